@@ -1,0 +1,85 @@
+"""The one module that knows whether greenlets or threads run.
+
+The back end must be chosen and, for eventlet, the standard library patched, before
+``oslo_messaging`` is imported anywhere (reference page service, section 11).  The entry points
+in ``cmd`` therefore import only this module and hand the name of the module that does the work
+to :func:`run`.
+"""
+
+from __future__ import annotations
+
+import configparser
+import importlib
+import os
+import pathlib
+import warnings
+from collections.abc import Mapping, Sequence
+
+ENVIRONMENT_VARIABLE = "OS_NOVA_DISABLE_EVENTLET_PATCHING"
+OPTION = "concurrency_backend"
+EVENTLET = "eventlet"
+THREADING = "threading"
+CHOICES = ("auto", EVENTLET, THREADING)
+
+
+def choose(argv: Sequence[str], environ: Mapping[str, str]) -> str:
+    """Name the back end: environment first, then ``[DEFAULT] concurrency_backend``, else eventlet.
+
+    Only the files named by ``--config-file`` and ``--config-dir`` are looked at, as Nova does.
+    A value that is none of the choices counts as ``auto`` here; the option's own check names it
+    when the configuration is parsed.
+    """
+    value = environ.get(ENVIRONMENT_VARIABLE, "").strip().lower()
+    if value:
+        return THREADING if value in ("1", "true", "yes") else EVENTLET
+    configured = _option_from_files(argv) or environ.get("OS_DEFAULT__CONCURRENCY_BACKEND", "auto")
+    return THREADING if configured == THREADING else EVENTLET
+
+
+def _option_from_files(argv: Sequence[str]) -> str | None:
+    found = None
+    for path in _named_files(argv):
+        parser = configparser.RawConfigParser(strict=False, interpolation=None)
+        try:
+            parser.read(path, encoding="utf-8")
+        except (configparser.Error, OSError, UnicodeDecodeError):
+            continue  # the real parser reports it with file and line
+        found = parser.defaults().get(OPTION, found)
+    return found.strip().strip("\"'").lower() if found else None
+
+
+def _named_files(argv: Sequence[str]) -> list[str]:
+    files: list[str] = []
+    words = iter(argv)
+    for word in words:
+        name, separator, value = word.partition("=")
+        if name not in ("--config-file", "--config-dir"):
+            continue
+        value = value if separator else next(words, "")
+        if name == "--config-file":
+            files.append(value)
+        else:
+            files.extend(str(path) for path in sorted(pathlib.Path(value).glob("*.conf")))
+    return files
+
+
+def activate(backend: str) -> None:
+    """Patch the standard library if *backend* is eventlet, and fix oslo.service's back end."""
+    if backend == EVENTLET:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            importlib.import_module("eventlet").monkey_patch(os=False)
+    service_backend = importlib.import_module("oslo_service.backend")
+    service_backend.init_backend(service_backend.BackendType(backend))
+
+
+def current() -> str:
+    """``eventlet`` or ``threading``, as fixed by :func:`activate`."""
+    service_backend = importlib.import_module("oslo_service.backend")
+    return str(service_backend.get_backend_type().value)
+
+
+def run(module: str, argv: Sequence[str]) -> int:
+    """Choose and activate the back end, then import *module* and return ``module.main(argv)``."""
+    activate(choose(argv, os.environ))
+    return int(importlib.import_module(module).main(list(argv)) or 0)

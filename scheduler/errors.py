@@ -1,0 +1,168 @@
+"""Every error that may leave this service, in one shallow tree.
+
+The classes report ``nova.exception`` as their module: that is the only module from which a
+Nova conductor rebuilds remote exceptions, and so the only way its ``except NoValidHost``
+branches fire (reference page rpc, section 5).  ``str()`` is formatted from keyword arguments,
+and those travel on the wire together with the numeric ``code``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+WIRE_MODULE = "nova.exception"
+
+
+class NovaException(Exception):
+    """Base of all: ``msg_fmt % kwargs``, or the literal *message* when one is given."""
+
+    msg_fmt: ClassVar[str] = "An unknown exception occurred."
+    code: ClassVar[int] = 500
+
+    def __init__(self, message: str | None = None, **kwargs: Any) -> None:
+        self.kwargs = {"code": self.code, **kwargs}
+        super().__init__(message if message is not None else self.msg_fmt % self.kwargs)
+
+    def __init_subclass__(cls) -> None:
+        cls.__module__ = WIRE_MODULE
+
+    def format_message(self) -> str:
+        """The text alone, as Nova's callers ask for it."""
+        return str(self.args[0])
+
+
+class NoValidHost(NovaException):
+    """No host fits the request (or not all of its instances: all or nothing)."""
+
+    msg_fmt = "No valid host was found. %(reason)s"
+
+
+class MaxRetriesExceeded(NoValidHost):
+    """The attempts allowed for one build are used up."""
+
+    msg_fmt = "Exceeded maximum number of retries. %(reason)s"
+
+
+class InvalidRequest(NovaException):
+    """The request itself is wrong; *field* names the part."""
+
+    msg_fmt = "Invalid request: %(field)s: %(reason)s"
+    code = 400
+
+
+class StateUnavailable(NovaException):
+    """The fleet's state is missing or older than allowed, so no decision can be made."""
+
+    msg_fmt = "The state of the compute hosts is not available: %(reason)s"
+    code = 503
+
+
+class UnsupportedPolicyException(NovaException):
+    """A server group's policy needs a filter or weigher that is not configured."""
+
+    msg_fmt = "ServerGroup policy is not supported: %(reason)s"
+    code = 400
+
+
+class SchedulerHostFilterNotFound(NovaException):
+    """The list of enabled filters names filters that are not available."""
+
+    msg_fmt = "Scheduler Host Filter %(filter_name)s could not be found."
+    code = 404
+
+
+class ClassNotFound(NovaException):
+    """A configured path leads to something that is not a class of the right kind."""
+
+    msg_fmt = "Class %(class_name)s could not be found: %(exception)s"
+    code = 404
+
+
+class ConfigurationError(NovaException):
+    """The configuration cannot be used; *option* names the part."""
+
+    msg_fmt = "Invalid configuration: %(option)s: %(reason)s"
+
+
+class DatabaseNotReady(NovaException):
+    """The database's tables are missing, too old, or not this project's to change."""
+
+    msg_fmt = "The database is not ready: %(reason)s"
+
+
+class IncompatibleObjectVersion(NovaException):
+    """A wire object of another major version."""
+
+    msg_fmt = (
+        "Version %(objver)s of %(objname)s is not supported, supported version is %(supported)s"
+    )
+    code = 400
+
+
+class UnsupportedObjectError(NovaException):
+    """A wire object of an unknown class or namespace."""
+
+    msg_fmt = "Unsupported object type %(objtype)s"
+    code = 400
+
+
+class ObjectActionError(NovaException):
+    """An unset field of a wire object was read, or a field got a value it cannot hold."""
+
+    msg_fmt = "Object action %(action)s failed because: %(reason)s"
+
+
+class InstanceNotFound(NovaException):
+    """The instance's row is gone."""
+
+    msg_fmt = "Instance %(instance_id)s could not be found."
+    code = 404
+
+
+class FlavorNotFound(NovaException):
+    """No flavor of that name or id."""
+
+    msg_fmt = "Flavor %(flavor_id)s could not be found."
+    code = 404
+
+
+class AggregateNotFound(NovaException):
+    """No aggregate of that name or id."""
+
+    msg_fmt = "Aggregate %(aggregate_id)s could not be found."
+    code = 404
+
+
+class ServiceNotFound(NovaException):
+    """No service record of that host and binary."""
+
+    msg_fmt = "Service %(service_id)s could not be found."
+    code = 404
+
+
+class ComputeHostNotFound(NovaException):
+    """No compute node of that host."""
+
+    msg_fmt = "Compute host %(host)s could not be found."
+    code = 404
+
+
+class InstanceGroupNotFound(NovaException):
+    """No server group of that name or id."""
+
+    msg_fmt = "Instance group %(group_uuid)s could not be found."
+    code = 404
+
+
+class BuildRequestNotFound(NovaException):
+    """The build request is gone: the user deleted the server before it was built."""
+
+    msg_fmt = "BuildRequest not found for instance %(uuid)s"
+    code = 404
+
+
+class AlreadyExists(NovaException):
+    """Something of that name is there already."""
+
+    msg_fmt = "%(kind)s %(name)s already exists."
+    code = 409
