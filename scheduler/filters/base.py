@@ -1,0 +1,103 @@
+"""What a filter is.
+
+``BaseHostFilter`` carries Nova's contract: a third-party filter implements ``host_passes`` and
+is run host by host.  Filters that ship here derive from ``HostFilter`` and are written once, as
+named conditions over columns; their ``host_passes`` is the same code on one row.  Reference page
+filters, section 3.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.host_state import HostState
+
+REBUILD_HINT = "_nova_check_type"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a filter removes hosts: a stable *code* and a sentence for people."""
+
+    code: str
+    text: str
+
+
+Condition = tuple[Reason, np.ndarray]
+
+
+def request_is_rebuild(spec_obj: Any) -> bool:
+    """True iff the request is a rebuild check on the instance's own host."""
+    hints = getattr(spec_obj, "scheduler_hints", None) or {}
+    return hints.get(REBUILD_HINT) == ["rebuild"]
+
+
+class BaseHostFilter:
+    """Base of every filter; override ``host_passes``."""
+
+    #: Run only for the first instance of a request for several.
+    run_filter_once_per_request = False
+    #: Run also when the request only checks a rebuild in place.
+    RUN_ON_REBUILD = False
+
+    def __init__(self, conf: Any = None) -> None:
+        self.conf = conf
+
+    @property
+    def name(self) -> str:
+        """The class name, which is what operators configure and read."""
+        return type(self).__name__
+
+    def run_filter_for_index(self, index: int) -> bool:
+        """Whether the filter runs for instance number *index* of the request."""
+        return not (self.run_filter_once_per_request and index > 0)
+
+    def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any) -> Iterable[Any] | None:
+        """The hosts that pass, in order; None stops the whole chain."""
+        for host_state in filter_obj_list:
+            if self._filter_one(host_state, spec_obj):
+                yield host_state
+
+    def _filter_one(self, host_state: Any, spec_obj: Any) -> bool:
+        if not self.RUN_ON_REBUILD and request_is_rebuild(spec_obj):
+            return True
+        return bool(self.host_passes(host_state, spec_obj))
+
+    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+        """Whether *host_state* can take the request."""
+        raise NotImplementedError(f"{self.name} does not implement host_passes")
+
+
+class HostFilter(BaseHostFilter):
+    """Base of the filters that ship here: conditions over columns."""
+
+    #: Every reason that ``conditions`` may yield.
+    reasons: ClassVar[tuple[Reason, ...]] = ()
+
+    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
+        """Yield (reason, mask of hosts that satisfy it) in order; a host passes where all hold.
+
+        Yielding nothing passes every host.  Neither *hosts* nor *request* may be changed.
+        """
+        raise NotImplementedError(f"{self.name} does not implement conditions")
+
+    def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
+        """Limits that the chosen host's compute service must enforce, e.g. ``memory_mb``."""
+        del host_state, request
+        return {}
+
+    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+        """The same conditions on one host, judged now; writes its limits as Nova's filters do."""
+        down_seconds = self.conf.service_down_time if self.conf is not None else 60
+        scope = Scope.of_state(host_state, time.time(), down_seconds)
+        hosts = Candidates(scope, np.array([host_state.row], dtype=np.int64))
+        if not all(bool(mask.all()) for _reason, mask in self.conditions(hosts, spec_obj)):
+            return False
+        host_state.limits.update(self.limits(host_state, spec_obj))
+        return True

@@ -1,0 +1,128 @@
+"""Running the configured filters over the candidates, counting what each removes and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from oslo_log import log as logging
+
+from scheduler.filters.base import BaseHostFilter, HostFilter, request_is_rebuild
+from scheduler.hosts.candidates import Candidates
+
+LOG = logging.getLogger(__name__)
+
+#: Reason code of a filter that only says yes or no.
+UNSPECIFIED = "unspecified"
+
+
+@dataclass(frozen=True, slots=True)
+class FilterCount:
+    """One filter's effect: hosts before and after, and removed per reason code."""
+
+    name: str
+    start: int
+    end: int
+    removed: dict[str, int] = field(default_factory=dict)
+
+
+class FilterChain:
+    """The enabled filters in order."""
+
+    def __init__(self, filters: Sequence[BaseHostFilter]) -> None:
+        self.filters = tuple(filters)
+
+    def run(
+        self, hosts: Candidates, request: Any, index: int = 0
+    ) -> tuple[Candidates, list[FilterCount]]:
+        """Hosts left for instance number *index*, and the counts of the filters that ran.
+
+        Stops at the filter that leaves nothing.  The removed counts of a filter always add up
+        to ``start - end``.
+        """
+        counts = []
+        for each in self.filters:
+            if not each.run_filter_for_index(index):
+                continue
+            start = len(hosts)
+            hosts, removed = _apply(each, hosts, request)
+            counts.append(FilterCount(each.name, start, len(hosts), removed))
+            if not len(hosts):
+                break
+        _log(counts, request)
+        return hosts, counts
+
+    def limits(self, host_state: Any, request: Any) -> dict[str, Any]:
+        """Limits that the filters put on *host_state*, those of row-by-row filters included."""
+        limits: dict[str, Any] = {}
+        for each in self.filters:
+            if isinstance(each, HostFilter) and _bypassed(each, request) is False:
+                limits.update(each.limits(host_state, request))
+        limits.update(host_state.limits)
+        return limits
+
+
+def _bypassed(each: BaseHostFilter, request: Any) -> bool:
+    return not each.RUN_ON_REBUILD and request_is_rebuild(request)
+
+
+def _is_columnar(each: BaseHostFilter) -> bool:
+    kind = type(each)
+    return (
+        isinstance(each, HostFilter)
+        and kind.host_passes is HostFilter.host_passes
+        and kind.filter_all is BaseHostFilter.filter_all
+    )
+
+
+def _apply(
+    each: BaseHostFilter, hosts: Candidates, request: Any
+) -> tuple[Candidates, dict[str, int]]:
+    if _is_columnar(each):
+        if _bypassed(each, request):
+            return hosts, {}
+        return _apply_columns(each, hosts, request)  # type: ignore[arg-type]
+    return _apply_rows(each, hosts, request)
+
+
+def _apply_columns(
+    each: HostFilter, hosts: Candidates, request: Any
+) -> tuple[Candidates, dict[str, int]]:
+    alive = hosts.everything(True)
+    left = len(hosts)
+    removed: dict[str, int] = {}
+    for reason, mask in each.conditions(hosts, request):
+        alive = alive & mask
+        now_left = int(np.count_nonzero(alive))
+        if now_left != left:
+            removed[reason.code] = removed.get(reason.code, 0) + left - now_left
+            left = now_left
+    return (hosts.take(alive), removed) if removed else (hosts, removed)
+
+
+def _apply_rows(
+    each: BaseHostFilter, hosts: Candidates, request: Any
+) -> tuple[Candidates, dict[str, int]]:
+    passed = each.filter_all(hosts.states(), request)
+    rows = [] if passed is None else [state.row for state in passed]
+    left = Candidates(hosts.scope, np.array(rows, dtype=np.int64))
+    lost = len(hosts) - len(left)
+    return left, ({UNSPECIFIED: lost} if lost else {})
+
+
+def _log(counts: Sequence[FilterCount], request: Any) -> None:
+    """The lines that operators of Nova search for (filters page, section 3.3)."""
+    if LOG.isEnabledFor(logging.DEBUG) and counts:
+        LOG.debug("Starting with %d host(s)", counts[0].start)
+        for count in counts:
+            if count.end:
+                LOG.debug("Filter %s returned %d host(s)", count.name, count.end)
+    if counts and not counts[-1].end:
+        LOG.info("Filter %s returned 0 hosts", counts[-1].name)
+        LOG.info(
+            "Filtering removed all hosts for the request with instance ID '%s'. Filter results: %s",
+            request.instance_uuid,
+            [f"{count.name}: (start: {count.start}, end: {count.end})" for count in counts],
+        )

@@ -1,0 +1,77 @@
+"""The filters that ship here: the visible list, and loading of the configured ones.
+
+Reference page filters, section 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler import errors, plugins
+from scheduler.filters.base import BaseHostFilter
+from scheduler.filters.chain import FilterChain
+
+#: module under ``scheduler.filters`` (and, in Nova, under ``nova.scheduler.filters``) -> classes
+MODULES: dict[str, tuple[str, ...]] = {
+    "affinity_filter": (
+        "DifferentHostFilter",
+        "SameHostFilter",
+        "ServerGroupAffinityFilter",
+        "ServerGroupAntiAffinityFilter",
+    ),
+    "all_hosts_filter": ("AllHostsFilter",),
+    "availability_zone_filter": ("AvailabilityZoneFilter",),
+    "compute_capabilities_filter": ("ComputeCapabilitiesFilter",),
+    "compute_filter": ("ComputeFilter",),
+    "core_filter": ("CoreFilter",),
+    "disk_filter": ("DiskFilter",),
+    "image_props_filter": ("ImagePropertiesFilter",),
+    "io_ops_filter": ("IoOpsFilter",),
+    "num_instances_filter": ("NumInstancesFilter",),
+    "ram_filter": ("RamFilter",),
+    "retry_filter": ("RetryFilter",),
+}
+ALL_FILTERS = "nova.scheduler.filters.all_filters"
+OPTION = "[filter_scheduler] available_filters"
+
+
+def all_filters() -> list[type[BaseHostFilter]]:
+    """Every filter class that ships here."""
+    return [
+        plugins.import_path(f"scheduler.filters.{module}.{name}")
+        for module, names in MODULES.items()
+        for name in names
+    ]
+
+
+def known_paths() -> dict[str, Any]:
+    """Nova's dotted paths and what they stand for here (reference page config, section 1.3)."""
+    known: dict[str, Any] = dict.fromkeys(
+        (ALL_FILTERS, "nova.scheduler.filters.standard_filters", "scheduler.filters.all_filters"),
+        all_filters,
+    )
+    for module, names in MODULES.items():
+        for name in names:
+            cls = plugins.import_path(f"scheduler.filters.{module}.{name}")
+            known[f"nova.scheduler.filters.{module}.{name}"] = cls
+    return known
+
+
+def load_chain(conf: Any, names: list[str] | None = None) -> FilterChain:
+    """The chain of ``enabled_filters`` (or *names*), each class instantiated once.
+
+    Raises SchedulerHostFilterNotFound naming every unknown filter, ConfigurationError or
+    ClassNotFound for an ``available_filters`` entry that does not load.
+    """
+    known = known_paths()
+    classes: dict[str, type[BaseHostFilter]] = {}
+    for path in conf.filter_scheduler.available_filters:
+        for cls in plugins.classes_at(path, BaseHostFilter, known, OPTION):
+            classes[cls.__name__] = cls
+    wanted = conf.filter_scheduler.enabled_filters if names is None else names
+    wanted = [name for name in wanted if name]
+    missing = [name for name in wanted if name not in classes]
+    if missing:
+        raise errors.SchedulerHostFilterNotFound(filter_name=", ".join(missing))
+    filters = {name: plugins.instantiate(classes[name], conf) for name in dict.fromkeys(wanted)}
+    return FilterChain([filters[name] for name in wanted])

@@ -1,0 +1,106 @@
+"""The hosts still in question for one request, as columns.
+
+Filters and weighers read whole columns (``hosts.free_ram_mb``); a predicate over a document is
+evaluated once per distinct document (``hosts.per_document``).  Liveness is judged here, at the
+moment of the decision, from the last heartbeat seen.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from scheduler.hosts import columns
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.table import HostTable
+
+
+class Scope:
+    """What all candidates of one decision share: table, clock reading, host-state views."""
+
+    def __init__(self, table: HostTable, now: float, service_down_time_seconds: float) -> None:
+        self.table = table
+        self.now = now
+        self.service_down_time_seconds = service_down_time_seconds
+        self._states: dict[int, HostState] = {}
+
+    def state(self, row: int) -> HostState:
+        """The one HostState of *row* within this decision."""
+        state = self._states.get(row)
+        if state is None:
+            state = self._states[row] = HostState(self.table, row)
+        return state
+
+    @classmethod
+    def of_state(cls, state: HostState, now: float, down_seconds: float) -> Scope:
+        """A scope around one existing HostState."""
+        scope = cls(state.table, now, down_seconds)
+        scope._states[state.row] = state
+        return scope
+
+
+class Candidates:
+    """An ordered selection of rows.  Column attributes give one value per candidate."""
+
+    def __init__(self, scope: Scope, rows: np.ndarray) -> None:
+        self.scope = scope
+        self.table = scope.table
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name in columns.COLUMN_TYPES:
+            return self.table.column(name)[self.rows]
+        raise AttributeError(f"the host table has no column {name!r}")
+
+    def __iter__(self) -> Iterator[HostState]:
+        return iter(self.states())
+
+    def take(self, chosen: np.ndarray) -> Candidates:
+        """The candidates at *chosen* (a mask or positions), in that order."""
+        return Candidates(self.scope, self.rows[chosen])
+
+    def states(self) -> list[HostState]:
+        """The candidates one by one, for code that looks at single hosts."""
+        return [self.scope.state(row) for row in self.rows.tolist()]
+
+    def everything(self, verdict: bool) -> np.ndarray:
+        """A mask of *verdict* for every candidate."""
+        return np.full(len(self.rows), verdict, dtype=np.bool_)
+
+    def per_document(
+        self, name: str, read: Callable[[Any], Any], dtype: Any = np.bool_
+    ) -> np.ndarray:
+        """``read(document)`` per candidate, called once per distinct parsed document."""
+        numbers = self.table.document_numbers(name)[self.rows]
+        distinct, positions = np.unique(numbers, return_inverse=True)
+        pool = self.table.pools[name]
+        values = [read(pool.parsed(int(number))) for number in distinct]
+        return np.array(values, dtype=dtype)[positions]
+
+    def named(self, hosts: Iterable[str]) -> np.ndarray:
+        """Mask of candidates whose host name is one of *hosts* (exact case)."""
+        return np.isin(self.rows, self.table.row_numbers(hosts))
+
+    def count_instances(self, uuids: Iterable[str]) -> np.ndarray:
+        """How many of the instances *uuids* each candidate's host runs."""
+        homes = self.table.host_of_instance
+        per_host = Counter(homes[uuid] for uuid in set(uuids) if uuid in homes)
+        counts = np.zeros(len(self.rows), dtype=np.int64)
+        for host, present in per_host.items():
+            counts[self.named([host])] = present
+        return counts
+
+    @property
+    def service_up(self) -> np.ndarray:
+        """Mask of hosts that are not forced down and were heard from in time.
+
+        A heartbeat too far in the future counts as down as well (scheduling page, section 10).
+        """
+        silence = np.abs(self.scope.now - self.service_last_seen)
+        return ~self.service_forced_down & (silence <= self.scope.service_down_time_seconds)

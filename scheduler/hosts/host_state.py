@@ -1,0 +1,83 @@
+"""HostState: one row of the host table under the attribute names of Nova's class.
+
+A third-party filter or weigher written against Nova reads and writes these attributes; reading
+and writing goes straight to the table (reference page scheduling, section 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scheduler.hosts import columns, consumption
+from scheduler.hosts.table import HostTable
+
+
+class _Column:
+    """A HostState attribute that lives in a column, document or object list of the table."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, state: HostState | None, owner: type) -> Any:
+        if state is None:
+            return self
+        return state.table.value(state.row, self.name)
+
+    def __set__(self, state: HostState, value: Any) -> None:
+        key = (state.host, state.nodename)
+        state.table.put(key, {self.name: value})
+
+
+class HostState:
+    """A view of one row.  ``limits`` belongs to the request the view was made for."""
+
+    def __init__(self, table: HostTable, row: int) -> None:
+        self.table = table
+        self.row = row
+        self.limits: dict[str, Any] = {}
+
+    @property
+    def service(self) -> Mapping[str, Any]:
+        """Read-only copy of the service record."""
+        return self.table.service(self.row)
+
+    @property
+    def instances(self) -> dict[str, Any]:
+        """Instances on the host (all its nodes), uuid to instance."""
+        return self.table.instances.get(self.host, {})
+
+    @property
+    def hypervisor_hostname(self) -> str | None:
+        """The node name, under the column's own name."""
+        return self.nodename
+
+    @property
+    def updated(self) -> float | None:
+        """When the compute node last reported, seconds since the epoch, or None."""
+        seconds = self.table.value(self.row, "updated_at")
+        return None if seconds == float("-inf") else seconds
+
+    def consume_from_request(self, spec_obj: Any) -> None:
+        """Take the request's resources from this row (scheduling page, section 6.4)."""
+        consumption.apply(self.table, self.row, consumption.Consumption.of(spec_obj))
+
+    def __repr__(self) -> str:
+        return (
+            f"({self.host}, {self.nodename}) ram: {self.free_ram_mb}MB "
+            f"disk: {self.free_disk_mb}MB io_ops: {self.num_io_ops} "
+            f"instances: {self.num_instances}"
+        )
+
+    host = _Column("host")
+    nodename = _Column("nodename")
+
+
+for _name in (
+    *columns.INT_COLUMNS,
+    *columns.FLOAT_COLUMNS,
+    *columns.DOCUMENT_PARSERS,
+    *columns.OBJECT_COLUMNS,
+):
+    if _name not in ("host", "nodename"):
+        setattr(HostState, _name, _Column(_name))

@@ -1,0 +1,218 @@
+"""The fleet in columns: one row per (host, node), one array per attribute that is read often.
+
+Rows are added, updated in place and removed without rebuilding anything else.  The table does no
+I/O and knows no clock; whoever changes it holds the worker's decision lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from scheduler.hosts import columns
+from scheduler.hosts.documents import DocumentPool
+
+NEVER = float("-inf")
+_FIRST_CAPACITY = 64
+_NO_SERVICE: Mapping[str, Any] = MappingProxyType({})
+Key = tuple[str, str | None]
+
+
+class HostTable:
+    """Columns, documents and the order of candidates (by compute-node id)."""
+
+    def __init__(self) -> None:
+        self.rows: dict[Key, int] = {}
+        self.rows_of_host: dict[str, list[int]] = {}
+        self.services: dict[str, Mapping[str, Any]] = {}
+        self.aggregates_of_host: Mapping[str, tuple[Any, ...]] = {}
+        self._last_seen: dict[str, float] = {}
+        self.instances: dict[str, dict[str, Any]] = {}
+        self.host_of_instance: dict[str, str] = {}
+        self.pools = {name: DocumentPool(parse) for name, parse in columns.DOCUMENT_PARSERS.items()}
+        self.host_numbers: dict[str, int] = {}
+        self._free: list[int] = []
+        self._capacity = 0
+        self._used = 0
+        self._order: np.ndarray | None = None
+        self._columns: dict[str, np.ndarray] = {}
+        self._documents: dict[str, np.ndarray] = {}
+        self._objects: dict[str, list[Any]] = {name: [] for name in columns.OBJECT_COLUMNS}
+        self._grow(_FIRST_CAPACITY)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    # --- reading -------------------------------------------------------------------------
+
+    def column(self, name: str) -> np.ndarray:
+        """The whole array of a numeric column, indexed by row number."""
+        return self._columns[name]
+
+    def document_numbers(self, name: str) -> np.ndarray:
+        """Per row the number of its document in ``pools[name]``."""
+        return self._documents[name]
+
+    def value(self, row: int, name: str) -> Any:
+        """One row's value of a numeric, document (parsed) or object column."""
+        if name in self._columns:
+            return self._columns[name][row].item()
+        if name in self._documents:
+            return self.pools[name].parsed(int(self._documents[name][row]))
+        return self._objects[name][row]
+
+    def service(self, row: int) -> Mapping[str, Any]:
+        """The read-only service record of the row's host."""
+        return self.services.get(self._objects["host"][row], _NO_SERVICE)
+
+    @property
+    def order(self) -> np.ndarray:
+        """Row numbers of every host that has a service record, by compute-node id."""
+        if self._order is None:
+            live = [row for (host, _node), row in self.rows.items() if host in self.services]
+            numbers = np.array(live, dtype=np.int64)
+            self._order = numbers[np.argsort(self._columns["node_id"][numbers], kind="stable")]
+        return self._order
+
+    def hosts_without_service(self) -> list[str]:
+        """Hosts that have a compute node and no service record, sorted."""
+        return sorted(host for host in self.rows_of_host if host not in self.services)
+
+    # --- changing ------------------------------------------------------------------------
+
+    def put(self, key: Key, values: Mapping[str, Any]) -> int:
+        """Add or update the row of *key* with column, document content and object *values*."""
+        row = self.rows.get(key)
+        if row is None:
+            row = self._add(key)
+        for name, value in values.items():
+            if name in self._columns:
+                self._columns[name][row] = value
+            elif name in self._documents:
+                self.set_document(row, name, value)
+            else:
+                self._objects[name][row] = value
+        if "node_id" in values:
+            self._order = None
+        return row
+
+    def set_document(self, row: int, name: str, content: Any) -> None:
+        """Replace one document of one row by *content*."""
+        numbers, pool = self._documents[name], self.pools[name]
+        new = pool.acquire(content)
+        old = int(numbers[row])
+        numbers[row] = new
+        if old >= 0:
+            pool.release(old)
+
+    def remove(self, key: Key) -> None:
+        """Take the row of *key* out; its number may serve another host later."""
+        row = self.rows.pop(key)
+        host_rows = self.rows_of_host[key[0]]
+        host_rows.remove(row)
+        if not host_rows:
+            del self.rows_of_host[key[0]]
+        for name, numbers in self._documents.items():
+            if numbers[row] >= 0:
+                self.pools[name].release(int(numbers[row]))
+                numbers[row] = -1
+        for values in self._objects.values():
+            values[row] = None
+        self._free.append(row)
+        self._order = None
+
+    def set_service(self, host: str, record: Mapping[str, Any] | None, last_seen: float) -> None:
+        """Set or (None) drop the service record of *host*; *last_seen* in epoch seconds."""
+        if (record is None) != (host not in self.services):
+            self._order = None
+        if record is None:
+            self.services.pop(host, None)
+            return
+        self.services[host] = MappingProxyType(dict(record))
+        self._last_seen[host] = last_seen
+        for row in self.rows_of_host.get(host, ()):
+            self._copy_service(row, host)
+
+    def set_aggregates(self, aggregates_of_host: Mapping[str, tuple[Any, ...]]) -> None:
+        """Set every host's aggregates; hosts not named are in none."""
+        self.aggregates_of_host = aggregates_of_host
+        for host, rows in self.rows_of_host.items():
+            content = columns.aggregates_content(aggregates_of_host.get(host, ()))
+            for row in rows:
+                self.set_document(row, "aggregates", content)
+
+    def put_instance(self, host: str, uuid: str, instance: Any) -> None:
+        """Note that *instance* runs on *host*, and nowhere else."""
+        if self.host_of_instance.get(uuid, host) != host:
+            self.drop_instance(uuid)
+        self.instances.setdefault(host, {})[uuid] = instance
+        self.host_of_instance[uuid] = host
+
+    def drop_instance(self, uuid: str) -> None:
+        """Forget the instance, wherever it was."""
+        host = self.host_of_instance.pop(uuid, None)
+        if host is None:
+            return
+        instances = self.instances[host]
+        del instances[uuid]
+        if not instances:
+            del self.instances[host]
+
+    # --- inside --------------------------------------------------------------------------
+
+    def _add(self, key: Key) -> int:
+        host = key[0]
+        if self._free:
+            row = self._free.pop()
+        else:
+            if self._used == self._capacity:
+                self._grow(self._capacity * 2)
+            row, self._used = self._used, self._used + 1
+        for values in self._columns.values():
+            values[row] = 0
+        self._columns["updated_at"][row] = NEVER
+        self._columns["service_last_seen"][row] = NEVER
+        self._columns["host_number"][row] = self.host_numbers.setdefault(
+            host, len(self.host_numbers)
+        )
+        self._objects["host"][row], self._objects["nodename"][row] = key
+        for name in self._documents:
+            self.set_document(row, name, None)
+        aggregates = self.aggregates_of_host.get(host, ())
+        self.set_document(row, "aggregates", columns.aggregates_content(aggregates))
+        if host in self.services:
+            self._copy_service(row, host)
+        self.rows[key] = row
+        self.rows_of_host.setdefault(host, []).append(row)
+        self._order = None
+        return row
+
+    @staticmethod
+    def _grown(array: np.ndarray, capacity: int, fill: Any) -> np.ndarray:
+        bigger = np.full(capacity, fill, dtype=array.dtype)
+        bigger[: len(array)] = array
+        return bigger
+
+    def _grow(self, capacity: int) -> None:
+        for name, kind in columns.COLUMN_TYPES.items():
+            old = self._columns.get(name, np.zeros(0, dtype=kind))
+            self._columns[name] = self._grown(old, capacity, 0)
+        for name in columns.DOCUMENT_PARSERS:
+            old = self._documents.get(name, np.zeros(0, dtype=np.int64))
+            self._documents[name] = self._grown(old, capacity, -1)
+        for values in self._objects.values():
+            values.extend([None] * (capacity - len(values)))
+        self._capacity = capacity
+
+    def _copy_service(self, row: int, host: str) -> None:
+        record = self.services[host]
+        self._columns["service_disabled"][row] = bool(record.get("disabled"))
+        self._columns["service_forced_down"][row] = bool(record.get("forced_down"))
+        self._columns["service_last_seen"][row] = self._last_seen[host]
+
+    def row_numbers(self, hosts: Iterable[str]) -> list[int]:
+        """Rows of all nodes of the *hosts* named (exact case); unknown names are left out."""
+        return [row for host in hosts for row in self.rows_of_host.get(host, ())]

@@ -1,0 +1,54 @@
+"""Loading classes by dotted path or entry point, with errors that name the option."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from scheduler import errors
+
+
+def import_path(path: str) -> Any:
+    """The attribute that *path* (``package.module.Name``) leads to.
+
+    Raises ImportError when module or attribute is missing, ValueError when there is no dot.
+    """
+    module_name, _, name = path.rpartition(".")
+    if not module_name:
+        raise ValueError(f"{path!r} is not a dotted path")
+    module = importlib.import_module(module_name)
+    try:
+        return getattr(module, name)
+    except AttributeError as error:
+        raise ImportError(f"Class {name} cannot be found in module {module_name}") from error
+
+
+def classes_at(path: str, base: type, known: Mapping[str, Any], option: str) -> Iterable[type]:
+    """The classes that one configured *path* stands for.
+
+    *known* maps Nova's own dotted paths to this project's classes or functions.  A class must
+    derive from *base* and be public; a function is called and its result taken as it is
+    (reference page filters, section 2.2).  Raises ConfigurationError naming *option*.
+    """
+    try:
+        found = known[path] if path in known else import_path(path.strip())
+    except (ImportError, ValueError) as error:
+        raise errors.ConfigurationError(option=option, reason=f"{path!r}: {error}") from error
+    if inspect.isclass(found) and issubclass(found, base) and not found.__name__.startswith("_"):
+        return [found]
+    if inspect.isfunction(found):
+        return list(found())
+    raise errors.ClassNotFound(class_name=path, exception="Not a class of the correct type")
+
+
+def instantiate(cls: Callable[..., Any], conf: Any) -> Any:
+    """``cls(conf)`` if the constructor takes an argument, else ``cls()`` as Nova calls it."""
+    try:
+        parameters = inspect.signature(cls).parameters.values()
+    except (TypeError, ValueError):
+        return cls()
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    takes_conf = any(p.kind in positional for p in parameters)
+    return cls(conf) if takes_conf else cls()

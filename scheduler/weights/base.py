@@ -1,0 +1,94 @@
+"""What a weigher is.
+
+``BaseHostWeigher`` carries Nova's contract: a third-party weigher implements ``_weigh_object``
+and is asked host by host.  Weighers that ship here derive from ``HostWeigher`` and compute the
+raw values of all hosts at once.  Reference page scheduling, section 7.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from oslo_log import log as logging
+
+from scheduler.hosts.candidates import Candidates, Scope
+
+LOG = logging.getLogger(__name__)
+
+
+class BaseHostWeigher:
+    """Base of every weigher; override ``_weigh_object`` and, if wanted, ``weight_multiplier``."""
+
+    #: Declared bounds of the raw values: values outside are raised or lowered to them.
+    minval: float | None = None
+    maxval: float | None = None
+
+    def __init__(self, conf: Any = None) -> None:
+        self.conf = conf
+
+    @property
+    def name(self) -> str:
+        """The class name, which is what operators configure and read."""
+        return type(self).__name__
+
+    def weight_multiplier(self, host_state: Any) -> float:
+        """Factor applied to the normalised weight of *host_state*."""
+        del host_state
+        return 1.0
+
+    def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
+        """The raw value of one host; higher wins while the multiplier is positive."""
+        raise NotImplementedError(f"{self.name} does not implement _weigh_object")
+
+    def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
+        """Raw values of all *hosts*, in order."""
+        values = [self._weigh_object(state, request) for state in hosts.states()]
+        return np.array(values, dtype=np.float64)
+
+    def multipliers(self, hosts: Candidates) -> np.ndarray | float:
+        """The multiplier of all *hosts*: one number, or one per host."""
+        values = [self.weight_multiplier(state) for state in hosts.states()]
+        return np.array(values, dtype=np.float64)
+
+
+class HostWeigher(BaseHostWeigher):
+    """Base of the weighers that ship here: raw values over columns.
+
+    The multiplier is the option ``multiplier_option`` of ``[filter_scheduler]``, read once;
+    metadata of that name on a host's aggregates overrides it (scheduling page, section 7.4).
+    """
+
+    multiplier_option: ClassVar[str]
+
+    def __init__(self, conf: Any) -> None:
+        super().__init__(conf)
+        self.multiplier = self.configured_multiplier(conf)
+
+    def configured_multiplier(self, conf: Any) -> float:
+        """The option's value."""
+        return float(conf.filter_scheduler[self.multiplier_option])
+
+    def multipliers(self, hosts: Candidates) -> np.ndarray | float:
+        """The option, or per host the smallest value found on its aggregates."""
+        return hosts.per_document("aggregates", self._of_aggregates, dtype=np.float64)
+
+    def weight_multiplier(self, host_state: Any) -> float:
+        """The multiplier of one host."""
+        return self._of_aggregates(host_state.aggregates)
+
+    def _of_aggregates(self, aggregates: list[Any]) -> float:
+        key = self.multiplier_option
+        values = {a.metadata[key] for a in aggregates if key in a.metadata}
+        if not values:
+            return self.multiplier
+        try:
+            return min(float(value) for value in values)
+        except ValueError as error:
+            LOG.warning("Could not decode '%s' weight multiplier: %s", key, error)
+            return self.multiplier
+
+    def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
+        scope = Scope.of_state(host_state, 0.0, 0.0)
+        hosts = Candidates(scope, np.array([host_state.row], dtype=np.int64))
+        return float(self.raw(hosts, weight_properties)[0])

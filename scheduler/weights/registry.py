@@ -1,0 +1,54 @@
+"""The weighers that ship here: the visible list, and loading of the configured ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler import plugins
+from scheduler.weights.base import BaseHostWeigher
+
+#: module under ``scheduler.weights`` (and, in Nova, under ``nova.scheduler.weights``) -> classes
+MODULES: dict[str, tuple[str, ...]] = {
+    "ram": ("RAMWeigher",),
+    "disk": ("DiskWeigher",),
+    "io_ops": ("IoOpsWeigher",),
+    "affinity": ("ServerGroupSoftAffinityWeigher", "ServerGroupSoftAntiAffinityWeigher"),
+}
+ALL_WEIGHERS = "nova.scheduler.weights.all_weighers"
+OPTION = "[filter_scheduler] weight_classes"
+
+
+def all_weighers() -> list[type[BaseHostWeigher]]:
+    """Every weigher class that ships here, in the order their weights are added."""
+    return [
+        plugins.import_path(f"scheduler.weights.{module}.{name}")
+        for module, names in MODULES.items()
+        for name in names
+    ]
+
+
+def known_paths() -> dict[str, Any]:
+    """Nova's dotted paths and what they stand for here (reference page config, section 1.3)."""
+    known: dict[str, Any] = {
+        ALL_WEIGHERS: all_weighers,
+        "scheduler.weights.all_weighers": all_weighers,
+    }
+    for module, names in MODULES.items():
+        for name in names:
+            cls = plugins.import_path(f"scheduler.weights.{module}.{name}")
+            known[f"nova.scheduler.weights.{module}.{name}"] = cls
+    return known
+
+
+def load_weighers(conf: Any) -> list[BaseHostWeigher]:
+    """Instances of the ``weight_classes``, in order.
+
+    Raises ConfigurationError or ClassNotFound for an entry that does not load.
+    """
+    known = known_paths()
+    return [
+        plugins.instantiate(cls, conf)
+        for path in conf.filter_scheduler.weight_classes
+        if path
+        for cls in plugins.classes_at(path, BaseHostWeigher, known, OPTION)
+    ]
