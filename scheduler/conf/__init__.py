@@ -1,0 +1,47 @@
+"""Every option of this project, one module per group (reference page config).
+
+Options carry today's names; the spellings of older releases are their deprecated names, which
+gives them the precedence that the page's section 1.2 states.
+"""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+from scheduler.conf import (
+    compute,
+    conductor,
+    database,
+    default,
+    filter_scheduler,
+    notifications,
+    rpc,
+    scheduler,
+    upgrade_levels,
+)
+
+GROUP_MODULES = (
+    default,
+    compute,
+    rpc,
+    scheduler,
+    filter_scheduler,
+    conductor,
+    notifications,
+    upgrade_levels,
+    database,
+)
+
+
+def register_all(conf: cfg.ConfigOpts) -> None:
+    """Register every option of this project on *conf*, and none of the libraries'."""
+    for module in GROUP_MODULES:
+        module.register(conf)
+
+
+def list_opts() -> list[tuple[str | cfg.OptGroup, list[cfg.Opt]]]:
+    """Every option of this project by group, for oslo-config-generator."""
+    listed: list[tuple[str | cfg.OptGroup, list[cfg.Opt]]] = []
+    for module in GROUP_MODULES:
+        listed += module.list_opts()
+    return listed

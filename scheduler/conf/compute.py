@@ -1,0 +1,51 @@
+"""``[DEFAULT]`` options of the compute stub.  Reference page config, sections 2 and 5.2."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+from scheduler.conf import option_types
+
+
+def _reserved(name: str, default: int, what: str) -> cfg.Opt:
+    return cfg.Opt(
+        name,
+        type=option_types.ClampedInteger(name, 0),
+        default=default,
+        help=f"{what} of each host kept for the host itself; reported as used.",
+    )
+
+
+OPTIONS: list[cfg.Opt] = [
+    _reserved("reserved_host_memory_mb", 512, "Memory in MB"),
+    _reserved("reserved_host_disk_mb", 0, "Disk space in MB"),
+    _reserved("reserved_host_cpus", 0, "Number of CPUs"),
+    cfg.IntOpt(
+        "update_resources_interval",
+        default=0,
+        help="Seconds between two reports of a host's resources to the compute_nodes table. 0 "
+        "means 60, a negative value switches the periodic report off.",
+    ),
+    cfg.IntOpt(
+        "scheduler_instance_sync_interval",
+        default=120,
+        help="Seconds between two messages in which a compute host tells the schedulers the list "
+        "of its instances. 0 means 60, a negative value switches them off.",
+    ),
+    cfg.IntOpt(
+        "max_concurrent_builds",
+        default=10,
+        min=0,
+        help="How many servers one compute host builds at the same time. 0: no limit.",
+    ),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register the options on *conf*."""
+    conf.register_opts(OPTIONS)
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """The options, for the sample file."""
+    return [("DEFAULT", OPTIONS)]

@@ -1,0 +1,27 @@
+"""``[conductor]``: the conductor stub.  Reference page config, section 5.3."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = cfg.OptGroup("conductor", title="Conductor", help="The conductor stub.")
+
+OPTIONS: list[cfg.Opt] = [
+    cfg.IntOpt(
+        "workers",
+        default=1,
+        min=0,
+        help="Number of worker processes of the conductor stub. 0: one per CPU.",
+    ),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register the group's options on *conf*."""
+    conf.register_group(GROUP)
+    conf.register_opts(OPTIONS, group=GROUP)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    """The group's options, for the sample file."""
+    return [(GROUP, OPTIONS)]

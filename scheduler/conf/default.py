@@ -1,0 +1,164 @@
+"""``[DEFAULT]``: identity of the service, liveness, periodic tasks, zones, allocation ratios.
+
+Reference page config, sections 5 and 5.1.
+"""
+
+from __future__ import annotations
+
+import socket
+
+from oslo_config import cfg
+from oslo_utils import netutils
+
+from scheduler import concurrency
+from scheduler.conf import option_types
+
+PACKAGED_STATE_PATH = "/var/lib/nova"
+
+
+def _identity() -> list[cfg.Opt]:
+    return [
+        cfg.StrOpt(
+            "host",
+            default=socket.gethostname(),
+            sample_default="<name of this machine>",
+            help="Name of this service: the server name on the message bus (queue "
+            "`scheduler.<host>`) and the `host` of its row in the services table. Any non-empty "
+            "text; it need not be a DNS name. Two daemons must not share one name unless they "
+            "are workers of the same service.",
+        ),
+        cfg.StrOpt(
+            "my_ip",
+            default=netutils.get_my_ipv4(),
+            sample_default="<first IPv4 address of this machine>",
+            help="IP address of this machine, written to `compute_nodes.host_ip` by the compute "
+            "stub and available to other options as `$my_ip`.",
+        ),
+        cfg.StrOpt(
+            "state_path",
+            default=PACKAGED_STATE_PATH,
+            sample_default="/var/lib/nova if that is writable, else ~/.local/share/nova-scheduler",
+            help="Directory for state kept on this machine; the default SQLite database lives "
+            "here. Available to other options as `$state_path`.",
+        ),
+        cfg.StrOpt(
+            "tempdir",
+            help="Directory for temporary files, tested for writability at start. Unset: the "
+            "system's own choice.",
+        ),
+        cfg.StrOpt(
+            "concurrency_backend",
+            default="auto",
+            choices=[
+                ("auto", "eventlet"),
+                ("eventlet", "green threads on a patched standard library"),
+                ("threading", "native threads"),
+            ],
+            help="How requests run side by side. The environment variable "
+            f"{concurrency.ENVIRONMENT_VARIABLE} (1, true or yes: threading; any other text: "
+            "eventlet) beats this option. It is read before anything else and only from the "
+            "files named on the command line or from the environment.",
+        ),
+    ]
+
+
+def _liveness() -> list[cfg.Opt]:
+    return [
+        cfg.IntOpt(
+            "report_interval",
+            default=10,
+            help="Seconds between two heartbeats of a service in its row of the services table. "
+            "0 switches the heartbeat off.",
+        ),
+        cfg.IntOpt(
+            "service_down_time",
+            default=60,
+            help="Seconds after its last heartbeat from which on a service counts as down. Must "
+            "be greater than report_interval; otherwise 2.5 times report_interval is used.",
+        ),
+        cfg.StrOpt(
+            "servicegroup_driver",
+            default="db",
+            choices=[("db", "heartbeats in the services table")],
+            help="Where the liveness of services is kept.",
+        ),
+        cfg.BoolOpt(
+            "enable_new_services",
+            default=True,
+            help="Whether a service that registers for the first time is enabled. When false its "
+            "row is created disabled, with a reason that names this option.",
+        ),
+    ]
+
+
+def _periodic() -> list[cfg.Opt]:
+    return [
+        cfg.BoolOpt(
+            "periodic_enable",
+            default=True,
+            help="Whether periodic tasks run at all.",
+        ),
+        cfg.Opt(
+            "periodic_fuzzy_delay",
+            type=option_types.ClampedInteger("periodic_fuzzy_delay", 0),
+            default=60,
+            help="The first run of the periodic tasks is delayed by a random number of seconds "
+            "up to this one, so that daemons started together do not run in step. 0: no delay.",
+        ),
+    ]
+
+
+def _zones() -> list[cfg.Opt]:
+    return [
+        cfg.StrOpt(
+            "default_availability_zone",
+            default="nova",
+            help="Availability zone of every compute host that is in no aggregate with "
+            "`availability_zone` metadata.",
+        ),
+        cfg.StrOpt(
+            "internal_service_availability_zone",
+            default="internal",
+            help="Availability zone shown for services that are not compute services.",
+        ),
+        cfg.StrOpt(
+            "default_schedule_zone",
+            help="Availability zone of a server booted without one. Unset: any zone will do.",
+        ),
+    ]
+
+
+def _ratios() -> list[cfg.Opt]:
+    options: list[cfg.Opt] = []
+    for resource, initial in (("cpu", 16.0), ("ram", 1.5), ("disk", 1.0)):
+        options += [
+            cfg.FloatOpt(
+                f"{resource}_allocation_ratio",
+                help=f"How often the physical {resource} of a host may be handed out, for hosts "
+                "whose row of the compute_nodes table has no ratio of its own (NULL or 0.0). "
+                f"Unset or 0.0: initial_{resource}_allocation_ratio applies.",
+            ),
+            cfg.FloatOpt(
+                f"initial_{resource}_allocation_ratio",
+                default=initial,
+                min=0.0,
+                help=f"The {resource} ratio of hosts for which neither their row nor "
+                f"{resource}_allocation_ratio has one.",
+            ),
+        ]
+    return options
+
+
+def options() -> list[cfg.Opt]:
+    """Every option of the group; the defaults of host and my_ip are this machine's."""
+    return [*_identity(), *_liveness(), *_periodic(), *_zones(), *_ratios()]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register the group's options on *conf*."""
+    conf.register_opts(options())
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """The group's options, for the sample file."""
+    return [("DEFAULT", options())]

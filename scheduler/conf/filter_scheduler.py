@@ -1,0 +1,187 @@
+"""``[filter_scheduler]``: which filters and weighers run, and their options.
+
+Reference page config, sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+from scheduler.conf import option_types
+
+GROUP = cfg.OptGroup(
+    "filter_scheduler",
+    title="Filter scheduler",
+    help="Filters, weighers and the choice among the best hosts.",
+)
+
+ARCHITECTURES = [
+    "alpha",
+    "armv6",
+    "armv7l",
+    "armv7b",
+    "aarch64",
+    "cris",
+    "i686",
+    "ia64",
+    "lm32",
+    "m68k",
+    "microblaze",
+    "microblazeel",
+    "mips",
+    "mipsel",
+    "mips64",
+    "mips64el",
+    "openrisc",
+    "parisc",
+    "parisc64",
+    "ppc",
+    "ppcle",
+    "ppc64",
+    "ppc64le",
+    "ppcemb",
+    "s390",
+    "s390x",
+    "sh4",
+    "sh4eb",
+    "sparc",
+    "sparc64",
+    "unicore32",
+    "x86_64",
+    "xtensa",
+    "xtensaeb",
+]
+
+# Later releases of Nova leave out what Placement does for them; there is no Placement here.
+DEFAULT_FILTERS = [
+    "RetryFilter",
+    "AvailabilityZoneFilter",
+    "RamFilter",
+    "DiskFilter",
+    "ComputeFilter",
+    "ComputeCapabilitiesFilter",
+    "ImagePropertiesFilter",
+    "ServerGroupAntiAffinityFilter",
+    "ServerGroupAffinityFilter",
+]
+
+
+def _formerly(name: str) -> list[cfg.DeprecatedOpt]:
+    return [cfg.DeprecatedOpt(name, group="DEFAULT")]
+
+
+def _multiplier(name: str, default: float, about: str) -> cfg.Opt:
+    return cfg.FloatOpt(
+        name,
+        default=default,
+        deprecated_opts=_formerly(name),
+        help=f"{about} The normalised weight (0.0 to 1.0) is multiplied by this; a negative "
+        "value turns the preference round, 0.0 switches the weigher off.",
+    )
+
+
+SELECTION = [
+    cfg.MultiStrOpt(
+        "available_filters",
+        default=["nova.scheduler.filters.all_filters"],
+        deprecated_opts=_formerly("scheduler_available_filters"),
+        help="Filters that may be enabled: the dotted path of a class, or of a function that "
+        "returns classes. May be given several times. `nova.scheduler.filters.all_filters` "
+        "stands for every filter that comes with the scheduler; setting this option replaces the "
+        "default, so give that line too when adding a filter of your own.",
+    ),
+    cfg.ListOpt(
+        "enabled_filters",
+        default=DEFAULT_FILTERS,
+        deprecated_opts=_formerly("scheduler_default_filters"),
+        help="Class names of the filters that run, in this order. A name that is not among "
+        "available_filters stops the start.",
+    ),
+    cfg.ListOpt(
+        "weight_classes",
+        default=["nova.scheduler.weights.all_weighers"],
+        deprecated_opts=_formerly("scheduler_weight_classes"),
+        help="Weighers that run: dotted paths of classes, or of functions that return classes. "
+        "`nova.scheduler.weights.all_weighers` stands for every weigher that comes with the "
+        "scheduler.",
+    ),
+    cfg.Opt(
+        "host_subset_size",
+        type=option_types.ClampedInteger("host_subset_size", 1),
+        default=1,
+        deprecated_opts=_formerly("scheduler_host_subset_size"),
+        help="The host is drawn at random among this many best ones; 1 takes the best. More than "
+        "1 keeps several schedulers from choosing the same host.",
+    ),
+    cfg.BoolOpt(
+        "shuffle_best_same_weighed_hosts",
+        default=False,
+        help="Whether hosts that share the best weight are shuffled before one is chosen.",
+    ),
+    cfg.BoolOpt(
+        "track_instance_changes",
+        default=True,
+        deprecated_opts=_formerly("scheduler_tracks_instance_changes"),
+        help="Whether the instances of each host are kept up to date from the messages of the "
+        "compute services. When false they are read from the database.",
+    ),
+]
+
+FILTERS = [
+    cfg.IntOpt(
+        "max_io_ops_per_host",
+        default=8,
+        deprecated_opts=_formerly("max_io_ops_per_host"),
+        help="IoOpsFilter: a host with this many servers being built, resized, snapshotted, "
+        "migrated, rescued or unshelved gets no further one. With a value below 1 every host is "
+        "full.",
+    ),
+    cfg.IntOpt(
+        "max_instances_per_host",
+        default=50,
+        deprecated_opts=_formerly("max_instances_per_host"),
+        help="NumInstancesFilter: a host with this many servers gets no further one. With a "
+        "value below 1 every host is full.",
+    ),
+    cfg.StrOpt(
+        "image_properties_default_architecture",
+        choices=ARCHITECTURES,
+        help="ImagePropertiesFilter: architecture of images that name none. Unset: they fit "
+        "every host.",
+    ),
+]
+
+WEIGHERS = [
+    _multiplier("ram_weight_multiplier", 1.0, "RAMWeigher: prefers hosts with more free memory."),
+    _multiplier("disk_weight_multiplier", 1.0, "DiskWeigher: prefers hosts with more free disk."),
+    _multiplier(
+        "io_ops_weight_multiplier",
+        -1.0,
+        "IoOpsWeigher: the default, being negative, prefers hosts with fewer servers in the "
+        "middle of an operation.",
+    ),
+    _multiplier(
+        "soft_affinity_weight_multiplier",
+        1.0,
+        "ServerGroupSoftAffinityWeigher: prefers hosts with more servers of the request's group.",
+    ),
+    _multiplier(
+        "soft_anti_affinity_weight_multiplier",
+        1.0,
+        "ServerGroupSoftAntiAffinityWeigher: prefers hosts with fewer servers of the request's "
+        "group.",
+    ),
+]
+
+OPTIONS = [*SELECTION, *FILTERS, *WEIGHERS]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register the group's options on *conf*."""
+    conf.register_group(GROUP)
+    conf.register_opts(OPTIONS, group=GROUP)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    """The group's options, for the sample file."""
+    return [(GROUP, OPTIONS)]

@@ -1,0 +1,29 @@
+"""``[DEFAULT]`` options of remote calls beyond oslo.messaging's own.
+
+Reference page config, section 6.1.
+"""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+OPTIONS: list[cfg.Opt] = [
+    cfg.IntOpt(
+        "long_rpc_timeout",
+        default=1800,
+        min=0,
+        help="Seconds a caller waits for the answer to a call that may take long, such as "
+        "select_destinations, as long as the other side shows every rpc_response_timeout "
+        "seconds that it is alive.",
+    ),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register the options on *conf*."""
+    conf.register_opts(OPTIONS)
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """The options, for the sample file."""
+    return [("DEFAULT", OPTIONS)]

@@ -1,0 +1,96 @@
+"""``[scheduler]``: the driver, attempts, workers, freshness of the state.
+
+Reference page config, section 2.
+"""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = cfg.OptGroup("scheduler", title="Scheduler", help="The daemon and its driver.")
+
+OPTIONS: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "driver",
+        default="filter_scheduler",
+        deprecated_opts=[cfg.DeprecatedOpt("scheduler_driver", group="DEFAULT")],
+        help="What makes the decisions: `filter_scheduler`, `caching_scheduler`, "
+        "`chance_scheduler`, `fake_scheduler`, another entry point of the namespace "
+        "`nova.scheduler.driver`, or the dotted path of a class. Nova's own dotted paths mean the "
+        "driver of that name here.",
+    ),
+    cfg.StrOpt(
+        "host_manager",
+        default="host_manager",
+        deprecated_opts=[cfg.DeprecatedOpt("scheduler_host_manager", group="DEFAULT")],
+        help="What keeps the state of the hosts: `host_manager`, another entry point of the "
+        "namespace `nova.scheduler.host_manager`, or the dotted path of a class.",
+    ),
+    cfg.IntOpt(
+        "max_attempts",
+        default=3,
+        deprecated_opts=[cfg.DeprecatedOpt("scheduler_max_attempts", group="DEFAULT")],
+        help="How many hosts may be tried for one server, at least 1: the chosen one and, after "
+        "failures, its alternates. 1 switches retries off.",
+    ),
+    cfg.IntOpt(
+        "periodic_task_interval",
+        default=60,
+        deprecated_opts=[cfg.DeprecatedOpt("scheduler_driver_task_period", group="DEFAULT")],
+        help="Seconds between two runs of the driver's periodic task; the caching driver reads "
+        "its hosts then. 0 means 60, a negative value switches the task off.",
+    ),
+    cfg.IntOpt(
+        "workers",
+        default=1,
+        min=0,
+        help="Number of worker processes. All workers of a daemon share its topic and its name; "
+        "the message bus hands each request to one of them. 0: one per CPU.",
+    ),
+    cfg.IntOpt(
+        "max_instances_per_request",
+        default=10000,
+        min=1,
+        help="The most servers one request may ask for; larger requests are refused.",
+    ),
+    cfg.IntOpt(
+        "full_refresh_interval_seconds",
+        default=300,
+        min=0,
+        help="Seconds between two full reads of the hosts, which repair whatever the reads of "
+        "changed rows missed. 0: every read is a full one.",
+    ),
+    cfg.IntOpt(
+        "refresh_overlap_seconds",
+        default=60,
+        min=0,
+        help="How many seconds before the newest change seen a read of changed rows begins, to "
+        "catch rows of slow transactions and of machines whose clock is behind.",
+    ),
+    cfg.IntOpt(
+        "max_state_age_seconds",
+        default=60,
+        min=0,
+        help="While the database cannot be read, decisions go on with the last state until it is "
+        "this many seconds old; then requests fail with an error of their own. 0: they fail at "
+        "once.",
+    ),
+    cfg.StrOpt(
+        "cell_uuid",
+        default="6f70656e-7374-4a63-8b65-6c6c30303031",
+        regex="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
+        help="Cell named in every selection, for conductors that ask in which cell a host is. A "
+        "UUID; change it to the uuid of the real cell when the hosts belong to one.",
+    ),
+]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register the group's options on *conf*."""
+    conf.register_group(GROUP)
+    conf.register_opts(OPTIONS, group=GROUP)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    """The group's options, for the sample file."""
+    return [(GROUP, OPTIONS)]

@@ -1,0 +1,33 @@
+"""``[upgrade_levels]``: newest RPC version to speak.  Reference page config, section 5.4."""
+
+from __future__ import annotations
+
+from oslo_config import cfg
+
+GROUP = cfg.OptGroup(
+    "upgrade_levels",
+    title="Upgrade levels",
+    help="Caps on the RPC versions sent, for deployments in the middle of an upgrade.",
+)
+
+
+def _cap(service: str) -> cfg.Opt:
+    return cfg.StrOpt(
+        service,
+        help=f"Newest version of the {service} RPC interface that may be sent: a version such as "
+        "4.4, or the name of a release such as newton. Unset: the newest known.",
+    )
+
+
+OPTIONS = [_cap("scheduler"), _cap("conductor"), _cap("compute")]
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register the group's options on *conf*."""
+    conf.register_group(GROUP)
+    conf.register_opts(OPTIONS, group=GROUP)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    """The group's options, for the sample file."""
+    return [(GROUP, OPTIONS)]
