@@ -1,0 +1,1 @@
+"""The compute stub: one process that is many compute hosts."""

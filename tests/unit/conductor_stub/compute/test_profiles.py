@@ -1,0 +1,195 @@
+"""Kinds of hosts, and how a number of hosts is laid out from them."""
+
+from __future__ import annotations
+
+import collections
+
+import pytest
+
+from conductor_stub.compute import profile_file, profiles
+from scheduler import errors
+
+
+def kind(name: str, **changes) -> profiles.HostKind:
+    return profiles.HostKind(name, vcpus=4, memory_mb=4096, local_gb=40, **changes)
+
+
+def amounts(plans: list[profiles.HostPlan]) -> dict[str, int]:
+    return dict(collections.Counter(plan.kind.name for plan in plans))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "hosts", "expected"),
+    [
+        ([kind("a")], 3, {"a": 3}),
+        ([kind("a", share=4), kind("b", share=2), kind("c", share=2)], 8, {"a": 4, "b": 2, "c": 2}),
+        ([kind("a", share=4), kind("b", share=2), kind("c", share=2)], 4, {"a": 2, "b": 1, "c": 1}),
+        ([kind("a", share=1), kind("b", share=1)], 3, {"a": 2, "b": 1}),
+        ([kind("a", count=2), kind("b", share=1)], 5, {"a": 2, "b": 3}),
+        ([kind("a", count=2), kind("b", count=1)], 3, {"a": 2, "b": 1}),
+        ([kind("a", count=0), kind("b", share=1)], 2, {"b": 2}),
+        ([kind("a")], 0, {}),
+    ],
+)
+def test_shares_and_counts_add_up_to_the_hosts_wanted(kinds, hosts, expected):
+    plans = profiles.Profile(tuple(kinds)).plan(hosts)
+    assert amounts(plans) == expected
+    assert len({plan.name for plan in plans}) == hosts
+
+
+@pytest.mark.parametrize(
+    ("kinds", "hosts"),
+    [
+        ([kind("a", count=2)], 3),
+        ([kind("a", count=2)], 1),
+        ([kind("a", count=4), kind("b", share=1)], 3),
+    ],
+)
+def test_counts_that_do_not_fit_are_refused(kinds, hosts):
+    with pytest.raises(errors.ConfigurationError, match=f"but {hosts} are wanted"):
+        profiles.Profile(tuple(kinds), source="f.yaml").plan(hosts)
+
+
+def test_names_do_not_depend_on_the_size_of_the_fleet():
+    profile = profiles.Profile((kind("a"),))
+    assert [plan.name for plan in profile.plan(2)] == ["compute-01", "compute-02"]
+    assert profile.plan(120, prefix="rack7")[-1].name == "rack7-120"
+
+
+def test_zones_alternate_within_a_kind():
+    profile = profiles.Profile((kind("a", availability_zones=("z1", "z2")), kind("b")))
+    plans = profile.plan(8)
+    zones = [plan.availability_zone for plan in plans if plan.kind.name == "a"]
+    assert zones == ["z1", "z2", "z1", "z2"]
+    assert {plan.availability_zone for plan in plans if plan.kind.name == "b"} == {None}
+
+
+def test_a_zone_is_an_aggregate_and_aggregates_are_merged():
+    ssd = {"fast": {"ssd": "true"}}
+    plans = [
+        profiles.HostPlan("h1", kind("a", aggregates=ssd), "z1"),
+        profiles.HostPlan("h2", kind("b", aggregates={"fast": {"nvme": "no"}})),
+    ]
+    assert plans[0].aggregates == {"fast": {"ssd": "true"}, "z1": {"availability_zone": "z1"}}
+    assert profiles.merged_aggregates(plans) == {
+        "fast": {"ssd": "true", "nvme": "no"},
+        "z1": {"availability_zone": "z1"},
+    }
+
+
+def test_contradicting_aggregates_are_refused():
+    plans = [
+        profiles.HostPlan("h1", kind("a", aggregates={"fast": {"ssd": "true"}})),
+        profiles.HostPlan("h2", kind("b", aggregates={"fast": {"ssd": "false"}})),
+    ]
+    with pytest.raises(errors.ConfigurationError, match=r"aggregates\.fast\.ssd.*'true' and 'fals"):
+        profiles.merged_aggregates(plans)
+
+
+def test_the_default_profile_is_eight_hosts_of_three_sizes_in_two_zones():
+    profile = profile_file.load(profiles.DEFAULT_FILE)
+    plans = profile.plan(profile.natural_size)
+    assert len(plans) == 8
+    assert len({(plan.kind.vcpus, plan.kind.memory_mb) for plan in plans}) == 3
+    assert {plan.availability_zone for plan in plans} == {"az1", "az2"}
+
+
+def test_the_numa_profile_describes_cells_pages_and_devices():
+    profile = profile_file.load(profiles.DEFAULT_FILE.with_name("numa_pci.yaml"))
+    by_name = {kind.name: kind for kind in profile.kinds}
+    cell = by_name["numa"].numa_cells[0]
+    assert cell.cpus == frozenset({0, 1, 2, 3, 8, 9, 10, 11})
+    assert cell.siblings[0] == frozenset({0, 8})
+    assert cell.pages == {4: 3145728, 2048: 2048}
+    assert [pool.count for pool in by_name["accelerated"].pci_pools] == [2, 8]
+
+
+HOST = "{name: a, vcpus: 4, memory_mb: 4096, local_gb: 40%s}"
+POOL = ", pci_pools: [{vendor_id: abcd, product_id: abcd, count: 1, numa_node: 0}]"
+CELLS = ", numa_cells: [{cpus: 0-3, memory_mb: 4096%s}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "reason"),
+    [
+        ("", "", "must be a mapping"),
+        ("hosts: []", "hosts", "at least one kind"),
+        ("hosts: {}", "hosts", "must be a list"),
+        ("host: []", "host", "did you mean 'hosts'"),
+        ("hosts: [{name: a}]", "hosts[0].vcpus", "is required"),
+        ("hosts: [{", "", "expected"),
+        ("hosts: [7]", "hosts[0]", "must be a mapping"),
+        (f"hosts: [{HOST % ''}, {HOST % ''}]", "hosts", "two kinds are named 'a'"),
+        (f"hosts: [{HOST % ', memory_gb: 4'}]", "hosts[0].memory_gb", "did you mean 'memory_mb'"),
+        (f"hosts: [{HOST % ', zzz: 4'}]", "hosts[0].zzz", "known are name"),
+        (f"hosts: [{HOST % ', share: 0'}]", "hosts[0].share", "at least 1"),
+        (f"hosts: [{HOST % ', share: true'}]", "hosts[0].share", "whole number, not True"),
+        (f"hosts: [{HOST % ', share: 1, count: 1'}]", "hosts[0]", "either share or count"),
+        (f"hosts: [{HOST % ', ratios: {ram: -1}'}]", "hosts[0].ratios.ram", "negative"),
+        (f"hosts: [{HOST % ', ratios: {ram: x}'}]", "hosts[0].ratios.ram", "a number, not 'x'"),
+        (f"hosts: [{HOST % ', ratios: {mem: 1}'}]", "hosts[0].ratios.mem", "unknown key"),
+        (f"hosts: [{HOST % ', stats: {a: []}'}]", "hosts[0].stats.a", "single value"),
+        (
+            f"hosts: [{HOST % ', supported_instances: [[x86_64, kvm]]'}]",
+            "hosts[0].supported_instances[0]",
+            "vm mode",
+        ),
+        (f"hosts: [{HOST % CELLS % ', cpu: 1'}]", "hosts[0].numa_cells[0].cpu", "mean 'cpus'"),
+        (
+            f"hosts: [{HOST % CELLS % ', siblings: [[0, 9]]'}]",
+            "hosts[0].numa_cells[0].siblings[0]",
+            "not one of the cell's",
+        ),
+        (
+            f"hosts: [{HOST % ', numa_cells: [{cpus: 3-1, memory_mb: 1}]'}]",
+            "hosts[0].numa_cells[0].cpus",
+            "like '0-3,8'",
+        ),
+        (
+            f"hosts: [{HOST % ', numa_cells: [{cpus: 0-1, memory_mb: 1}]'}]",
+            "hosts[0].numa_cells",
+            "have 2 cpus, but vcpus is 4",
+        ),
+        (
+            f"hosts: [{HOST % ', pci_pools: [{vendor_id: 1, product_id: abcd, count: 1}]'}]",
+            "hosts[0].pci_pools[0].vendor_id",
+            "four hexadecimal digits",
+        ),
+        (
+            f"hosts: [{HOST % POOL}]",
+            "hosts[0].pci_pools[0].numa_node",
+            "not one of the numa_cells",
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_file_key_and_reason(tmp_path, text, where, reason):
+    file = tmp_path / "fleet.yaml"
+    file.write_text(text)
+    with pytest.raises(errors.ConfigurationError) as caught:
+        profile_file.load(file)
+    option = f"{file}: {where}" if where else str(file)
+    assert caught.value.kwargs["option"] == option
+    assert reason in caught.value.kwargs["reason"]
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(errors.ConfigurationError, match=r"none\.yaml: No such file"):
+        profile_file.load(tmp_path / "none.yaml")
+
+
+def test_a_full_kind_is_read(tmp_path):
+    file = tmp_path / "fleet.yaml"
+    full = (
+        ", count: 2, ratios: {cpu: 2, disk: 1.5}, hypervisor_type: ironic, hypervisor_version: 1,"
+        " cpu_info: {arch: aarch64}, supported_instances: [[aarch64, kvm, hvm]],"
+        " metrics: {cpu.percent: 0.5}, availability_zone: z1, aggregates: {g: {n: 1}},"
+        " stats: {boot: local, ssd: true}"
+    )
+    file.write_text(f"hosts: [{HOST % full}]")
+    (found,) = profile_file.load(file).kinds
+    assert (found.count, found.cpu_allocation_ratio, found.disk_allocation_ratio) == (2, 2.0, 1.5)
+    assert (found.hypervisor_type, found.hypervisor_version) == ("ironic", 1)
+    assert found.supported_instances == (("aarch64", "kvm", "hvm"),)
+    assert found.availability_zones == ("z1",)
+    assert found.aggregates == {"g": {"n": "1"}}
+    assert found.stats == {"boot": "local", "ssd": "True"}
