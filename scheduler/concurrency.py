@@ -38,7 +38,7 @@ def choose(argv: Sequence[str], environ: Mapping[str, str]) -> str:
 
 def _option_from_files(argv: Sequence[str]) -> str | None:
     found = None
-    for path in _named_files(argv):
+    for path in named_files(argv):
         parser = configparser.RawConfigParser(strict=False, interpolation=None)
         try:
             parser.read(path, encoding="utf-8")
@@ -48,7 +48,8 @@ def _option_from_files(argv: Sequence[str]) -> str | None:
     return found.strip().strip("\"'").lower() if found else None
 
 
-def _named_files(argv: Sequence[str]) -> list[str]:
+def named_files(argv: Sequence[str]) -> list[str]:
+    """The configuration files that a command line names, in the order they are read."""
     files: list[str] = []
     words = iter(argv)
     for word in words:

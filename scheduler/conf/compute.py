@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
-from scheduler.conf import option_types
-
 
 def _reserved(name: str, default: int, what: str) -> cfg.Opt:
-    return cfg.Opt(
+    return cfg.IntOpt(
         name,
-        type=option_types.ClampedInteger(name, 0),
         default=default,
-        help=f"{what} of each host kept for the host itself; reported as used.",
+        help=f"{what} of each host kept for the host itself; reported as used. Less than 0 counts "
+        "as 0.",
     )
 
 

@@ -11,7 +11,6 @@ from oslo_config import cfg
 from oslo_utils import netutils
 
 from scheduler import concurrency
-from scheduler.conf import option_types
 
 PACKAGED_STATE_PATH = "/var/lib/nova"
 
@@ -98,12 +97,12 @@ def _periodic() -> list[cfg.Opt]:
             default=True,
             help="Whether periodic tasks run at all.",
         ),
-        cfg.Opt(
+        cfg.IntOpt(
             "periodic_fuzzy_delay",
-            type=option_types.ClampedInteger("periodic_fuzzy_delay", 0),
             default=60,
             help="The first run of the periodic tasks is delayed by a random number of seconds "
-            "up to this one, so that daemons started together do not run in step. 0: no delay.",
+            "up to this one, so that daemons started together do not run in step. "
+            "0 or less: no delay.",
         ),
     ]
 

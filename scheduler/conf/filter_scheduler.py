@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
-from scheduler.conf import option_types
-
 GROUP = cfg.OptGroup(
     "filter_scheduler",
     title="Filter scheduler",
@@ -105,13 +103,12 @@ SELECTION = [
         "`nova.scheduler.weights.all_weighers` stands for every weigher that comes with the "
         "scheduler.",
     ),
-    cfg.Opt(
+    cfg.IntOpt(
         "host_subset_size",
-        type=option_types.ClampedInteger("host_subset_size", 1),
         default=1,
         deprecated_opts=_formerly("scheduler_host_subset_size"),
-        help="The host is drawn at random among this many best ones; 1 takes the best. More than "
-        "1 keeps several schedulers from choosing the same host.",
+        help="The host is drawn at random among this many best ones; 1 or less takes the "
+        "best. More than 1 keeps several schedulers from choosing the same host.",
     ),
     cfg.BoolOpt(
         "shuffle_best_same_weighed_hosts",

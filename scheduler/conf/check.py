@@ -1,0 +1,107 @@
+"""Reads every option once, so that a bad value shows at start and not with the first request."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from scheduler import errors
+
+LOG = logging.getLogger(__name__)
+
+# Numbers that an old release took although later ones refuse them (reference page config,
+# section 10): with a minimum of the option itself an old file would stop the start.
+MINIMA = (
+    ("filter_scheduler", "host_subset_size", 1),
+    ("DEFAULT", "periodic_fuzzy_delay", 0),
+    ("DEFAULT", "reserved_host_memory_mb", 0),
+    ("DEFAULT", "reserved_host_disk_mb", 0),
+    ("DEFAULT", "reserved_host_cpus", 0),
+)
+
+# oslo.config names the place in its message only.
+BAD_VALUE = re.compile(
+    r"Value for option (?P<option>\S+) from .*?detail='(?P<place>[^']*)'\) is not valid: "
+    r"(?P<reason>.*)",
+    re.DOTALL,
+)
+
+
+def validate(conf: cfg.ConfigOpts) -> None:
+    """Check the value of every registered option and what must hold between them.
+
+    Raises :class:`scheduler.errors.ConfigurationError` naming group, option and file.  Values
+    that old releases allowed are replaced, each with a warning (reference page config,
+    sections 5 and 10).  May be called again after the files were read again.
+    """
+    _clamp(conf)
+    _service_down_time(conf)
+    for name in conf:
+        if isinstance(_value(conf, "DEFAULT", name), cfg.ConfigOpts.GroupAttr):
+            for option in conf[name]:
+                _value(conf, name, option)
+    _refuse(conf)
+
+
+def _value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
+    """The value of one option, with errors that name its group."""
+    try:
+        return conf[name] if group == "DEFAULT" else conf[group][name]
+    except (cfg.Error, ValueError) as error:
+        raise _bad_value(error, group, name) from error
+
+
+def _bad_value(error: Exception, group: str, name: str) -> errors.ConfigurationError:
+    """The library's *error* about a value, as one that names group, option and place."""
+    found = BAD_VALUE.fullmatch(str(error))
+    if found is None:
+        return errors.ConfigurationError(option=f"[{group}] {name}", reason=str(error))
+    return errors.ConfigurationError(
+        option=f"[{group}] {name} ({found['place']})", reason=found["reason"]
+    )
+
+
+def _refuse(conf: cfg.ConfigOpts) -> None:
+    if not conf.host:
+        raise errors.ConfigurationError(option="[DEFAULT] host", reason="must not be empty")
+    if conf.scheduler.max_attempts < 1:
+        raise errors.ConfigurationError(
+            option="[scheduler] max_attempts",
+            reason="Invalid value for 'scheduler_max_attempts', must be >= 1",
+        )
+
+
+def _clamp(conf: cfg.ConfigOpts) -> None:
+    for group, name, minimum in MINIMA:
+        conf.clear_override(name, None if group == "DEFAULT" else group)
+        number = _value(conf, group, name)
+        if number >= minimum:
+            continue
+        LOG.warning(
+            "Option [%s] %s is %s, below its minimum; %s is used instead.",
+            group,
+            name,
+            number,
+            minimum,
+        )
+        conf.set_override(name, minimum, None if group == "DEFAULT" else group)
+
+
+def _service_down_time(conf: cfg.ConfigOpts) -> None:
+    conf.clear_override("service_down_time")
+    down_time = _value(conf, "DEFAULT", "service_down_time")
+    interval = _value(conf, "DEFAULT", "report_interval")
+    if down_time > interval:
+        return
+    replacement = int(interval * 2.5)
+    LOG.warning(
+        "Report interval must be less than service down time. Current config: "
+        "<service_down_time: %s, report_interval: %s>. Setting service_down_time to: %s",
+        down_time,
+        interval,
+        replacement,
+    )
+    conf.set_override("service_down_time", replacement)

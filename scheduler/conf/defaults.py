@@ -1,0 +1,61 @@
+"""Defaults that this project gives to options of the libraries, and those that need a look around.
+
+An operator's own setting wins over all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+from oslo_config import cfg
+from oslo_db import options as db_options
+
+from scheduler.conf import default
+
+PERSONAL_STATE_PATH = "~/.local/share/nova-scheduler"
+DATABASE_CONNECTION = "sqlite:///$state_path/nova.sqlite"
+
+# Today's library adds the global request id and the system scope to the line; without them it
+# has the shape that log parsers written for Nova know (reference page service, section 6.1).
+CONTEXT_FORMAT = (
+    "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s "
+    "[%(request_id)s %(user_identity)s] %(instance)s%(message)s"
+)
+USER_IDENTITY_FORMAT = "%(user)s %(project)s %(domain)s %(user_domain)s %(project_domain)s"
+
+QUIETED_LOGGERS = ("oslo_config", "scheduler", "alembic")
+
+
+def state_path() -> str:
+    """The packages' directory if this user may write there, else one in the user's home."""
+    if os.path.isdir(default.PACKAGED_STATE_PATH) and os.access(
+        default.PACKAGED_STATE_PATH, os.W_OK | os.X_OK
+    ):
+        return default.PACKAGED_STATE_PATH
+    return str(pathlib.Path(PERSONAL_STATE_PATH).expanduser())
+
+
+def apply(conf: cfg.ConfigOpts) -> None:
+    """Set the defaults on *conf*, whose options must be registered."""
+    conf.set_default("logging_context_format_string", CONTEXT_FORMAT)
+    conf.set_default("logging_user_identity_format", USER_IDENTITY_FORMAT)
+    conf.set_default("state_path", state_path())
+    db_options.set_defaults(conf, connection=DATABASE_CONNECTION)
+
+
+def quiet_log_levels(conf: cfg.ConfigOpts) -> list[str]:
+    """The configured levels per logger, and ERROR for everything a command would say of itself.
+
+    Deprecated spellings are worth a warning from a daemon, not one with every command.
+    """
+    return [*conf.default_log_levels, *(f"{name}=ERROR" for name in QUIETED_LOGGERS)]
+
+
+def translate_log_formats(conf: cfg.ConfigOpts) -> None:
+    """Let an old format's ``%(tenant)s`` mean the project, as the library no longer fills it in."""
+    for name in ("logging_context_format_string", "logging_user_identity_format"):
+        conf.clear_override(name)
+        text = conf[name]
+        if "%(tenant)s" in text:
+            conf.set_override(name, text.replace("%(tenant)s", "%(project)s"))

@@ -1,0 +1,128 @@
+"""What every program does first: options, command line, configuration files, logging.
+
+Reference pages config, section 1, and service, sections 3, 6 and 9.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from oslo_config import cfg
+from oslo_log import log as logging
+from oslo_service import _options as service_options  # its public module chooses a back end
+
+import scheduler
+from scheduler import concurrency, errors, exit_codes
+from scheduler import conf as project_options
+from scheduler.conf import check, defaults, dropped
+
+LOG = logging.getLogger(__name__)
+
+PROJECT = "nova"
+EMBEDDED_TRANSPORT_URL = "fake://"
+_TRANSPORT_URL_VARIABLE = "OS_DEFAULT__TRANSPORT_URL"
+
+
+def parse(
+    argv: Sequence[str],
+    prog: str,
+    conf: cfg.ConfigOpts = cfg.CONF,
+    default_config_files: list[str] | None = None,
+    cli_opts: Sequence[cfg.Opt] = (),
+    quiet: bool = False,
+) -> cfg.ConfigOpts:
+    """Fill *conf* from the command line, the environment and the files, and set up logging.
+
+    *cli_opts* are a program's own command-line options; *quiet* programs, commands for people,
+    log nothing below ERROR unless told otherwise.  Without ``--config-file`` and
+    ``--config-dir`` the usual places are searched, or *default_config_files* taken.  Whatever
+    cannot be used ends the program: one line on stderr and the status of
+    :data:`scheduler.exit_codes.CONFIGURATION`; a command line that is not understood ends it
+    with ``USAGE``.
+    """
+    _register(conf, cli_opts)
+    try:
+        conf(
+            list(argv),
+            project=PROJECT,
+            prog=prog,
+            version=scheduler.__version__,
+            default_config_files=default_config_files,
+        )
+        defaults.translate_log_formats(conf)
+        if quiet and not conf.debug:
+            conf.set_default("default_log_levels", defaults.quiet_log_levels(conf))
+        logging.setup(conf, PROJECT, scheduler.__version__)
+    except UnicodeDecodeError as error:
+        _end(prog, f"{_undecodable(argv, prog, default_config_files)}: {error}")
+    except (cfg.Error, logging.LogConfigError, OSError, ValueError, RuntimeError) as error:
+        _end(prog, _one_line(error))
+    try:
+        check.validate(conf)
+        _make_state_path(conf)
+    except (errors.ConfigurationError, OSError) as error:
+        if conf.log_file or conf.log_dir:
+            LOG.critical("%s", error)
+        _end(prog, _one_line(error))
+    return conf
+
+
+def _register(conf: cfg.ConfigOpts, cli_opts: Sequence[cfg.Opt]) -> None:
+    conf.clear()
+    logging.register_options(conf)
+    dropped.register(conf)
+    conf.register_cli_opts(cli_opts)
+    conf.register_opts(service_options.service_opts)
+    project_options.register_all(conf)
+    defaults.apply(conf)
+
+
+def _make_state_path(conf: cfg.ConfigOpts) -> None:
+    """Create the directory in the user's home; any other one is the operator's to make."""
+    personal = pathlib.Path(defaults.PERSONAL_STATE_PATH).expanduser()
+    if pathlib.Path(conf.state_path) == personal:
+        personal.mkdir(parents=True, exist_ok=True)
+
+
+def _undecodable(argv: Sequence[str], prog: str, searched: list[str] | None) -> str:
+    """Name the file that is not text; the library's error does not."""
+    if searched is None:
+        searched = cfg.find_config_files(PROJECT, prog)
+    for path in concurrency.named_files(argv) or searched:
+        try:
+            pathlib.Path(path).expanduser().read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            return path
+    return "configuration"
+
+
+def _one_line(error: Exception) -> str:
+    text = check.BAD_VALUE.sub(
+        r"Invalid configuration: \g<option> (\g<place>): \g<reason>", str(error)
+    )
+    return " ".join(text.split())
+
+
+def _end(prog: str, message: str) -> NoReturn:
+    sys.stderr.write(f"{prog}: error: {message}\n")
+    raise SystemExit(exit_codes.CONFIGURATION)
+
+
+def used_files(conf: cfg.ConfigOpts) -> list[str]:
+    """The configuration files that *conf* was filled from, in the order they were read."""
+    files = [str(path) for path in conf.config_file]
+    for directory in conf.config_dir:
+        files += [str(path) for path in sorted(pathlib.Path(directory).expanduser().glob("*.conf"))]
+    return files
+
+
+def is_embedded(conf: cfg.ConfigOpts, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether nobody configured anything: no file was found and no transport URL is given.
+
+    The program then runs on the in-process bus, :data:`EMBEDDED_TRANSPORT_URL`.
+    """
+    return not used_files(conf) and not environ.get(_TRANSPORT_URL_VARIABLE)
