@@ -50,6 +50,18 @@ class InvalidRequest(NovaException):
     code = 400
 
 
+class ComputeResourcesUnavailable(NovaException):
+    """A compute host refuses an instance: it does not fit there (any more)."""
+
+    msg_fmt = "Insufficient compute resources: %(reason)s."
+
+
+class RescheduledException(NovaException):
+    """A build failed on its host and is to be tried on another one."""
+
+    msg_fmt = "Build of instance %(instance_uuid)s was re-scheduled: %(reason)s"
+
+
 class StateUnavailable(NovaException):
     """The fleet's state is missing or older than allowed, so no decision can be made."""
 

@@ -1,0 +1,55 @@
+"""Handing devices of a host's PCI pools to instances: reference page numa_pci, 7.4 and 7.5."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from conductor_stub.compute.profiles import PciPool
+from scheduler import errors
+
+PHYSICAL_FUNCTION = "type-PF"
+
+
+def free_pools(pools: Sequence[PciPool], instances: Iterable[Any]) -> list[PciPool]:
+    """The pools that are left when every instance has its devices.
+
+    Raises ``ComputeResourcesUnavailable`` when they do not suffice.
+    """
+    left = sorted(pools, key=lambda pool: len(pool.tags))
+    for instance in instances:
+        requests = instance.pci_requests.requests if instance.pci_requests else ()
+        for request in requests:
+            left = _take(left, request)
+    return left
+
+
+def _take(pools: Sequence[PciPool], request: Any) -> list[PciPool]:
+    wanted = request.count or 0
+    wants_function = any(spec.get("dev_type") == PHYSICAL_FUNCTION for spec in request.spec)
+    left = []
+    for pool in pools:
+        kept_for_functions = pool.tags.get("dev_type") == PHYSICAL_FUNCTION and not wants_function
+        if wanted and _matches(pool, request.spec) and not kept_for_functions:
+            taken = min(wanted, pool.count)
+            wanted -= taken
+            pool = dataclasses.replace(pool, count=pool.count - taken)
+        if pool.count:
+            left.append(pool)
+    if wanted:
+        raise errors.ComputeResourcesUnavailable(
+            reason=f"PCI devices: {request.count} of {request.alias_name or request.spec} "
+            f"requested, {request.count - wanted} free"
+        )
+    return left
+
+
+def _matches(pool: PciPool, specs: Iterable[Any]) -> bool:
+    facts = {
+        "vendor_id": pool.vendor_id,
+        "product_id": pool.product_id,
+        "numa_node": pool.numa_node,
+        **pool.tags,
+    }
+    return any(all(facts.get(k) == v for k, v in spec.items()) for spec in specs)
