@@ -64,10 +64,11 @@ compute_nodes = Table(
         name="uniq_compute_nodes0host0hypervisor_hostname0deleted",
     ),
     Index("compute_nodes_uuid_idx", "uuid", unique=True),
-    # What changed since a point in time is read without a scan of the table.
+    # What changed since a point in time, and how many live, is read without a scan of the table.
     Index("compute_nodes_updated_at_idx", "updated_at"),
     Index("compute_nodes_created_at_idx", "created_at"),
     Index("compute_nodes_deleted_at_idx", "deleted_at"),
+    Index("compute_nodes_deleted_id_idx", "deleted", "id"),
     **TABLE_OPTIONS,
 )
 
@@ -93,6 +94,7 @@ services = Table(
     Index("services_updated_at_idx", "updated_at"),
     Index("services_created_at_idx", "created_at"),
     Index("services_deleted_at_idx", "deleted_at"),
+    Index("services_binary_deleted_id_idx", "binary", "deleted", "id"),
     Index("services_deleted_disabled_idx", "deleted", "disabled"),
     Index("services_deleted_forced_down_idx", "deleted", "forced_down"),
     **TABLE_OPTIONS,

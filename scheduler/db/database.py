@@ -1,0 +1,174 @@
+"""One database: its engine, its transactions, and what is tried again.
+
+Built on oslo.db, so its options, its translated exceptions (``oslo_db.exception``) and its guard
+against connections that were open across a fork all hold (reference page config, section 7).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from oslo_config import cfg
+from oslo_db import api as oslo_db_api
+from oslo_db import exception as db_exception
+from oslo_db.sqlalchemy import engines
+from sqlalchemy import event
+from sqlalchemy.engine import URL, Connection, Engine
+
+from scheduler.db import options as db_options
+from scheduler.db import url as db_url
+
+Result = TypeVar("Result")
+
+EMBEDDED_FILE = "nova.sqlite"
+SQLITE_BUSY_TIMEOUT_SECONDS = 30
+#: PostgreSQL's codes for a serialisation failure and for a lock that was not to be had in time.
+POSTGRESQL_RETRYABLE = ("40001", "55P03")
+IMMEDIATE = "nova_immediate"
+
+
+class Database:
+    """Connects on first use only, so that a parent may hand it to the workers it forks."""
+
+    def __init__(
+        self,
+        url: str | URL,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        is_embedded_default: bool = False,
+    ) -> None:
+        """*settings* are the values of ``[database]`` that differ from oslo.db's defaults.
+
+        Raises ConfigurationError when *url* cannot be used.
+        """
+        self._settings = {**db_options.defaults(), **(settings or {})}
+        parsed = db_url.parse(url)
+        self.url = db_url.with_parameters(parsed, self._settings["connection_parameters"])
+        self.is_embedded_default = is_embedded_default
+        self._engine: Engine | None = None
+        self._engine_lock = threading.Lock()
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Database:
+        """The database of ``[database] connection``; unset, a SQLite file below ``state_path``."""
+        db_options.register(conf)
+        settings = db_options.configured(conf)
+        if settings["connection"]:
+            return cls(settings["connection"], settings=settings)
+        path = pathlib.Path(conf.state_path).absolute() / EMBEDDED_FILE
+        url = URL.create("sqlite", database=str(path))
+        return cls(url, settings=settings, is_embedded_default=True)
+
+    @property
+    def masked_url(self) -> str:
+        """The URL without secrets."""
+        return db_url.masked(self.url)
+
+    @property
+    def dialect_name(self) -> str:
+        """``sqlite``, ``mysql`` or ``postgresql``."""
+        return self.url.get_backend_name()
+
+    @property
+    def engine(self) -> Engine:
+        """The engine; the first call waits for the server as ``max_retries`` allows."""
+        with self._engine_lock:
+            if self._engine is None:
+                self._engine = self._create_engine()
+            return self._engine
+
+    def _create_engine(self) -> Engine:
+        arguments = {name: self._settings[name] for name in db_options.ENGINE_OPTIONS}
+        engine = engines.create_engine(self.url, sqlite_fk=True, **arguments)
+        if self.dialect_name == "sqlite":
+            event.listen(engine, "connect", _prepare_sqlite)
+            event.listen(engine, "begin", _begin_immediate)
+        elif self.dialect_name == "mysql":
+            event.listen(engine, "connect", _read_committed)
+        # oslo.db has connected already, to see whether the server is there: forget that
+        # connection, which the listeners above have not seen.
+        engine.dispose()
+        return engine
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection in a transaction for reading: it sees what was committed before."""
+        with self.engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A connection in a transaction that is committed at the end, rolled back on an error."""
+        with self.engine.connect() as connection:
+            connection = connection.execution_options(**{IMMEDIATE: True})
+            with connection.begin():
+                yield connection
+
+    def write_retrying(self, function: Callable[[Connection], Result]) -> Result:
+        """Call *function* in a write transaction, again on a deadlock or a lock timeout.
+
+        Also again when the connection broke before the commit was sent: nothing was written then.
+        At most ``[database] db_max_retries`` times; *function* must have no other effects.
+        """
+        committing = False
+
+        def attempt() -> Result:
+            nonlocal committing
+            committing = False
+            with self.write() as connection:
+                result = function(connection)
+                committing = True
+                return result
+
+        def is_retryable(error: BaseException) -> bool:
+            if isinstance(error, db_exception.DBConnectionError):
+                return not committing
+            return _is_lock_failure(error)
+
+        retry = oslo_db_api.wrap_db_retry(
+            retry_on_deadlock=True,
+            exception_checker=is_retryable,
+            **{name: self._settings[key] for key, name in db_options.RETRY_OPTIONS.items()},
+        )
+        return retry(attempt)()
+
+    def dispose(self) -> None:
+        """Close the pooled connections; the next use opens new ones."""
+        with self._engine_lock:
+            if self._engine is not None:
+                self._engine.dispose()
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT_SECONDS * 1000}")
+    connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _begin_immediate(connection: Connection) -> None:
+    """Take SQLite's write lock at the start of a transaction that is going to write.
+
+    Taken later, when another process has written in between, it is refused at once whatever the
+    timeout is.  oslo.db's listener came first and has begun without the lock: begin again.
+    """
+    if connection.get_execution_options().get(IMMEDIATE):
+        connection.exec_driver_sql("COMMIT")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _read_committed(connection: Any, _record: object) -> None:
+    """Let every statement on MySQL see what is committed, not the snapshot of the first one."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+
+
+def _is_lock_failure(error: BaseException) -> bool:
+    """Whether *error* is a lock failure that oslo.db has no class for."""
+    original = getattr(getattr(error, "inner_exception", None), "orig", None)
+    if isinstance(original, sqlite3.OperationalError):
+        return original.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return getattr(original, "sqlstate", None) in POSTGRESQL_RETRYABLE

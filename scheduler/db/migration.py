@@ -1,0 +1,131 @@
+"""Bringing the tables up to date, and saying whether they are.
+
+A database that a real Nova made is never changed here (reference page database, section 10).
+"""
+
+from __future__ import annotations
+
+import pathlib
+
+import sqlalchemy
+from alembic import command, util
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from scheduler import errors
+from scheduler.db.database import Database
+from scheduler.db.migrations.version_table import VERSION_TABLE
+
+SYNC_COMMAND = "nova-scheduler-manage db sync"
+#: Where Nova's own tools note how far a database is, today and before 2021.
+NOVA_VERSION_TABLES = ("alembic_version", "migrate_version")
+#: Without these there is nothing that a scheduler could read.
+NEEDED_TABLES = ("compute_nodes", "services", "instances")
+
+
+def sync(database: Database, revision: str = "head") -> None:
+    """Create or upgrade the tables up to *revision*; nothing happens when they are there.
+
+    Raises DatabaseNotReady for a real Nova's database, which is its own tools' to change, and
+    for a *revision* that does not exist.
+    """
+    _create_folder(database)
+    with database.write() as connection:
+        foreign = _nova_version_table(connection)
+        if foreign is not None:
+            raise errors.DatabaseNotReady(
+                reason=f"{database.masked_url} has the table {foreign}, so it is a real Nova's: "
+                "use nova-manage to create or upgrade its tables"
+            )
+        config = _config()
+        config.attributes["connection"] = connection
+        try:
+            command.upgrade(config, revision)
+        except util.CommandError as error:
+            raise errors.DatabaseNotReady(reason=str(error)) from error
+
+
+def _create_folder(database: Database) -> None:
+    if database.is_embedded_default and database.url.database:
+        pathlib.Path(database.url.database).parent.mkdir(parents=True, exist_ok=True)
+
+
+def version(database: Database) -> str | None:
+    """The revision that the tables are at; None when :func:`sync` has never run."""
+    if _is_absent(database):
+        return None
+    with database.read() as connection:
+        return _revision(connection)
+
+
+def head() -> str:
+    """The revision that this program needs."""
+    (newest,) = ScriptDirectory.from_config(_config()).get_heads()
+    return newest
+
+
+def check_ready(database: Database) -> None:
+    """Raise DatabaseNotReady, with the command to run, unless the tables can be used.
+
+    A real Nova's database can, whatever its version, if it has the tables to read.
+    """
+    if _is_absent(database):
+        raise errors.DatabaseNotReady(
+            reason=f"{database.masked_url} does not exist; create it with: {SYNC_COMMAND}"
+        )
+    with database.read() as connection:
+        found = _revision(connection)
+        if found is None and _is_usable_nova(connection):
+            return
+    if found is None:
+        raise errors.DatabaseNotReady(
+            reason=f"{database.masked_url} has no tables; create them with: {SYNC_COMMAND}"
+        )
+    if found != head():
+        raise errors.DatabaseNotReady(reason=_mismatch(database, found))
+
+
+def _mismatch(database: Database, found: str) -> str:
+    known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
+    if found in known:
+        return (
+            f"the tables of {database.masked_url} are at revision {found}, {head()} is needed; "
+            f"upgrade them with: {SYNC_COMMAND}"
+        )
+    return (
+        f"the tables of {database.masked_url} are at revision {found}, which is newer than this "
+        f"program knows ({head()}): upgrade the program"
+    )
+
+
+def _is_absent(database: Database) -> bool:
+    """Whether it is a SQLite file that is not there: connecting would create an empty one."""
+    path = database.url.database
+    if database.dialect_name != "sqlite" or not path or path == ":memory:":
+        return False
+    return not path.startswith("file:") and not pathlib.Path(path).exists()
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", "scheduler.db:migrations")
+    return config
+
+
+def _revision(connection: Connection) -> str | None:
+    options = {"version_table": VERSION_TABLE}
+    return MigrationContext.configure(connection, opts=options).get_current_revision()
+
+
+def _nova_version_table(connection: Connection) -> str | None:
+    inspector = sqlalchemy.inspect(connection)
+    return next((name for name in NOVA_VERSION_TABLES if inspector.has_table(name)), None)
+
+
+def _is_usable_nova(connection: Connection) -> bool:
+    if _nova_version_table(connection) is None:
+        return False
+    inspector = sqlalchemy.inspect(connection)
+    return all(inspector.has_table(name) for name in NEEDED_TABLES)
