@@ -17,8 +17,7 @@ import numpy as np
 
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.host_state import HostState
-
-REBUILD_HINT = "_nova_check_type"
+from scheduler.hosts.selector import CHECK_TYPE_HINT
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ Condition = tuple[Reason, np.ndarray]
 def request_is_rebuild(spec_obj: Any) -> bool:
     """True iff the request is a rebuild check on the instance's own host."""
     hints = getattr(spec_obj, "scheduler_hints", None) or {}
-    return hints.get(REBUILD_HINT) == ["rebuild"]
+    return hints.get(CHECK_TYPE_HINT) == ["rebuild"]
 
 
 class BaseHostFilter:

@@ -27,6 +27,7 @@ class HostTable:
     def __init__(self) -> None:
         self.rows: dict[Key, int] = {}
         self.rows_of_host: dict[str, list[int]] = {}
+        self.row_of_node: dict[int, int] = {}
         self.services: dict[str, Mapping[str, Any]] = {}
         self.aggregates_of_host: Mapping[str, tuple[Any, ...]] = {}
         self._last_seen: dict[str, float] = {}
@@ -68,6 +69,10 @@ class HostTable:
         """The read-only service record of the row's host."""
         return self.services.get(self._objects["host"][row], _NO_SERVICE)
 
+    def last_seen(self, host: str) -> float:
+        """When the host's service was last heard from, seconds since the epoch."""
+        return self._last_seen.get(host, NEVER)
+
     @property
     def order(self) -> np.ndarray:
         """Row numbers of every host that has a service record, by compute-node id."""
@@ -88,6 +93,7 @@ class HostTable:
         row = self.rows.get(key)
         if row is None:
             row = self._add(key)
+        node_id_before = int(self._columns["node_id"][row])
         for name, value in values.items():
             if name in self._columns:
                 self._columns[name][row] = value
@@ -95,7 +101,10 @@ class HostTable:
                 self.set_document(row, name, value)
             else:
                 self._objects[name][row] = value
-        if "node_id" in values:
+        node_id = int(self._columns["node_id"][row])
+        if self.row_of_node.get(node_id) != row:
+            self.row_of_node.pop(node_id_before, None)
+            self.row_of_node[node_id] = row
             self._order = None
         return row
 
@@ -111,6 +120,7 @@ class HostTable:
     def remove(self, key: Key) -> None:
         """Take the row of *key* out; its number may serve another host later."""
         row = self.rows.pop(key)
+        self.row_of_node.pop(int(self._columns["node_id"][row]), None)
         host_rows = self.rows_of_host[key[0]]
         host_rows.remove(row)
         if not host_rows:

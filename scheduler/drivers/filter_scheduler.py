@@ -1,0 +1,125 @@
+"""The filter driver: fresh state for every request, filters, weighers, the best host.
+
+Reference page scheduling, section 2.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_log import log as logging
+
+from scheduler import errors, objects
+from scheduler.drivers.base import Scheduler
+from scheduler.drivers.pipeline import Decision, Placement, Policy
+from scheduler.drivers.selections import selections_of
+from scheduler.explain.record import DecisionRecord
+from scheduler.filters.registry import load_chain
+from scheduler.weights.registry import load_weighers
+
+LOG = logging.getLogger(__name__)
+
+_SEED_BITS = 64
+_NAMES_LOGGED = 20
+
+
+class FilterScheduler(Scheduler):
+    """Places instances on the best hosts that pass every filter."""
+
+    def __init__(self, conf: Any, host_manager: Any) -> None:
+        super().__init__(conf, host_manager)
+        self.policy = Policy(
+            chain=load_chain(conf),
+            weighers=load_weighers(conf),
+            host_subset_size=conf.filter_scheduler.host_subset_size,
+            shuffle_best_same_weighed_hosts=(conf.filter_scheduler.shuffle_best_same_weighed_hosts),
+            service_down_time_seconds=conf.service_down_time,
+        )
+        self.max_attempts = conf.scheduler.max_attempts
+        self.zone_if_none = conf.default_availability_zone
+        self._seeds = random.SystemRandom()
+
+    def select_destinations(
+        self,
+        context: Any,
+        spec_obj: objects.RequestSpec,
+        instance_uuids: Sequence[str] | None,
+        alloc_reqs_by_rp_uuid: Any = None,
+        provider_summaries: Any = None,
+        allocation_request_version: str | None = None,
+        return_alternates: bool = False,
+    ) -> list[list[objects.Selection]]:
+        """See the base class.  The request object given is not changed."""
+        del alloc_reqs_by_rp_uuid, provider_summaries, allocation_request_version
+        uuids = tuple(instance_uuids or ())
+        count = len(uuids) or spec_obj.num_instances
+        record = DecisionRecord(
+            request_id=getattr(context, "request_id", None),
+            instance_uuids=uuids or ((spec_obj.instance_uuid,) if spec_obj.instance_uuid else ()),
+            num_instances=count,
+            seed=self._seeds.getrandbits(_SEED_BITS),
+        )
+        alternates = self.max_attempts - 1 if return_alternates else 0
+        began = time.perf_counter()
+        try:
+            self.bring_state_up_to_date()
+            with self.host_manager.lock:
+                placement = self._decide(spec_obj.copy(), uuids, count, alternates, record)
+                return selections_of(placement, self.zone_if_none)
+        except Exception as error:
+            known = isinstance(error, errors.NovaException)
+            record.failure = str(error) if known else f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            record.elapsed_ms = (time.perf_counter() - began) * 1000
+            self.records.append(record)
+            _log_decision(record)
+
+    def bring_state_up_to_date(self) -> None:
+        """Make sure that the state is not older than this request."""
+        self.host_manager.refresh()
+
+    def _decide(
+        self,
+        spec: objects.RequestSpec,
+        uuids: Sequence[str],
+        count: int,
+        num_alternates: int,
+        record: DecisionRecord,
+    ) -> Placement:
+        record.state_age_seconds = self.host_manager.state_age_seconds
+        rng = random.Random(record.seed)  # choice among equals, not a secret
+        decision = Decision(
+            self.host_manager.books, self.policy, rng, self.host_manager.clock(), record
+        )
+        placement = decision.place(spec, uuids, count, num_alternates)
+        record.chosen = [(state.host, state.nodename) for state in placement.hosts]
+        return placement
+
+
+def _log_decision(record: DecisionRecord) -> None:
+    """The one line per decision."""
+    LOG.info(
+        "Placement of %d instance(s) %s: %s (%d hosts considered, %d passed the filters, %.1f ms)",
+        record.num_instances,
+        _shortened(record.instance_uuids),
+        "failed: " + record.failure if record.failure else "selected " + _hosts(record),
+        record.hosts_considered,
+        record.hosts_left,
+        record.elapsed_ms,
+    )
+
+
+def _hosts(record: DecisionRecord) -> str:
+    times = Counter(host for host, _node in record.chosen)
+    return _shortened([host if n == 1 else f"{host} (x{n})" for host, n in times.items()])
+
+
+def _shortened(words: Sequence[str]) -> str:
+    shown = ", ".join(words[:_NAMES_LOGGED])
+    more = len(words) - _NAMES_LOGGED
+    return f"[{shown}, and {more} more]" if more > 0 else f"[{shown}]"

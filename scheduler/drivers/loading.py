@@ -1,0 +1,67 @@
+"""From the configured names to a host manager and a driver (scheduling page, section 1.2).
+
+An entry-point name wins; Nova's own dotted paths mean the class of that role here; any other
+dotted path is imported.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import stevedore.exception
+from stevedore import ExtensionManager
+from stevedore import driver as stevedore_driver
+
+from scheduler import errors, plugins
+from scheduler.db.database import Database
+
+DRIVER_NAMESPACE = "nova.scheduler.driver"
+HOST_MANAGER_NAMESPACE = "nova.scheduler.host_manager"
+
+NOVA_PATHS = {
+    "nova.scheduler.filter_scheduler.FilterScheduler": "filter_scheduler",
+    "nova.scheduler.caching_scheduler.CachingScheduler": "caching_scheduler",
+    "nova.scheduler.chance.ChanceScheduler": "chance_scheduler",
+    "nova.tests.unit.scheduler.fakes.FakeScheduler": "fake_scheduler",
+    "nova.scheduler.host_manager.HostManager": "host_manager",
+}
+
+
+def driver_class(conf: Any) -> Any:
+    """The class that ``[scheduler] driver`` names; ConfigurationError if there is none."""
+    return _class_of(DRIVER_NAMESPACE, conf.scheduler.driver, "[scheduler] driver")
+
+
+def host_manager_class(conf: Any) -> Any:
+    """The class that ``[scheduler] host_manager`` names; ConfigurationError if there is none."""
+    value = conf.scheduler.host_manager
+    return _class_of(HOST_MANAGER_NAMESPACE, value, "[scheduler] host_manager")
+
+
+def load_host_manager(conf: Any, database: Database) -> Any:
+    """The configured host manager; nothing is read yet."""
+    return host_manager_class(conf)(conf, database)
+
+
+def load(conf: Any, host_manager: Any) -> Any:
+    """The configured driver, deciding on the state that *host_manager* keeps."""
+    return driver_class(conf)(conf, host_manager)
+
+
+def _class_of(namespace: str, value: str, option: str) -> Any:
+    name = NOVA_PATHS.get(value, value)
+    try:
+        return stevedore_driver.DriverManager(
+            namespace, name, invoke_on_load=False, warn_on_missing_entrypoint=False
+        ).driver
+    except stevedore.exception.NoMatches:
+        pass
+    try:
+        found = plugins.import_path(name)
+    except (ImportError, ValueError) as error:
+        known = ", ".join(sorted(ExtensionManager(namespace).entry_points_names()))
+        reason = f"{value!r} is neither one of {known} nor the path of a class ({error})"
+        raise errors.ConfigurationError(option=option, reason=reason) from error
+    if not callable(found):
+        raise errors.ConfigurationError(option=option, reason=f"{value!r} is not a class")
+    return found

@@ -1,0 +1,161 @@
+"""The engine: a function of (request, host table, options, random source, clock).
+
+Narrow, filter, weigh, choose, consume; again for the next instance; then the alternates.  It does
+no I/O and never yields.  Either every instance gets a host, or nothing stays consumed.
+Reference page scheduling, sections 2.1 and 2.5.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scheduler import errors
+from scheduler.explain.record import DecisionRecord
+from scheduler.filters.chain import FilterChain
+from scheduler.hosts import selector
+from scheduler.hosts.books import Books, Pick
+from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.host_state import HostState
+from scheduler.weights.base import BaseHostWeigher
+from scheduler.weights.weighing import weigh
+
+NOT_ENOUGH_HOSTS = "There are not enough hosts available."
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How the driver was configured to choose."""
+
+    chain: FilterChain
+    weighers: Sequence[BaseHostWeigher]
+    host_subset_size: int
+    shuffle_best_same_weighed_hosts: bool
+    service_down_time_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The decision: per instance the chosen host, its limits, and the alternates of the request.
+
+    ``alternates[i]`` are the hosts that instance *i* may be built on instead, best first.
+    """
+
+    hosts: list[HostState]
+    limits: list[dict[str, Any]]
+    alternates: list[list[HostState]]
+
+
+class Decision:
+    """One run of the engine over the table that *books* keeps."""
+
+    def __init__(
+        self, books: Books, policy: Policy, rng: random.Random, now: float, record: DecisionRecord
+    ) -> None:
+        self.books = books
+        self.policy = policy
+        self.rng = rng
+        self.now = now
+        self.record = record
+        self.scope = Scope(books.table, now, policy.service_down_time_seconds)
+        self.picks: list[Pick] = []
+        self._skip_filters = False
+
+    def place(self, spec: Any, uuids: Sequence[str], count: int, num_alternates: int) -> Placement:
+        """Place *count* instances of *spec*, which is changed as Nova's driver changes it.
+
+        *uuids* may be empty when the caller did not name the instances.  Raises NoValidHost
+        when not all fit; then nothing stays consumed.
+        """
+        try:
+            return self._place(spec, uuids, count, num_alternates)
+        except BaseException:
+            self.record.placed_before_failure = len(self.picks)
+            for pick in reversed(self.picks):
+                self.books.undo(pick)
+            self.picks.clear()
+            raise
+
+    def _place(self, spec: Any, uuids: Sequence[str], count: int, num_alternates: int) -> Placement:
+        hosts = self._all_hosts(spec)
+        chosen: list[HostState] = []
+        limits: list[dict[str, Any]] = []
+        for index in range(count):
+            uuid = uuids[index] if uuids else None
+            if uuid:
+                spec.instance_uuid = uuid
+            hosts = self._sorted_hosts(hosts, spec, index)
+            if not len(hosts):
+                raise errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
+            state = self.scope.state(int(hosts.rows[0]))
+            chosen.append(state)
+            limits.append({} if self._skip_filters else self.policy.chain.limits(state, spec))
+            self._consume(state, spec, uuid)
+        alternates = self._alternates(hosts, spec, chosen, num_alternates)
+        return Placement(chosen, limits, alternates)
+
+    def _all_hosts(self, spec: Any) -> Candidates:
+        hosts = Candidates(self.scope, self.books.table.order)
+        self.record.hosts_considered = len(hosts)
+        narrowed = selector.narrow(hosts, spec)
+        self._skip_filters = narrowed.skip_filters
+        self.record.removed_before_filters = narrowed.removed
+        return narrowed.hosts
+
+    def _sorted_hosts(self, hosts: Candidates, spec: Any, index: int) -> Candidates:
+        """Hosts for instance *index*: the one picked first, the others in weighed order."""
+        if not self._skip_filters:
+            hosts, counts = self.policy.chain.run(hosts, spec, index)
+            if index == 0:
+                self.record.filters = counts
+        if not len(hosts):
+            return hosts
+        weighed = weigh(self.policy.weighers, hosts, spec)
+        order = np.arange(len(hosts))
+        if self.policy.shuffle_best_same_weighed_hosts:
+            order = self._with_best_shuffled(order, weighed.totals)
+        order = order[np.argsort(~weighed.hosts.take(order).reported, kind="stable")]
+        if not weighed.hosts.reported[order[0]]:
+            return weighed.hosts.take(order[:0])  # rows never filled in cannot be claimed
+        return weighed.hosts.take(self._with_pick_first(order, weighed.hosts))
+
+    def _with_best_shuffled(self, order: np.ndarray, totals: np.ndarray) -> np.ndarray:
+        best = order[totals == totals[0]].tolist()
+        self.rng.shuffle(best)
+        return np.concatenate([np.array(best, dtype=order.dtype), order[len(best) :]])
+
+    def _with_pick_first(self, order: np.ndarray, hosts: Candidates) -> np.ndarray:
+        claimable = int(np.count_nonzero(hosts.reported))
+        size = min(max(1, self.policy.host_subset_size), claimable)
+        pick = self.rng.randrange(size) if size > 1 else 0
+        if pick == 0:
+            return order
+        return np.concatenate([order[pick : pick + 1], order[:pick], order[pick + 1 :]])
+
+    def _consume(self, state: HostState, spec: Any, uuid: str | None) -> None:
+        amount = Consumption.of(spec)
+        self.picks.append(self.books.pick(state.row, uuid, amount, self.now))
+        group = spec.instance_group
+        if group is not None:
+            group.hosts = [*(group.hosts or []), state.host]
+
+    def _alternates(
+        self, hosts: Candidates, spec: Any, chosen: list[HostState], wanted: int
+    ) -> list[list[HostState]]:
+        if wanted < 1 or not chosen:
+            return [[] for _ in chosen]
+        if len(chosen) > 1:
+            hosts = self._sorted_hosts(hosts, spec, len(chosen) - 1)
+        taken = {state.row for state in chosen}
+        rows = [row for row in hosts.rows[hosts.reported].tolist() if row not in taken]
+        return [list(itertools.islice(self._in_cell_of(state, rows), wanted)) for state in chosen]
+
+    def _in_cell_of(self, state: HostState, rows: list[int]) -> Iterator[HostState]:
+        others = (self.scope.state(row) for row in rows)
+        return (other for other in others if other.cell_uuid == state.cell_uuid)

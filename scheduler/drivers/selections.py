@@ -1,0 +1,51 @@
+"""From a placement to the Selection objects of the reply (scheduling page, section 2.5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler import objects
+from scheduler.drivers.pipeline import Placement
+from scheduler.hosts.host_state import HostState
+
+#: What ``allocation_request`` holds without Placement: the JSON text of null.
+NO_ALLOCATION_REQUEST = "null"
+ZONE_KEY = "availability_zone"
+
+
+def selections_of(placement: Placement, zone_if_none: str) -> list[list[objects.Selection]]:
+    """Per instance the Selection of its host and those of its alternates."""
+    return [
+        [
+            _selection(host, limits, zone_if_none),
+            *(_selection(other, other.limits, zone_if_none) for other in alternates),
+        ]
+        for host, limits, alternates in zip(
+            placement.hosts, placement.limits, placement.alternates, strict=True
+        )
+    ]
+
+
+def zone_of(host: HostState, zone_if_none: str) -> str:
+    """The host's zone: the first that its aggregates name, else *zone_if_none*."""
+    for aggregate in host.aggregates:
+        names = (aggregate.metadata or {}).get(ZONE_KEY, "")
+        for name in names.split(","):
+            if name.strip():
+                return str(name.strip())
+    return zone_if_none
+
+
+def _selection(host: HostState, limits: dict[str, Any], zone_if_none: str) -> objects.Selection:
+    selection = objects.Selection(
+        compute_node_uuid=host.uuid,
+        service_host=host.host,
+        nodename=host.nodename,
+        cell_uuid=host.cell_uuid,
+        limits=objects.SchedulerLimits.from_dict(limits),
+        allocation_request=NO_ALLOCATION_REQUEST,
+        allocation_request_version=None,
+        availability_zone=zone_of(host, zone_if_none),
+    )
+    selection.limits_exact = dict(limits)  # the dict form of the reply keeps the fractions
+    return selection

@@ -1,0 +1,1 @@
+"""The record of one decision and its renderings."""

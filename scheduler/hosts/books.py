@@ -1,0 +1,121 @@
+"""Who keeps the books between a decision and the compute node's own report: we do.
+
+Every pick stays subtracted from its host's row until the host's report includes the instance, the
+instance turns out to be elsewhere or gone, or the pick is too old to be believed.  Picks of a
+request that failed are undone at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from scheduler.hosts import consumption
+from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.table import HostTable, Key
+
+#: A pick whose instance never showed up anywhere is given up after this long.
+EXPIRY_SECONDS = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedInstance:
+    """What is known of an instance on a host; ``updated_at`` in seconds since the epoch."""
+
+    uuid: str
+    host: str | None
+    node: str | None = None
+    project_id: str | None = None
+    user_id: str | None = None
+    instance_type_id: int | None = None
+    vm_state: str | None = None
+    task_state: str | None = None
+    updated_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pick:
+    """One instance promised to one host at *time* (seconds since the epoch)."""
+
+    key: Key
+    amount: Consumption
+    time: float
+    placeholder: TrackedInstance | None
+
+    @property
+    def uuid(self) -> str | None:
+        """The instance's uuid, if the request named it."""
+        return self.placeholder.uuid if self.placeholder else None
+
+
+class Books:
+    """The picks that the table's rows carry on top of what the hosts reported."""
+
+    def __init__(self, table: HostTable, expiry_seconds: float = EXPIRY_SECONDS) -> None:
+        self.table = table
+        self.expiry_seconds = expiry_seconds
+        self._picks: dict[Key, list[Pick]] = {}
+
+    def __iter__(self) -> Iterator[Pick]:
+        return (pick for picks in self._picks.values() for pick in picks)
+
+    def pick(self, row: int, uuid: str | None, amount: Consumption, now: float) -> Pick:
+        """Consume *amount* on *row* and remember it."""
+        key = (self.table.value(row, "host"), self.table.value(row, "nodename"))
+        placeholder = TrackedInstance(uuid, key[0], key[1]) if uuid else None
+        pick = Pick(key, amount, now, placeholder)
+        consumption.apply(self.table, row, amount)
+        if placeholder and placeholder.uuid not in self.table.host_of_instance:
+            self.table.put_instance(key[0], placeholder.uuid, placeholder)
+        self._picks.setdefault(key, []).append(pick)
+        return pick
+
+    def undo(self, pick: Pick) -> None:
+        """Give back what *pick* took, and forget it."""
+        row = self.table.rows.get(pick.key)
+        if row is not None:
+            consumption.apply(self.table, row, pick.amount, sign=-1)
+        self._forget(pick)
+
+    def reapply(self, key: Key) -> None:
+        """Subtract the open picks again after the row of *key* was read from the database."""
+        row = self.table.rows[key]
+        for pick in self._picks.get(key, ()):
+            consumption.apply(self.table, row, pick.amount)
+
+    def settle(self, now: float, gone: frozenset[str]) -> None:
+        """Close every pick that the state just read has caught up with.
+
+        *gone* names instances that were deleted or failed since the last call.
+        """
+        for pick in list(self):
+            if now - pick.time > self.expiry_seconds or self._is_closed(pick, gone):
+                self.undo(pick)
+
+    def _is_closed(self, pick: Pick, gone: frozenset[str]) -> bool:
+        row = self.table.rows.get(pick.key)
+        if row is None or pick.uuid in gone:
+            return True
+        reported_at = self.table.value(row, "updated_at")
+        if pick.uuid is None:
+            return reported_at > pick.time
+        home = self.table.host_of_instance.get(pick.uuid)
+        instance = self.table.instances.get(home or "", {}).get(pick.uuid)
+        if instance is None or instance is pick.placeholder:
+            return False
+        if home != pick.key[0]:
+            return True
+        return reported_at >= max(math.floor(pick.time), instance.updated_at)
+
+    def _forget(self, pick: Pick) -> None:
+        picks = self._picks[pick.key]
+        picks.remove(pick)
+        if not picks:
+            del self._picks[pick.key]
+        placeholder = pick.placeholder
+        if placeholder is None:
+            return
+        known = self.table.instances.get(pick.key[0], {}).get(placeholder.uuid)
+        if known is placeholder:
+            self.table.drop_instance(placeholder.uuid)

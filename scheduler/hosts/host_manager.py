@@ -1,0 +1,161 @@
+"""The host manager: the host table, kept fresh, and the updates that arrive by RPC.
+
+Reference page scheduling, section 5.  The database is the truth; what aggregates and instances
+senders broadcast is taken at once, so that it counts even for a driver that reads on a timer, and
+the next read confirms or corrects it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import sqlalchemy.exc
+from oslo_db import exception as db_exception
+from oslo_log import log as logging
+
+from scheduler import errors
+from scheduler.db.database import Database
+from scheduler.db.fleet import FleetReader
+from scheduler.hosts import tracking
+from scheduler.hosts.books import Books
+from scheduler.hosts.rows import Ratios
+from scheduler.hosts.shared_refresh import SharedRefresh
+from scheduler.hosts.table import HostTable
+from scheduler.hosts.updates import TableUpdater
+
+LOG = logging.getLogger(__name__)
+
+#: Heartbeats carry a tolerance of ``service_down_time``; reading them this often is enough.
+HEARTBEAT_READ_SECONDS = 1.0
+
+
+class HostManager:
+    """Owns the host table of one worker.
+
+    ``lock`` is held while the table is changed or decided on; a decision under it is atomic.
+    *clock* gives seconds since the epoch.
+    """
+
+    def __init__(
+        self, conf: Any, database: Database, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.database = database
+        self.table = HostTable()
+        self.books = Books(self.table)
+        self.lock = threading.RLock()
+        self.clock = clock
+        self.read_at: float | None = None
+        self._full_interval_seconds = conf.scheduler.full_refresh_interval_seconds
+        self._max_age_seconds = conf.scheduler.max_state_age_seconds
+        overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
+        self._reader = FleetReader(database, overlap)
+        self._updater = TableUpdater(self.books, Ratios.from_conf(conf), conf.scheduler.cell_uuid)
+        self._tracker = tracking.InstanceTracker(self.table)
+        self._aggregates: dict[int, Any] = {}
+        self._shared = SharedRefresh(self._read)
+        self._full_at: float | None = None
+        self._heartbeats_at = float("-inf")
+        self._failing = False
+
+    # --- state ---------------------------------------------------------------------------
+
+    @property
+    def state_age_seconds(self) -> float | None:
+        """Age of the state in the table; None before the first read."""
+        return None if self.read_at is None else max(0.0, self.clock() - self.read_at)
+
+    def refresh(self) -> None:
+        """Bring the table to a state that is not older than this call.
+
+        One read serves every caller that was waiting when it began.  While the database does
+        not answer, the last state serves up to ``max_state_age_seconds``; then StateUnavailable.
+        """
+        try:
+            self._shared()
+        except (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError) as error:
+            self._on_failed_read(error)
+        else:
+            if self._failing:
+                LOG.info("The state of the compute hosts is being read again.")
+            self._failing = False
+
+    def require_state(self) -> None:
+        """Raise StateUnavailable if nothing was read yet."""
+        if self.read_at is None:
+            raise errors.StateUnavailable(reason="nothing was read yet")
+
+    def _on_failed_read(self, error: Exception) -> None:
+        if not self._failing:
+            LOG.error("The state of the compute hosts cannot be read: %s", error)
+        self._failing = True
+        age = self.state_age_seconds
+        if age is None:
+            raise errors.StateUnavailable(reason="it could not be read") from error
+        if age > self._max_age_seconds:
+            reason = f"the last state read is {age:.0f} s old"
+            raise errors.StateUnavailable(reason=reason) from error
+
+    def _read(self) -> None:
+        began = self.clock()
+        full = self._full_at is None or began - self._full_at >= self._full_interval_seconds
+        heartbeats = began - self._heartbeats_at >= HEARTBEAT_READ_SECONDS
+        now = datetime.datetime.fromtimestamp(began, datetime.UTC).replace(tzinfo=None)
+        changes = self._reader.read(now, full=full, heartbeats=heartbeats)
+        with self.lock:
+            self._updater.apply(changes, began)
+            if changes.aggregates is not None:
+                self._aggregates = {each.id: each for each in changes.aggregates}
+            self.read_at = began
+        if changes.full:
+            self._full_at = began
+        if heartbeats:
+            self._heartbeats_at = began
+
+    # --- aggregates and instances, by RPC ------------------------------------------------
+
+    def update_aggregates(self, aggregates: Iterable[Any] | Any) -> None:
+        """Take one aggregate or several, each replacing the one of its id."""
+        several = aggregates if isinstance(aggregates, Iterable) else [aggregates]
+        with self.lock:
+            self._aggregates.update({each.id: each for each in several})
+            self._updater.set_aggregates(self._aggregates.values())
+
+    def delete_aggregate(self, aggregate: Any) -> None:
+        """Forget the aggregate of this id; an unknown one is ignored."""
+        with self.lock:
+            self._aggregates.pop(aggregate.id, None)
+            self._updater.set_aggregates(self._aggregates.values())
+
+    def update_instance_info(self, context: Any, host_name: str, instance_info: Any) -> None:
+        """Take the instances that *host_name* reports as running on it."""
+        del context
+        with self.lock:
+            self._tracker.update(host_name, instance_info)
+
+    def delete_instance_info(self, context: Any, host_name: str, instance_uuid: str) -> None:
+        """Forget an instance that was deleted on *host_name*."""
+        del context
+        with self.lock:
+            self._tracker.delete(host_name, instance_uuid)
+
+    def sync_instance_info(self, context: Any, host_name: str, instance_uuids: list[str]) -> None:
+        """Compare the instances that *host_name* says it has with those known here."""
+        del context
+        if self._agrees(host_name, instance_uuids):
+            LOG.debug("Successfully synced instances from host '%s'.", host_name)
+            return
+        self.refresh()
+        if not self._agrees(host_name, instance_uuids):
+            LOG.info(
+                "The instance sync for host '%s' did not match. Re-created its InstanceList.",
+                host_name,
+            )
+            self._full_at = None  # the next read is a full one
+
+    def _agrees(self, host: str, uuids: list[str]) -> bool:
+        with self.lock:
+            return self._tracker.agrees(host, uuids)

@@ -1,0 +1,137 @@
+"""From a ``compute_nodes`` row to the values of the host table: every coercion is here.
+
+Reference page scheduling, sections 6.1 and 6.2; page database, sections 3.1 and 5.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_log import log as logging
+
+from scheduler.hosts.table import NEVER, Key
+
+LOG = logging.getLogger(__name__)
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ratios:
+    """Allocation ratios for rows that hold none (NULL or 0.0)."""
+
+    cpu: float
+    ram: float
+    disk: float
+
+    @classmethod
+    def from_conf(cls, conf: Any) -> Ratios:
+        """The plain option if it is set and not 0, else the initial one (config page, 5.1)."""
+        return cls(
+            cpu=conf.cpu_allocation_ratio or conf.initial_cpu_allocation_ratio,
+            ram=conf.ram_allocation_ratio or conf.initial_ram_allocation_ratio,
+            disk=conf.disk_allocation_ratio or conf.initial_disk_allocation_ratio,
+        )
+
+
+def seconds(when: datetime.datetime | None) -> float:
+    """Seconds since the epoch of a naive UTC (or aware) time; never for None."""
+    if when is None:
+        return NEVER
+    if when.tzinfo is not None:
+        when = when.astimezone(datetime.UTC).replace(tzinfo=None)
+    return (when - _EPOCH).total_seconds()
+
+
+def key(row: Any) -> Key:
+    """(host, node) of a compute node's row."""
+    return row.host, row.hypervisor_hostname
+
+
+def values(row: Any, ratios: Ratios, cell_uuid: str | None) -> dict[str, Any]:
+    """Column, document and object values for the host table.
+
+    A row that its host never filled in (``free_disk_gb`` is NULL) yields zeros and
+    ``reported`` False.
+    """
+    identity = {
+        "node_id": row.id,
+        "uuid": row.uuid,
+        "cell_uuid": cell_uuid,
+        "updated_at": seconds(row.updated_at),
+        "reported": row.free_disk_gb is not None,
+    }
+    if row.free_disk_gb is None:
+        LOG.debug("Ignoring compute node %s as its usage has not been updated yet.", row.uuid)
+        return identity
+    return {**identity, **_resources(row), **_documents(row), **_ratios(row, ratios)}
+
+
+def _resources(row: Any) -> dict[str, Any]:
+    stats = _stats(row.stats)
+    return {
+        "total_usable_ram_mb": row.memory_mb or 0,
+        "free_ram_mb": row.free_ram_mb or 0,
+        "total_usable_disk_gb": row.local_gb or 0,
+        "disk_mb_used": (row.local_gb_used or 0) * 1024,
+        "free_disk_mb": 1024 * _free_disk_gb(row),
+        "vcpus_total": row.vcpus or 0,
+        "vcpus_used": row.vcpus_used or 0,
+        "num_instances": _count(stats, "num_instances", row),
+        "num_io_ops": _count(stats, "io_workload", row),
+        "failed_builds": _count(stats, "failed_builds", row),
+        "hypervisor_version": row.hypervisor_version or 0,
+        "hypervisor_type": row.hypervisor_type,
+        "host_ip": row.host_ip,
+    }
+
+
+def _documents(row: Any) -> dict[str, Any]:
+    names = ("cpu_info", "stats", "supported_instances", "numa_topology", "pci_stats", "metrics")
+    return {name: getattr(row, name) for name in names}
+
+
+def _ratios(row: Any, ratios: Ratios) -> dict[str, float]:
+    return {
+        "cpu_allocation_ratio": row.cpu_allocation_ratio or ratios.cpu,
+        "ram_allocation_ratio": row.ram_allocation_ratio or ratios.ram,
+        "disk_allocation_ratio": row.disk_allocation_ratio or ratios.disk,
+    }
+
+
+def _free_disk_gb(row: Any) -> int:
+    least, free = row.disk_available_least, row.free_disk_gb
+    if least is None:
+        return int(free)
+    if least > free:
+        LOG.warning(
+            "Host %s has more disk space than database expected (%s GB > %s GB)",
+            row.hypervisor_hostname,
+            least,
+            free,
+        )
+    return int(min(free, least))
+
+
+def _stats(text: str | None) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        stats = json.loads(text)
+    except ValueError:
+        return {}
+    return stats if isinstance(stats, dict) else {}
+
+
+def _count(stats: dict[str, Any], name: str, row: Any) -> int:
+    value = stats.get(name, 0)
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        LOG.warning(
+            "Compute node %s reports %r as %s; counted as 0", row.hypervisor_hostname, value, name
+        )
+        return 0

@@ -1,0 +1,107 @@
+"""Narrowing the hosts before any filter: destination, ignored and forced hosts and nodes.
+
+Reference page filters, section 4.  Host names of the ignore and force lists compare without
+case, nodes and the requested destination exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from oslo_log import log as logging
+
+from scheduler.hosts.candidates import Candidates
+
+LOG = logging.getLogger(__name__)
+
+#: The scheduler hint with which Nova asks for a check of a host instead of a placement.
+CHECK_TYPE_HINT = "_nova_check_type"
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """What is left; ``skip_filters`` when forcing decided alone; hosts removed per reason code."""
+
+    hosts: Candidates
+    skip_filters: bool
+    removed: dict[str, int]
+
+
+def narrow(hosts: Candidates, request: Any) -> Narrowed:
+    """Apply destination, ignore and force lists of *request*, in that order."""
+    removed: dict[str, int] = {}
+
+    destination = request.requested_destination
+    if destination is not None and not destination.host:
+        destination = None
+    steps: tuple[tuple[str, Any, Callable[[Candidates, Any], Candidates]], ...] = (
+        ("destination.other", destination, _at_destination),
+        ("ignore_hosts.named", request.ignore_hosts, _without_ignored),
+        ("force_hosts.other", request.force_hosts, _forced_hosts),
+        ("force_nodes.other", request.force_nodes, _forced_nodes),
+    )
+    for code, wanted, step in steps:
+        if not wanted:
+            continue
+        left = step(hosts, wanted)
+        if len(left) != len(hosts):
+            removed[code] = len(hosts) - len(left)
+        hosts = left
+    forced = bool(request.force_hosts or request.force_nodes)
+    checking = bool((request.scheduler_hints or {}).get(CHECK_TYPE_HINT))
+    return Narrowed(hosts, forced and not checking, removed)
+
+
+def _where(hosts: Candidates, test: Callable[[str, str | None], bool]) -> np.ndarray:
+    value = hosts.table.value
+    verdicts = [test(value(row, "host"), value(row, "nodename")) for row in hosts.rows.tolist()]
+    return np.array(verdicts, dtype=np.bool_)
+
+
+def _names(hosts: Candidates, column: str) -> str:
+    return ", ".join(str(hosts.table.value(row, column)) for row in hosts.rows.tolist())
+
+
+def _at_destination(hosts: Candidates, destination: Any) -> Candidates:
+    host, node = destination.host, destination.node
+    left = hosts.take(_where(hosts, lambda h, n: h == host and (not node or n == node)))
+    if len(left):
+        LOG.info("Host filter only checking host %s and node %s", host, node)
+    else:
+        LOG.info("No hosts matched due to not matching requested destination (%s, %s)", host, node)
+    return left
+
+
+def _without_ignored(hosts: Candidates, names: list[str]) -> Candidates:
+    spelled = {name.lower(): name for name in names}
+    ignored = _where(hosts, lambda h, _n: h.lower() in spelled)
+    dropped = [spelled[state.host.lower()] for state in hosts.take(ignored)]
+    LOG.info("Host filter ignoring hosts: %s", ", ".join(dropped))
+    return hosts.take(~ignored)
+
+
+def _forced_hosts(hosts: Candidates, names: list[str]) -> Candidates:
+    wanted = {name.lower() for name in names}
+    left = hosts.take(_where(hosts, lambda h, _n: h.lower() in wanted))
+    if len(left):
+        LOG.info("Host filter forcing available hosts to %s", _names(left, "host"))
+    else:
+        LOG.info(
+            "No hosts matched due to not matching 'force_hosts' value of '%s'", ", ".join(names)
+        )
+    return left
+
+
+def _forced_nodes(hosts: Candidates, names: list[str]) -> Candidates:
+    wanted = set(names)
+    left = hosts.take(_where(hosts, lambda _h, n: n in wanted))
+    if len(left):
+        LOG.info("Host filter forcing available nodes to %s", _names(left, "nodename"))
+    else:
+        LOG.info(
+            "No nodes matched due to not matching 'force_nodes' value of '%s'", ", ".join(names)
+        )
+    return left

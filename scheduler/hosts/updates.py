@@ -1,0 +1,140 @@
+"""Bringing what a read found into the host table.  The caller holds the decision lock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from oslo_log import log as logging
+
+from scheduler import objects
+from scheduler.db.fleet import FleetChanges
+from scheduler.hosts import rows
+from scheduler.hosts.books import Books, TrackedInstance
+from scheduler.hosts.rows import Ratios
+from scheduler.hosts.table import HostTable
+
+LOG = logging.getLogger(__name__)
+
+_FLAGS = ("disabled", "forced_down")
+
+
+class TableUpdater:
+    """Applies changes to one table and its books."""
+
+    def __init__(self, books: Books, ratios: Ratios, cell_uuid: str) -> None:
+        self.books = books
+        self.table: HostTable = books.table
+        self.ratios = ratios
+        self.cell_uuid = cell_uuid
+        self._flagged: dict[str, tuple[bool, bool]] = {}
+        self._warned_without_service: set[str] = set()
+
+    def apply(self, changes: FleetChanges, now: float) -> None:
+        """Apply *changes*; *now* (seconds since the epoch) closes the picks that are settled."""
+        self._nodes(changes.nodes, full=changes.full)
+        if changes.services is not None:
+            self._services(changes.services)
+        self._flags(changes.flagged)
+        for record in changes.heartbeats:
+            if record.host in self.table.services:
+                self._service(record)
+        if changes.aggregates is not None:
+            self.set_aggregates(changes.aggregates)
+        gone = self._instances(changes.instances, full=changes.full)
+        self.books.settle(now, gone)
+        if changes.full or changes.services is not None:
+            self._warn_of_missing_services()
+
+    def set_aggregates(self, aggregates: Iterable[objects.Aggregate]) -> None:
+        """Make *aggregates* all there are."""
+        of_host: dict[str, tuple[objects.Aggregate, ...]] = {}
+        for aggregate in sorted(aggregates, key=lambda each: each.id):
+            for host in aggregate.hosts or ():
+                of_host[host] = (*of_host.get(host, ()), aggregate)
+        self.table.set_aggregates(of_host)
+
+    def _nodes(self, nodes: Sequence[Any], *, full: bool) -> None:
+        live = set()
+        for row in sorted(nodes, key=lambda each: each.id):
+            key = rows.key(row)
+            if row.deleted:
+                known = self.table.rows.get(key)
+                if known is not None and self.table.value(known, "node_id") == row.id:
+                    self._remove(key)
+                continue
+            live.add(key)
+            self._rename(row, key)
+            self.table.put(key, rows.values(row, self.ratios, self.cell_uuid))
+            self.books.reapply(key)
+        if full:
+            for key in [known for known in self.table.rows if known not in live]:
+                self._remove(key)
+
+    def _rename(self, row: Any, key: Any) -> None:
+        """Drop the row of another key that this compute node was known under."""
+        table = self.table
+        number = table.row_of_node.get(row.id)
+        if number is not None and number != table.rows.get(key):
+            self._remove((table.value(number, "host"), table.value(number, "nodename")))
+
+    def _remove(self, key: Any) -> None:
+        LOG.info("Removing dead compute node %s:%s from scheduler", *key)
+        self.table.remove(key)
+
+    def _services(self, records: Sequence[Any]) -> None:
+        for host in self.table.services.keys() - {record.host for record in records}:
+            self.table.set_service(host, None, 0.0)
+        for record in records:
+            self._service(record)
+
+    def _service(self, record: Any) -> None:
+        last_seen = rows.seconds(record.last_seen_up or record.created_at)
+        self.table.set_service(record.host, dict(record._mapping), last_seen)
+
+    def _flags(self, flagged: dict[str, tuple[bool, bool]]) -> None:
+        for host in self._flagged.keys() | flagged.keys():
+            service = self.table.services.get(host)
+            flags = flagged.get(host, (False, False))
+            if service is not None and tuple(bool(service.get(f)) for f in _FLAGS) != flags:
+                record = {**service, **dict(zip(_FLAGS, flags, strict=True))}
+                self.table.set_service(host, record, self.table.last_seen(host))
+        self._flagged = flagged
+
+    def _instances(self, found: Sequence[Any], *, full: bool) -> frozenset[str]:
+        gone = set()
+        placed = {pick.uuid for pick in self.books}  # placeholders stay while the pick is open
+        for row in found:
+            if row.host and not row.deleted:
+                self.table.put_instance(row.host, row.uuid, tracked(row))
+                continue
+            if row.deleted or row.vm_state == "error":
+                gone.add(row.uuid)
+            if row.uuid not in placed:
+                self.table.drop_instance(row.uuid)
+        if full:
+            live = placed | {row.uuid for row in found}
+            for uuid in [known for known in self.table.host_of_instance if known not in live]:
+                self.table.drop_instance(uuid)
+        return frozenset(gone)
+
+    def _warn_of_missing_services(self) -> None:
+        missing = set(self.table.hosts_without_service())
+        for host in sorted(missing - self._warned_without_service):
+            LOG.warning("No compute service record found for host %s", host)
+        self._warned_without_service = missing
+
+
+def tracked(row: Any) -> TrackedInstance:
+    """The tracked form of an instance's row."""
+    return TrackedInstance(
+        uuid=row.uuid,
+        host=row.host,
+        node=row.node,
+        project_id=row.project_id,
+        user_id=row.user_id,
+        instance_type_id=row.instance_type_id,
+        vm_state=row.vm_state,
+        task_state=row.task_state,
+        updated_at=rows.seconds(row.updated_at or row.created_at),
+    )
