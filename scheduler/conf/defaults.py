@@ -9,12 +9,10 @@ import os
 import pathlib
 
 from oslo_config import cfg
-from oslo_db import options as db_options
 
 from scheduler.conf import default
 
 PERSONAL_STATE_PATH = "~/.local/share/nova-scheduler"
-DATABASE_CONNECTION = "sqlite:///$state_path/nova.sqlite"
 
 # Today's library adds the global request id and the system scope to the line; without them it
 # has the shape that log parsers written for Nova know (reference page service, section 6.1).
@@ -41,7 +39,6 @@ def apply(conf: cfg.ConfigOpts) -> None:
     conf.set_default("logging_context_format_string", CONTEXT_FORMAT)
     conf.set_default("logging_user_identity_format", USER_IDENTITY_FORMAT)
     conf.set_default("state_path", state_path())
-    db_options.set_defaults(conf, connection=DATABASE_CONNECTION)
 
 
 def quiet_log_levels(conf: cfg.ConfigOpts) -> list[str]:

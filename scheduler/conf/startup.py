@@ -53,22 +53,31 @@ def parse(
             version=scheduler.__version__,
             default_config_files=default_config_files,
         )
-        defaults.translate_log_formats(conf)
-        if quiet and not conf.debug:
-            conf.set_default("default_log_levels", defaults.quiet_log_levels(conf))
-        logging.setup(conf, PROJECT, scheduler.__version__)
+        _set_up_logging(conf, quiet)
     except UnicodeDecodeError as error:
         _end(prog, f"{_undecodable(argv, prog, default_config_files)}: {error}")
     except (cfg.Error, logging.LogConfigError, OSError, ValueError, RuntimeError) as error:
         _end(prog, _one_line(error))
+    _check(conf, prog)
+    return conf
+
+
+def _set_up_logging(conf: cfg.ConfigOpts, quiet: bool) -> None:
+    defaults.translate_log_formats(conf)
+    if quiet and not conf.debug:
+        conf.set_default("default_log_levels", defaults.quiet_log_levels(conf))
+    if not (conf.log_file or conf.log_dir or conf.use_journal):
+        conf.set_default("use_stderr", True)  # the library would fall back to standard output
+    logging.setup(conf, PROJECT, scheduler.__version__)
+
+
+def _check(conf: cfg.ConfigOpts, prog: str) -> None:
     try:
         check.validate(conf)
-        _make_state_path(conf)
-    except (errors.ConfigurationError, OSError) as error:
+    except errors.ConfigurationError as error:
         if conf.log_file or conf.log_dir:
             LOG.critical("%s", error)
         _end(prog, _one_line(error))
-    return conf
 
 
 def _register(conf: cfg.ConfigOpts, cli_opts: Sequence[cfg.Opt]) -> None:
@@ -79,13 +88,6 @@ def _register(conf: cfg.ConfigOpts, cli_opts: Sequence[cfg.Opt]) -> None:
     conf.register_opts(service_options.service_opts)
     project_options.register_all(conf)
     defaults.apply(conf)
-
-
-def _make_state_path(conf: cfg.ConfigOpts) -> None:
-    """Create the directory in the user's home; any other one is the operator's to make."""
-    personal = pathlib.Path(defaults.PERSONAL_STATE_PATH).expanduser()
-    if pathlib.Path(conf.state_path) == personal:
-        personal.mkdir(parents=True, exist_ok=True)
 
 
 def _undecodable(argv: Sequence[str], prog: str, searched: list[str] | None) -> str:

@@ -20,6 +20,7 @@ from oslo_db.sqlalchemy import engines
 from sqlalchemy import event
 from sqlalchemy.engine import URL, Connection, Engine
 
+from scheduler.conf import database as database_conf
 from scheduler.db import options as db_options
 from scheduler.db import url as db_url
 
@@ -56,7 +57,7 @@ class Database:
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Database:
         """The database of ``[database] connection``; unset, a SQLite file below ``state_path``."""
-        db_options.register(conf)
+        database_conf.register(conf)
         settings = db_options.configured(conf)
         if settings["connection"]:
             return cls(settings["connection"], settings=settings)

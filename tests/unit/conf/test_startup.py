@@ -1,0 +1,280 @@
+"""From the command line to a checked configuration, and every way in which that can fail."""
+
+from __future__ import annotations
+
+import logging
+import pathlib
+import threading
+
+import pytest
+from oslo_config import cfg
+from oslo_context import context as oslo_context
+from oslo_log import log as oslo_log
+
+import scheduler
+from scheduler import errors, exit_codes
+from scheduler.conf import check, default, defaults, startup
+
+PROG = "nova-scheduler"
+
+
+@pytest.fixture(autouse=True)
+def own_logging():
+    """Give the root logger back as it was: setting up logging replaces its handlers."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    levels = {name: logging.getLogger(name).level for name in defaults.QUIETED_LOGGERS}
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    for name, previous in levels.items():
+        logging.getLogger(name).setLevel(previous)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> pathlib.Path:
+    """A home directory without configuration, in which the default state path may be made."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def parse(*argv: str, **kwargs) -> cfg.ConfigOpts:
+    return startup.parse(list(argv), PROG, cfg.ConfigOpts(), default_config_files=[], **kwargs)
+
+
+def write(tmp_path: pathlib.Path, text: str) -> str:
+    file = tmp_path / "nova.conf"
+    file.write_text(text)
+    return str(file)
+
+
+def end_of(*argv: str) -> object:
+    with pytest.raises(SystemExit) as ended:
+        parse(*argv)
+    return ended.value.code
+
+
+def test_version_is_bare(capsys, home) -> None:
+    assert end_of("--version") == exit_codes.OK
+    assert capsys.readouterr().out == f"{scheduler.__version__}\n"
+
+
+def test_unknown_option_is_a_usage_error(capsys, home) -> None:
+    assert end_of("--no-such-thing") == exit_codes.USAGE
+    assert "--no-such-thing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["-v"],
+        ["--verbose"],
+        ["--noverbose"],
+        ["--watch-log-file"],
+        ["--log-format", "%(message)s"],
+        ["--remote_debug-host", "h", "--remote_debug-port", "5678"],
+    ],
+    ids=" ".join,
+)
+def test_dropped_command_line_options_have_no_effect(argv, home, capsys) -> None:
+    assert parse(*argv).debug is False
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("[scheduler]\nmax_attempts = abc\n", ["[scheduler] max_attempts", "abc"]),
+        ("[DEFAULT]\nscheduler_max_attempts = abc\n", ["[scheduler] max_attempts", "abc"]),
+        ("[scheduler]\nworkers = -1\n", ["[scheduler] workers", "than or equal to 0"]),
+        (
+            "[scheduler]\nmax_instances_per_request = 0\n",
+            ["max_instances_per_request", "than or equal to 1"],
+        ),
+        ("[scheduler]\ncell_uuid = x\n", ["[scheduler] cell_uuid", "x"]),
+        ("[filter_scheduler]\nram_weight_multiplier = x\n", ["ram_weight_multiplier", "x"]),
+        ("[DEFAULT]\nconcurrency_backend = gevent\n", ["concurrency_backend", "gevent"]),
+        ("[DEFAULT]\nservicegroup_driver = zk\n", ["servicegroup_driver", "zk"]),
+        ("[DEFAULT]\nreport_interval = soon\n", ["[DEFAULT] report_interval", "soon"]),
+        ("[DEFAULT]\nuse_stderr = maybe\n", ["use_stderr", "maybe"]),
+        ("[DEFAULT]\ngraceful_shutdown_timeout = x\n", ["graceful_shutdown_timeout", "x"]),
+        ("[database]\nmax_retries = x\n", ["[database] max_retries", "x"]),
+        ("[notifications]\nnotification_format = x\n", ["notification_format", "x"]),
+        ("max_attempts = 3\n", ["nova.conf:1", "Section must be started"]),
+        ("[scheduler\n", ["nova.conf:1"]),
+    ],
+)
+def test_bad_file_ends_with_one_line_naming_option_and_file(
+    tmp_path, home, capsys, text, parts
+) -> None:
+    file = write(tmp_path, text)
+    assert end_of("--config-file", file) == exit_codes.CONFIGURATION
+    lines = [
+        line for line in capsys.readouterr().err.splitlines() if " WARNING " not in line
+    ]  # a deprecated spelling is warned about as well
+    assert len(lines) == 1
+    assert lines[0].startswith(f"{PROG}: error: ")
+    for part in [file, *parts]:
+        assert part in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("[DEFAULT]\nhost =\n", "[DEFAULT] host"),
+        (
+            "[DEFAULT]\nscheduler_max_attempts = 0\n",
+            "Invalid value for 'scheduler_max_attempts', must be >= 1",
+        ),
+    ],
+)
+def test_value_that_cannot_work_is_refused(tmp_path, home, capsys, text, part) -> None:
+    assert end_of("--config-file", write(tmp_path, text)) == exit_codes.CONFIGURATION
+    assert part in capsys.readouterr().err
+
+
+def test_bad_value_in_the_environment_names_the_variable(home, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("OS_SCHEDULER__WORKERS", "many")
+    assert end_of() == exit_codes.CONFIGURATION
+    assert "OS_SCHEDULER__WORKERS" in capsys.readouterr().err
+
+
+def test_unusable_places_are_named(tmp_path, home, capsys) -> None:
+    binary = tmp_path / "binary.conf"
+    binary.write_bytes(b"\xff\xfe\x00")
+    for argv in (
+        ["--config-file", str(tmp_path / "missing.conf")],
+        ["--config-file", str(tmp_path)],
+        ["--config-file", str(binary)],
+        ["--config-dir", str(tmp_path / "missing.d")],
+        ["--log-file", str(tmp_path / "missing" / "log")],
+        ["--log-config-append", str(tmp_path / "missing.ini")],
+    ):
+        assert end_of(*argv) == exit_codes.CONFIGURATION
+        err = capsys.readouterr().err
+        assert err.startswith(f"{PROG}: error: ")
+        assert err.count("\n") == 1
+        assert argv[1] in err
+
+
+def test_bad_value_is_also_in_the_log_file(tmp_path, home) -> None:
+    log = tmp_path / "scheduler.log"
+    file = write(tmp_path, "[scheduler]\nworkers = many\n")
+    assert end_of("--config-file", file, "--log-file", str(log)) == exit_codes.CONFIGURATION
+    assert " CRITICAL " in log.read_text()
+
+
+@pytest.mark.parametrize(("group", "name", "minimum"), check.MINIMA)
+def test_value_below_an_old_minimum_is_clamped(tmp_path, home, group, name, minimum) -> None:
+    log = tmp_path / "log"
+    file = write(tmp_path, f"[{group}]\n{name} = {minimum - 1}\n")
+    conf = parse("--config-file", file, "--log-file", str(log))
+    value = conf[name] if group == "DEFAULT" else conf[group][name]
+    assert value == minimum
+    warnings = [line for line in log.read_text().splitlines() if " WARNING " in line]
+    assert len(warnings) == 1
+    assert name in warnings[0]
+
+
+def test_clamped_value_follows_a_changed_file(tmp_path, home) -> None:
+    file = write(tmp_path, "[filter_scheduler]\nhost_subset_size = 0\n")
+    conf = parse("--config-file", file)
+    write(tmp_path, "[filter_scheduler]\nhost_subset_size = 3\n")
+    conf.reload_config_files()
+    check.validate(conf)
+    assert conf.filter_scheduler.host_subset_size == 3
+
+
+@pytest.mark.parametrize(
+    ("interval", "down_time", "expected"), [(10, 60, 60), (10, 10, 25), (30, 20, 75), (0, 1, 1)]
+)
+def test_service_down_time_exceeds_the_report_interval(
+    tmp_path, home, interval, down_time, expected
+) -> None:
+    text = f"[DEFAULT]\nreport_interval = {interval}\nservice_down_time = {down_time}\n"
+    assert parse("--config-file", write(tmp_path, text)).service_down_time == expected
+
+
+def test_values_become_bad_while_running(tmp_path, home) -> None:
+    file = write(tmp_path, "[scheduler]\nworkers = 2\n")
+    conf = parse("--config-file", file)
+    write(tmp_path, "[scheduler]\nworkers = x\n")
+    conf.reload_config_files()
+    with pytest.raises(errors.ConfigurationError, match="workers"):
+        check.validate(conf)
+
+
+def test_one_configuration_parsed_twice_takes_the_second_files(tmp_path, home) -> None:
+    conf = cfg.ConfigOpts()
+    file = write(tmp_path, "[scheduler]\nworkers = 2\n")
+    startup.parse(["--config-file", file], PROG, conf)
+    startup.parse([], PROG, conf, default_config_files=[])
+    assert conf.scheduler.workers == 1
+
+
+def test_files_used(tmp_path, home) -> None:
+    file = write(tmp_path, "[DEFAULT]\n")
+    directory = tmp_path / "conf.d"
+    directory.mkdir()
+    for name in ("b.conf", "a.conf", "ignored.txt"):
+        (directory / name).write_text("[DEFAULT]\n")
+    conf = parse("--config-file", file, "--config-dir", str(directory))
+    assert startup.used_files(conf) == [
+        file,
+        str(directory / "a.conf"),
+        str(directory / "b.conf"),
+    ]
+    assert not startup.is_embedded(conf, {})
+
+
+def test_embedded_means_that_nothing_is_configured(home) -> None:
+    conf = parse()
+    assert startup.is_embedded(conf, {})
+    assert not startup.is_embedded(conf, {"OS_DEFAULT__TRANSPORT_URL": "rabbit://"})
+
+
+def test_state_path_is_the_packages_one_only_if_this_user_may_write_there(
+    home, tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setattr(default, "PACKAGED_STATE_PATH", str(tmp_path / "not-there"))
+    assert parse().state_path == str(home / ".local/share/nova-scheduler")
+    monkeypatch.setattr(default, "PACKAGED_STATE_PATH", str(tmp_path))
+    assert parse().state_path == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "shape"),
+    [
+        ("", "[req-1 alice acme - - -] hello"),
+        (
+            "[DEFAULT]\nlogging_user_identity_format = %(user)s %(tenant)s\n",
+            "[req-1 alice acme] hello",
+        ),
+    ],
+)
+def test_log_lines_have_the_usual_shape(tmp_path, home, text, shape) -> None:
+    log = tmp_path / "log"
+    parse("--config-file", write(tmp_path, text), "--log-file", str(log))
+    caller = threading.Thread(target=_say_hello_for_alice)  # the context stays with its thread
+    caller.start()
+    caller.join()
+    assert shape in log.read_text()
+
+
+def _say_hello_for_alice() -> None:
+    oslo_context.RequestContext(request_id="req-1", user_id="alice", project_id="acme")
+    oslo_log.getLogger("scheduler.test").info("hello")
+
+
+OLD_FILE = "[DEFAULT]\nscheduler_max_attempts = 4\nscheduler_host_subset_size = 0\n"
+
+
+def test_quiet_programs_do_not_warn(tmp_path, home, capsys) -> None:
+    conf = parse("--config-file", write(tmp_path, OLD_FILE), quiet=True)
+    assert conf.filter_scheduler.host_subset_size == 1
+    assert capsys.readouterr().err == ""
+
+
+def test_quiet_programs_warn_when_debugging(tmp_path, home, capsys) -> None:
+    parse("--config-file", write(tmp_path, OLD_FILE), "--debug", quiet=True)
+    assert "host_subset_size is 0" in capsys.readouterr().err
