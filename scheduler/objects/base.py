@@ -1,0 +1,327 @@
+"""The base of all wire objects: set and unset fields, envelopes, copies."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+from scheduler import errors
+from scheduler.objects import registry, versions
+from scheduler.objects.fields import (
+    BOOL,
+    DATETIME,
+    UNSET,
+    BadValue,
+    Field,
+    Manifest,
+    made,
+)
+
+MAX_DEPTH = 64
+
+_SHARED = frozenset(
+    (
+        str,
+        int,
+        float,
+        bool,
+        type(None),
+        datetime.datetime,
+        ipaddress.IPv4Address,
+        ipaddress.IPv6Address,
+    )
+)
+
+PERSISTENT: dict[str, Field] = {
+    "created_at": Field(DATETIME, nullable=True),
+    "updated_at": Field(DATETIME, nullable=True),
+    "deleted_at": Field(DATETIME, nullable=True),
+    "deleted": Field(BOOL, default=False),
+}
+"""The fields that every object with a database row of its own carries (section 1.5)."""
+
+
+class WireObject:
+    """An object with a table of fields, each of them set or unset.
+
+    Set fields are ordinary attributes.  Reading an unset one gives the table's ``unset`` value,
+    else its default, else None; a list, dict or object given that way is stored, so that
+    changing it in place is not lost.  Names that are no fields may be assigned and never
+    travel.  Bad values raise InvalidRequest with a dotted path (reference page objects,
+    sections 1.2 and 1.3).
+    """
+
+    VERSION: ClassVar[str] = "1.0"
+    FIELDS: ClassVar[dict[str, Field]] = {}
+    FILL_DEFAULTS: ClassVar[bool] = False
+    COMPUTED: ClassVar[tuple[str, ...]] = ()
+
+    # Only objects received with another version than ours have these in their own dict.
+    _version: str = "1.0"
+    _unknown: dict[str, Any] | None = None
+
+    def __init_subclass__(cls) -> None:
+        cls._version = cls.VERSION
+        hidden = [name for name in cls.FIELDS if hasattr(cls, name)]
+        if hidden:
+            raise TypeError(f"{cls.__name__}: fields hidden by attributes of the class: {hidden}")
+
+    def __init__(self, **values: Any) -> None:
+        for name, value in values.items():
+            setattr(self, name, value)
+        if self.FILL_DEFAULTS:
+            self.set_defaults()
+
+    def set_defaults(self) -> None:
+        """Give every unset field that has a default its default."""
+        for name, field in self.FIELDS.items():
+            if field.default is not UNSET and name not in self.__dict__:
+                self.__dict__[name] = made(field.default)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        field = self.FIELDS.get(name)
+        if field is None:
+            object.__setattr__(self, name, value)
+            return
+        if type(value) is not field.exact:
+            try:
+                value = field.accept(name, value)
+            except BadValue as exc:
+                raise self.complaint(exc) from exc
+        if field.read_only and self.__dict__.get(name, value) != value:
+            raise errors.ObjectActionError(
+                action="assignment", reason=f"{type(self).__name__}.{name} is read-only"
+            )
+        self.__dict__[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        field = self.FIELDS.get(name)
+        if field is None:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+        if field.unset is UNSET:
+            return None
+        value = made(field.unset)
+        if type(value) not in _SHARED:
+            self.__dict__[name] = value
+        return value
+
+    @classmethod
+    def complaint(cls, error: BadValue) -> errors.InvalidRequest:
+        path = f"{cls.__name__}.{error.path}" if error.path else cls.__name__
+        return errors.InvalidRequest(field=path, reason=error.reason)
+
+    def is_set(self, name: str) -> bool:
+        """Whether the field has a value, null included; AttributeError if it is no field."""
+        if name not in self.FIELDS:
+            raise AttributeError(f"{type(self).__name__} has no field {name!r}")
+        return name in self.__dict__
+
+    def obj_attr_is_set(self, name: str) -> bool:
+        """Nova's name of :meth:`is_set`."""
+        return self.is_set(name)
+
+    def set_fields(self) -> dict[str, Any]:
+        """The set fields and their values, in the order of the table."""
+        values = self.__dict__
+        return {name: values[name] for name in self.FIELDS if name in values}
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The field's value, or *default* when unset; AttributeError if it is no field."""
+        return getattr(self, name) if self.is_set(name) else default
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.FIELDS and name in self.__dict__
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.set_fields())
+
+    def keys(self) -> list[str]:
+        """The names of the set fields, so that ``dict(obj)`` works."""
+        return list(self.set_fields())
+
+    def copy(self) -> Self:
+        """An independent copy: nothing that can be changed in place is shared."""
+        clone = object.__new__(type(self))
+        mine = self.__dict__
+        clone.__dict__.update({k: v if type(v) in _SHARED else _copied(v) for k, v in mine.items()})
+        return clone
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.copy()
+
+    def __repr__(self) -> str:
+        fields = self.FIELDS
+        shown = ", ".join(
+            f"{name}={'***' if fields[name].sensitive and value else repr(value)}"
+            for name, value in self.set_fields().items()
+        )
+        return f"{type(self).__name__}({shown})"
+
+    # -- the wire ------------------------------------------------------------------------------
+
+    @classmethod
+    def read(cls, envelope: dict[str, Any]) -> Self:
+        """Decode an envelope of this class; raises :class:`BadValue` relative to the object."""
+        registry.check_namespace(envelope)
+        version, data = envelope.get(registry.VERSION_KEY), envelope.get(registry.DATA_KEY)
+        if not isinstance(version, str) or not isinstance(data, dict):
+            raise BadValue("the envelope lacks its version or its data")
+        obj = object.__new__(cls)
+        values, fields, unknown = obj.__dict__, cls.FIELDS, None
+        for name, value in data.items():
+            field = fields.get(name)
+            if field is None:
+                unknown = unknown or {}
+                unknown[name] = within_depth(name, value)
+            elif type(value) is field.exact:
+                values[name] = value
+            else:
+                values[name] = field.accept(name, value)
+        if unknown is not None:
+            values["_unknown"] = unknown
+        if version != cls.VERSION:
+            obj._take_version(version)
+        return obj
+
+    @classmethod
+    def read_fields(cls, values: Mapping[str, Any]) -> Self:
+        """Build from a plain mapping whose other keys are ignored; raises BadValue."""
+        obj = cls()
+        for name, value in values.items():
+            field = cls.FIELDS.get(name)
+            if field is not None:
+                obj.__dict__[name] = field.accept(name, value)
+        return obj
+
+    def _take_version(self, version: str) -> None:
+        name = type(self).__name__
+        try:
+            numbers = versions.check(name, version, self.VERSION)
+        except ValueError as exc:
+            raise BadValue(str(exc)) from exc
+        self.__dict__["_version"] = version
+        if numbers < versions.parse(self.VERSION):
+            self._upgrade(numbers)
+
+    def _upgrade(self, version: versions.Version) -> None:
+        """Bring data of an older version to today's meaning; for classes that need it."""
+
+    def _downgrade(self, data: dict[str, Any], version: versions.Version) -> None:
+        """Bring encoded *data* to the meaning of an older version; for classes that need it."""
+
+    @classmethod
+    def obj_from_primitive(cls, primitive: dict[str, Any], context: Any = None) -> Any:  # noqa: ARG003
+        """Nova's name of :func:`from_primitive`."""
+        return from_primitive(primitive)
+
+    def obj_to_primitive(self, target_version: str | None = None) -> dict[str, Any]:
+        """The envelope; see :func:`to_primitive`."""
+        name = type(self).__name__
+        if target_version is None:
+            return self.encoded(None)
+        if versions.check(name, target_version, self.VERSION) > versions.parse(self.VERSION):
+            raise errors.IncompatibleObjectVersion(
+                objname=name, objver=target_version, supported=self.VERSION
+            )
+        return self.encoded(versions.manifest(name, target_version))
+
+    def encoded(self, manifest: Manifest | None) -> dict[str, Any]:
+        """The envelope, with the versions that *manifest* names or else those received."""
+        name, values = type(self).__name__, self.__dict__
+        data = {}
+        for field_name, field in self.FIELDS.items():
+            if field_name in values:
+                value = values[field_name]
+                if value is not None and not field.kind.plain_on_wire:
+                    value = field.kind.encode(value, manifest)
+                data[field_name] = value
+        version = self._version if manifest is None else manifest.get(name, self.VERSION)
+        if version != self.VERSION:
+            self._fit(data, versions.parse(version))
+        if manifest is None and self._unknown:
+            data.update(self._unknown)
+        return {
+            registry.NAME_KEY: name,
+            registry.NAMESPACE_KEY: registry.NAMESPACE,
+            registry.VERSION_KEY: version,
+            registry.DATA_KEY: data,
+        }
+
+    def _fit(self, data: dict[str, Any], version: versions.Version) -> None:
+        if version < versions.parse(self.VERSION):
+            self._downgrade(data, version)
+            for name in [n for n in data if (self.FIELDS[n].since or version) > version]:
+                del data[name]
+
+
+def from_primitive(envelope: Any) -> Any:
+    """Decode the envelope of any known class.
+
+    Raises UnsupportedObjectError (class or namespace unknown), IncompatibleObjectVersion
+    (other major version) or InvalidRequest (a field's value, or no envelope at all).
+    """
+    if not isinstance(envelope, dict):
+        raise errors.InvalidRequest(field="object", reason=f"no envelope: {described(envelope)}")
+    cls: Any = registry.class_of(envelope)
+    try:
+        return cls.read(envelope)
+    except BadValue as exc:
+        raise cls.complaint(exc) from exc
+
+
+def to_primitive(obj: Any, version: str | None = None) -> dict[str, Any]:
+    """The envelope of *obj*, without ``changes``.
+
+    Without *version* every object carries the version it was received with, or ours, and the
+    fields we did not know.  With it, the whole tree is fitted to the first release that had
+    this version of the class.
+    """
+    return obj.obj_to_primitive() if version is None else obj.obj_to_primitive(version)
+
+
+def within_depth(part: str, value: Any) -> Any:
+    """Pass *value* through unless it nests too deeply to be emitted safely again.
+
+    Only values we keep unread need this: the known classes contain each other only finitely.
+    """
+    layer = [value]
+    for _ in range(MAX_DEPTH):
+        inner: list[Any] = []
+        for item in layer:
+            if type(item) is dict:
+                inner.extend(item.values())
+            elif type(item) is list:
+                inner.extend(item)
+        if not inner:
+            return value
+        layer = inner
+    raise BadValue(f"nested more than {MAX_DEPTH} levels deep", part)
+
+
+def _copied(value: Any) -> Any:
+    kind = type(value)
+    if kind in _SHARED:
+        return value
+    if kind is list:
+        return [v if type(v) in _SHARED else _copied(v) for v in value]
+    if kind is dict:
+        return {k: v if type(v) in _SHARED else _copied(v) for k, v in value.items()}
+    if kind is set:
+        return set(value)
+    # Whatever else there is (addresses, objects kept opaque) is never changed in place.
+    return value.copy() if isinstance(value, WireObject) else value
+
+
+def described(value: Any) -> str:
+    """What *value* is, for messages: the class its envelope names, or its type."""
+    if isinstance(value, dict) and registry.NAME_KEY in value:
+        return str(value[registry.NAME_KEY])
+    return type(value).__name__

@@ -1,0 +1,36 @@
+"""Texts that name sets of CPUs."""
+
+from __future__ import annotations
+
+MAX_CPU = 65535
+
+
+def parse_cpu_spec(text: str) -> set[int]:
+    """Read ``0-3,^2,5``: numbers and ranges, those behind ``^`` left out; ValueError if bad."""
+    included: set[int] = set()
+    excluded: set[int] = set()
+    for item in text.split(","):
+        item = item.strip()
+        if not item:
+            continue
+        if item.startswith("^"):
+            excluded.add(_number(item[1:]))
+            continue
+        first, dash, last = item.partition("-")
+        low = _number(first)
+        high = _number(last) if dash else low
+        if low > high:
+            raise ValueError(f"{item!r} is not a range of CPUs")
+        included.update(range(low, high + 1))
+    return included - excluded
+
+
+def _number(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not the number of a CPU") from None
+    # The bound keeps a hostile range from filling the memory.
+    if not 0 <= number <= MAX_CPU:
+        raise ValueError(f"{number} is not the number of a CPU")
+    return number

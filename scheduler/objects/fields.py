@@ -1,0 +1,285 @@
+"""Field types of wire objects: what they accept, what they keep, what they emit.
+
+Follows reference page objects, section 1.2.  One conversion serves construction, assignment
+and decoding; ``exact`` lets the caller skip it for a value that already has the right type.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+UNSET: Any = object()
+"""Marks the absence of a default."""
+
+CONVERSION_ERRORS = (ValueError, TypeError, OverflowError)
+
+_TRUE_WORDS = frozenset(("1", "t", "true", "on", "y", "yes"))
+_PREDICATE = re.compile(r"\s*(?:<=|>=|==|!=|<|>)\s*\d+(?:\s*\.\s*\d+)*(?:(?:a|b|rc)\d+)?\s*")
+
+Manifest = Mapping[str, str]
+
+
+class BadValue(ValueError):
+    """A value that a field cannot hold; *path* leads to it from the object being read."""
+
+    def __init__(self, reason: str, path: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.path = path
+
+    def inside(self, part: str) -> BadValue:
+        """The same complaint, seen from one level further out."""
+        joint = "." if self.path and not self.path.startswith("[") else ""
+        return BadValue(self.reason, f"{part}{joint}{self.path}")
+
+
+def located(part: str, error: Exception) -> BadValue:
+    """Put *part* in front of the path of a conversion error of any class."""
+    if isinstance(error, BadValue):
+        return error.inside(part)
+    return BadValue(str(error), part)
+
+
+class Kind:
+    """A type of values: ``convert`` coerces or raises, ``encode`` gives the wire form."""
+
+    exact: type | None = None
+    plain_on_wire = False
+
+    def __init__(
+        self, convert: Callable[[Any], Any], exact: type | None = None, plain_on_wire: bool = True
+    ) -> None:
+        self.convert = convert
+        self.exact = exact
+        self.plain_on_wire = plain_on_wire
+
+    def encode(self, value: Any, manifest: Manifest | None) -> Any:  # noqa: ARG002
+        """The JSON value of *value*; *manifest* names versions for nested objects."""
+        return value
+
+
+class _Formatted(Kind):
+    """A scalar that is text on the wire and something better in memory."""
+
+    def __init__(self, convert: Callable[[Any], Any], form: Callable[[Any], str]) -> None:
+        super().__init__(convert, plain_on_wire=False)
+        self.form = form
+
+    def encode(self, value: Any, manifest: Manifest | None) -> Any:  # noqa: ARG002
+        return self.form(value)
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, (str, int, float, datetime.datetime)):
+        return str(value)
+    raise ValueError(f"text is needed, not {type(value).__name__}")
+
+
+def _to_flexible_bool(value: Any) -> bool:
+    return str(value).strip().lower() in _TRUE_WORDS
+
+
+def _to_datetime(value: Any) -> datetime.datetime:
+    moment = (
+        value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(value)
+    )
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
+
+
+def _from_datetime(value: datetime.datetime) -> str:
+    text = value.isoformat(timespec="seconds")
+    return text[:-6] + "Z" if text.endswith("+00:00") else text
+
+
+def _to_predicate(value: Any) -> str:
+    text = _to_text(value)
+    if all(_PREDICATE.fullmatch(condition) for condition in text.split(",")):
+        return text
+    raise ValueError(f"{text!r} is not a version predicate such as '>=2.6,<3.0'")
+
+
+STR = Kind(_to_text, str)
+INT = Kind(int, int)
+FLOAT = Kind(float, float)
+BOOL = Kind(bool, bool)
+FLEXIBLE_BOOL = Kind(_to_flexible_bool, bool)
+UUID = Kind(str, str)
+PREDICATE = Kind(_to_predicate)
+DATETIME = _Formatted(_to_datetime, _from_datetime)
+IP = _Formatted(ipaddress.ip_address, str)
+IPV4 = _Formatted(ipaddress.IPv4Address, str)
+IPV6 = _Formatted(ipaddress.IPv6Address, str)
+
+
+class EnumOf(Kind):
+    """One of *values*; *canonical* maps spellings first.
+
+    A *strict* one refuses other text.  The rest keep it: a newer peer's addition in a field
+    that scheduling never looks at must not fail the request (section 2.5).
+    """
+
+    def __init__(
+        self,
+        values: Iterable[str],
+        canonical: Callable[[str], str] | None = None,
+        strict: bool = True,
+    ) -> None:
+        super().__init__(self._checked)
+        self.values = frozenset(values)
+        self.canonical = canonical
+        self.strict = strict
+
+    def _checked(self, value: Any) -> str:
+        text = _to_text(value)
+        if text in self.values:
+            return text
+        canonical = self.canonical(text) if self.canonical else text
+        if canonical in self.values:
+            return canonical
+        if self.strict:
+            raise ValueError(f"{text!r} is none of {', '.join(sorted(self.values))}")
+        return text
+
+
+class ListOf(Kind):
+    """A list whose elements are converted; any iterable but text and mappings is taken."""
+
+    def __init__(self, element: Kind) -> None:
+        super().__init__(self._converted, plain_on_wire=False)
+        self.element = element
+
+    def _converted(self, value: Any) -> list[Any]:
+        exact, convert = self.element.exact, self.element.convert
+        values = _elements(value)
+        try:
+            return [v if type(v) is exact else convert(v) for v in values]
+        except CONVERSION_ERRORS:
+            pass
+        return [_converted_at(f"[{i}]", convert, v) for i, v in enumerate(values)]
+
+    def encode(self, value: Any, manifest: Manifest | None) -> Any:
+        if self.element.plain_on_wire:
+            return list(value)
+        encode = self.element.encode
+        return [encode(v, manifest) for v in value]
+
+
+class SetOf(ListOf):
+    """A set in memory, a sorted list on the wire."""
+
+    def _converted(self, value: Any) -> Any:
+        return set(super()._converted(value))
+
+    def encode(self, value: Any, manifest: Manifest | None) -> Any:  # noqa: ARG002
+        return sorted(value)
+
+
+class DictOf(Kind):
+    """A mapping from text to converted values, with nulls where *nullable*."""
+
+    def __init__(self, element: Kind, nullable: bool = False) -> None:
+        super().__init__(self._converted, plain_on_wire=False)
+        self.element = element
+        self.nullable = nullable
+
+    def _converted(self, value: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise ValueError(f"a mapping is needed, not {type(value).__name__}")
+        exact = self.element.exact
+        result = {}
+        for key, item in value.items():
+            if type(key) is not str:
+                raise ValueError(f"keys must be text, not {type(key).__name__}")
+            if type(item) is not exact and not (item is None and self.nullable):
+                item = _converted_at(f"[{key!r}]", self.element.convert, item)
+            result[key] = item
+        return result
+
+    def encode(self, value: Any, manifest: Manifest | None) -> Any:
+        if self.element.plain_on_wire:
+            return dict(value)
+        return {
+            key: None if item is None else self.element.encode(item, manifest)
+            for key, item in value.items()
+        }
+
+
+def _elements(value: Any) -> list[Any]:
+    if type(value) is list:
+        return value
+    if isinstance(value, (str, bytes, Mapping)):
+        raise ValueError(f"a list is needed, not {type(value).__name__}")
+    return list(value)
+
+
+def _converted_at(part: str, convert: Callable[[Any], Any], value: Any) -> Any:
+    if value is None:
+        raise BadValue("null is not allowed here", part)
+    try:
+        return convert(value)
+    except CONVERSION_ERRORS as exc:
+        raise located(part, exc) from exc
+
+
+class Field:
+    """One row of a class's table of fields.
+
+    *default* replaces a null where null is not allowed, and is what reading the unset field
+    gives; *unset* overrides the latter.  Both may be factories.  *since* is the class version
+    that brought the field: older readers do not get it.  *sensitive* values are not shown.
+    """
+
+    __slots__ = (
+        "convert",
+        "default",
+        "exact",
+        "kind",
+        "nullable",
+        "read_only",
+        "sensitive",
+        "since",
+        "unset",
+    )
+
+    def __init__(
+        self,
+        kind: Kind,
+        nullable: bool = False,
+        default: Any = UNSET,
+        *,
+        unset: Any = UNSET,
+        since: tuple[int, int] | None = None,
+        read_only: bool = False,
+        sensitive: bool = False,
+    ) -> None:
+        self.kind = kind
+        self.exact = kind.exact
+        self.convert = kind.convert
+        self.nullable = nullable
+        self.default = default
+        self.unset = default if unset is UNSET else unset
+        self.since = since
+        self.read_only = read_only
+        self.sensitive = sensitive
+
+    def accept(self, name: str, value: Any) -> Any:
+        """Coerce *value*, or raise :class:`BadValue` whose path starts with *name*."""
+        if value is None:
+            if self.nullable:
+                return None
+            if self.default is UNSET:
+                raise BadValue("cannot be null", name)
+            return made(self.default)
+        try:
+            return self.convert(value)
+        except CONVERSION_ERRORS as exc:
+            raise located(name, exc) from exc
+
+
+def made(default: Any) -> Any:
+    """The value of a default: what its factory gives, or itself."""
+    return default() if callable(default) else default

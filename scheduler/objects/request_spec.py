@@ -1,0 +1,204 @@
+"""The request itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from scheduler import errors
+from scheduler.objects import legacy
+from scheduler.objects.base import WireObject
+from scheduler.objects.fields import BOOL, INT, STR, UUID, BadValue, DictOf, Field, ListOf
+from scheduler.objects.flavor import Flavor
+from scheduler.objects.group import InstanceGroup
+from scheduler.objects.image import ImageMeta
+from scheduler.objects.limits import NetworkMetadata
+from scheduler.objects.nested import ObjectOf
+from scheduler.objects.network import NetworkRequestList
+from scheduler.objects.numa import InstanceNUMATopology
+from scheduler.objects.pci import InstancePCIRequests
+from scheduler.objects.registry import register
+from scheduler.objects.request_parts import (
+    Destination,
+    RequestGroup,
+    RequestLevelParams,
+    SchedulerLimits,
+    SchedulerRetries,
+)
+from scheduler.objects.security_group import SecurityGroupList
+
+_GUEST_NUMA = ObjectOf(InstanceNUMATopology, plain=InstanceNUMATopology.read_plain)
+_PCI_REQUESTS = ObjectOf(InstancePCIRequests, plain=InstancePCIRequests.read_plain)
+
+
+@register
+class RequestSpec(WireObject):
+    """What is asked of the scheduler (reference page objects, sections 3 and 4).
+
+    Every unset field reads as null or as the documented empty value: senders leave fields out.
+    """
+
+    VERSION = "1.15"
+    FIELDS = {
+        "id": Field(INT),
+        "image": Field(ObjectOf(ImageMeta), nullable=True),
+        "numa_topology": Field(_GUEST_NUMA, nullable=True),
+        "pci_requests": Field(_PCI_REQUESTS, nullable=True),
+        "project_id": Field(STR, nullable=True),
+        "user_id": Field(STR, nullable=True, since=(1, 9)),
+        "availability_zone": Field(STR, nullable=True),
+        "flavor": Field(ObjectOf(Flavor)),
+        "num_instances": Field(INT, default=1),
+        "ignore_hosts": Field(ListOf(STR), nullable=True),
+        "force_hosts": Field(ListOf(STR), nullable=True),
+        "force_nodes": Field(ListOf(STR), nullable=True),
+        "requested_destination": Field(
+            ObjectOf(Destination), nullable=True, default=None, since=(1, 6)
+        ),
+        "retry": Field(ObjectOf(SchedulerRetries), nullable=True),
+        "limits": Field(ObjectOf(SchedulerLimits), nullable=True),
+        "instance_group": Field(ObjectOf(InstanceGroup), nullable=True),
+        "scheduler_hints": Field(DictOf(ListOf(STR)), nullable=True),
+        "instance_uuid": Field(UUID),
+        "security_groups": Field(
+            ObjectOf(SecurityGroupList), unset=SecurityGroupList, since=(1, 8)
+        ),
+        "network_metadata": Field(
+            ObjectOf(NetworkMetadata),
+            unset=lambda: NetworkMetadata(physnets=set(), tunneled=False),
+            since=(1, 10),
+        ),
+        "is_bfv": Field(BOOL, since=(1, 11)),
+        "requested_resources": Field(
+            ListOf(ObjectOf(RequestGroup)), nullable=True, default=None, since=(1, 12)
+        ),
+        "request_level_params": Field(
+            ObjectOf(RequestLevelParams), unset=RequestLevelParams, since=(1, 13)
+        ),
+        "requested_networks": Field(
+            ObjectOf(NetworkRequestList), unset=NetworkRequestList, since=(1, 14)
+        ),
+    }
+
+    @property
+    def vcpus(self) -> int:
+        """Virtual CPUs per instance."""
+        return self._size("vcpus")
+
+    @property
+    def memory_mb(self) -> int:
+        """Memory per instance in MB."""
+        return self._size("memory_mb")
+
+    @property
+    def root_gb(self) -> int:
+        """Root disk per instance in GB."""
+        return self._size("root_gb")
+
+    @property
+    def ephemeral_gb(self) -> int:
+        """Ephemeral disk per instance in GB."""
+        return self._size("ephemeral_gb")
+
+    @property
+    def swap(self) -> int:
+        """Swap disk per instance in MB."""
+        return self._size("swap")
+
+    def _size(self, name: str) -> int:
+        if self.flavor is None:
+            raise errors.InvalidRequest(field="RequestSpec.flavor", reason="the request has none")
+        return getattr(self.flavor, name) or 0
+
+    @property
+    def root_required(self) -> set[str]:
+        """Traits that the root provider must have."""
+        return self.request_level_params.root_required
+
+    @property
+    def root_forbidden(self) -> set[str]:
+        """Traits that the root provider must not have."""
+        return self.request_level_params.root_forbidden
+
+    @property
+    def same_subtree(self) -> list[list[str]]:
+        """Groups of request groups that must come from one subtree of providers."""
+        return self.request_level_params.same_subtree
+
+    def get_scheduler_hint(self, name: str, default: Any = None) -> Any:
+        """One hint: the only element of its list, else the list, else *default*."""
+        hints = self.scheduler_hints
+        if not hints or name not in hints:
+            return default
+        values = hints[name]
+        return values[0] if len(values) == 1 else values
+
+    def reset_forced_destinations(self) -> None:
+        """Forget forced hosts and nodes, so that another host may be found."""
+        self.force_hosts = None
+        self.force_nodes = None
+
+    @classmethod
+    def from_primitives(
+        cls, request_spec: Mapping[str, Any], filter_properties: Mapping[str, Any]
+    ) -> Self:
+        """Read a request given as the two legacy dicts (section 4.1).
+
+        Raises InvalidRequest naming the part at fault.
+        """
+        try:
+            return cls.read_fields(legacy.request_values(request_spec, filter_properties))
+        except BadValue as exc:
+            raise cls.complaint(exc) from exc
+
+    @classmethod
+    def from_components(
+        cls,
+        context: Any,
+        instance_uuid: str,
+        image: Any,
+        flavor: Any,
+        numa_topology: Any,
+        pci_requests: Any,
+        filter_properties: Mapping[str, Any],
+        instance_group: InstanceGroup | None,
+        availability_zone: str | None,
+        *,
+        security_groups: SecurityGroupList | None = None,
+        project_id: str | None = None,
+        user_id: str | None = None,
+        port_resource_requests: Iterable[RequestGroup] | None = None,
+        request_level_params: RequestLevelParams | None = None,
+    ) -> Self:
+        """Put a request for one instance together (section 4.7).
+
+        Project and user default to those of *context*.  Raises InvalidRequest.
+        """
+        given = {"flavor": flavor, "security_groups": security_groups}
+        try:
+            values = {
+                **legacy.filter_values(filter_properties),
+                "num_instances": 1,
+                "instance_uuid": instance_uuid,
+                "image": legacy.image(image),
+                "numa_topology": numa_topology,
+                "pci_requests": pci_requests,
+                "instance_group": instance_group or legacy.group(filter_properties),
+                "availability_zone": availability_zone,
+                "project_id": project_id or context.project_id,
+                "user_id": user_id or context.user_id,
+                "requested_resources": list(port_resource_requests or ()),
+                "request_level_params": request_level_params or RequestLevelParams(),
+                **{name: value for name, value in given.items() if value is not None},
+            }
+            return cls.read_fields(values)
+        except BadValue as exc:
+            raise cls.complaint(exc) from exc
+
+    def to_legacy_request_spec_dict(self) -> dict[str, Any]:
+        """The legacy request dict (section 4.5)."""
+        return legacy.to_request_spec(self)
+
+    def to_legacy_filter_properties_dict(self) -> dict[str, Any]:
+        """The legacy filter properties (section 4.6)."""
+        return legacy.to_filter_properties(self)
