@@ -83,6 +83,15 @@ class Candidates:
         values = [read(pool.parsed(int(number))) for number in distinct]
         return np.array(values, dtype=dtype)[positions]
 
+    def per_value(self, name: str, read: Callable[[Any], Any], dtype: Any = np.bool_) -> np.ndarray:
+        """``read(value)`` per candidate, called once per distinct value of a column."""
+        if name in columns.OBJECT_COLUMNS:
+            values = [self.table.value(row, name) for row in self.rows.tolist()]
+            results = {value: read(value) for value in dict.fromkeys(values)}
+            return np.array([results[value] for value in values], dtype=dtype)
+        distinct, positions = np.unique(getattr(self, name), return_inverse=True)
+        return np.array([read(value) for value in distinct.tolist()], dtype=dtype)[positions]
+
     def named(self, hosts: Iterable[str]) -> np.ndarray:
         """Mask of candidates whose host name is one of *hosts* (exact case)."""
         return np.isin(self.rows, self.table.row_numbers(hosts))

@@ -1,0 +1,77 @@
+"""ImagePropertiesFilter: the hypervisor can run the image.  Reference page filters, 6.11."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from oslo_utils import versionutils
+
+from scheduler import errors, objects
+from scheduler.filters import host_attributes
+from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.filters.host_attributes import Verdict
+from scheduler.hosts.candidates import Candidates
+from scheduler.objects import enums
+
+UNKNOWN = Reason("image.unknown", "the host does not say what it can run")
+UNSUPPORTED = Reason("image.unsupported", "architecture, hypervisor type or mode do not fit")
+VERSION = Reason("image.hypervisor_version", "the hypervisor's version is not the one asked for")
+ADDRESS_BITS = Reason("image.address_bits", "the host has too few physical address bits")
+
+_TRIPLE = (enums.canonical_architecture, enums.canonical_hypervisor_type, enums.canonical_vm_mode)
+_ADDRESS_BITS = ("cpu_info", "maxphysaddr", "bits")
+
+
+class ImagePropertiesFilter(HostFilter):
+    """Passes hosts that support the image; one that names nothing to run on fits anywhere."""
+
+    run_filter_once_per_request = True
+    RUN_ON_REBUILD = True
+    reasons = (UNKNOWN, UNSUPPORTED, VERSION, ADDRESS_BITS)
+
+    def __init__(self, conf: Any) -> None:
+        super().__init__(conf)
+        self.architecture = conf.filter_scheduler.image_properties_default_architecture
+
+    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
+        """One supported triple holds all that is named; then version and address bits.
+
+        Raises InvalidRequest for a version requirement that cannot be read.
+        """
+        image = objects.ImageMetaProps() if request.image is None else request.image.properties
+        architecture = image.get("hw_architecture") or self.architecture
+        named = (architecture, image.get("img_hv_type"), image.get("hw_vm_mode"))
+        wanted = {name for name in named if name}
+        if not wanted:
+            return
+        yield UNKNOWN, hosts.per_document("supported_instances", bool)
+        supported = hosts.per_document(
+            "supported_instances", lambda entries: any(wanted <= _runs(each) for each in entries)
+        )
+        yield UNSUPPORTED, supported
+        if requirement := image.get("img_hv_requested_version"):
+            yield VERSION, hosts.per_value("hypervisor_version", _satisfies(requirement))
+        if bits := image.get("hw_maxphysaddr_bits"):
+            verdicts = host_attributes.judge(hosts, _ADDRESS_BITS, _at_least(bits))
+            yield ADDRESS_BITS, verdicts != Verdict.REFUSED
+
+
+def _runs(entry: Any) -> set[str]:
+    parts = entry if isinstance(entry, list) else ()
+    return {canonical(str(part)) for canonical, part in zip(_TRIPLE, parts, strict=False)}
+
+
+def _satisfies(requirement: str) -> Callable[[int], bool]:
+    """Whether an unknown version (0) or one like 2005001, that is 2.5.1, will do."""
+    try:
+        predicate = versionutils.VersionPredicate(requirement)
+    except ValueError as error:
+        field = "image.properties.img_hv_requested_version"
+        raise errors.InvalidRequest(field=field, reason=str(error)) from error
+    text = versionutils.convert_version_to_str
+    return lambda number: number <= 0 or predicate.satisfied_by(text(number))
+
+
+def _at_least(bits: int) -> Callable[[str], bool]:
+    return lambda text: not text.isdecimal() or int(text) >= bits

@@ -1,0 +1,43 @@
+"""Weighers that draw the servers of a group together or apart where they can.
+
+Reference page scheduling, sections 7.3 and 7.5.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from scheduler.hosts.candidates import Candidates
+from scheduler.weights.base import HostWeigher
+
+
+class _SoftAffinityWeigher(HostWeigher):
+    """Counts the group's members on the host, over all its nodes, under one policy."""
+
+    policy: ClassVar[str]
+    sign: ClassVar[int]
+
+    def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
+        """Members on the host, or their negative; 0 for groups of another policy."""
+        group = request.instance_group
+        if group is None or group.policy != self.policy:
+            return np.zeros(len(hosts), dtype=np.int64)
+        return self.sign * hosts.count_instances(group.members or ())
+
+
+class ServerGroupSoftAffinityWeigher(_SoftAffinityWeigher):
+    """More members are better, with policy ``soft-affinity``."""
+
+    policy = "soft-affinity"
+    sign = 1
+    multiplier_option = "soft_affinity_weight_multiplier"
+
+
+class ServerGroupSoftAntiAffinityWeigher(_SoftAffinityWeigher):
+    """Fewer members are better, with policy ``soft-anti-affinity``."""
+
+    policy = "soft-anti-affinity"
+    sign = -1
+    multiplier_option = "soft_anti_affinity_weight_multiplier"
