@@ -1,0 +1,87 @@
+"""Fixtures: one instance of each server per test worker, started when first asked for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers import mariadb as mariadb_server
+from tests.servers import postgresql as postgresql_server
+from tests.servers import programs
+from tests.servers import rabbitmq as rabbitmq_server
+from tests.servers.mariadb import MariaDB
+from tests.servers.postgresql import PostgreSQL
+from tests.servers.rabbitmq import RabbitMQ
+
+
+def require(needed: tuple[programs.Program, ...]) -> None:
+    """Skip the test, naming the Debian packages to install; with CI=true fail instead."""
+    packages = programs.missing_packages(needed)
+    if not packages:
+        return
+    text = f"missing Debian packages: {' '.join(packages)}"
+    if os.environ.get("CI", "").lower() == "true":
+        pytest.fail(text, pytrace=False)
+    pytest.skip(text)
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[RabbitMQ]:
+    """The worker's RabbitMQ broker.  Leave it running; to break one, make your own."""
+    require(rabbitmq_server.PROGRAMS)
+    with RabbitMQ() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDB]:
+    """The worker's MariaDB server.  Leave it running; to break one, make your own."""
+    require(mariadb_server.PROGRAMS)
+    with MariaDB() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQL]:
+    """The worker's PostgreSQL server.  Leave it running; to break one, make your own."""
+    require(postgresql_server.PROGRAMS)
+    with PostgreSQL() as server:
+        yield server
+
+
+@pytest.fixture
+def transport_url(rabbitmq: RabbitMQ) -> Iterator[str]:
+    """The URL of a virtual host that only this test uses."""
+    vhost = rabbitmq.create_vhost()
+    yield rabbitmq.url(vhost)
+    rabbitmq.delete_vhost(vhost)
+
+
+@pytest.fixture
+def mariadb_url(mariadb: MariaDB) -> Iterator[str]:
+    """The URL of an empty MariaDB database that only this test uses."""
+    name = mariadb.create_database()
+    yield mariadb.url(name)
+    mariadb.drop_database(name)
+
+
+@pytest.fixture
+def postgresql_url(postgresql: PostgreSQL) -> Iterator[str]:
+    """The URL of an empty PostgreSQL database that only this test uses."""
+    name = postgresql.create_database()
+    yield postgresql.url(name)
+    postgresql.drop_database(name)
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: os.PathLike[str]) -> str:
+    """The URL of an SQLite file that only this test uses."""
+    return f"sqlite:///{os.fspath(tmp_path)}/nova.sqlite"
+
+
+@pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """An empty database, on each of the three engines in turn."""
+    return str(request.getfixturevalue(f"{request.param}_url"))

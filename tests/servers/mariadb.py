@@ -1,0 +1,100 @@
+"""A private MariaDB server."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from typing import Any
+
+import pymysql
+
+from tests.servers import programs
+from tests.servers.private import LOOPBACK, START_SECONDS, PrivateServer, free_ports, unique_name
+
+PROGRAMS = (programs.MARIADBD, programs.MARIADB_INSTALL_DB)
+
+_USER = "nova"
+_PASSWORD = "secret"
+
+
+class MariaDB(PrivateServer):
+    """One server; a database per test keeps tests apart.  Durability is switched off."""
+
+    name = "mariadb"
+
+    def __init__(self) -> None:
+        super().__init__()
+        (self.port,) = free_ports(1)
+        self._data = self.folder / "data"
+        self._grants = self.folder / "grants.sql"
+        self._user_option = f"--user={pwd.getpwuid(os.getuid()).pw_name}"
+
+    def set_up(self) -> None:
+        self.run_tool(
+            [
+                str(programs.find(programs.MARIADB_INSTALL_DB)),
+                "--no-defaults",
+                f"--datadir={self._data}",
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+                self._user_option,
+            ]
+        )
+        self._grants.write_text(
+            f"CREATE USER IF NOT EXISTS {_USER}@'%' IDENTIFIED BY '{_PASSWORD}';\n"
+            f"GRANT ALL ON *.* TO {_USER}@'%';\n",
+            encoding="utf-8",
+        )
+
+    def command(self) -> list[str]:
+        return [
+            str(programs.find(programs.MARIADBD)),
+            "--no-defaults",
+            f"--datadir={self._data}",
+            f"--socket={self.folder / 'socket'}",
+            f"--port={self.port}",
+            f"--bind-address={LOOPBACK}",
+            f"--pid-file={self.folder / 'pid'}",
+            f"--init-file={self._grants}",
+            "--innodb-buffer-pool-size=64M",
+            "--innodb-doublewrite=0",
+            "--innodb-flush-log-at-trx-commit=0",
+            "--skip-log-bin",
+            "--skip-name-resolve",
+            self._user_option,
+        ]
+
+    def answers(self) -> bool:
+        """Whether the tests' user can log in."""
+        try:
+            self._ask("SELECT 1")
+        except pymysql.OperationalError:
+            return False
+        return True
+
+    def url(self, database: str) -> str:
+        """The SQLAlchemy URL of a database."""
+        return f"mysql+pymysql://{_USER}:{_PASSWORD}@{LOOPBACK}:{self.port}/{database}"
+
+    def create_database(self, name: str | None = None) -> str:
+        """Make an empty database; returns its name."""
+        name = name or unique_name("nova")
+        self._ask(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
+        return name
+
+    def drop_database(self, name: str) -> None:
+        """Remove a database; waits for transactions that still use it."""
+        self._ask(f"DROP DATABASE {name}")
+
+    def _ask(self, statement: str) -> tuple[tuple[Any, ...], ...]:
+        connection = pymysql.connect(
+            host=LOOPBACK,
+            port=self.port,
+            user=_USER,
+            password=_PASSWORD,
+            connect_timeout=START_SECONDS,
+            autocommit=True,
+        )
+        with connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            return tuple(cursor.fetchall())

@@ -1,0 +1,201 @@
+"""What the private servers share: an own folder, own ports, a readiness check, clean ends.
+
+Processes are run by mirakuru, which marks all descendants of a server in their environment:
+whatever ends here is found by that mark, so nothing that others started is ever touched.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, ClassVar, Self
+
+import mirakuru
+import port_for
+
+START_SECONDS = 60
+LOOPBACK = "127.0.0.1"
+
+_FIRST_PORT = 20000
+_PORTS_PER_WORKER = 500
+
+
+def free_ports(count: int) -> list[int]:
+    """*count* unused TCP ports, from a range of this test worker's own.
+
+    The ranges end below the ports that the kernel gives to clients, so that a server that is
+    stopped and started again finds its port still free.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    first = _FIRST_PORT + worker * _PORTS_PER_WORKER
+    chosen: list[int] = []
+    while len(chosen) < count:
+        ports = set(range(first, first + _PORTS_PER_WORKER))
+        chosen.append(port_for.select_random(ports, exclude_ports=chosen))
+    return chosen
+
+
+class _Process(mirakuru.Executor):
+    """A process that counts as started once *answers* says so."""
+
+    def __init__(self, command: list[str], answers: Callable[[], bool], **options: Any) -> None:
+        super().__init__(command, timeout=START_SECONDS, **options)
+        self._answers = answers
+
+    def pre_start_check(self) -> bool:
+        """Nobody else can be on ports and folders that were just made up."""
+        return False
+
+    def after_start_check(self) -> bool:
+        return self._answers()
+
+
+class PrivateServer:
+    """One server process on a folder of its own below the system's temporary folder.
+
+    A subclass says how it is set up, run and asked whether it is ready.  Use it as a context
+    manager: it is started on entry, and stopped and removed on exit.
+    """
+
+    name: ClassVar[str]
+    #: The user that the server runs as when the tests run as root.
+    account: ClassVar[str | None] = None
+    stop_signal: ClassVar[int] = signal.SIGTERM
+    #: The exit code of a regular stop.
+    stopped_code: ClassVar[int] = 0
+
+    def __init__(self) -> None:
+        # Not pytest's own folder: that is closed to other accounts, and socket paths are short.
+        self.folder = Path(tempfile.mkdtemp(prefix=f"nst-{self.name}-"))
+        self.log_path = self.folder / f"{self.name}.log"
+        self._log: IO[str] | None = None
+        self._process: _Process | None = None
+        if account := self._identity().get("user"):
+            shutil.chown(self.folder, account)
+
+    def set_up(self) -> None:
+        """Fill the folder with what the server needs before its first start."""
+        raise NotImplementedError
+
+    def command(self) -> list[str]:
+        """The server's command line."""
+        raise NotImplementedError
+
+    def environment(self) -> dict[str, str]:
+        """What is added to the environment of the tests for the server and its tools."""
+        return {}
+
+    def answers(self) -> bool:
+        """Whether a client's first question is answered."""
+        raise NotImplementedError
+
+    def start(self) -> Self:
+        """Start, or start again after :meth:`stop` or :meth:`kill`; returns when it answers."""
+        if self._process is None:
+            self.set_up()
+            self._process = self._make_process()
+        try:
+            self._process.start()
+        except (mirakuru.TimeoutExpired, mirakuru.ProcessExitedWithError) as error:
+            raise RuntimeError(f"{self.name} did not start: {error}\n{self.log}") from error
+        return self
+
+    def stop(self) -> None:
+        """Ask the server to end, as its operator would, and wait for it; data stays."""
+        if self._process is not None and self._process.process is not None:
+            self.resume()  # a paused process would not see the request
+            self._process.stop()
+
+    def kill(self) -> None:
+        """End the server and all its descendants at once; data stays as a crash leaves it."""
+        if self._process is not None:
+            self._process.kill()
+
+    def pause(self) -> None:
+        """Hold the server's processes: connections stay open, nobody answers."""
+        os.killpg(self._running_pid(), signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let the processes go on after :meth:`pause`."""
+        os.killpg(self._running_pid(), signal.SIGCONT)
+
+    def close(self) -> None:
+        """End the server for good and remove its folder."""
+        try:
+            self.stop()
+        finally:
+            self.kill()
+            if self._log is not None:
+                self._log.close()
+            shutil.rmtree(self.folder)
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    @property
+    def log(self) -> str:
+        """All that the server has written so far."""
+        return self.log_path.read_text(encoding="utf-8", errors="replace")
+
+    def run_tool(self, command: list[str], text_input: str | None = None) -> str:
+        """Run one of the server's tools to its end; returns its output, raises with it."""
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env={**os.environ, **self.environment()},
+            input=text_input,
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            check=False,
+            **self._identity(),
+        )
+        if done.returncode:
+            output = done.stdout + done.stderr
+            raise RuntimeError(f"{command[0]} ended with {done.returncode}: {output}")
+        return done.stdout
+
+    def _make_process(self) -> _Process:
+        self._log = self.log_path.open("a", encoding="utf-8")
+        return _Process(
+            self.command(),
+            self.answers,
+            cwd=str(self.folder),
+            envvars=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            stop_signal=self.stop_signal,
+            expected_returncode=self.stopped_code,
+            popen_kwargs=self._identity(),
+        )
+
+    def _identity(self) -> dict[str, Any]:
+        if os.getuid() != 0 or self.account is None:
+            return {}
+        group = pwd.getpwnam(self.account).pw_gid
+        return {"user": self.account, "group": group, "extra_groups": []}
+
+    def _running_pid(self) -> int:
+        if self._process is None or self._process.process is None:
+            raise RuntimeError(f"{self.name} is not running")
+        return self._process.process.pid
+
+
+def unique_name(prefix: str) -> str:
+    """A name for a database or virtual host that no other test has."""
+    return f"{prefix}_{uuid.uuid4().hex[:12]}"
