@@ -59,9 +59,7 @@ class BaseHostFilter:
 
     def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any) -> Iterable[Any] | None:
         """The hosts that pass, in order; None stops the whole chain."""
-        for host_state in filter_obj_list:
-            if self._filter_one(host_state, spec_obj):
-                yield host_state
+        return (host for host in filter_obj_list if self._filter_one(host, spec_obj))
 
     def _filter_one(self, host_state: Any, spec_obj: Any) -> bool:
         if not self.RUN_ON_REBUILD and request_is_rebuild(spec_obj):

@@ -7,7 +7,7 @@ and writing goes straight to the table (reference page scheduling, section 6).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scheduler.hosts import columns, consumption
 from scheduler.hosts.table import HostTable
@@ -71,6 +71,10 @@ class HostState:
 
     host = _Column("host")
     nodename = _Column("nodename")
+
+    if TYPE_CHECKING:  # the attributes set below
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 for _name in (
