@@ -13,19 +13,34 @@ PHYSICAL_FUNCTION = "type-PF"
 
 
 def free_pools(pools: Sequence[PciPool], instances: Iterable[Any]) -> list[PciPool]:
-    """The pools that are left when every instance has its devices.
+    """The pools that are left when every instance has its devices, as far as there are any.
 
-    Raises ``ComputeResourcesUnavailable`` when they do not suffice.
+    Pools with fewer tags are used up first; an empty one is left out.
     """
     left = sorted(pools, key=lambda pool: len(pool.tags))
     for instance in instances:
-        requests = instance.pci_requests.requests if instance.pci_requests else ()
-        for request in requests:
-            left = _take(left, request)
+        left, _ = _take_all(left, instance)
     return left
 
 
-def _take(pools: Sequence[PciPool], request: Any) -> list[PciPool]:
+def check(pools: Sequence[PciPool], instances: Iterable[Any], newcomer: Any) -> None:
+    """Raise ``ComputeResourcesUnavailable`` if what *instances* leave does not do for *newcomer*."""
+    _, missing = _take_all(free_pools(pools, instances), newcomer)
+    if missing:
+        raise errors.ComputeResourcesUnavailable(reason="; ".join(missing))
+
+
+def _take_all(pools: list[PciPool], instance: Any) -> tuple[list[PciPool], list[str]]:
+    missing = []
+    for request in instance.pci_requests.requests if instance.pci_requests else ():
+        pools, short = _take(pools, request)
+        if short:
+            wanted = request.alias_name or request.spec
+            missing.append(f"{request.count} PCI devices {wanted} requested, {short} too many")
+    return pools, missing
+
+
+def _take(pools: Sequence[PciPool], request: Any) -> tuple[list[PciPool], int]:
     wanted = request.count or 0
     wants_function = any(spec.get("dev_type") == PHYSICAL_FUNCTION for spec in request.spec)
     left = []
@@ -37,12 +52,7 @@ def _take(pools: Sequence[PciPool], request: Any) -> list[PciPool]:
             pool = dataclasses.replace(pool, count=pool.count - taken)
         if pool.count:
             left.append(pool)
-    if wanted:
-        raise errors.ComputeResourcesUnavailable(
-            reason=f"PCI devices: {request.count} of {request.alias_name or request.spec} "
-            f"requested, {request.count - wanted} free"
-        )
-    return left
+    return left, wanted
 
 
 def _matches(pool: PciPool, specs: Iterable[Any]) -> bool:

@@ -58,8 +58,17 @@ def test_devices_are_taken_from_the_first_pools_that_match(pools, guests, left):
     ],
 )
 def test_too_few_devices_are_a_refusal(pools, guests):
+    *present, newcomer = guests
     with pytest.raises(errors.ComputeResourcesUnavailable, match="PCI devices"):
-        pci.free_pools(pools, guests)
+        pci.check(pools, present, newcomer)
+
+
+def test_enough_devices_are_none():
+    pci.check([GPU], [guest((1, [{"vendor_id": "10de"}]))], guest((1, [{}])))
+
+
+def test_a_report_does_not_fail_when_a_profile_shrank():
+    assert pci.free_pools([GPU], [guest((3, [{}])), guest((1, [{}]))]) == []
 
 
 def test_the_pools_given_are_left_as_they_are():
