@@ -8,4 +8,4 @@ from scheduler import concurrency
 # other back end run it in a process of its own.
 concurrency.activate(concurrency.THREADING)
 
-pytest_plugins = ["tests.servers.fixtures"]
+pytest_plugins = ["tests.servers.fixtures", "tests.daemons.fixtures"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import amqp
 import psutil
 import pytest
 import sqlalchemy
@@ -15,8 +14,6 @@ from tests.servers.mariadb import MariaDB
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.private import PrivateServer
 from tests.servers.rabbitmq import RabbitMQ
-
-pytestmark = pytest.mark.functional
 
 KINDS = [
     pytest.param(RabbitMQ, rabbitmq.PROGRAMS, id="rabbitmq"),
@@ -56,7 +53,7 @@ def test_a_server_starts_restarts_and_leaves_nothing(
     assert not server.folder.exists()
 
 
-def test_a_server_that_cannot_start_says_why(tmp_path: object) -> None:
+def test_a_server_that_cannot_start_says_why() -> None:
     require(mariadb.PROGRAMS)
 
     class Misled(MariaDB):
@@ -72,8 +69,8 @@ def test_a_server_that_cannot_start_says_why(tmp_path: object) -> None:
 
 def test_virtual_hosts_are_separate(rabbitmq: RabbitMQ, transport_url: str) -> None:
     vhost = transport_url.rpartition("/")[2]
-    with amqp.Connection(f"127.0.0.1:{rabbitmq.port}", virtual_host=vhost) as connection:
-        connection.channel().queue_declare("here", durable=True, auto_delete=False)
+    with rabbitmq.connect(vhost) as connection:
+        connection.SimpleQueue("here").close()
     assert "here" in rabbitmq.control("list_queues", "-p", vhost, "name")
     assert "here" not in rabbitmq.control("list_queues", "-p", "/", "name")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-import amqp
+import kombu
 
 from tests.servers import programs
 from tests.servers.private import LOOPBACK, START_SECONDS, PrivateServer, free_ports, unique_name
@@ -53,13 +53,17 @@ class RabbitMQ(PrivateServer):
 
     def answers(self) -> bool:
         """Whether a client can log in."""
-        try:
-            with amqp.Connection(
-                f"{LOOPBACK}:{self.port}", _USER, _PASSWORD, connect_timeout=START_SECONDS
-            ):
-                return True
-        except (OSError, amqp.AMQPError):
-            return False
+        with self.connect() as connection:
+            try:
+                connection.connect()
+            except (*connection.connection_errors, *connection.channel_errors):
+                return False
+            return True
+
+    def connect(self, vhost: str = "/") -> kombu.Connection:
+        """A client's connection, which opens itself when first used."""
+        url = self.url(vhost).replace("rabbit:", "amqp:", 1)
+        return kombu.Connection(url, connect_timeout=START_SECONDS)
 
     def url(self, vhost: str = "/") -> str:
         """The transport URL of a virtual host."""

@@ -1,0 +1,1 @@
+"""The project's programs as real processes: one (``process``) or all (``deployment``)."""

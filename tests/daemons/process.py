@@ -1,0 +1,172 @@
+"""One of the project's programs as a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Self
+
+from scheduler import concurrency
+from tests.waiting import wait_until
+
+START_SECONDS = 40
+STOP_SECONDS = 40
+BACKENDS = (concurrency.EVENTLET, concurrency.THREADING)
+
+_DATAGRAM_BYTES = 4096
+
+
+def program(name: str) -> str:
+    """The console script *name* of the environment that runs the tests."""
+    path = Path(sys.executable).parent / name
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: is the project installed in this environment?")
+    return str(path)
+
+
+def environment(backend: str) -> dict[str, str]:
+    """The tests' environment, without anything that configures the programs, for *backend*."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OS_")}
+    kept.pop("NOTIFY_SOCKET", None)
+    threading = backend == concurrency.THREADING
+    return {**kept, concurrency.ENVIRONMENT_VARIABLE: "1" if threading else "no"}
+
+
+class NotifySocket:
+    """The receiving end of systemd's readiness protocol (reference page service, section 8.4)."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="nst-notify-")
+        self.path = f"{self._folder.name}/socket"
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(self.path)
+        self.messages: list[str] = []
+
+    def receive(self, timeout_seconds: float) -> bool:
+        """Wait for one message and add its lines to :attr:`messages`; False if none came."""
+        readable, _, _ = select.select([self._socket], [], [], timeout_seconds)
+        if readable:
+            self.messages += self._socket.recv(_DATAGRAM_BYTES).decode().splitlines()
+        return bool(readable)
+
+    def close(self) -> None:
+        """Remove the socket."""
+        self._socket.close()
+        self._folder.cleanup()
+
+
+class Daemon:
+    """A started program; everything it prints is kept in files.
+
+    *arguments* follow the program's name.  The process leads a process group of its own, which
+    is the only thing that is ever signalled here.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        arguments: list[str],
+        folder: Path,
+        backend: str = concurrency.EVENTLET,
+        extra_environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        folder.mkdir(parents=True, exist_ok=True)
+        self._stdout_path = folder / "stdout"
+        self._stderr_path = folder / "stderr"
+        self.notified = NotifySocket()
+        with self._stdout_path.open("wb") as stdout, self._stderr_path.open("wb") as stderr:
+            self._process = subprocess.Popen(
+                [program(name), *arguments],
+                cwd=folder,
+                env={
+                    **environment(backend),
+                    "NOTIFY_SOCKET": self.notified.path,
+                    **(extra_environment or {}),
+                },
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        """The main process."""
+        return self._process.pid
+
+    @property
+    def stdout(self) -> str:
+        """What it has printed to standard output so far."""
+        return self._stdout_path.read_text(encoding="utf-8", errors="replace")
+
+    @property
+    def log(self) -> str:
+        """What it has printed to standard error so far: its log, unless configured otherwise."""
+        return self._stderr_path.read_text(encoding="utf-8", errors="replace")
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the main process ended (-N: by signal N); None while it runs."""
+        return self._process.poll()
+
+    def wait_ready(self, count: int = 1, timeout_seconds: float = START_SECONDS) -> Self:
+        """Return once ``READY=1`` was received *count* times (several workers send one each)."""
+        deadline = time.monotonic() + timeout_seconds
+        while self.notified.messages.count("READY=1") < count:
+            ended = self.exit_code  # asked first, so that a last message is not overlooked
+            if self.notified.receive(0.2):
+                continue
+            if ended is not None:
+                raise AssertionError(f"{self.name} ended with {ended}:\n{self._output()}")
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{self.name} is not ready:\n{self._output()}")
+        return self
+
+    def wait_log(self, text: str, timeout_seconds: float = 30.0) -> Self:
+        """Return once *text* is in the log."""
+        wait_until(
+            lambda: text in self.log,
+            timeout_seconds,
+            lambda: f"{text!r} in the log of {self.name}:\n{self._output()}",
+        )
+        return self
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the main process."""
+        self._process.send_signal(number)
+
+    def terminate(self, timeout_seconds: float = STOP_SECONDS) -> int:
+        """Ask it to end (SIGTERM to the main process only) and wait; returns the exit code."""
+        self._process.terminate()
+        return self.wait(timeout_seconds)
+
+    def wait(self, timeout_seconds: float = STOP_SECONDS) -> int:
+        """Wait for its own end; returns the exit code."""
+        try:
+            return self._process.wait(timeout_seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.name} did not end:\n{self._output()}") from None
+
+    def kill(self) -> None:
+        """End it with all its workers at once, as a crash would."""
+        with contextlib.suppress(ProcessLookupError):  # the whole group has ended already
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def close(self) -> None:
+        """Leave nothing of it behind."""
+        self.kill()
+        self.notified.close()
+
+    def _output(self) -> str:
+        return self.stdout + self.log
