@@ -1,0 +1,59 @@
+# Everything a newcomer needs: `make demo` and `make test`.  Both set up what they need first.
+
+PYTHON ?= python3
+VENV ?= .venv
+PYTEST_ARGS ?=
+# Two workers suit two cores; a file's tests stay together, and so does what they started.
+PYTEST_WORKERS ?= 2
+
+RUN := $(VENV)/bin
+DECLARED := setup.cfg pyproject.toml constraints.txt .ci/setup-venv
+
+.PHONY: help
+help:  ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: $(VENV)/ready-run  ## See it work: 8 hosts, about 20 servers, in one process
+	@$(RUN)/python -m conductor_stub.demo
+
+.PHONY: test
+test: $(VENV)/ready-test servers  ## Run all tests, on real servers
+	@$(RUN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
+
+.PHONY: venv
+venv: $(VENV)/ready-check  ## Install the project and everything for developing it into .venv
+	@echo "Ready: $(RUN)/python"
+
+.PHONY: lint
+lint: $(VENV)/ready-check  ## Check style, types, the house rules and the sample configuration
+	$(RUN)/ruff check .
+	$(RUN)/ruff format --check .
+	$(RUN)/mypy
+	$(RUN)/python -m pytest -q tests/house
+
+.PHONY: sample-config
+sample-config: $(VENV)/ready-run  ## Write the sample configuration anew from the options
+	$(RUN)/oslo-config-generator --config-file etc/nova/nova-config-generator.conf
+
+.PHONY: servers
+servers:  ## Install RabbitMQ, MariaDB and PostgreSQL if root and on Debian; else name them
+	@PYTHON="$(PYTHON)" .ci/install-servers
+
+.PHONY: clean
+clean:  ## Remove what the commands above have made
+	rm -rf $(VENV) .tox build *.egg-info docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# What is installed is remembered by a file, so that nothing is done while setup.cfg and the
+# constraints stay as they are.
+$(VENV)/ready-run: $(DECLARED)
+	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV)
+	@touch $@
+
+$(VENV)/ready-test: $(DECLARED)
+	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test
+	@touch $@ $(VENV)/ready-run
+
+$(VENV)/ready-check: $(DECLARED)
+	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test,style,typing,docs
+	@touch $@ $(VENV)/ready-run $(VENV)/ready-test
