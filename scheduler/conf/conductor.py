@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from scheduler.conf import registration
+
 GROUP = cfg.OptGroup("conductor", title="Conductor", help="The conductor stub.")
 
 OPTIONS: list[cfg.Opt] = [
@@ -18,8 +20,7 @@ OPTIONS: list[cfg.Opt] = [
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Register the group's options on *conf*."""
-    conf.register_group(GROUP)
-    conf.register_opts(OPTIONS, group=GROUP)
+    registration.register_group(conf, GROUP, OPTIONS)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
-REMOTE_DEBUG = cfg.OptGroup("remote_debug")
+REMOTE_DEBUG = "remote_debug"
 
 _HELP = "No effect; accepted for old command lines."
 

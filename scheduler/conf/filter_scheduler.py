@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from scheduler.conf import registration
+
 GROUP = cfg.OptGroup(
     "filter_scheduler",
     title="Filter scheduler",
@@ -175,8 +177,7 @@ OPTIONS = [*SELECTION, *FILTERS, *WEIGHERS]
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Register the group's options on *conf*."""
-    conf.register_group(GROUP)
-    conf.register_opts(OPTIONS, group=GROUP)
+    registration.register_group(conf, GROUP, OPTIONS)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from scheduler.conf import registration
+
 GROUP = cfg.OptGroup("scheduler", title="Scheduler", help="The daemon and its driver.")
 
 OPTIONS: list[cfg.Opt] = [
@@ -87,8 +89,7 @@ OPTIONS: list[cfg.Opt] = [
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Register the group's options on *conf*."""
-    conf.register_group(GROUP)
-    conf.register_opts(OPTIONS, group=GROUP)
+    registration.register_group(conf, GROUP, OPTIONS)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

@@ -55,9 +55,9 @@ def parse(
         )
         _set_up_logging(conf, quiet)
     except UnicodeDecodeError as error:
-        _end(prog, f"{_undecodable(argv, prog, default_config_files)}: {error}")
+        fail(prog, f"{_undecodable(argv, prog, default_config_files)}: {error}")
     except (cfg.Error, logging.LogConfigError, OSError, ValueError, RuntimeError) as error:
-        _end(prog, _one_line(error))
+        fail(prog, error)
     _check(conf, prog)
     return conf
 
@@ -77,7 +77,7 @@ def _check(conf: cfg.ConfigOpts, prog: str) -> None:
     except errors.ConfigurationError as error:
         if conf.log_file or conf.log_dir:
             LOG.critical("%s", error)
-        _end(prog, _one_line(error))
+        fail(prog, error)
 
 
 def _register(conf: cfg.ConfigOpts, cli_opts: Sequence[cfg.Opt]) -> None:
@@ -109,8 +109,10 @@ def _one_line(error: Exception) -> str:
     return " ".join(text.split())
 
 
-def _end(prog: str, message: str) -> NoReturn:
-    sys.stderr.write(f"{prog}: error: {message}\n")
+def fail(prog: str, reason: Exception | str) -> NoReturn:
+    """End the program because of its configuration: one line on stderr, CONFIGURATION as status."""
+    text = reason if isinstance(reason, str) else _one_line(reason)
+    sys.stderr.write(f"{prog}: error: {text}\n")
     raise SystemExit(exit_codes.CONFIGURATION)
 
 

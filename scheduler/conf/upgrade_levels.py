@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
+from scheduler.conf import registration
+
 GROUP = cfg.OptGroup(
     "upgrade_levels",
     title="Upgrade levels",
@@ -24,8 +26,7 @@ OPTIONS = [_cap("scheduler"), _cap("conductor"), _cap("compute")]
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Register the group's options on *conf*."""
-    conf.register_group(GROUP)
-    conf.register_opts(OPTIONS, group=GROUP)
+    registration.register_group(conf, GROUP, OPTIONS)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

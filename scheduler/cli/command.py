@@ -1,0 +1,88 @@
+"""What every command shares: the database, ready to use, and errors as one line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, ClassVar
+
+from cliff import command, lister, show
+from oslo_config import cfg
+from oslo_db import exception as db_exception
+from oslo_log import log as logging
+from oslo_utils import strutils
+
+from scheduler import errors, exit_codes
+from scheduler.db import migration
+from scheduler.db.database import Database
+
+LOG = logging.getLogger(__name__)
+
+
+class Base(command.Command):
+    """A command on the database of :attr:`database`."""
+
+    app: Any
+    needs_tables: ClassVar[bool] = True
+
+    @property
+    def conf(self) -> cfg.ConfigOpts:
+        """The configuration."""
+        return self.app.conf
+
+    @property
+    def database(self) -> Database:
+        """The database that the configuration names."""
+        return self.app.database
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Run the command; what it cannot do is one line on stderr and an exit status."""
+        try:
+            if self.needs_tables:
+                migration.check_ready(self.database)
+            return super().run(parsed_args)
+        except (errors.NovaException, db_exception.DBError) as error:
+            LOG.debug("The command failed.", exc_info=True)
+            sys.stderr.write(f"{self.app.NAME}: error: {self._reason(error)}\n")
+            return exit_codes.FAILURE
+
+    def _reason(self, error: Exception) -> str:
+        if isinstance(error, errors.NovaException):
+            return str(error)
+        first_line = str(error).strip().partition("\n")[0]
+        return f"the database {self.database.masked_url}: {strutils.mask_password(first_line)}"
+
+
+class List(Base, lister.Lister):
+    """A command whose result is a table."""
+
+
+class Show(Base, show.ShowOne):
+    """A command whose result is one thing with its properties."""
+
+
+def key_value(text: str) -> tuple[str, str]:
+    """Split ``key=value``; anything else is a usage error."""
+    key, separator, value = text.partition("=")
+    if not key.strip() or not separator:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form key=value")
+    return key.strip(), value.strip()
+
+
+def non_negative(text: str) -> int:
+    """A whole number from 0 on; anything else is a usage error."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return number
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on; anything else is a usage error."""
+    number = non_negative(text)
+    if number == 0:
+        raise argparse.ArgumentTypeError("0 is not a whole number of at least 1")
+    return number

@@ -1,0 +1,89 @@
+"""The files under ``etc/nova`` are current and usable."""
+
+from __future__ import annotations
+
+import logging
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from oslo_config import cfg
+
+from scheduler.conf import startup
+
+ROOT = pathlib.Path(__file__).parents[3]
+SAMPLES = ROOT / "etc" / "nova"
+GENERATOR = pathlib.Path(sys.executable).with_name("oslo-config-generator")
+
+
+def test_sample_configuration_is_current(tmp_path) -> None:
+    generated = tmp_path / "nova.conf.sample"
+    # Its own process: listing oslo.messaging's options fixes the concurrency back end.
+    subprocess.run(
+        [
+            GENERATOR,
+            "--config-file",
+            SAMPLES / "nova-config-generator.conf",
+            "--output-file",
+            generated,
+        ],
+        check=True,
+        cwd=ROOT,
+        capture_output=True,
+    )
+    assert generated.read_text() == (SAMPLES / "nova.conf.sample").read_text(), (
+        "run: oslo-config-generator --config-file etc/nova/nova-config-generator.conf"
+    )
+
+
+def test_sample_configuration_does_not_depend_on_the_machine() -> None:
+    conf = cfg.ConfigOpts()
+    startup.parse([], "nova-scheduler", conf, default_config_files=[])
+    text = (SAMPLES / "nova.conf.sample").read_text()
+    for name in ("host", "my_ip"):
+        assert f"#{name} = <" in text
+        assert f"#{name} = {conf[name]}\n" not in text
+
+
+def test_sample_configuration_changes_nothing(tmp_path) -> None:
+    plain, sampled = cfg.ConfigOpts(), cfg.ConfigOpts()
+    startup.parse([], "nova-scheduler", plain, default_config_files=[])
+    startup.parse(["--config-file", str(SAMPLES / "nova.conf.sample")], "nova-scheduler", sampled)
+    for group in ("scheduler", "filter_scheduler", "database", "conductor", "notifications"):
+        assert dict(sampled[group]) == dict(plain[group])
+
+
+@pytest.fixture
+def own_loggers():
+    """Put back what a logging file sets up."""
+    names = ["", "scheduler", "conductor_stub", "oslo_messaging"]
+    loggers = [logging.getLogger(name) for name in names]
+    before = [(list(each.handlers), each.level, each.propagate) for each in loggers]
+    yield
+    for each, (handlers, level, propagate) in zip(loggers, before, strict=True):
+        each.handlers[:], each.propagate = handlers, propagate
+        each.setLevel(level)
+
+
+def test_sample_logging_file_works(tmp_path, capsys, own_loggers) -> None:
+    text = (SAMPLES / "logging.conf.sample").read_text()
+    assert text.count("/var/log/nova/nova-scheduler.log") == 1
+    log = tmp_path / "log"
+    file = tmp_path / "logging.conf"
+    file.write_text(
+        text.replace("/var/log/nova/nova-scheduler.log", str(log)).replace(
+            "handlers = stderr", "handlers = file"
+        )
+    )
+    startup.parse(
+        ["--log-config-append", str(file)],
+        "nova-scheduler",
+        cfg.ConfigOpts(),
+        default_config_files=[],
+    )
+    logging.getLogger("scheduler.manager").info("decided")
+    logging.getLogger("scheduler.manager").debug("not said")
+    logging.getLogger("elsewhere").info("not said")
+    (line,) = log.read_text().splitlines()
+    assert line.endswith(" INFO scheduler.manager [-] decided")
