@@ -145,6 +145,13 @@ class AggregateNotFound(NovaException):
     code = 404
 
 
+class AggregateHostNotFound(NovaException):
+    """The aggregate does not have that host."""
+
+    msg_fmt = "Aggregate %(aggregate_id)s has no host %(host)s."
+    code = 404
+
+
 class ServiceNotFound(NovaException):
     """No service record of that host and binary."""
 
@@ -178,3 +185,10 @@ class AlreadyExists(NovaException):
 
     msg_fmt = "%(kind)s %(name)s already exists."
     code = 409
+
+
+class SelectionObjectsWithOldRPCVersionNotSupported(NovaException):
+    """Selections are wanted, but the scheduler may only be asked in a version without them."""
+
+    msg_fmt = "Selection objects need version 4.5 of the scheduler's RPC, not %(version)s."
+    code = 400

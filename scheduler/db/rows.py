@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from oslo_db import exception as db_exception
 from oslo_utils import timeutils
 from sqlalchemy import ColumnElement, Connection, Table
 
 from scheduler import errors
+
+Value = TypeVar("Value")
+
+BATCH = 1000
 
 
 def utcnow() -> datetime.datetime:
@@ -69,3 +73,9 @@ def unique(kind: str, name: str) -> Iterator[None]:
         yield
     except db_exception.DBDuplicateEntry as error:
         raise errors.AlreadyExists(kind=kind, name=name) from error
+
+
+def in_batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """*values* in parts short enough for an ``IN`` list on every engine."""
+    for start in range(0, len(values), BATCH):
+        yield values[start : start + BATCH]

@@ -1,0 +1,132 @@
+"""The host aggregates (reference page database, section 4).
+
+Whoever reads only what changed looks at ``aggregates.updated_at``: every change moves it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, Connection
+
+from scheduler import errors, objects
+from scheduler.db import records, rows
+from scheduler.db.tables import aggregate_hosts, aggregate_metadata, aggregates
+
+
+def create(
+    connection: Connection,
+    name: str,
+    metadata: Mapping[str, str] | None = None,
+    hosts: Iterable[str] = (),
+) -> objects.Aggregate:
+    """Insert an aggregate and return it; raises AlreadyExists for a name that is taken."""
+    with rows.unique("aggregate", name):
+        aggregate_id = rows.insert(connection, aggregates, uuid=str(uuid.uuid4()), name=name)
+    of_aggregate = {"aggregate_id": aggregate_id}
+    texts = [{**of_aggregate, "key": key, "value": text} for key, text in (metadata or {}).items()]
+    rows.insert_many(connection, aggregate_metadata, texts)
+    members = [{**of_aggregate, "host": host} for host in dict.fromkeys(hosts)]
+    rows.insert_many(connection, aggregate_hosts, members)
+    return get(connection, aggregate_id)
+
+
+def get(connection: Connection, name_or_id: str | int) -> objects.Aggregate:
+    """The aggregate with that id, or of that name; raises AggregateNotFound.
+
+    Digits as text are an id unless an aggregate has them for a name.
+    """
+    found: list[objects.Aggregate] = []
+    if isinstance(name_or_id, str):
+        found = _read(connection, aggregates.c.name == name_or_id)
+    if not found and str(name_or_id).isdecimal():
+        found = _read(connection, aggregates.c.id == int(name_or_id))
+    if not found:
+        raise errors.AggregateNotFound(aggregate_id=name_or_id)
+    return found[0]
+
+
+def list_all(connection: Connection) -> list[objects.Aggregate]:
+    """Every aggregate with its hosts and metadata, in the order of the ids."""
+    return _read(connection)
+
+
+def delete(connection: Connection, aggregate_id: int) -> None:
+    """Delete the aggregate with its hosts and metadata; raises AggregateNotFound."""
+    for table in (aggregate_hosts, aggregate_metadata):
+        connection.execute(table.delete().where(table.c.aggregate_id == aggregate_id))
+    deleted = connection.execute(aggregates.delete().where(aggregates.c.id == aggregate_id))
+    if not deleted.rowcount:
+        raise errors.AggregateNotFound(aggregate_id=aggregate_id)
+
+
+def rename(connection: Connection, aggregate_id: int, name: str) -> None:
+    """Give the aggregate another name; raises AggregateNotFound, AlreadyExists."""
+    with rows.unique("aggregate", name):
+        _touch(connection, aggregate_id, name=name)
+
+
+def add_host(connection: Connection, aggregate_id: int, host: str) -> None:
+    """Put *host* in; raises AggregateNotFound, and AlreadyExists when it is in."""
+    _touch(connection, aggregate_id)
+    with rows.unique("host", host):
+        rows.insert(connection, aggregate_hosts, aggregate_id=aggregate_id, host=host)
+
+
+def remove_host(connection: Connection, aggregate_id: int, host: str) -> None:
+    """Take *host* out; raises AggregateNotFound, AggregateHostNotFound."""
+    _touch(connection, aggregate_id)
+    table = aggregate_hosts
+    criteria = (table.c.aggregate_id == aggregate_id, table.c.host == host)
+    if not connection.execute(table.delete().where(*criteria)).rowcount:
+        raise errors.AggregateHostNotFound(aggregate_id=aggregate_id, host=host)
+
+
+def set_metadata(
+    connection: Connection, aggregate_id: int, metadata: Mapping[str, str | None]
+) -> None:
+    """Set the texts in *metadata*, remove those given as None, leave the rest.
+
+    Raises AggregateNotFound.
+    """
+    _touch(connection, aggregate_id)
+    table = aggregate_metadata
+    for key, value in metadata.items():
+        criteria = (table.c.aggregate_id == aggregate_id, table.c.key == key)
+        if value is None:
+            connection.execute(table.delete().where(*criteria))
+        elif not rows.update(connection, table, *criteria, value=value):
+            rows.insert(connection, table, aggregate_id=aggregate_id, key=key, value=value)
+
+
+def _touch(connection: Connection, aggregate_id: int, **values: str) -> None:
+    """Move ``updated_at``, and lock the row against other changes until the end."""
+    if not rows.update(connection, aggregates, aggregates.c.id == aggregate_id, **values):
+        raise errors.AggregateNotFound(aggregate_id=aggregate_id)
+
+
+def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.Aggregate]:
+    found = list(
+        connection.execute(
+            sa.select(aggregates).where(*criteria).order_by(aggregates.c.id)
+        ).mappings()
+    )
+    ids = [row["id"] for row in found]
+    hosts: dict[int, list[str]] = {aggregate_id: [] for aggregate_id in ids}
+    metadata: dict[int, dict[str, str]] = {aggregate_id: {} for aggregate_id in ids}
+    for some in rows.in_batches(ids):
+        table = aggregate_hosts
+        query = sa.select(table).where(table.c.aggregate_id.in_(some)).order_by(table.c.id)
+        for row in connection.execute(query):
+            hosts[row.aggregate_id].append(row.host)
+        table = aggregate_metadata
+        for row in connection.execute(sa.select(table).where(table.c.aggregate_id.in_(some))):
+            metadata[row.aggregate_id][row.key] = row.value
+    return [
+        records.to_object(
+            objects.Aggregate, row, hosts=hosts[row["id"]], metadata=metadata[row["id"]]
+        )
+        for row in found
+    ]

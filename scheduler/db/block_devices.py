@@ -1,0 +1,46 @@
+"""The disks of instances (reference page database, section 3.5)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from scheduler import objects
+from scheduler.db import records, rows
+from scheduler.db.tables import block_device_mapping
+
+
+def create(
+    connection: Connection, instance_uuid: str, devices: Iterable[objects.BlockDeviceMapping]
+) -> None:
+    """Insert *devices* as those of the instance and set their ``id`` and ``uuid``.
+
+    Raises AlreadyExists when one of their uuids is taken.
+    """
+    for device in devices:
+        device.instance_uuid = instance_uuid
+        if device.uuid is None:
+            device.uuid = str(uuid.uuid4())
+        defaults = {"delete_on_termination": False, "no_device": False, "encrypted": False}
+        values = {**defaults, **records.to_columns(device, block_device_mapping)}
+        with rows.unique("block device", device.uuid):
+            device.id = rows.insert(connection, block_device_mapping, **values)
+
+
+def for_instance(connection: Connection, instance_uuid: str) -> objects.BlockDeviceMappingList:
+    """The living disks of the instance, in the order they were made."""
+    table = block_device_mapping
+    query = (
+        sa.select(table)
+        .where(table.c.instance_uuid == instance_uuid, table.c.deleted == 0)
+        .order_by(table.c.id)
+    )
+    return objects.BlockDeviceMappingList(
+        objects=[
+            records.to_object(objects.BlockDeviceMapping, row)
+            for row in connection.execute(query).mappings()
+        ]
+    )

@@ -1,0 +1,98 @@
+"""What belongs to an instance but stands in other tables: extra, metadata, system metadata.
+
+JSON in ``instance_extra``: reference page database, sections 5.7 to 5.9.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Table
+
+from scheduler import objects
+from scheduler.db import records, rows
+from scheduler.db.tables import (
+    block_device_mapping,
+    instance_extra,
+    instance_faults,
+    instance_metadata,
+    instance_system_metadata,
+)
+
+PARTS = (
+    instance_extra,
+    instance_metadata,
+    instance_system_metadata,
+    block_device_mapping,
+    instance_faults,
+)
+
+
+def insert(connection: Connection, instance: objects.Instance) -> None:
+    """Write the parts of a new *instance* beside its own row."""
+    rows.insert(connection, instance_extra, instance_uuid=instance.uuid, **_extra(instance))
+    for table, texts in (
+        (instance_metadata, instance.metadata),
+        (instance_system_metadata, instance.system_metadata),
+    ):
+        pairs = [{"key": key, "value": value} for key, value in texts.items()]
+        of_instance = [{**pair, "instance_uuid": instance.uuid} for pair in pairs]
+        rows.insert_many(connection, table, of_instance)
+
+
+def fill_in(connection: Connection, instances: Sequence[objects.Instance]) -> None:
+    """Read the parts of *instances* into them."""
+    by_uuid = {instance.uuid: instance for instance in instances}
+    for instance in instances:
+        instance.metadata, instance.system_metadata = {}, {}
+    for uuids in rows.in_batches(list(by_uuid)):
+        for row in rows_of(connection, instance_extra, uuids):
+            _read_extra(by_uuid[row["instance_uuid"]], row)
+        for row in rows_of(connection, instance_metadata, uuids):
+            by_uuid[row["instance_uuid"]].metadata[row["key"]] = row["value"]
+        for row in rows_of(connection, instance_system_metadata, uuids):
+            by_uuid[row["instance_uuid"]].system_metadata[row["key"]] = row["value"]
+
+
+def soft_delete(connection: Connection, instance_uuid: str) -> None:
+    """Mark everything that belongs to the instance deleted."""
+    for table in PARTS:
+        rows.soft_delete(connection, table, table.c.instance_uuid == instance_uuid)
+
+
+def rows_of(
+    connection: Connection, table: Table, uuids: Sequence[str]
+) -> Iterable[Mapping[Any, Any]]:
+    """The living rows of *table* that belong to the instances."""
+    query = sa.select(table).where(table.c.instance_uuid.in_(uuids), table.c.deleted == 0)
+    return connection.execute(query).mappings()
+
+
+def _extra(instance: objects.Instance) -> dict[str, str | None]:
+    flavors = {"cur": instance.flavor, "old": instance.old_flavor, "new": instance.new_flavor}
+    primitives = {
+        name: None if flavor is None else objects.to_primitive(flavor)
+        for name, flavor in flavors.items()
+    }
+    requests = instance.pci_requests
+    plain = None if requests is None else [objects.to_plain(one) for one in requests.requests]
+    return {
+        "flavor": json.dumps(primitives) if instance.flavor is not None else None,
+        "numa_topology": records.to_column(instance.numa_topology),
+        "pci_requests": records.to_column(plain),
+    }
+
+
+def _read_extra(instance: objects.Instance, row: Mapping[Any, Any]) -> None:
+    if row["flavor"]:
+        flavors = json.loads(row["flavor"])
+        instance.flavor = flavors["cur"]
+        instance.old_flavor, instance.new_flavor = flavors.get("old"), flavors.get("new")
+    instance.numa_topology = json.loads(row["numa_topology"]) if row["numa_topology"] else None
+    instance.pci_requests = None
+    if row["pci_requests"]:
+        plain = {"instance_uuid": instance.uuid, "requests": json.loads(row["pci_requests"])}
+        instance.pci_requests = objects.InstancePCIRequests.from_plain(plain)

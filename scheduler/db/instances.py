@@ -1,0 +1,211 @@
+"""The instances (reference page database, sections 3.3, 3.4 and 3.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import ColumnElement, Connection, Select
+
+from scheduler import errors, objects
+from scheduler.db import instance_parts, records, rows
+from scheduler.db.tables import instance_faults, instance_system_metadata, instances
+
+#: The bytes of UTF-8 that the column's 255 characters are sure to hold.
+MESSAGE_BYTES = 255
+
+#: No expectation: any value will do.
+ANY: Any = object()
+
+#: What a new row gets where the object has nothing: the application's defaults.
+DEFAULTS = {
+    "locked": False,
+    "shutdown_terminate": False,
+    "disable_terminate": False,
+    "cleaned": 0,
+    "hidden": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One failure: *code* as HTTP status codes go, *details* a traceback or empty."""
+
+    instance_uuid: str
+    code: int
+    message: str | None
+    details: str | None
+    host: str | None
+
+
+def create(connection: Connection, instance: objects.Instance) -> None:
+    """Insert *instance* with its flavor, topology, PCI requests and metadata; set its ``id``.
+
+    Raises AlreadyExists when there is an instance of that uuid, a deleted one included.
+    """
+    values = {**DEFAULTS, **_columns(records.to_columns(instance, instances))}
+    with rows.unique("instance", instance.uuid):
+        instance.id = rows.insert(connection, instances, **values)
+    instance_parts.insert(connection, instance)
+
+
+def get(connection: Connection, uuid: str) -> objects.Instance:
+    """The living instance with all its parts; raises InstanceNotFound."""
+    found = _read(connection, _living().where(instances.c.uuid == uuid), parts=True)
+    if not found:
+        raise errors.InstanceNotFound(instance_id=uuid)
+    return found[0]
+
+
+def list_all(
+    connection: Connection,
+    *,
+    host: str | None = None,
+    project_id: str | None = None,
+    vm_state: str | None = None,
+    uuids: Sequence[str] | None = None,
+    parts: bool = False,
+) -> list[objects.Instance]:
+    """The living instances that meet every filter given, in the order of their ids.
+
+    With *parts* also flavor, topology, PCI requests and metadata, which cost three reads more.
+    """
+    wanted = {"host": host, "project_id": project_id, "vm_state": vm_state}
+    query = _living()
+    for name, value in wanted.items():
+        if value is not None:
+            query = query.where(instances.c[name] == value)
+    if uuids is None:
+        return _read(connection, query, parts=parts)
+    found: list[objects.Instance] = []
+    for some in rows.in_batches(uuids):
+        found += _read(connection, query.where(instances.c.uuid.in_(some)), parts=parts)
+    return sorted(found, key=lambda instance: instance.id)
+
+
+def on_host(connection: Connection, host: str, *, parts: bool = False) -> list[objects.Instance]:
+    """The living instances whose host is *host*."""
+    return list_all(connection, host=host, parts=parts)
+
+
+def uuids_on_host(connection: Connection, host: str) -> list[str]:
+    """The uuids of the living instances whose host is *host*."""
+    query = sa.select(instances.c.uuid).where(instances.c.host == host, instances.c.deleted == 0)
+    return list(connection.execute(query.order_by(instances.c.id)).scalars())
+
+
+def update(
+    connection: Connection,
+    uuid: str,
+    *,
+    expected_task_state: Any = ANY,
+    expected_host: Any = ANY,
+    **values: Any,
+) -> bool:
+    """Set columns of the living instance, if it is in the state expected; say whether it was.
+
+    An expectation is a value (None for NULL) or a tuple of them, checked in the same statement
+    that writes.  Raises InstanceNotFound when the instance is gone.
+    """
+    criteria = [instances.c.uuid == uuid, instances.c.deleted == 0]
+    if expected_task_state is not ANY:
+        criteria.append(_is_one_of(instances.c.task_state, expected_task_state))
+    if expected_host is not ANY:
+        criteria.append(_is_one_of(instances.c.host, expected_host))
+    columns = _columns({name: records.to_column(value) for name, value in values.items()})
+    if rows.update(connection, instances, *criteria, **columns):
+        return True
+    if connection.execute(_living().where(instances.c.uuid == uuid)).first() is None:
+        raise errors.InstanceNotFound(instance_id=uuid)
+    return False
+
+
+def destroy(connection: Connection, uuid: str) -> None:
+    """Soft-delete the instance and everything that belongs to it; raises InstanceNotFound."""
+    if not rows.soft_delete(connection, instances, instances.c.uuid == uuid):
+        raise errors.InstanceNotFound(instance_id=uuid)
+    instance_parts.soft_delete(connection, uuid)
+
+
+def set_system_metadata(
+    connection: Connection, instance_uuid: str, key: str, value: str | None
+) -> None:
+    """Set one text of the instance's system metadata."""
+    table = instance_system_metadata
+    criteria = (table.c.instance_uuid == instance_uuid, table.c.key == key, table.c.deleted == 0)
+    if not rows.update(connection, table, *criteria, value=value):
+        rows.insert(connection, table, instance_uuid=instance_uuid, key=key, value=value)
+
+
+def get_system_metadata(connection: Connection, instance_uuid: str) -> dict[str, str | None]:
+    """All texts of the instance's system metadata."""
+    found = instance_parts.rows_of(connection, instance_system_metadata, [instance_uuid])
+    return {row["key"]: row["value"] for row in found}
+
+
+def add_fault(
+    connection: Connection,
+    instance_uuid: str,
+    code: int,
+    message: str,
+    details: str = "",
+    host: str | None = None,
+) -> None:
+    """Write a fault; *message* is cut to 255 bytes of UTF-8 (reference page conductor, 6)."""
+    rows.insert(
+        connection,
+        instance_faults,
+        instance_uuid=instance_uuid,
+        code=code,
+        message=message.encode("utf-8")[:MESSAGE_BYTES].decode("utf-8", "ignore"),
+        details=details,
+        host=host,
+    )
+
+
+def latest_fault(connection: Connection, instance_uuid: str) -> Fault | None:
+    """The newest fault of the instance, if it has one."""
+    return latest_faults(connection, [instance_uuid]).get(instance_uuid)
+
+
+def latest_faults(connection: Connection, instance_uuids: Sequence[str]) -> dict[str, Fault]:
+    """The newest fault of each of the instances that have one, by uuid."""
+    table = instance_faults
+    found: dict[str, Fault] = {}
+    for some in rows.in_batches(instance_uuids):
+        query = (
+            sa.select(*(table.c[name] for name in Fault.__dataclass_fields__))
+            .where(table.c.instance_uuid.in_(some), table.c.deleted == 0)
+            .order_by(table.c.created_at, table.c.id)
+        )
+        # Later rows replace earlier ones.
+        found.update((row.instance_uuid, Fault(*row)) for row in connection.execute(query))
+    return found
+
+
+def _living() -> Select[Any]:
+    return sa.select(instances).where(instances.c.deleted == 0).order_by(instances.c.id)
+
+
+def _read(connection: Connection, query: Select[Any], *, parts: bool) -> list[objects.Instance]:
+    found = [
+        records.to_object(objects.Instance, row) for row in connection.execute(query).mappings()
+    ]
+    if parts:
+        instance_parts.fill_in(connection, found)
+    return found
+
+
+def _columns(values: dict[str, Any]) -> dict[str, Any]:
+    # The object's "cleaned" is a truth value, the column a number; PostgreSQL minds.
+    return {**values, "cleaned": int(values["cleaned"])} if values.get("cleaned") else values
+
+
+def _is_one_of(column: ColumnElement[Any], expected: Any) -> ColumnElement[bool]:
+    allowed = expected if isinstance(expected, tuple) else (expected,)
+    conditions = [column.in_([value for value in allowed if value is not None])]
+    if None in allowed:
+        conditions.append(column.is_(None))
+    return sa.or_(*conditions)

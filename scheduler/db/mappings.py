@@ -1,0 +1,117 @@
+"""Which cell a host or an instance is in (reference page database, sections 4 and 7)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from scheduler import errors, objects
+from scheduler.db import records, rows
+from scheduler.db.tables import cell_mappings, host_mappings, instance_mappings
+
+#: The cell of the instances that never got a host; never scheduled to.
+CELL0_UUID = str(uuid.UUID(int=0))
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceMapping:
+    """*cell_id* is None until the instance has been scheduled."""
+
+    id: int
+    instance_uuid: str
+    cell_id: int | None
+    project_id: str
+    user_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HostMapping:
+    """The cell of one host."""
+
+    id: int
+    host: str
+    cell_id: int
+
+
+def list_cells(connection: Connection) -> list[objects.CellMapping]:
+    """Every cell, cell0 and disabled ones included, in the order of the ids."""
+    query = sa.select(cell_mappings).order_by(cell_mappings.c.id)
+    found = connection.execute(query).mappings()
+    return [records.to_object(objects.CellMapping, row) for row in found]
+
+
+def first_cell(connection: Connection) -> objects.CellMapping:
+    """The first enabled cell that is not cell0; raises DatabaseNotReady when there is none."""
+    for cell in list_cells(connection):
+        if cell.uuid != CELL0_UUID and not cell.disabled:
+            return cell
+    raise errors.DatabaseNotReady(reason="there is no enabled cell in cell_mappings")
+
+
+def create_instance_mapping(
+    connection: Connection,
+    instance_uuid: str,
+    project_id: str,
+    user_id: str | None = None,
+    cell_id: int | None = None,
+) -> None:
+    """Insert the mapping of a new instance; raises AlreadyExists."""
+    with rows.unique("mapping of instance", instance_uuid):
+        rows.insert(
+            connection,
+            instance_mappings,
+            instance_uuid=instance_uuid,
+            project_id=project_id,
+            user_id=user_id,
+            cell_id=cell_id,
+            queued_for_delete=False,
+        )
+
+
+def get_instance_mapping(connection: Connection, instance_uuid: str) -> InstanceMapping | None:
+    """The mapping of that instance, if it has one."""
+    table = instance_mappings
+    query = sa.select(
+        table.c.id, table.c.instance_uuid, table.c.cell_id, table.c.project_id, table.c.user_id
+    ).where(table.c.instance_uuid == instance_uuid)
+    row = connection.execute(query).first()
+    return None if row is None else InstanceMapping(*row)
+
+
+def set_instance_cell(connection: Connection, instance_uuid: str, cell_id: int) -> bool:
+    """Note the cell that the instance was scheduled to; False when it has no mapping."""
+    criterion = instance_mappings.c.instance_uuid == instance_uuid
+    return rows.update(connection, instance_mappings, criterion, cell_id=cell_id) > 0
+
+
+def delete_instance_mapping(connection: Connection, instance_uuid: str) -> bool:
+    """Delete the mapping of that instance; False when it had none."""
+    criterion = instance_mappings.c.instance_uuid == instance_uuid
+    return connection.execute(instance_mappings.delete().where(criterion)).rowcount > 0
+
+
+def get_host_mapping(connection: Connection, host: str) -> HostMapping | None:
+    """The mapping of that host, if it has one."""
+    table = host_mappings
+    query = sa.select(table.c.id, table.c.host, table.c.cell_id).where(table.c.host == host)
+    row = connection.execute(query).first()
+    return None if row is None else HostMapping(*row)
+
+
+def create_host_mappings(connection: Connection, hosts: Iterable[str], cell_id: int) -> None:
+    """Map those of *hosts* that have no mapping yet to the cell.
+
+    Raises AlreadyExists when another process maps one of them at the same moment: call again.
+    """
+    wanted = list(dict.fromkeys(hosts))
+    known: set[str] = set()
+    for some in rows.in_batches(wanted):
+        query = sa.select(host_mappings.c.host).where(host_mappings.c.host.in_(some))
+        known.update(connection.execute(query).scalars())
+    new = [{"host": host, "cell_id": cell_id} for host in wanted if host not in known]
+    with rows.unique("mapping of host", f"{new[0]['host']}, or one of {len(new)}" if new else ""):
+        rows.insert_many(connection, host_mappings, new)

@@ -1,0 +1,202 @@
+"""The services: one row per process name and host (reference page database, sections 3.2 and 8)."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+from sqlalchemy import ColumnElement, Connection
+
+from scheduler import errors, objects
+from scheduler.db import records, rows
+from scheduler.db.tables import compute_nodes, services
+
+COMPUTE_BINARY = "nova-compute"
+
+
+def get(connection: Connection, host: str, binary: str) -> objects.Service:
+    """The living service *binary* of *host*; raises ServiceNotFound."""
+    found = _find(connection, host, binary)
+    if found is None:
+        raise errors.ServiceNotFound(service_id=f"{binary} on {host}")
+    return found
+
+
+def list_all(connection: Connection, binary: str | None = None) -> list[objects.Service]:
+    """Every living service in the order of the ids, or those of one *binary*."""
+    query = sa.select(services).where(services.c.deleted == 0).order_by(services.c.id)
+    if binary is not None:
+        query = query.where(services.c.binary == binary)
+    return [records.to_object(objects.Service, row) for row in connection.execute(query).mappings()]
+
+
+def get_or_create(
+    connection: Connection,
+    host: str,
+    binary: str,
+    topic: str,
+    version: int,
+    disabled: bool = False,
+    reason: str | None = None,
+) -> objects.Service:
+    """The service's row, inserted if it is missing; *version* is brought up to date.
+
+    *disabled* and *reason* are for a new row only.  A sibling that inserts it at the same moment
+    is no error: its row is the one.
+    """
+    found = _find(connection, host, binary)
+    if found is None:
+        try:
+            with connection.begin_nested():
+                born = _born(host, binary, topic, version, disabled, reason)
+                rows.insert(connection, services, **born)
+        except db_exception.DBDuplicateEntry as error:
+            if _find(connection, host, binary) is None:
+                raise errors.AlreadyExists(kind="service of topic", name=topic) from error
+        found = get(connection, host, binary)
+    if found.version != version:
+        rows.update(connection, services, services.c.id == found.id, version=version)
+        found = get(connection, host, binary)
+    return found
+
+
+def create_many(
+    connection: Connection, hosts: Sequence[str], binary: str, topic: str, version: int
+) -> dict[str, int]:
+    """Make sure that each of *hosts* has the service; return the ids of the rows by host.
+
+    Raises AlreadyExists when another process inserts one of them at the same moment: call again.
+    """
+    known = _ids(connection, hosts, binary)
+    missing = [host for host in hosts if host not in known]
+    with rows.unique("service", binary):
+        rows.insert_many(
+            connection,
+            services,
+            [_born(host, binary, topic, version, False, None) for host in missing],
+        )
+    for some in rows.in_batches(list(known.values())):
+        rows.update(
+            connection,
+            services,
+            services.c.id.in_(some),
+            services.c.version != version,
+            version=version,
+        )
+    return {**known, **_ids(connection, missing, binary)}
+
+
+def heartbeat(
+    connection: Connection, service_id: int, report_count: int, now: datetime.datetime
+) -> bool:
+    """Note that the service lives, at *now* (naive UTC); False when its row is gone."""
+    values = {"report_count": report_count, "last_seen_up": now, "updated_at": now}
+    living = (services.c.id == service_id, services.c.deleted == 0)
+    return rows.update(connection, services, *living, **values) > 0
+
+
+def heartbeat_many(
+    connection: Connection, service_ids: Sequence[int], now: datetime.datetime
+) -> int:
+    """As :func:`heartbeat` for many rows, each counting on from its own; return how many live."""
+    return sum(
+        rows.update(
+            connection,
+            services,
+            services.c.id.in_(some),
+            services.c.deleted == 0,
+            report_count=services.c.report_count + 1,
+            last_seen_up=now,
+            updated_at=now,
+        )
+        for some in rows.in_batches(service_ids)
+    )
+
+
+def set_disabled(
+    connection: Connection, host: str, binary: str, disabled: bool, reason: str | None = None
+) -> None:
+    """Switch the service off or on for the operator; raises ServiceNotFound."""
+    changes = {"disabled": disabled, "disabled_reason": reason if disabled else None}
+    if not rows.update(connection, services, *_living(host, binary), **changes):
+        raise errors.ServiceNotFound(service_id=f"{binary} on {host}")
+
+
+def set_forced_down(connection: Connection, host: str, binary: str, forced_down: bool) -> None:
+    """Declare the service dead, whatever it reports, or lift that; raises ServiceNotFound."""
+    if not rows.update(connection, services, *_living(host, binary), forced_down=forced_down):
+        raise errors.ServiceNotFound(service_id=f"{binary} on {host}")
+
+
+def soft_delete(connection: Connection, host: str, binary: str) -> None:
+    """Delete the service, and with a compute service its compute nodes; raises ServiceNotFound."""
+    if not rows.soft_delete(connection, services, *_living(host, binary)):
+        raise errors.ServiceNotFound(service_id=f"{binary} on {host}")
+    if binary == COMPUTE_BINARY:
+        of_host = (compute_nodes.c.host == host, compute_nodes.c.deleted == 0)
+        rows.update(connection, compute_nodes, *of_host, mapped=0)
+        rows.soft_delete(connection, compute_nodes, *of_host)
+
+
+def up_hosts(
+    connection: Connection,
+    topic: str,
+    now: datetime.datetime,
+    service_down_time_seconds: float,
+) -> list[str]:
+    """The hosts of the enabled services of *topic* that live, one entry per service row.
+
+    A service lives while its last heartbeat, or its creation if it never sent one, is not further
+    from *now* (naive UTC) than the tolerance, in either direction, and nobody forced it down
+    (reference page scheduling, sections 1.1 and 10).
+    """
+    tolerance = datetime.timedelta(seconds=service_down_time_seconds)
+    last_seen = sa.func.coalesce(services.c.last_seen_up, services.c.created_at)
+    query = (
+        sa.select(services.c.host)
+        .where(services.c.topic == topic, services.c.deleted == 0)
+        .where(services.c.disabled == sa.false())
+        .where(sa.func.coalesce(services.c.forced_down, sa.false()) == sa.false())
+        .where(last_seen.between(now - tolerance, now + tolerance))
+        .order_by(services.c.id)
+    )
+    return list(connection.execute(query).scalars())
+
+
+def _living(host: str, binary: str) -> tuple[ColumnElement[bool], ...]:
+    return (services.c.host == host, services.c.binary == binary, services.c.deleted == 0)
+
+
+def _find(connection: Connection, host: str, binary: str) -> objects.Service | None:
+    query = sa.select(services).where(*_living(host, binary))
+    row = connection.execute(query).mappings().first()
+    return None if row is None else records.to_object(objects.Service, row)
+
+
+def _ids(connection: Connection, hosts: Sequence[str], binary: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for some in rows.in_batches(hosts):
+        query = sa.select(services.c.host, services.c.id).where(
+            services.c.host.in_(some), services.c.binary == binary, services.c.deleted == 0
+        )
+        found.update((row.host, row.id) for row in connection.execute(query))
+    return found
+
+
+def _born(
+    host: str, binary: str, topic: str, version: int, disabled: bool, reason: str | None
+) -> dict[str, object]:
+    return {
+        "uuid": str(uuid.uuid4()),
+        "host": host,
+        "binary": binary,
+        "topic": topic,
+        "version": version,
+        "report_count": 0,
+        "disabled": disabled,
+        "disabled_reason": reason,
+        "forced_down": False,
+    }
