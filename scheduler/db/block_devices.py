@@ -12,22 +12,28 @@ from scheduler import objects
 from scheduler.db import records, rows
 from scheduler.db.tables import block_device_mapping
 
+#: What a new row gets where the object has nothing: the application's defaults.
+DEFAULTS = {"delete_on_termination": False, "no_device": False, "encrypted": False}
 
-def create(
-    connection: Connection, instance_uuid: str, devices: Iterable[objects.BlockDeviceMapping]
-) -> None:
-    """Insert *devices* as those of the instance and set their ``id`` and ``uuid``.
+
+def create(connection: Connection, devices: Iterable[objects.BlockDeviceMapping]) -> None:
+    """Insert *devices*, whose ``instance_uuid`` is set; set their ``id``, and ``uuid`` if unset.
 
     Raises AlreadyExists when one of their uuids is taken.
     """
     for device in devices:
-        device.instance_uuid = instance_uuid
         if device.uuid is None:
             device.uuid = str(uuid.uuid4())
-        defaults = {"delete_on_termination": False, "no_device": False, "encrypted": False}
-        values = {**defaults, **records.to_columns(device, block_device_mapping)}
+        values = {**DEFAULTS, **records.to_columns(device, block_device_mapping)}
         with rows.unique("block device", device.uuid):
             device.id = rows.insert(connection, block_device_mapping, **values)
+
+
+def set_attachment(connection: Connection, device_id: int, attachment_id: str | None) -> bool:
+    """Note the volume attachment of a living disk; False when the disk is gone."""
+    table = block_device_mapping
+    living = (table.c.id == device_id, table.c.deleted == 0)
+    return rows.update(connection, table, *living, attachment_id=attachment_id) > 0
 
 
 def for_instance(connection: Connection, instance_uuid: str) -> objects.BlockDeviceMappingList:
@@ -44,3 +50,9 @@ def for_instance(connection: Connection, instance_uuid: str) -> objects.BlockDev
             for row in connection.execute(query).mappings()
         ]
     )
+
+
+def set_attachment(connection: Connection, device_id: int, attachment_id: str) -> None:
+    """Note the new attachment of a volume, after its old one was lost."""
+    criterion = block_device_mapping.c.id == device_id
+    rows.update(connection, block_device_mapping, criterion, attachment_id=attachment_id)

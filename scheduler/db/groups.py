@@ -84,6 +84,15 @@ def delete(connection: Connection, group_uuid: str) -> None:
     connection.execute(instance_groups.delete().where(instance_groups.c.id == group.id))
 
 
+def lock(connection: Connection, group_uuid: str) -> None:
+    """Let nobody else who calls this go on with the group before this transaction ends.
+
+    SQLite needs no lock on the row: its write transactions exclude each other.
+    """
+    query = sa.select(instance_groups.c.id).where(instance_groups.c.uuid == group_uuid)
+    connection.execute(query.with_for_update())
+
+
 def member_hosts(connection: Connection, group: objects.InstanceGroup) -> list[str]:
     """The distinct hosts of the living members that have one, sorted."""
     hosts: set[str] = set()

@@ -66,11 +66,12 @@ def list_all(
     project_id: str | None = None,
     vm_state: str | None = None,
     uuids: Sequence[str] | None = None,
-    parts: bool = False,
+    parts: bool = True,
 ) -> list[objects.Instance]:
     """The living instances that meet every filter given, in the order of their ids.
 
-    With *parts* also flavor, topology, PCI requests and metadata, which cost three reads more.
+    Without *parts* their flavor, topology, PCI requests and metadata stay unset, which saves
+    three reads.
     """
     wanted = {"host": host, "project_id": project_id, "vm_state": vm_state}
     query = _living()
@@ -85,9 +86,9 @@ def list_all(
     return sorted(found, key=lambda instance: instance.id)
 
 
-def on_host(connection: Connection, host: str, *, parts: bool = False) -> list[objects.Instance]:
-    """The living instances whose host is *host*."""
-    return list_all(connection, host=host, parts=parts)
+def on_host(connection: Connection, host: str) -> list[objects.Instance]:
+    """The living instances whose host is *host*, with all their parts."""
+    return list_all(connection, host=host)
 
 
 def uuids_on_host(connection: Connection, host: str) -> list[str]:

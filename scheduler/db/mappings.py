@@ -102,8 +102,10 @@ def get_host_mapping(connection: Connection, host: str) -> HostMapping | None:
     return None if row is None else HostMapping(*row)
 
 
-def create_host_mappings(connection: Connection, hosts: Iterable[str], cell_id: int) -> None:
-    """Map those of *hosts* that have no mapping yet to the cell.
+def create_host_mappings(
+    connection: Connection, hosts: Iterable[str], cell_id: int | None = None
+) -> None:
+    """Map those of *hosts* that have no mapping yet to the cell, by default :func:`first_cell`.
 
     Raises AlreadyExists when another process maps one of them at the same moment: call again.
     """
@@ -112,6 +114,9 @@ def create_host_mappings(connection: Connection, hosts: Iterable[str], cell_id: 
     for some in rows.in_batches(wanted):
         query = sa.select(host_mappings.c.host).where(host_mappings.c.host.in_(some))
         known.update(connection.execute(query).scalars())
-    new = [{"host": host, "cell_id": cell_id} for host in wanted if host not in known]
-    with rows.unique("mapping of host", f"{new[0]['host']}, or one of {len(new)}" if new else ""):
-        rows.insert_many(connection, host_mappings, new)
+    new = [host for host in wanted if host not in known]
+    if new:
+        cell_id = first_cell(connection).id if cell_id is None else cell_id
+        with rows.unique("mapping of host", f"{new[0]}, or one of {len(new)}"):
+            cells = [{"host": host, "cell_id": cell_id} for host in new]
+            rows.insert_many(connection, host_mappings, cells)
