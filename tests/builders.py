@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
 from oslo_config import cfg
 
 from scheduler import conf as options
@@ -95,7 +94,7 @@ def a_host(
     row = table.put((host, node), {**values, **documents})
     for uuid in instances or ():
         table.put_instance(host, uuid, TrackedInstance(uuid, host, node))
-    return HostState(table, row)
+    return Scope(table, NOW, 60.0).state(row)
 
 
 def a_fleet(*hosts: dict[str, Any]) -> HostTable:
@@ -149,8 +148,7 @@ def names(hosts: Candidates) -> list[str]:
 
 def verdict(each: HostFilter, state: HostState, request: objects.RequestSpec) -> list[str]:
     """Codes of the reasons for which *each* removes the one host, in order; none if it passes."""
-    scope = Scope.of_state(state, NOW, 60.0)
-    hosts = Candidates(scope, np.array([state.row], dtype=np.int64))
+    hosts = Candidates.alone(state)
     left, counts = FilterChain([each]).run(hosts, request)
     assert len(left) + sum(counts[0].removed.values()) == 1
     return list(counts[0].removed)

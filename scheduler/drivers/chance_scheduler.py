@@ -1,4 +1,8 @@
-"""The chance driver: any host that is up (reference page scheduling, section 4)."""
+"""The chance driver: any host that is up (reference page scheduling, section 4).
+
+Newton's answer leaves the node open and the compute service then takes its first one; here the
+first node is named, because a Selection must name one.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler import errors, objects
+from scheduler.db import compute_nodes
 from scheduler.drivers.base import Scheduler
+from scheduler.drivers.selections import NO_ALLOCATION_REQUEST
 
 
 class ChanceScheduler(Scheduler):
@@ -27,7 +33,7 @@ class ChanceScheduler(Scheduler):
         allocation_request_version: str | None = None,
         return_alternates: bool = False,
     ) -> list[list[objects.Selection]]:
-        """See the base class.  There are never alternates, limits or nodes."""
+        """See the base class.  There are never alternates or limits."""
         del alloc_reqs_by_rp_uuid, provider_summaries, allocation_request_version
         del return_alternates
         count = len(instance_uuids or ()) or spec_obj.num_instances
@@ -38,4 +44,27 @@ class ChanceScheduler(Scheduler):
         hosts = [host for host in hosts if host not in ignored]
         if count and not hosts:
             raise errors.NoValidHost(reason="Could not find another compute")
-        return [[self._selection(self.rng.choice(hosts))] for _ in range(count)]
+        drawn = [self.rng.choice(hosts) for _ in range(count)]
+        selections = self._selections(set(drawn))
+        return [[selections[host].copy()] for host in drawn]
+
+    def _selections(self, hosts: set[str]) -> dict[str, objects.Selection]:
+        """One Selection per host, with its first compute node and without limits."""
+        with self.host_manager.database.read() as connection:
+            nodes = {host: compute_nodes.list_all(connection, host) for host in hosts}
+        missing = [host for host in sorted(hosts) if not nodes[host]]
+        if missing:
+            raise errors.ComputeHostNotFound(host=", ".join(missing))
+        return {
+            host: objects.Selection(
+                compute_node_uuid=first.uuid,
+                service_host=host,
+                nodename=first.hypervisor_hostname,
+                cell_uuid=self.conf.scheduler.cell_uuid,
+                limits=None,
+                allocation_request=NO_ALLOCATION_REQUEST,
+                allocation_request_version=None,
+                availability_zone=None,
+            )
+            for host, (first, *_others) in nodes.items()
+        }

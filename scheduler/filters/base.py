@@ -8,14 +8,13 @@ filters, section 3.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.selector import CHECK_TYPE_HINT
 
@@ -90,10 +89,8 @@ class HostFilter(BaseHostFilter):
         return {}
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
-        """The same conditions on one host, judged now; writes its limits as Nova's filters do."""
-        down_seconds = self.conf.service_down_time if self.conf is not None else 60
-        scope = Scope.of_state(host_state, time.time(), down_seconds)
-        hosts = Candidates(scope, np.array([host_state.row], dtype=np.int64))
+        """The same conditions on one host; writes its limits into it as Nova's filters do."""
+        hosts = Candidates.alone(host_state)
         if not all(bool(mask.all()) for _reason, mask in self.conditions(hosts, spec_obj)):
             return False
         host_state.limits.update(self.limits(host_state, spec_obj))

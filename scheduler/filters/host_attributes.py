@@ -29,8 +29,8 @@ class Verdict(enum.IntEnum):
 
 _NUMBERS = frozenset((*columns.INT_COLUMNS, *columns.FLOAT_COLUMNS))
 _OBJECTS = {name: name for name in columns.OBJECT_COLUMNS} | {"hypervisor_hostname": "nodename"}
-#: Attributes of Nova's host state that hold nothing an extra spec could name.
-_OPAQUE = frozenset(("instances", "limits", "service", "updated"))
+#: Attributes that the table has no column for: seldom named, so asked host by host.
+_ELSEWHERE = frozenset(("instances", "limits", "service", "updated"))
 
 
 def judge(hosts: Candidates, path: Sequence[str], test: Callable[[str], bool]) -> np.ndarray:
@@ -51,7 +51,7 @@ def judge(hosts: Candidates, path: Sequence[str], test: Callable[[str], bool]) -
     verdicts[unknown] = hosts.take(unknown).per_document(
         "stats", lambda stats: verdict(stats.get(name)), np.int8
     )
-    if name in _OBJECTS or name in columns.DOCUMENT_PARSERS:
+    if name in _OBJECTS or name in columns.DOCUMENT_PARSERS or name in _ELSEWHERE:
         verdicts[verdicts == Verdict.UNKNOWN] = Verdict.MISSING
     return verdicts
 
@@ -63,8 +63,10 @@ def _of_attribute(hosts: Candidates, name: str, verdict: Callable[[Any], Verdict
         return hosts.per_value(_OBJECTS[name], verdict, np.int8)
     if name in columns.DOCUMENT_PARSERS:
         return hosts.per_document(name, verdict, np.int8)
-    unresolved = Verdict.MISSING if name in _OPAQUE else Verdict.UNKNOWN
-    return np.full(len(hosts), unresolved, dtype=np.int8)
+    if name in _ELSEWHERE:
+        found = [verdict(getattr(state, name)) for state in hosts.states()]
+        return np.array(found, dtype=np.int8)
+    return np.full(len(hosts), Verdict.UNKNOWN, dtype=np.int8)
 
 
 def _step(found: Any, part: str) -> Any:

@@ -31,15 +31,8 @@ class Scope:
         """The one HostState of *row* within this decision."""
         state = self._states.get(row)
         if state is None:
-            state = self._states[row] = HostState(self.table, row)
+            state = self._states[row] = HostState(self.table, row, self)
         return state
-
-    @classmethod
-    def of_state(cls, state: HostState, now: float, down_seconds: float) -> Scope:
-        """A scope around one existing HostState."""
-        scope = cls(state.table, now, down_seconds)
-        scope._states[state.row] = state
-        return scope
 
 
 class Candidates:
@@ -49,6 +42,11 @@ class Candidates:
         self.scope = scope
         self.table = scope.table
         self.rows = rows
+
+    @classmethod
+    def alone(cls, state: HostState) -> Candidates:
+        """The one host that *state* is a view of, within the decision it was made for."""
+        return cls(state.scope, np.array([state.row], dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -30,11 +30,12 @@ class _Column:
 
 
 class HostState:
-    """A view of one row.  ``limits`` belongs to the request the view was made for."""
+    """A view of one row.  ``limits`` belongs to the decision (*scope*) the view was made for."""
 
-    def __init__(self, table: HostTable, row: int) -> None:
+    def __init__(self, table: HostTable, row: int, scope: Any) -> None:
         self.table = table
         self.row = row
+        self.scope = scope
         self.limits: dict[str, Any] = {}
 
     @property

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from oslo_log import log as logging
 
-from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.candidates import Candidates
 
 LOG = logging.getLogger(__name__)
 
@@ -89,6 +89,4 @@ class HostWeigher(BaseHostWeigher):
             return self.multiplier
 
     def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
-        scope = Scope.of_state(host_state, 0.0, 0.0)
-        hosts = Candidates(scope, np.array([host_state.row], dtype=np.int64))
-        return float(self.raw(hosts, weight_properties)[0])
+        return float(self.raw(Candidates.alone(host_state), weight_properties)[0])

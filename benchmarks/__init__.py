@@ -1,0 +1,1 @@
+"""Measured comparisons, side by side in one run.  Never timed tests."""

@@ -1,0 +1,95 @@
+"""One read serves everyone who was waiting when it began."""
+
+import threading
+
+import pytest
+
+from scheduler.hosts.shared_refresh import SharedRefresh
+
+
+class SlowRead:
+    """A read that stays under way until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Semaphore(0)
+        self.go_on = threading.Semaphore(0)
+        self.runs = 0
+        self.error: Exception | None = None
+
+    def __call__(self) -> None:
+        self.runs += 1
+        self.begun.release()
+        assert self.go_on.acquire(timeout=10)
+        if self.error:
+            raise self.error
+
+
+def in_threads(target, number):
+    threads = [threading.Thread(target=target, daemon=True) for _ in range(number)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+
+def join(threads):
+    for thread in threads:
+        thread.join(timeout=10)
+        assert not thread.is_alive()
+
+
+def test_one_caller_reads_once():
+    reads = []
+    SharedRefresh(lambda: reads.append(1))()
+    assert reads == [1]
+
+
+def test_callers_during_a_read_share_the_next_one():
+    read = SlowRead()
+    shared = SharedRefresh(read)
+    first = in_threads(shared, 1)
+    assert read.begun.acquire(timeout=10)
+    later = in_threads(shared, 5)
+    read.go_on.release()
+    join(first)
+    assert read.begun.acquire(timeout=10)  # the second read began after they arrived
+    read.go_on.release()
+    read.go_on.release()  # a straggler may have missed the second read
+    join(later)
+    assert 2 <= read.runs <= 3
+
+
+def test_an_error_reaches_every_caller_that_shared_the_read():
+    read = SlowRead()
+    shared = SharedRefresh(read)
+    caught = []
+
+    def call():
+        try:
+            shared()
+        except RuntimeError as error:
+            caught.append(str(error))
+
+    first = in_threads(call, 1)
+    assert read.begun.acquire(timeout=10)
+    later = in_threads(call, 2)
+    read.go_on.release()
+    join(first)
+    assert read.begun.acquire(timeout=10)
+    read.error = RuntimeError("gone")
+    read.go_on.release(2)
+    join(later)
+    assert caught == ["gone", "gone"]
+
+
+def test_a_failed_read_does_not_fail_the_next_one():
+    outcomes = iter([RuntimeError("gone"), None])
+
+    def read():
+        error = next(outcomes)
+        if error:
+            raise error
+
+    shared = SharedRefresh(read)
+    with pytest.raises(RuntimeError):
+        shared()
+    shared()
