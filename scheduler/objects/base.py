@@ -218,7 +218,7 @@ class WireObject:
         """Bring encoded *data* to the meaning of an older version; for classes that need it."""
 
     @classmethod
-    def obj_from_primitive(cls, primitive: dict[str, Any], context: Any = None) -> Any:  # noqa: ARG003
+    def obj_from_primitive(cls, primitive: dict[str, Any], _context: Any = None) -> Any:
         """Nova's name of :func:`from_primitive`."""
         return from_primitive(primitive)
 

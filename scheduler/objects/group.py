@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
+from scheduler import errors
 from scheduler.objects.base import PERSISTENT, WireObject
 from scheduler.objects.fields import INT, STR, UUID, DictOf, Field, ListOf
 from scheduler.objects.registry import register
@@ -40,27 +41,41 @@ class InstanceGroup(WireObject):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if name == "policy" and not self.__dict__.get("policies"):
-            self.__dict__["policies"] = [] if self.policy is None else [self.policy]
-        elif name == "policies" and not self.__dict__.get("policy"):
-            self._policy_from_policies()
+        if name in ("policy", "policies"):
+            self._level(name)
+
+    @classmethod
+    def read(cls, envelope: dict[str, Any]) -> Self:
+        """Decode; a sender from before ``policy`` gets one, the first of its policies."""
+        group = super().read(envelope)
+        for name in ("policy", "policies"):
+            if group.__dict__.get(name):
+                group._level(name)
+        return group
+
+    def _level(self, leader: str) -> None:
+        """Make the other of ``policy`` and ``policies`` agree with the one named."""
+        values = self.__dict__
+        policy, policies = values.get("policy"), values.get("policies") or ()
+        if policy is not None and policy in policies:
+            return
+        if leader == "policy":
+            values["policies"] = [] if policy is None else [policy]
+        else:
+            values["policy"] = policies[0] if policies else None
 
     @property
     def rules(self) -> dict[str, Any]:
-        """The rules with their types: ``max_server_per_host`` is an int."""
-        return {
-            name: int(value) if name == "max_server_per_host" else value
-            for name, value in self._rules.items()
-        }
-
-    def _policy_from_policies(self) -> None:
-        policies = self.__dict__.get("policies")
-        self.__dict__["policy"] = policies[0] if policies else None
-
-    def _upgrade(self, version: Version) -> None:
-        if version < (1, 11) and "policies" in self.__dict__:
-            self._policy_from_policies()
+        """The rules with their types: ``max_server_per_host`` is an int; InvalidRequest if not."""
+        rules: dict[str, Any] = dict(self._rules)
+        if "max_server_per_host" in rules:
+            try:
+                rules["max_server_per_host"] = int(rules["max_server_per_host"])
+            except ValueError as exc:
+                raise errors.InvalidRequest(field="InstanceGroup.rules", reason=str(exc)) from exc
+        return rules
 
     def _downgrade(self, data: dict[str, Any], version: Version) -> None:
-        if version < (1, 11) and data.get("policy"):
-            data["policies"] = [data["policy"]]
+        policy = data.get("policy")
+        if version < (1, 11) and policy is not None and policy not in (data.get("policies") or ()):
+            data["policies"] = [policy]

@@ -78,8 +78,11 @@ class NUMACell(WireObject):
 
     @classmethod
     def from_legacy(cls, cell: Mapping[str, Any]) -> Self:
-        """Read a cell of the text form from before envelopes; ``id`` is mandatory."""
-        memory = cell.get("mem") or {}
+        """Read a cell of the text form from before envelopes; ``id`` is mandatory.
+
+        Raises InvalidRequest.
+        """
+        memory = _mapping(_mapping(cell).get("mem") or {})
         return cls(
             id=cell.get("id"),
             cpuset=_cpus(cell.get("cpus")),
@@ -118,11 +121,20 @@ class NUMATopology(WireObject):
             raise errors.InvalidRequest(field=cls.__name__, reason=f"found {described(value)}")
         if registry.NAME_KEY in value:
             return from_primitive(value)
-        return cls(cells=[NUMACell.from_legacy(cell) for cell in value.get("cells") or ()])
+        cells = value.get("cells") or []
+        if not isinstance(cells, list):
+            raise errors.InvalidRequest(field="NUMATopology.cells", reason="not a list")
+        return cls(cells=[NUMACell.from_legacy(cell) for cell in cells])
 
     def to_text(self) -> str:
         """The JSON text of the envelope, as the column holds it."""
         return json.dumps(self.obj_to_primitive())
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise errors.InvalidRequest(field="NUMACell", reason=f"found {described(value)}")
+    return value
 
 
 def _cpus(text: Any) -> set[int]:

@@ -30,7 +30,8 @@ class MonitorMetric(WireObject):
     def from_dict(cls, metric: dict[str, Any]) -> Self:
         """Read one entry of the text; a percentage is cut to an int after scaling, as Nova does."""
         values = {name: metric[name] for name in cls.FIELDS if metric.get(name) is not None}
-        if values.get("name") in PERCENT_METRICS and "value" in values:
+        scaled = values.get("name") in PERCENT_METRICS
+        if scaled and isinstance(values.get("value"), (int, float)):
             values["value"] *= 100
         return cls(**values)
 

@@ -98,7 +98,10 @@ class InstanceNUMACell(WireObject):
         values = {name: value[name] for name in cls.FIELDS if name in value}
         if "cpus" in value or "mem" in value:
             values["cpuset"] = parse_cpu_spec(str(value.get("cpus") or ""))
-            values["memory"] = (value.get("mem") or {}).get("total", 0)
+            memory = value.get("mem") or {}
+            if not isinstance(memory, Mapping):
+                raise BadValue(f"a mapping is needed, not {described(memory)}", "mem")
+            values["memory"] = memory.get("total", 0)
         cell = object.__new__(cls)
         for name, field in cls.FIELDS.items():
             if name in values or name in ("id", "cpuset", "memory"):

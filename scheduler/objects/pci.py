@@ -97,7 +97,12 @@ class PciDevicePool(WireObject):
 
     @classmethod
     def from_dict(cls, pool: Mapping[str, Any]) -> Self:
-        """Read the flat form, in which every key that is no field is a tag."""
+        """Read the flat form, in which every key that is no field is a tag.
+
+        Raises InvalidRequest when it is no mapping or has bad values.
+        """
+        if not isinstance(pool, Mapping) or not isinstance(pool.get("tags") or {}, Mapping):
+            raise cls.complaint(BadValue(f"a mapping is needed, not {described(pool)}"))
         own = {k: v for k, v in pool.items() if k in cls.FIELDS and k != "tags"}
         tags = {k: v for k, v in pool.items() if k not in cls.FIELDS}
         return cls(**{"numa_node": None, **own}, tags={**(pool.get("tags") or {}), **tags})
@@ -130,5 +135,5 @@ class PciDevicePoolList(ListObject):
             return cls()
         if isinstance(value, dict) and registry.NAMESPACE_KEY in value:
             return from_primitive(value)
-        pools = [value] if isinstance(value, dict) else value or []
+        pools = value if isinstance(value, list) else [value]
         return cls(objects=[PciDevicePool.from_dict(pool) for pool in pools if pool])

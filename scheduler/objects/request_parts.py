@@ -66,8 +66,8 @@ class SchedulerRetries(WireObject):
             raise BadValue(f"a mapping is needed, not {described(retry)}")
         if "hosts" not in retry:
             return cls()
-        entries = [list(entry) for entry in retry["hosts"] or ()]
-        if any(len(entry) != 2 for entry in entries):
+        entries = retry["hosts"] or []
+        if not isinstance(entries, list) or not all(_is_pair(entry) for entry in entries):
             raise BadValue("every entry must be [host, node]", "hosts")
         attempts = cls.FIELDS["num_attempts"].accept("num_attempts", retry.get("num_attempts"))
         nodes = [ComputeNode(host=host, hypervisor_hostname=node) for host, node in entries]
@@ -91,6 +91,10 @@ class SchedulerRetries(WireObject):
             return {}
         hosts = [[node.host, node.hypervisor_hostname] for node in self.hosts]
         return {"num_attempts": self.num_attempts, "hosts": hosts}
+
+
+def _is_pair(entry: Any) -> bool:
+    return isinstance(entry, (list, tuple)) and len(entry) == 2
 
 
 @register

@@ -170,11 +170,7 @@ class RequestSpec(WireObject):
         port_resource_requests: Iterable[RequestGroup] | None = None,
         request_level_params: RequestLevelParams | None = None,
     ) -> Self:
-        """Put a request for one instance together (section 4.7).
-
-        Project and user default to those of *context*.  Raises InvalidRequest.
-        """
-        given = {"flavor": flavor, "security_groups": security_groups}
+        """A request for one instance, by default of the context's project and user (4.7)."""
         try:
             values = {
                 **legacy.filter_values(filter_properties),
@@ -189,8 +185,9 @@ class RequestSpec(WireObject):
                 "user_id": user_id or context.user_id,
                 "requested_resources": list(port_resource_requests or ()),
                 "request_level_params": request_level_params or RequestLevelParams(),
-                **{name: value for name, value in given.items() if value is not None},
             }
+            given = {"flavor": legacy.flavor(flavor), "security_groups": security_groups}
+            values.update((name, value) for name, value in given.items() if value is not None)
             return cls.read_fields(values)
         except BadValue as exc:
             raise cls.complaint(exc) from exc

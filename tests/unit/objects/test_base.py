@@ -1,0 +1,234 @@
+"""Set and unset fields, unknown names, versions and broken envelopes."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.objects import registry, versions
+from scheduler.objects.base import MAX_DEPTH, WireObject
+from scheduler.objects.fields import INT, Field
+from tests.unit.objects.wire_samples import envelope
+
+GADGET = {**envelope("Flavor"), registry.NAME_KEY: "Gadget"}
+
+
+def test_unset_null_and_set_differ():
+    flavor = objects.Flavor(name=None, vcpus="4")
+    assert (flavor.is_set("name"), flavor.obj_attr_is_set("swap")) == (True, False)
+    assert flavor.vcpus == 4
+    assert flavor.memory_mb is None
+    assert ("name" in flavor, "swap" in flavor, "nonsense" in flavor) == (True, False, False)
+    assert dict(flavor) == {"name": None, "vcpus": 4}
+    assert (flavor.get("vcpus"), flavor.get("swap", 7), flavor["vcpus"]) == (4, 7, 4)
+
+
+@pytest.mark.parametrize("read", [getattr, objects.Flavor.is_set, objects.Flavor.get])
+def test_nonsense_names_raise(read):
+    with pytest.raises(AttributeError, match="nonsense"):
+        read(objects.Flavor(), "nonsense")
+
+
+def test_unknown_attributes_never_travel():
+    flavor = objects.Flavor(vcpus=1, wholly_unknown=object())
+    assert flavor.wholly_unknown is not None
+    assert objects.to_primitive(flavor)[registry.DATA_KEY] == {"vcpus": 1}
+
+
+@pytest.mark.parametrize(
+    ("cls", "field", "value"),
+    [
+        (objects.Flavor, "extra_specs", {}),
+        (objects.Flavor, "rxtx_factor", 1.0),
+        (objects.InstanceGroup, "hosts", []),
+        (objects.Destination, "host", None),
+        (objects.Destination, "allow_cross_cell_move", False),
+        (objects.Destination, "aggregates", None),
+        (objects.RequestLevelParams, "root_required", set()),
+        (objects.NetworkRequest, "port_id", None),
+        (objects.NUMACell, "pcpuset", None),
+        (objects.NUMAPagesTopology, "reserved", 0),
+    ],
+)
+def test_unset_fields_read_as_documented(cls, field, value):
+    assert getattr(cls(), field) == value
+
+
+def test_collections_given_for_unset_fields_keep_what_is_put_in():
+    group = objects.InstanceGroup()
+    group.hosts.append("h1")
+    assert group.hosts == ["h1"]
+    assert objects.InstanceGroup().hosts == []
+
+
+def test_defaults_are_filled_only_where_documented():
+    assert objects.RequestGroup().is_set("resources")
+    assert objects.InstanceNUMACell().is_set("pagesize")
+    assert not objects.InstanceNUMACell().is_set("cpu_topology")
+    assert not objects.SchedulerLimits().is_set("vcpu")
+
+
+def test_read_only_fields_are_set_once():
+    node = objects.ComputeNode(id=1)
+    node.id = 1
+    with pytest.raises(errors.ObjectActionError, match="ComputeNode.id is read-only"):
+        node.id = 2
+
+
+def test_secrets_are_masked():
+    cell = objects.CellMapping(name="c1", transport_url="rabbit://u:secret@h/")
+    shown = repr(objects.Destination(cell=cell))
+    assert "secret" not in shown
+    assert "name='c1'" in shown
+
+
+def test_list_objects_are_lists():
+    networks = objects.NetworkRequestList()
+    assert len(networks) == 0
+    assert objects.to_primitive(networks)[registry.DATA_KEY] == {"objects": []}
+    networks.objects.append(objects.NetworkRequest(network_id="auto"))
+    assert [n.network_id for n in networks] == ["auto"]
+    assert networks[0] in networks
+
+
+# -- unknown fields and classes ----------------------------------------------------------------
+
+
+def test_unknown_fields_are_emitted_again_with_the_senders_version(caplog):
+    versions._report_newer.cache_clear()
+    newer = envelope("Flavor", "1.77.3", vcpus=1, colour={"deep": ["blue"]})
+    with caplog.at_level(logging.DEBUG, logger="scheduler.objects.versions"):
+        for _ in range(3):
+            flavor = objects.from_primitive(newer)
+    assert objects.to_primitive(flavor) == newer
+    assert objects.to_primitive(flavor.copy()) == newer
+    assert [r.getMessage() for r in caplog.records if "1.77.3" in r.getMessage()] == [
+        "Reading Flavor 1.77.3, which is newer than our 1.2"
+    ]
+
+
+def test_fields_unknown_to_us_do_not_reach_an_older_reader():
+    flavor = objects.from_primitive(envelope("Flavor", "1.77", vcpus=1, colour="blue"))
+    assert objects.to_primitive(flavor, "1.2")[registry.DATA_KEY] == {"vcpus": 1}
+
+
+def test_unknown_nested_classes_are_opaque():
+    cache = {**envelope("Flavor", "9.9", a={"b": [1]}), registry.NAME_KEY: "InstanceInfoCache"}
+    received = envelope("Instance", uuid="u", info_cache=cache)
+    instance = objects.from_primitive(received)
+    assert isinstance(instance.info_cache, objects.OpaqueObject)
+    assert objects.to_primitive(instance.copy()) == received
+    assert objects.to_plain(instance)["info_cache"] == {"a": {"b": [1]}}
+
+
+@pytest.mark.parametrize(
+    ("broken", "error", "text"),
+    [
+        (
+            {**envelope("Flavor"), registry.NAME_KEY: "Gadget"},
+            errors.UnsupportedObjectError,
+            "Gadget",
+        ),
+        (
+            {**envelope("Flavor"), registry.NAMESPACE_KEY: "cinder"},
+            errors.UnsupportedObjectError,
+            "cinder.Flavor",
+        ),
+        (
+            envelope("RequestSpec", "2.0"),
+            errors.IncompatibleObjectVersion,
+            "Version 2.0 of RequestSpec is not supported, supported version is 1.15",
+        ),
+        (envelope("Flavor", "new"), errors.InvalidRequest, "'new' is not a version"),
+        (envelope("Flavor", "1"), errors.InvalidRequest, "'1' is not a version"),
+        ({**envelope("Flavor"), registry.DATA_KEY: None}, errors.InvalidRequest, "lacks"),
+        ({**envelope("Flavor"), registry.VERSION_KEY: 1.2}, errors.InvalidRequest, "lacks"),
+        ({registry.NAME_KEY: ["Flavor"]}, errors.UnsupportedObjectError, "Flavor"),
+        ({}, errors.UnsupportedObjectError, "None"),
+        ([], errors.InvalidRequest, "no envelope"),
+        (None, errors.InvalidRequest, "no envelope"),
+    ],
+)
+def test_broken_envelopes(broken, error, text):
+    with pytest.raises(error, match=text):
+        objects.from_primitive(broken)
+
+
+@pytest.mark.parametrize(
+    ("nested", "error"),
+    [
+        (envelope("Flavor", "2.0"), errors.IncompatibleObjectVersion),
+        ({**envelope("Flavor"), registry.NAMESPACE_KEY: "x"}, errors.UnsupportedObjectError),
+        (GADGET, errors.InvalidRequest),
+        (envelope("ImageMeta"), errors.InvalidRequest),
+        ("text", errors.InvalidRequest),
+    ],
+)
+def test_broken_nested_envelopes(nested, error):
+    with pytest.raises(error):
+        objects.from_primitive(envelope("RequestSpec", flavor=nested))
+
+
+@pytest.mark.parametrize(
+    ("data", "path"),
+    [
+        ({"flavor": envelope("Flavor", memory_mb="lots")}, "RequestSpec.flavor.memory_mb"),
+        ({"flavor": None}, "RequestSpec.flavor"),
+        ({"force_hosts": ["a", {}]}, "RequestSpec.force_hosts[1]"),
+        ({"ignore_hosts": "abc"}, "RequestSpec.ignore_hosts"),
+        ({"scheduler_hints": {"group": ["a", None]}}, "RequestSpec.scheduler_hints['group'][1]"),
+        (
+            {
+                "numa_topology": envelope(
+                    "InstanceNUMATopology",
+                    cells=[envelope("InstanceNUMACell", cpuset=[0, "x"])],
+                )
+            },
+            "RequestSpec.numa_topology.cells[0].cpuset[1]",
+        ),
+        (
+            {
+                "image": envelope(
+                    "ImageMeta", properties=envelope("ImageMetaProps", img_hv_type="foo")
+                )
+            },
+            "RequestSpec.image.properties.img_hv_type",
+        ),
+    ],
+)
+def test_bad_values_are_named(data, path):
+    with pytest.raises(errors.InvalidRequest) as caught:
+        objects.from_primitive(envelope("RequestSpec", **data))
+    assert caught.value.kwargs["field"] == path
+
+
+@pytest.mark.parametrize(("levels", "accepted"), [(MAX_DEPTH - 2, True), (MAX_DEPTH + 3, False)])
+@pytest.mark.parametrize("where", ["unknown_field", "fault"])
+def test_values_kept_unread_may_not_nest_without_end(levels, accepted, where):
+    deep: dict = {}
+    for _ in range(levels - 2):
+        deep = {"x": deep}
+    if where == "fault":
+        deep = {**envelope("Flavor", **deep), registry.NAME_KEY: "InstanceFault"}
+    received = envelope("Instance", **{where: deep})
+    if accepted:
+        assert objects.to_primitive(objects.from_primitive(received)) == received
+    else:
+        with pytest.raises(errors.InvalidRequest, match="levels deep"):
+            objects.from_primitive(received)
+
+
+# -- the table itself --------------------------------------------------------------------------
+
+
+def test_fields_cannot_hide_behind_attributes():
+    with pytest.raises(TypeError, match="copy"):
+        type("Bad", (WireObject,), {"FIELDS": {"copy": Field(INT)}})
+
+
+def test_names_are_taken_once():
+    with pytest.raises(ValueError, match="Flavor"):
+        registry.register(type("Flavor", (WireObject,), {}))
+    assert registry.find("Flavor") is objects.Flavor

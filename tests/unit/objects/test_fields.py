@@ -1,0 +1,159 @@
+"""What fields accept, and what they make of it."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.objects import fields
+from scheduler.objects.cpu_spec import parse_cpu_spec
+
+NOON = datetime.datetime(2026, 1, 2, 12, 0, 1, 999999, tzinfo=datetime.UTC)
+TEXTS = fields.ListOf(fields.STR)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "kept"),
+    [
+        (fields.STR, 5, "5"),
+        (fields.STR, 1.5, "1.5"),
+        (fields.STR, True, "True"),
+        (fields.STR, NOON, "2026-01-02 12:00:01.999999+00:00"),
+        (fields.INT, "5", 5),
+        (fields.INT, 98304.7, 98304),
+        (fields.INT, True, 1),
+        (fields.FLOAT, 2, 2.0),
+        (fields.FLOAT, "1.5", 1.5),
+        (fields.BOOL, "False", True),
+        (fields.BOOL, 0, False),
+        (fields.FLEXIBLE_BOOL, " YES ", True),
+        (fields.FLEXIBLE_BOOL, "on", True),
+        (fields.FLEXIBLE_BOOL, "False", False),
+        (fields.FLEXIBLE_BOOL, 1, True),
+        (fields.FLEXIBLE_BOOL, "2", False),
+        (fields.UUID, 12, "12"),
+        (fields.DATETIME, "2026-01-02T12:00:01.999999Z", NOON),
+        (fields.DATETIME, "2026-01-02 12:00:01.999999", NOON),
+        (fields.DATETIME, NOON.replace(tzinfo=None), NOON),
+        (fields.IP, "192.0.2.1", ipaddress.IPv4Address("192.0.2.1")),
+        (fields.IP, "2001:db8::1", ipaddress.IPv6Address("2001:db8::1")),
+        (fields.PREDICATE, ">=2.6,<3.0", ">=2.6,<3.0"),
+        (fields.PREDICATE, " != 2 , == 3.1.4 ", " != 2 , == 3.1.4 "),
+        (TEXTS, (1, "a"), ["1", "a"]),
+        (TEXTS, {"a"}, ["a"]),
+        (fields.SetOf(fields.INT), ["1", 2, 2], {1, 2}),
+        (fields.DictOf(fields.STR), {"a": 1}, {"a": "1"}),
+        (fields.DictOf(fields.STR, nullable=True), {"a": None}, {"a": None}),
+        (fields.DictOf(fields.INT), {"0": "7"}, {"0": 7}),
+    ],
+)
+def test_coerced(kind, given, kept):
+    value = fields.Field(kind).accept("f", given)
+    assert value == kept
+    assert type(value) is type(kept)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        (fields.STR, {}),
+        (fields.STR, []),
+        (fields.INT, "5.0"),
+        (fields.INT, "x"),
+        (fields.INT, float("inf")),
+        (fields.INT, {}),
+        (fields.FLOAT, "x"),
+        (fields.DATETIME, "noon"),
+        (fields.DATETIME, 5),
+        (fields.IP, "300.1.1.1"),
+        (fields.IPV4, "2001:db8::1"),
+        (fields.IPV6, "192.0.2.1"),
+        (fields.PREDICATE, "abc"),
+        (fields.PREDICATE, "=1.0"),
+        (fields.PREDICATE, "~>1.0"),
+        (fields.PREDICATE, "2.6"),
+        (fields.PREDICATE, ">=2.6,"),
+        (TEXTS, "text"),
+        (TEXTS, {"a": 1}),
+        (TEXTS, 5),
+        (TEXTS, ["a", ["b"]]),
+        (TEXTS, [None]),
+        (fields.DictOf(fields.STR), [("a", "b")]),
+        (fields.DictOf(fields.STR), {1: "b"}),
+        (fields.DictOf(fields.STR), {"a": None}),
+        (fields.DictOf(fields.STR), {"a": {}}),
+        (fields.EnumOf(("a", "b")), "A"),
+        (fields.EnumOf(("a", "b")), []),
+    ],
+)
+def test_refused(kind, given):
+    with pytest.raises(fields.BadValue) as caught:
+        fields.Field(kind).accept("f", given)
+    assert caught.value.path.startswith("f")
+
+
+@pytest.mark.parametrize(
+    ("field", "kept"),
+    [
+        (fields.Field(fields.INT, nullable=True, default=3), None),
+        (fields.Field(fields.INT, default=3), 3),
+        (fields.Field(fields.SetOf(fields.INT), default=set), set()),
+    ],
+)
+def test_null(field, kept):
+    assert field.accept("f", None) == kept
+
+
+def test_null_without_a_default_is_refused():
+    with pytest.raises(fields.BadValue, match="cannot be null"):
+        fields.Field(fields.INT).accept("f", None)
+    assert objects.RequestSpec(num_instances=None).num_instances == 1
+    with pytest.raises(errors.InvalidRequest) as caught:
+        objects.RequestSpec(flavor=None)
+    assert caught.value.kwargs["field"] == "RequestSpec.flavor"
+
+
+def test_assigned_collections_are_the_objects_own():
+    hosts = ["h1"]
+    group = objects.InstanceGroup(hosts=hosts)
+    hosts.append("h2")
+    assert group.hosts == ["h1"]
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (NOON, "2026-01-02T12:00:01Z"),
+        ("2026-01-02T12:00:01.5+02:00", "2026-01-02T12:00:01+02:00"),
+        ("2026-01-02T12:00:01", "2026-01-02T12:00:01Z"),
+    ],
+)
+def test_datetimes_on_the_wire(moment, text):
+    flavor = objects.Flavor(created_at=moment)
+    assert objects.to_primitive(flavor)["nova_object.data"]["created_at"] == text
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [
+        ("", set()),
+        ("0-3,^2,5", {0, 1, 3, 5}),
+        (" 1 , 2 ", {1, 2}),
+        ("^1", set()),
+        ("0-2,^0-1", None),
+        ("3-1", None),
+        ("a", None),
+        ("1-", None),
+        ("-1", None),
+        ("0-999999999", None),
+    ],
+)
+def test_cpu_specs(text, cpus):
+    if cpus is None:
+        with pytest.raises(ValueError, match="CPU"):
+            parse_cpu_spec(text)
+    else:
+        assert parse_cpu_spec(text) == cpus

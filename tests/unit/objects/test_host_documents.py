@@ -1,0 +1,274 @@
+"""The texts that compute nodes store, and the plain forms of NUMA and PCI requests."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scheduler import errors, objects
+from tests.unit.objects.wire_samples import envelope
+
+Guest = objects.InstanceNUMATopology
+OLD_HOST = {
+    "cells": [{"id": 0, "cpus": "0-3,^2", "cpu_usage": 1, "mem": {"total": 512, "used": 64}}]
+}
+POOL = {
+    "vendor_id": "8086",
+    "product_id": "1572",
+    "numa_node": 0,
+    "count": 2,
+    "dev_type": "PF",
+}
+POOL_ENVELOPE = envelope(
+    "PciDevicePoolList",
+    objects=[
+        envelope(
+            "PciDevicePool",
+            vendor_id="8086",
+            product_id="1572",
+            numa_node=0,
+            count=2,
+            tags={"dev_type": "PF"},
+        )
+    ],
+)
+
+
+def test_host_topology_as_an_envelope():
+    cell = envelope(
+        "NUMACell",
+        "1.2",
+        id=0,
+        cpuset=["0", 1],
+        memory="4096",
+        memory_usage=96,
+        pinned_cpus=[1],
+        siblings=[[0, 1]],
+        mempages=[envelope("NUMAPagesTopology", "1.0", size_kb=2048, total=10, used=3)],
+    )
+    topology = objects.NUMATopology.from_text(json.dumps(envelope("NUMATopology", cells=[cell])))
+    (found,) = topology.cells
+    assert (found.cpuset, found.siblings, found.pcpuset) == ({0, 1}, [{0, 1}], None)
+    assert (found.free_cpus, found.free_pcpus, found.avail_memory) == ({0}, {0}, 4000)
+    assert (found.mempages[0].free, found.mempages[0].free_kb) == (7, 7 * 2048)
+    assert found.cpu_usage == 0
+    again = objects.NUMATopology.from_text(topology.to_text())
+    assert again.to_text() == topology.to_text()
+
+
+def test_host_topology_in_the_old_form():
+    (cell,) = objects.NUMATopology.from_text(json.dumps(OLD_HOST)).cells
+    assert (cell.id, cell.cpuset, cell.memory, cell.memory_usage) == (0, {0, 1, 3}, 512, 64)
+    assert (cell.cpu_usage, cell.pinned_cpus, cell.siblings, cell.mempages) == (1, set(), [], [])
+
+
+@pytest.mark.parametrize("text", ["{}", '{"cells": []}', '{"cells": null}'])
+def test_host_topology_without_cells_is_false(text):
+    assert not objects.NUMATopology.from_text(text)
+    assert objects.NUMATopology.from_text(None) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "[]",
+        "null",
+        '{"cells": 5}',
+        '{"cells": [5]}',
+        '{"cells": [{"cpus": "0"}]}',
+        '{"cells": [{"id": 0, "cpus": "x"}]}',
+        '{"cells": [{"id": 0, "mem": [1]}]}',
+    ],
+)
+def test_host_topology_that_is_none(text):
+    with pytest.raises(errors.InvalidRequest):
+        objects.NUMATopology.from_text(text)
+
+
+def test_dedicated_cpus_of_newer_hosts():
+    cell = objects.NUMACell(cpuset={0, 1}, pcpuset={2, 3}, pinned_cpus={2})
+    assert (cell.free_cpus, cell.free_pcpus) == ({0, 1}, {3})
+
+
+MEMORY = {"total": 4096, "limit": 6144.0}
+PLAIN_CELL = {"id": 0, "cpuset": [0, 1], "memory": 64, "pagesize": None, "cpu_policy": "dedicated"}
+OLD_GUEST = {"cells": [{"id": 1, "cpus": "0,1", "mem": {"total": 64}, "pagesize": 4}]}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"cells": [PLAIN_CELL]}, (0, set(), {0, 1}, 64, None)),
+        ({"cells": [{**PLAIN_CELL, "cpu_policy": None}]}, (0, {0, 1}, set(), 64, None)),
+        ({"cells": [{**PLAIN_CELL, "pcpuset": [2]}]}, (0, {0, 1}, {2}, 64, None)),
+        (OLD_GUEST, (1, {0, 1}, set(), 64, 4)),
+        (
+            envelope(
+                "InstanceNUMATopology",
+                cells=[envelope("InstanceNUMACell", id=0, cpuset=[1], memory=8)],
+            ),
+            (0, {1}, set(), 8, None),
+        ),
+        (
+            {"cells": [objects.InstanceNUMACell(id=3, cpuset={1}, memory=8)]},
+            (3, {1}, set(), 8, None),
+        ),
+    ],
+)
+def test_guest_topologies(value, expected):
+    (cell,) = Guest.from_plain(value).cells
+    assert (cell.id, cell.cpuset, cell.pcpuset, cell.memory, cell.pagesize) == expected
+
+
+@pytest.mark.parametrize("value", [{"cells": [PLAIN_CELL]}, OLD_GUEST])
+def test_guest_topologies_as_text(value):
+    read = [objects.to_primitive(Guest.from_plain(form)) for form in (value, json.dumps(value))]
+    assert read[0] == read[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        ({}, "InstanceNUMATopology"),
+        ({"cells": []}, "InstanceNUMATopology"),
+        ("[]", "InstanceNUMATopology"),
+        ("{", "InstanceNUMATopology"),
+        (5, "InstanceNUMATopology"),
+        (envelope("Flavor"), "InstanceNUMATopology"),
+        ({"cells": [5]}, "InstanceNUMATopology.cells[0]"),
+        ({"cells": [{"cpuset": [0], "memory": 1}]}, "InstanceNUMATopology.cells[0].id"),
+        ({"cells": [PLAIN_CELL, {"id": 1}]}, "InstanceNUMATopology.cells[1].cpuset"),
+        ({"cells": [{"id": 1, "cpus": "x"}]}, "InstanceNUMATopology.cells[0]"),
+    ],
+)
+def test_bad_guest_topologies_are_named(value, field):
+    with pytest.raises(errors.InvalidRequest) as caught:
+        Guest.from_plain(value)
+    assert caught.value.kwargs["field"] == field
+
+
+def test_guest_topology_of_a_request_may_come_without_an_envelope():
+    spec = objects.from_primitive(envelope("RequestSpec", numa_topology=OLD_GUEST))
+    assert spec.numa_topology.cells[0].memory == 64
+
+
+def test_pinning_has_numbers_in_memory_and_texts_on_the_wire():
+    cell = objects.InstanceNUMACell(id=0)
+    assert cell.cpu_pinning is None
+    cell.cpu_pinning = {0: 4, 1: 6}
+    assert (cell.cpu_pinning_raw, cell.cpu_pinning) == ({"0": 4, "1": 6}, {0: 4, 1: 6})
+
+
+@pytest.mark.parametrize(
+    ("value", "ratios"),
+    [
+        (
+            {
+                "cells": [
+                    {"cpus": "0,1", "cpu_limit": 32.0, "mem": {"total": 4096, "limit": 6144.0}}
+                ]
+            },
+            (16.0, 1.5),
+        ),
+        ({"cells": []}, None),
+        ({"cells": [{"cpus": "", "cpu_limit": 1, "mem": {}}]}, None),
+        (5, None),
+    ],
+)
+def test_limits_of_old_hosts(value, ratios):
+    if ratios is None:
+        with pytest.raises(errors.InvalidRequest, match="SchedulerLimits.numa_topology"):
+            objects.SchedulerLimits.from_dict({"numa_topology": value})
+    else:
+        limits = objects.SchedulerLimits.from_dict({"numa_topology": value}).numa_topology
+        assert (limits.cpu_allocation_ratio, limits.ram_allocation_ratio) == ratios
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (json.dumps(POOL_ENVELOPE), 1),
+        (json.dumps([POOL, POOL]), 2),
+        (json.dumps(POOL), 1),
+        ("null", 0),
+        ("[]", 0),
+        ("{}", 0),
+        ("not json", 0),
+        ("", 0),
+    ],
+)
+def test_pci_pools(text, count):
+    pools = objects.PciDevicePoolList.from_text(text)
+    assert len(pools) == count
+    for pool in pools:
+        assert pool.tags == {"dev_type": "PF"}
+        assert pool.to_dict() == POOL
+
+
+def test_pci_pools_that_were_never_reported():
+    assert objects.PciDevicePoolList.from_text(None) is None
+    pool = objects.PciDevicePool.from_dict({"vendor_id": 1, "product_id": 2, "count": "3", "t": 1})
+    assert (pool.numa_node, pool.count, pool.tags) == (None, 3, {"t": "1"})
+
+
+@pytest.mark.parametrize("text", ["[5]", "7", '[{"count": "x"}]', '{"tags": 5, "count": 1}'])
+def test_bad_pci_pools(text):
+    with pytest.raises(errors.InvalidRequest, match="PciDevicePool"):
+        objects.PciDevicePoolList.from_text(text)
+
+
+def test_pci_requests_of_database_rows():
+    row = [{"count": 1, "spec": [{"vendor_id": "8086", "x": None}], "alias_name": "nic"}]
+    requests = objects.InstancePCIRequests.from_plain(row)
+    assert not requests.is_set("instance_uuid")
+    assert objects.to_plain(requests.requests[0]) == row[0]
+    again = objects.InstancePCIRequests.from_plain({"instance_uuid": "u", "requests": row})
+    assert (again.instance_uuid, len(again.requests)) == ("u", 1)
+    assert objects.InstancePCIRequests.from_plain({"requests": None}).requests == []
+
+
+BAD_PERCENTAGE = '[{"name": "cpu.percent", "value": {}}]'
+METRICS = [
+    {"name": "cpu.percent", "value": 0.29, "timestamp": "2026-11-21T07:41:37", "source": "driver"},
+    {"name": "cpu.frequency", "value": 1600, "timestamp": "2026-11-21T07:41:37", "source": "d"},
+    {
+        "name": "numa.membw.max",
+        "numa_membw_values": {"0": 10},
+        "timestamp": "2026-11-21T07:41:37",
+        "source": "d",
+    },
+]
+
+
+def test_metrics():
+    metrics = objects.MonitorMetricList.from_text(json.dumps(METRICS))
+    assert [m.value for m in metrics] == [28, 1600, None]
+    assert metrics[2].numa_membw_values == {"0": 10}
+    expected = [{**METRICS[0], "value": 0.28}, *METRICS[1:]]
+    assert json.loads(metrics.to_text()) == expected
+
+
+@pytest.mark.parametrize("text", [None, "", "[]"])
+def test_no_metrics(text):
+    assert len(objects.MonitorMetricList.from_text(text)) == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "{}", "[1]", '[{"name": "cpu.frequency", "value": "x"}]', BAD_PERCENTAGE]
+)
+def test_bad_metrics(text):
+    with pytest.raises(errors.InvalidRequest):
+        objects.MonitorMetricList.from_text(text)
+
+
+def test_supported_guests_of_a_host():
+    spec = objects.HVSpec.from_list(["AMD64", "xapi", "hvm", "extra"])
+    assert spec.to_list() == ["x86_64", "xen", "hvm"]
+    assert objects.HVSpec.from_list(["new", "newer", "newest"]).to_list() == [
+        "new",
+        "newer",
+        "newest",
+    ]

@@ -1,0 +1,195 @@
+"""Images and their properties, as objects and as Glance's dicts."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.objects.image_legacy import LEGACY_NAMES
+
+Props = objects.ImageMetaProps
+
+SAMPLE_VALUES = {
+    "architecture": ("amd64", "x86_64"),
+    "bdm_v2": ("true", True),
+    "bittorrent": ("0", False),
+    "block_device_mapping": ([{"device": "vda", "no": None}], [{"device": "vda", "no": None}]),
+    "cache_in_nova": ("yes", True),
+    "hypervisor_type": ("xapi", "xen"),
+    "hypervisor_version_requires": (">= 2.0", ">= 2.0"),
+    "ipxe_boot": ("true", True),
+    "mappings": ([], []),
+    "vm_mode": ("pv", "xen"),
+    "vmware_image_version": ("3", 3),
+    "vmware_linked_clone": ("true", True),
+    "xenapi_device_id": ("2", 2),
+    "xenapi_image_compression_level": ("9", 9),
+    "xenapi_skip_agent_inject_files_at_boot": ("1", True),
+    "xenapi_skip_agent_inject_ssh": ("1", True),
+    "xenapi_use_agent": ("1", True),
+}
+
+
+@pytest.mark.parametrize("legacy", sorted(LEGACY_NAMES))
+def test_legacy_names(legacy):
+    given, kept = SAMPLE_VALUES.get(legacy, ("text", "text"))
+    assert Props.from_dict({legacy: given}).to_dict() == {LEGACY_NAMES[legacy]: kept}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_newer_name_wins(order):
+    given = [("architecture", "i386"), ("hw_architecture", "aarch64")]
+    assert Props.from_dict(dict(given[::order])).hw_architecture == "aarch64"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "kept"),
+    [
+        ("hw_architecture", "i586", "i686"),
+        ("hw_architecture", "X86_32P", "i686"),
+        ("hw_architecture", "AMD64", "x86_64"),
+        ("img_hv_type", "XAPI", "xen"),
+        ("img_hv_type", "QEMU", "qemu"),
+        ("hw_vm_mode", "HV", "hvm"),
+        ("hw_vm_mode", "baremetal", "hvm"),
+        ("os_type", "Windows", "windows"),
+        ("hw_scsi_model", "lsiLogicSAS", "lsisas1068"),
+        ("hw_scsi_model", "paravirtual", "vmpvscsi"),
+        # Fields that scheduling does not use keep what a newer release may have added.
+        ("hw_scsi_model", "brand-new", "brand-new"),
+        ("os_type", "plan9", "plan9"),
+        ("hw_sound_model", "theremin", "theremin"),
+        ("hw_boot_menu", " On ", True),
+        ("hw_cpu_cores", "4", 4),
+        ("hw_mem_page_size", 2048, "2048"),
+    ],
+)
+def test_values_are_brought_to_one_form(name, given, kept):
+    assert Props.from_dict({name: given}).get(name) == kept
+    assert getattr(Props(**{name: given}), name) == kept
+
+
+@pytest.mark.parametrize(
+    ("properties", "field"),
+    [
+        ({"hypervisor_type": "foo"}, "ImageMetaProps.img_hv_type"),
+        ({"architecture": "pdp11"}, "ImageMetaProps.hw_architecture"),
+        ({"hw_vm_mode": "vm"}, "ImageMetaProps.hw_vm_mode"),
+        ({"hypervisor_version_requires": "abc"}, "ImageMetaProps.img_hv_requested_version"),
+        ({"hw_cpu_policy": "Dedicated"}, "ImageMetaProps.hw_cpu_policy"),
+        ({"hw_cpu_cores": "four"}, "ImageMetaProps.hw_cpu_cores"),
+        ({"hw_cpu_cores": None}, "ImageMetaProps.hw_cpu_cores"),
+        ({"hw_numa_mem.0": "x"}, "ImageMetaProps.hw_numa_mem.0"),
+        ({"hw_numa_cpus.0": "0", "hw_numa_cpus.1": "5-1"}, "ImageMetaProps.hw_numa_cpus.1"),
+        ([], "ImageMetaProps"),
+    ],
+)
+def test_bad_properties_are_named(properties, field):
+    with pytest.raises(errors.InvalidRequest) as caught:
+        Props.from_dict(properties)
+    assert caught.value.kwargs["field"] == field
+
+
+@pytest.mark.parametrize(
+    ("properties", "kept"),
+    [
+        ({}, {}),
+        ({"colour": "blue"}, {}),
+        ({"vmware_adaptertype": "ide"}, {"hw_disk_bus": "ide"}),
+        ({"vmware_adaptertype": ""}, {}),
+        (
+            {"vmware_adaptertype": "lsiLogic"},
+            {"hw_disk_bus": "scsi", "hw_scsi_model": "lsilogic"},
+        ),
+        ({"hw_numa_mem.0": "512", "hw_numa_mem.1": 256}, {"hw_numa_mem": [512, 256]}),
+        ({"hw_numa_mem.0": "512", "hw_numa_mem.2": "256"}, {"hw_numa_mem": [512]}),
+        ({"hw_numa_mem.1": "512"}, {}),
+        ({"hw_numa_mem": [1], "hw_numa_cpus": [[1]], "traits_required": ["T"]}, {}),
+        (
+            {"hw_numa_cpus.0": "0-3,^2", "hw_numa_cpus.1": 2},
+            {"hw_numa_cpus": [[0, 1, 3], [2]]},
+        ),
+        (
+            {"trait:A": "required", "trait:B": "forbidden", "trait:C": "Required"},
+            {"traits_required": ["A"]},
+        ),
+    ],
+)
+def test_spellings_of_lists(properties, kept):
+    before = dict(properties)
+    assert Props.from_dict(properties).to_dict() == kept
+    assert properties == before
+
+
+def test_numa_lists_end_somewhere():
+    many = {f"hw_numa_mem.{n}": 1 for n in range(200)}
+    assert len(Props.from_dict(many).hw_numa_mem) == 128
+
+
+def test_get_knows_only_properties():
+    props = Props(hw_cpu_cores=2)
+    assert (props.get("hw_cpu_cores"), props.get("os_type"), props.get("os_type", "x")) == (
+        2,
+        None,
+        "x",
+    )
+    assert props.os_type is None
+    with pytest.raises(AttributeError):
+        props.get("hw_colour")
+
+
+@pytest.mark.parametrize(
+    ("image", "kept"),
+    [
+        (None, {"properties": {}}),
+        ({}, {"properties": {}}),
+        ({"properties": None}, {"properties": {}}),
+        ({"location": "x", "deleted": False, "is_public": True}, {"properties": {}}),
+        (
+            {"name": None, "checksum": None, "owner": None, "size": None, "virtual_size": None},
+            {
+                "name": "",
+                "checksum": "",
+                "owner": "",
+                "size": 0,
+                "virtual_size": 0,
+                "properties": {},
+            },
+        ),
+        (
+            {"id": "i", "min_ram": "64", "properties": {"architecture": "amd64"}},
+            {"id": "i", "min_ram": 64, "properties": {"hw_architecture": "x86_64"}},
+        ),
+        (
+            {"created_at": "2026-01-02T03:04:05.000000", "updated_at": None},
+            {
+                "created_at": datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC),
+                "updated_at": None,
+                "properties": {},
+            },
+        ),
+    ],
+)
+def test_images_from_dicts(image, kept):
+    meta = objects.ImageMeta.from_dict(image)
+    assert objects.to_plain(meta) == kept
+
+
+@pytest.mark.parametrize(
+    ("image", "field"),
+    [
+        ({"min_ram": None}, "ImageMeta.min_ram"),
+        ({"properties": {"img_hv_type": "foo"}}, "ImageMeta.properties.img_hv_type"),
+        ({"properties": [1]}, "ImageMeta.properties"),
+    ],
+)
+def test_bad_images_are_named(image, field):
+    with pytest.raises(errors.InvalidRequest) as caught:
+        objects.ImageMeta.from_dict(image)
+    assert caught.value.kwargs["field"] == field
+
+
+def test_an_image_without_properties_can_be_asked_for_them():
+    assert objects.ImageMeta(id="i").properties.get("os_type") is None

@@ -1,0 +1,172 @@
+"""Older readers get what they understand; older data gets today's meaning."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.objects import registry, versions
+from tests.unit.objects import wire_samples
+from tests.unit.objects.wire_samples import envelope
+
+
+def _rich():
+    request = wire_samples.load("select_destinations-rich.request")
+    spec = objects.from_primitive(request["args"]["spec_obj"])
+    spec.requested_networks = objects.NetworkRequestList()
+    return spec
+
+
+@pytest.mark.parametrize("name", sorted(versions.HISTORY))
+def test_the_history_ends_with_our_version(name):
+    newest = versions.HISTORY[name].split()[-1].split("@")[0]
+    assert newest == getattr(objects, name).VERSION
+
+
+@pytest.mark.parametrize(
+    ("version", "last", "gone"),
+    [
+        ("1.15", "requested_networks", None),
+        ("1.14", "requested_networks", None),
+        ("1.13", "request_level_params", "requested_networks"),
+        ("1.12", "requested_resources", "request_level_params"),
+        ("1.11", "is_bfv", "requested_resources"),
+        ("1.10", "network_metadata", "is_bfv"),
+        ("1.9", "user_id", "network_metadata"),
+        ("1.8", "security_groups", "user_id"),
+        ("1.7", "requested_destination", "security_groups"),
+        ("1.5", "availability_zone", "requested_destination"),
+    ],
+)
+def test_request_for_older_readers(version, last, gone):
+    sent = objects.to_primitive(_rich(), version)
+    assert sent[registry.VERSION_KEY] == version
+    assert last in sent[registry.DATA_KEY]
+    assert gone not in sent[registry.DATA_KEY]
+
+
+def test_the_whole_tree_fits_newton():
+    sent = wire_samples.comparable(objects.to_primitive(_rich(), "1.6"))
+    newton = wire_samples.load("derived-newton-select_destinations-v4.3-rich.request")
+    expected = wire_samples.comparable(newton["args"]["spec_obj"])
+    # The sample was made from a request without these two.
+    del sent[registry.DATA_KEY]["id"]
+    image = sent[registry.DATA_KEY]["image"][registry.DATA_KEY]["properties"]
+    del image[registry.DATA_KEY]["traits_required"]
+    for cell in expected[registry.DATA_KEY]["numa_topology"][registry.DATA_KEY]["cells"]:
+        del cell[registry.DATA_KEY]["cpu_topology"]
+    assert sent == expected
+
+
+@pytest.mark.parametrize(
+    ("obj", "version", "data"),
+    [
+        (
+            objects.Destination(
+                host="h", aggregates=["a"], allow_cross_cell_move=True, forbidden_aggregates={"f"}
+            ),
+            "1.2",
+            {"host": "h", "aggregates": ["a"]},
+        ),
+        (objects.Destination(host="h", aggregates=["a"]), "1.0", {"host": "h"}),
+        (
+            objects.Selection(service_host="h", availability_zone="z"),
+            "1.0",
+            {"service_host": "h"},
+        ),
+        (
+            objects.InstanceGroup(policy="affinity", rules={"max_server_per_host": 2}),
+            "1.10",
+            {"policies": ["affinity"]},
+        ),
+        (objects.InstanceGroup(policy=None), "1.10", {"policies": []}),
+        (
+            objects.NUMATopologyLimits(
+                cpu_allocation_ratio=16,
+                ram_allocation_ratio=1.5,
+                network_metadata=objects.NetworkMetadata(),
+            ),
+            "1.0",
+            {"cpu_allocation_ratio": 16.0, "ram_allocation_ratio": 1.5},
+        ),
+    ],
+)
+def test_downgrades(obj, version, data):
+    sent = objects.to_primitive(obj, version)
+    assert (sent[registry.VERSION_KEY], sent[registry.DATA_KEY]) == (version, data)
+
+
+@pytest.mark.parametrize("version", ["1.16", "2.0"])
+def test_versions_we_do_not_have_cannot_be_asked_for(version):
+    with pytest.raises(errors.IncompatibleObjectVersion):
+        objects.to_primitive(objects.RequestSpec(), version)
+
+
+def test_dict_reply_carries_the_limits_version_asked_for():
+    limits = objects.SchedulerLimits.from_dict(
+        {
+            "memory_mb": 98304.7,
+            "vcpu": 0,
+            "numa_topology": objects.NUMATopologyLimits(
+                cpu_allocation_ratio=16.0,
+                ram_allocation_ratio=1.5,
+                network_metadata=objects.NetworkMetadata(),
+            ),
+        }
+    )
+    selection = objects.Selection(service_host="h", nodename="n", limits=limits)
+    reply = selection.to_dict("1.0")
+    assert reply["limits"].pop("numa_topology") == envelope(
+        "NUMATopologyLimits", "1.0", cpu_allocation_ratio=16.0, ram_allocation_ratio=1.5
+    )
+    assert reply == {"host": "h", "nodename": "n", "limits": {"memory_mb": 98304, "vcpu": 0}}
+    assert objects.Selection(service_host="h", nodename="n", limits=None).to_dict()["limits"] == {}
+
+
+@pytest.mark.parametrize(
+    ("version", "data", "policy", "policies"),
+    [
+        ("1.10", {"policies": ["affinity", "x"]}, "affinity", ["affinity", "x"]),
+        ("1.10", {"policies": []}, None, []),
+        ("1.10", {}, None, []),
+        ("1.11", {"policy": "affinity"}, "affinity", ["affinity"]),
+        ("1.11", {"policy": "affinity", "policies": ["affinity"]}, "affinity", ["affinity"]),
+    ],
+)
+def test_groups_have_both_forms_of_the_policy(version, data, policy, policies):
+    group = objects.from_primitive(envelope("InstanceGroup", version, **data))
+    if version == "1.10":
+        assert objects.to_primitive(group)[registry.DATA_KEY] == data
+    assert (group.policy, group.policies) == (policy, policies)
+
+
+def test_assigning_one_form_of_the_policy_sets_the_other():
+    group = objects.InstanceGroup(policies=["affinity"])
+    assert group.policy == "affinity"
+    group.policy = "anti-affinity"
+    assert group.policies == ["anti-affinity"]
+
+
+def test_group_rules_are_typed():
+    group = objects.InstanceGroup(rules={"max_server_per_host": 3, "other": "x"})
+    assert group._rules == {"max_server_per_host": "3", "other": "x"}
+    assert group.rules == {"max_server_per_host": 3, "other": "x"}
+    group._rules = {"max_server_per_host": "many"}
+    with pytest.raises(errors.InvalidRequest, match="many"):
+        _ = group.rules
+
+
+@pytest.mark.parametrize(
+    ("version", "policy", "cpuset", "pcpuset"),
+    [
+        ("1.3", "dedicated", set(), {0, 1}),
+        ("1.3", None, {0, 1}, set()),
+        ("1.4", "shared", {0, 1}, set()),
+        ("1.6", "dedicated", {0, 1}, set()),
+    ],
+)
+def test_guest_cells_of_older_senders(version, policy, cpuset, pcpuset):
+    received = envelope("InstanceNUMACell", version, cpuset=[0, 1], cpu_policy=policy)
+    cell = objects.from_primitive(received)
+    assert objects.to_primitive(cell) == received
+    assert (cell.cpuset, cell.pcpuset, cell.total_cpus) == (cpuset, pcpuset, {0, 1})
