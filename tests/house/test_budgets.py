@@ -1,0 +1,54 @@
+"""Nothing grows too big, and names say what is inside."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from scheduler.filters import registry
+from tests.house.tree import CODE, ROOT, name_of, python_files, syntax_of
+
+FILE_LINES = 400
+FUNCTION_LINES = 40
+FILTER_LINES = 80
+NAMES_THAT_SAY_NOTHING = {"utils", "common", "helpers", "misc"}
+
+
+def lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(syntax_of(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def test_there_is_something_to_measure() -> None:
+    assert len(python_files(*CODE)) > 100
+
+
+def test_no_file_is_too_long() -> None:
+    sizes = {name_of(path): lines(path) for path in python_files(*CODE)}
+    assert {name: size for name, size in sizes.items() if size > FILE_LINES} == {}
+
+
+def test_no_function_is_too_long() -> None:
+    sizes = {
+        f"{name_of(path)}: {node.name}": (node.end_lineno or 0) - node.lineno + 1
+        for path in python_files(*CODE)
+        for node in functions(path)
+    }
+    assert {name: size for name, size in sizes.items() if size > FUNCTION_LINES} == {}
+
+
+def test_no_filter_is_too_long() -> None:
+    sizes = {name: lines(ROOT / f"scheduler/filters/{name}.py") for name in registry.MODULES}
+    assert {name: size for name, size in sizes.items() if size > FILTER_LINES} == {}
+
+
+def test_every_name_says_what_is_inside() -> None:
+    named = [path for path in python_files(*CODE) if NAMES_THAT_SAY_NOTHING & {*path.parts}]
+    named += [path for path in python_files(*CODE) if path.stem in NAMES_THAT_SAY_NOTHING]
+    assert [name_of(path) for path in named] == []

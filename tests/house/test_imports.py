@@ -1,0 +1,131 @@
+"""The rooms of the house know only the rooms below them."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.house.tree import PACKAGES, imports_of, module_of, name_of, python_files, syntax_of
+
+#: From the ground up.  A room may import from every level below its own.
+LEVELS: tuple[frozenset[str], ...] = (
+    frozenset({"errors", "exit_codes"}),
+    frozenset({"concurrency", "plugins", "objects"}),
+    frozenset({"conf"}),
+    frozenset({"db"}),
+    frozenset({"hosts"}),
+    frozenset({"filters", "weights"}),
+    frozenset({"explain"}),
+    frozenset({"claims"}),
+    frozenset({"drivers", "rpc"}),
+    frozenset({"manager", "periodic", "readiness", "supervision"}),
+    frozenset({"heartbeat"}),
+    frozenset({"service"}),
+    frozenset({"preflight"}),
+    frozenset({"daemon", "cli"}),
+    frozenset({"cmd"}),
+)
+LEVEL_OF = {room: number for number, rooms in enumerate(LEVELS) for room in rooms}
+
+#: oslo.messaging demands the process-wide configuration; it is touched here and nowhere else.
+MAY_TOUCH_GLOBAL_CONF = (
+    "scheduler.cmd.",
+    "scheduler.conf.startup",
+    "scheduler.daemon",
+    "scheduler.rpc.transport",
+    "conductor_stub.cmd.",
+    "conductor_stub.compute_daemon",
+    "conductor_stub.conductor_daemon",
+)
+
+
+def room_of(module: str) -> str | None:
+    """The room of a module below ``scheduler``; None for the package itself and for strangers."""
+    parts = module.split(".")
+    return parts[1] if parts[0] == "scheduler" and len(parts) > 1 and parts[1] in LEVEL_OF else None
+
+
+def test_every_room_has_a_level() -> None:
+    rooms = {module_of(path).split(".")[1] for path in python_files("scheduler") if inside(path)}
+    assert rooms <= LEVEL_OF.keys()
+
+
+def inside(path: Path) -> bool:
+    return "." in module_of(path)
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported", "allowed"),
+    [
+        ("scheduler.drivers.base", "scheduler.hosts.table.HostTable", True),
+        ("scheduler.drivers.base", "scheduler.drivers.pipeline", True),
+        ("scheduler.hosts.table", "scheduler.drivers.base", False),
+        ("scheduler.filters.base", "scheduler.weights.base", False),
+        ("scheduler.hosts.table", "numpy", True),
+    ],
+)
+def test_the_rule(importer: str, imported: str, allowed: bool) -> None:
+    assert may_import(importer, imported) is allowed
+
+
+def may_import(importer: str, imported: str) -> bool:
+    room, other = room_of(importer), room_of(imported)
+    if room is None or other is None or room == other:
+        return True
+    return LEVEL_OF[other] < LEVEL_OF[room]
+
+
+def test_imports_go_one_way() -> None:
+    upwards = [
+        f"{name_of(path)} imports {imported}"
+        for path in python_files("scheduler")
+        for imported in imports_of(path)
+        if not may_import(module_of(path), imported)
+    ]
+    assert upwards == []
+
+
+def test_the_scheduler_does_not_know_the_stubs() -> None:
+    knowing = [
+        name_of(path)
+        for path in python_files("scheduler")
+        if any(imported.split(".")[0] == "conductor_stub" for imported in imports_of(path))
+    ]
+    assert knowing == []
+
+
+def test_the_packages_do_not_know_their_tests() -> None:
+    knowing = [
+        name_of(path)
+        for path in python_files(*PACKAGES)
+        if any(imported.split(".")[0] in ("tests", "benchmarks") for imported in imports_of(path))
+    ]
+    assert knowing == []
+
+
+def test_imports_are_at_the_top() -> None:
+    hidden = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in python_files(*PACKAGES)
+        for function in ast.walk(syntax_of(path))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert hidden == []
+
+
+def test_configuration_is_an_argument() -> None:
+    touching = [
+        f"{name_of(path)}:{node.lineno}"
+        for path in python_files(*PACKAGES)
+        if not f"{module_of(path)}.".startswith(MAY_TOUCH_GLOBAL_CONF)
+        for node in ast.walk(syntax_of(path))
+        if isinstance(node, ast.Attribute)
+        and node.attr == "CONF"
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "cfg"
+    ]
+    assert touching == []

@@ -1,0 +1,136 @@
+"""setup.cfg, the constraints and the code agree."""
+
+from __future__ import annotations
+
+import configparser
+import importlib.metadata
+import sys
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from tests.house.tree import CODE, PACKAGES, ROOT, imports_of, python_files
+
+DISTRIBUTION = "nova-scheduler-standalone"
+#: Run as programs, not imported.
+TOOLS = {"mypy", "ruff", "sphinx", "myst-parser", "types-pyyaml"}
+#: Loaded by name: by pytest, SQLAlchemy or scheduler.concurrency.
+PLUGINS = {"eventlet", "pytest-randomly", "pytest-timeout", "pytest-xdist", "psycopg"}
+
+
+def setup_cfg() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(ROOT / "setup.cfg", encoding="utf-8")
+    return parser
+
+
+def requirements(extra: str | None = None) -> dict[str, Requirement]:
+    """What setup.cfg asks for: by the packages, or by *extra*."""
+    parser = setup_cfg()
+    text = (
+        parser["options.extras_require"][extra] if extra else parser["options"]["install_requires"]
+    )
+    asked = [Requirement(line) for line in text.split("\n") if line]
+    return {canonicalize_name(each.name): each for each in asked}
+
+
+def extras() -> list[str]:
+    return list(setup_cfg()["options.extras_require"])
+
+
+def all_requirements() -> dict[str, Requirement]:
+    together = requirements()
+    for extra in extras():
+        together |= requirements(extra)
+    return together
+
+
+def pins() -> dict[str, Version]:
+    """The exact versions of constraints.txt."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pairs = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(name): Version(version) for name, version in pairs}
+
+
+def entry_points() -> list[importlib.metadata.EntryPoint]:
+    return [
+        importlib.metadata.EntryPoint(name.strip(), value.strip(), group)
+        for group, text in setup_cfg()["options.entry_points"].items()
+        for name, value in (line.split("=") for line in text.split("\n") if line)
+    ]
+
+
+@pytest.mark.parametrize("entry_point", entry_points(), ids=lambda point: point.name)
+def test_every_entry_point_leads_somewhere(entry_point: importlib.metadata.EntryPoint) -> None:
+    assert callable(entry_point.load())
+
+
+@pytest.mark.parametrize("group", ["nova.scheduler.driver", "nova.scheduler.host_manager"])
+def test_what_is_installed_is_what_is_declared(group: str) -> None:
+    declared = {(point.name, point.value) for point in entry_points() if point.group == group}
+    installed = {
+        (point.name, point.value)
+        for point in importlib.metadata.distribution(DISTRIBUTION).entry_points
+        if point.group == group
+    }
+    assert declared
+    assert installed == declared
+
+
+def test_every_file_that_setup_cfg_names_exists() -> None:
+    metadata = setup_cfg()["metadata"]
+    for name in (metadata["long_description"].split()[1], metadata["license_files"]):
+        assert (ROOT / name).is_file()
+
+
+def test_the_constraints_cover_what_is_asked_for() -> None:
+    assert all_requirements().keys() - pins().keys() == set()
+
+
+def test_the_constraints_are_within_the_bounds() -> None:
+    outside = [
+        str(asked)
+        for name, asked in all_requirements().items()
+        if not asked.specifier.contains(pins()[name], prereleases=True)
+    ]
+    assert outside == []
+
+
+def test_every_requirement_has_a_lower_bound() -> None:
+    unbounded = [
+        str(asked)
+        for asked in all_requirements().values()
+        if not any(bound.operator == ">=" for bound in asked.specifier)
+    ]
+    assert unbounded == []
+
+
+def imported_distributions(*folders: str) -> set[str]:
+    """The distributions that bring the modules that files below *folders* import."""
+    providers = importlib.metadata.packages_distributions()
+    own = {*CODE, "__future__", *sys.stdlib_module_names}
+    modules = {name for path in python_files(*folders) for name in imports_of(path)}
+    found: set[str] = set()
+    for module in modules:
+        top = module.split(".")[0]
+        if top not in own:
+            assert top in providers, f"{module} is not installed"
+            found |= {canonicalize_name(name) for name in providers[top]}
+    return found
+
+
+def test_what_the_packages_import_is_declared() -> None:
+    assert imported_distributions(*PACKAGES) - requirements().keys() == set()
+
+
+def test_what_the_tests_import_is_declared() -> None:
+    declared = requirements().keys() | requirements("test").keys()
+    assert imported_distributions("tests", "benchmarks") - declared == set()
+
+
+def test_what_is_declared_is_used() -> None:
+    used = imported_distributions(*CODE) | TOOLS | PLUGINS
+    assert all_requirements().keys() - used == set()
