@@ -129,7 +129,7 @@ def _zones() -> list[cfg.Opt]:
 
 def _ratios() -> list[cfg.Opt]:
     options: list[cfg.Opt] = []
-    for resource, initial in (("cpu", 16.0), ("ram", 1.5), ("disk", 1.0)):
+    for resource, initial in (("cpu", 4.0), ("ram", 1.0), ("disk", 1.0)):
         options += [
             cfg.FloatOpt(
                 f"{resource}_allocation_ratio",

@@ -1,0 +1,274 @@
+"""The host table follows the database: every kind of change, by the very next refresh."""
+
+import datetime
+import time
+
+import pytest
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+
+from scheduler import errors, objects
+from scheduler.db import aggregates, compute_nodes, instances, migration, services, tables
+from scheduler.db.database import Database
+from scheduler.hosts.host_manager import HostManager
+from tests.builders import a_conf
+
+
+class Clock:
+    """Real time, moved on at will."""
+
+    def __init__(self) -> None:
+        self.ahead_seconds = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead_seconds
+
+
+NODE = {
+    "vcpus": 8,
+    "vcpus_used": 1,
+    "memory_mb": 8192,
+    "memory_mb_used": 512,
+    "free_ram_mb": 7680,
+    "local_gb": 100,
+    "local_gb_used": 10,
+    "free_disk_gb": 90,
+    "hypervisor_type": "QEMU",
+    "hypervisor_version": 7002000,
+    "cpu_info": "{}",
+    "stats": {"num_instances": "1", "io_workload": "0"},
+}
+
+
+@pytest.fixture
+def database(tmp_path):
+    database = Database(f"sqlite:///{tmp_path}/nova.sqlite")
+    migration.sync(database)
+    with database.write() as connection:
+        services.create_many(connection, ["h1", "h2", "h3"], "nova-compute", "compute", 74)
+        services.heartbeat_many(connection, [1, 2, 3], utc_now())
+        for host in ("h1", "h2", "h3"):
+            compute_nodes.upsert(connection, host, f"{host}.example", NODE)
+    yield database
+    database.dispose()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def manager(database, clock):
+    manager = HostManager(a_conf(), database, clock)
+    manager.refresh()
+    return manager
+
+
+def utc_now():
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
+
+
+def row_of(manager, host):
+    return manager.table.rows[(host, f"{host}.example")]
+
+
+def value(manager, host, name):
+    return manager.table.value(row_of(manager, host), name)
+
+
+def candidates(manager):
+    return [manager.table.value(row, "host") for row in manager.table.order.tolist()]
+
+
+def test_the_first_refresh_reads_everything(manager):
+    assert candidates(manager) == ["h1", "h2", "h3"]
+    assert value(manager, "h1", "free_ram_mb") == 7680
+    assert value(manager, "h1", "free_disk_mb") == 90 * 1024
+    assert value(manager, "h1", "num_instances") == 1
+    assert value(manager, "h1", "ram_allocation_ratio") == 1.0
+    assert manager.state_age_seconds < 5
+
+
+def change(database, function, *arguments, **values):
+    with database.write() as connection:
+        return function(connection, *arguments, **values)
+
+
+def test_a_report_is_seen(manager, database):
+    change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 100, "vcpus_used": 7})
+    manager.refresh()
+    assert value(manager, "h2", "free_ram_mb") == 100
+    assert value(manager, "h2", "vcpus_used") == 7
+
+
+def test_two_reports_within_one_second_are_both_seen(manager, database):
+    now = utc_now()
+    for free_ram_mb in (200, 100):
+        change(database, compute_nodes.update_usage, 2, {"free_ram_mb": free_ram_mb}, now)
+        manager.refresh()
+        assert value(manager, "h2", "free_ram_mb") == free_ram_mb
+
+
+def test_a_report_that_was_committed_late_is_seen(manager, database, clock):
+    """Its timestamp is older than the last refresh, as if its transaction had been slow."""
+    clock.ahead_seconds = 20
+    manager.refresh()
+    change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 100}, utc_now())
+    manager.refresh()
+    assert value(manager, "h2", "free_ram_mb") == 100
+
+
+def test_new_and_deleted_nodes_are_seen(manager, database):
+    change(database, services.create_many, ["h4"], "nova-compute", "compute", 74)
+    change(database, compute_nodes.upsert, "h4", "h4.example", NODE)
+    manager.refresh()
+    assert candidates(manager) == ["h1", "h2", "h3", "h4"]
+    change(database, compute_nodes.delete, "h2", "h2.example")
+    manager.refresh()
+    assert candidates(manager) == ["h1", "h3", "h4"]
+
+
+def test_a_row_that_vanished_without_a_trace_is_seen(manager, database):
+    with database.write() as connection:
+        connection.execute(sa.delete(tables.compute_nodes).where(tables.compute_nodes.c.id == 2))
+    manager.refresh()
+    assert candidates(manager) == ["h1", "h3"]
+
+
+def test_a_renamed_node_does_not_stay_under_its_old_name(manager, database):
+    change(database, compute_nodes.update_usage, 2, {"hypervisor_hostname": "other.example"})
+    manager.refresh()
+    assert ("h2", "other.example") in manager.table.rows
+    assert ("h2", "h2.example") not in manager.table.rows
+    assert len(manager.table) == 3
+
+
+def test_a_deleted_service_hides_its_host_and_a_new_one_shows_it(manager, database):
+    change(database, services.soft_delete, "h2", "nova-compute")
+    manager.refresh()
+    assert candidates(manager) == ["h1", "h3"]
+
+
+@pytest.mark.parametrize(
+    ("function", "column"),
+    [
+        (services.set_disabled, "service_disabled"),
+        (services.set_forced_down, "service_forced_down"),
+    ],
+)
+def test_switches_of_the_operator_are_seen_at_once(manager, database, function, column):
+    for wanted in (True, False, True):
+        change(database, function, "h2", "nova-compute", wanted)
+        manager.refresh()
+        assert value(manager, "h2", column) is wanted
+        assert value(manager, "h1", column) is False
+
+
+def test_heartbeats_are_read_once_a_second(manager, database, clock):
+    before = value(manager, "h2", "service_last_seen")
+    beat = utc_now() + datetime.timedelta(seconds=10)
+    change(database, services.heartbeat_many, [2], beat)
+    clock.ahead_seconds = 2
+    manager.refresh()
+    assert value(manager, "h2", "service_last_seen") > before
+
+
+def metadata_of(manager, host):
+    aggregates_of_host = manager.table.value(row_of(manager, host), "aggregates")
+    return [dict(each.metadata) for each in aggregates_of_host]
+
+
+def test_aggregates_are_seen_through_all_their_changes(manager, database):
+    made = change(database, aggregates.create, "fast", {"ssd": "true"})
+    manager.refresh()
+    assert metadata_of(manager, "h1") == []
+    change(database, aggregates.add_host, made.id, "h1")
+    manager.refresh()
+    assert metadata_of(manager, "h1") == [{"ssd": "true"}]
+    change(database, aggregates.set_metadata, made.id, {"ssd": "false", "gpu": "1"})
+    manager.refresh()
+    assert metadata_of(manager, "h1") == [{"ssd": "false", "gpu": "1"}]
+    change(database, aggregates.remove_host, made.id, "h1")
+    manager.refresh()
+    assert metadata_of(manager, "h1") == []
+
+
+def test_aggregates_broadcast_count_at_once_and_the_database_corrects_them(manager):
+    manager.update_aggregates(
+        [objects.Aggregate(id=7, uuid="u", name="a", hosts=["h1"], metadata={"a": "1"})]
+    )
+    assert metadata_of(manager, "h1") == [{"a": "1"}]
+    manager.delete_aggregate(objects.Aggregate(id=7))
+    assert metadata_of(manager, "h1") == []
+
+
+def an_instance(uuid, host):
+    return objects.Instance(
+        uuid=uuid, host=host, node=f"{host}.example", project_id="p", user_id="u",
+        vm_state="active", memory_mb=512, vcpus=1, root_gb=1, ephemeral_gb=0,
+    )  # fmt: skip
+
+
+def test_instances_are_followed_from_host_to_host(manager, database):
+    change(database, instances.create, an_instance("u1", "h1"))
+    manager.refresh()
+    assert list(manager.table.instances["h1"]) == ["u1"]
+    change(database, instances.update, "u1", host="h2")
+    manager.refresh()
+    assert "h1" not in manager.table.instances
+    assert list(manager.table.instances["h2"]) == ["u1"]
+    change(database, instances.destroy, "u1")
+    manager.refresh()
+    assert manager.table.instances == {}
+
+
+def test_instance_updates_by_rpc(manager, database):
+    change(database, instances.create, an_instance("u1", "h1"))
+    manager.update_instance_info(
+        None, "h1", objects.InstanceList(objects=[an_instance("u1", "h1")])
+    )
+    assert list(manager.table.instances["h1"]) == ["u1"]
+    manager.delete_instance_info(None, "h2", "u1")  # it is not there: nothing happens
+    assert list(manager.table.instances["h1"]) == ["u1"]
+    manager.delete_instance_info(None, "h1", "u1")
+    assert manager.table.instances == {}
+    manager.sync_instance_info(None, "h1", ["u1"])
+    assert list(manager.table.instances["h1"]) == ["u1"]
+
+
+def broken(manager, monkeypatch):
+    def read(*_arguments, **_options):
+        raise db_exception.DBConnectionError(RuntimeError("no route"))
+
+    monkeypatch.setattr(manager._reader, "read", read)
+
+
+def test_the_last_state_serves_for_a_while_when_the_database_is_away(manager, clock, monkeypatch):
+    broken(manager, monkeypatch)
+    clock.ahead_seconds = 59
+    manager.refresh()
+    clock.ahead_seconds = 62
+    with pytest.raises(errors.StateUnavailable, match="s old"):
+        manager.refresh()
+    monkeypatch.undo()
+    manager.refresh()
+
+
+def test_without_any_state_there_is_no_decision(database, clock, monkeypatch):
+    manager = HostManager(a_conf(), database, clock)
+    broken(manager, monkeypatch)
+    with pytest.raises(errors.StateUnavailable, match="could not be read"):
+        manager.refresh()
+
+
+def test_a_full_read_repairs_what_was_missed(manager, database, clock):
+    """A change whose timestamp lies before everything that delta reads look at."""
+    clock.ahead_seconds = 120
+    manager.refresh()
+    change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 1}, utc_now())
+    manager.refresh()
+    assert value(manager, "h2", "free_ram_mb") == 7680
+    clock.ahead_seconds = 301
+    manager.refresh()
+    assert value(manager, "h2", "free_ram_mb") == 1
