@@ -29,6 +29,13 @@ def create(connection: Connection, devices: Iterable[objects.BlockDeviceMapping]
             device.id = rows.insert(connection, block_device_mapping, **values)
 
 
+def set_attachment(connection: Connection, device_id: int, attachment_id: str | None) -> bool:
+    """Note the volume attachment of a living disk; False when the disk is gone."""
+    table = block_device_mapping
+    living = (table.c.id == device_id, table.c.deleted == 0)
+    return rows.update(connection, table, *living, attachment_id=attachment_id) > 0
+
+
 def for_instance(connection: Connection, instance_uuid: str) -> objects.BlockDeviceMappingList:
     """The living disks of the instance, in the order they were made."""
     table = block_device_mapping
