@@ -1,7 +1,6 @@
 """Create the compute nodes and the services."""
 
 import sqlalchemy as sa
-from alembic import op
 
 from scheduler.db.migrations.schema import (
     IP_ADDRESS,
@@ -78,8 +77,3 @@ def _create_services() -> None:
         index("services", "deleted", "disabled"),
         index("services", "deleted", "forced_down"),
     )
-
-
-def downgrade() -> None:
-    op.drop_table("services")
-    op.drop_table("compute_nodes")

@@ -3,7 +3,6 @@
 from typing import Any
 
 import sqlalchemy as sa
-from alembic import op
 
 from scheduler.db.migrations.schema import (
     IP_ADDRESS,
@@ -138,16 +137,3 @@ def _create_block_device_mapping() -> None:
         index(name, "volume_id"),
         index(name, "snapshot_id"),
     )
-
-
-def downgrade() -> None:
-    for table in (
-        "block_device_mapping",
-        "instance_system_metadata",
-        "instance_metadata",
-        "instance_faults",
-        "instance_extra",
-        "instances",
-    ):
-        op.drop_table(table)
-    LOCKED_BY.drop(op.get_bind(), checkfirst=True)

@@ -1,7 +1,6 @@
 """Create what Nova keeps in its API database."""
 
 import sqlalchemy as sa
-from alembic import op
 
 from scheduler.db.migrations.schema import (
     MEDIUM_TEXT,
@@ -153,14 +152,3 @@ def _create_mappings() -> None:
         sa.UniqueConstraint("host", name="uniq_host_mappings0host"),
         index("host_mappings", "cell_id"),
     )
-
-
-def downgrade() -> None:
-    for table in (
-        *("host_mappings", "instance_mappings", "cell_mappings"),
-        *("build_requests", "request_specs"),
-        *("flavor_projects", "flavor_extra_specs", "flavors"),
-        *("instance_group_policy", "instance_group_member", "instance_groups"),
-        *("aggregate_metadata", "aggregate_hosts", "aggregates"),
-    ):
-        op.drop_table(table)

@@ -70,8 +70,3 @@ def _cell(
         "transport_url": transport_url,
         "disabled": False,
     }
-
-
-def downgrade() -> None:
-    op.execute(cell_mappings.delete())
-    op.execute(flavors.delete())
