@@ -24,7 +24,7 @@ def free_pools(pools: Sequence[PciPool], instances: Iterable[Any]) -> list[PciPo
 
 
 def check(pools: Sequence[PciPool], instances: Iterable[Any], newcomer: Any) -> None:
-    """Raise ``ComputeResourcesUnavailable`` if what *instances* leave does not do for *newcomer*."""
+    """Raise ``ComputeResourcesUnavailable`` if *instances* leave too little for *newcomer*."""
     _, missing = _take_all(free_pools(pools, instances), newcomer)
     if missing:
         raise errors.ComputeResourcesUnavailable(reason="; ".join(missing))

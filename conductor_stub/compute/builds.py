@@ -1,0 +1,159 @@
+"""Building and deleting instances on one host.  Reference page conductor, section 9."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import dataclasses
+import random
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import oslo_messaging as messaging
+from oslo_log import log as logging
+
+from conductor_stub.compute.announcements import Announcer
+from conductor_stub.compute.host_rows import HostRows
+from conductor_stub.compute_rpcapi import ComputeAPI
+from conductor_stub.conductor_rpcapi import ComputeTaskAPI
+from conductor_stub.records import Order
+from scheduler import errors, objects
+from scheduler.rpc.context import RequestContext
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class BuildRequest:
+    """The arguments of one ``build_and_run_instance``.
+
+    ``host_list`` holds the alternates that are left, None from a sender that knows none.
+    """
+
+    order: Order
+    instance: objects.Instance
+    request_spec: objects.RequestSpec | dict[str, Any] | None
+    filter_properties: dict[str, Any]
+    limits: dict[str, Any]
+    host_list: list[objects.Selection] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class BuildSettings:
+    """How long a build takes, which part of them fails, and how many run at once (0: any)."""
+
+    build_seconds: float = 0.0
+    fail_rate: float = 0.0
+    max_concurrent_builds: int = 10
+
+
+class Builds:
+    """What one host does with the instances it is sent."""
+
+    def __init__(
+        self,
+        rows: HostRows,
+        conductor: ComputeTaskAPI,
+        compute: ComputeAPI,
+        announcer: Announcer,
+        settings: BuildSettings,
+        luck: random.Random,
+        pause: Callable[[float], None],
+    ) -> None:
+        self._rows = rows
+        self._conductor = conductor
+        self._compute = compute
+        self._announcer = announcer
+        self._settings = settings
+        self._luck = luck
+        self._pause = pause
+        slots = settings.max_concurrent_builds
+        self._slots: contextlib.AbstractContextManager[Any] = (
+            threading.BoundedSemaphore(slots) if slots else contextlib.nullcontext()
+        )
+
+    def build(self, request: BuildRequest) -> None:
+        """Claim, spawn and activate the instance, or have it built on another host.
+
+        An instance that is gone, or that waits for no host, is silently left alone.
+        """
+        uuid = request.instance.uuid
+        with self._slots:
+            try:
+                instance = self._spawn(request)
+            except errors.InstanceNotFound:
+                LOG.debug("Instance %s was deleted while it was to be built", uuid)
+                self._rows.audit()
+                return
+            except Exception as error:
+                LOG.info("Instance %s is not built on %s: %s", uuid, self._rows.host, error)
+                LOG.debug("The failure of instance %s", uuid, exc_info=True)
+                self._give_up(request, error)
+                return
+        if instance is None:
+            LOG.debug("Instance %s is not (any more) to be built on %s", uuid, self._rows.host)
+            return
+        LOG.info("Instance %s runs on %s", uuid, self._rows.host)
+        self._announcer.present(request.order.context, self._rows.host, [instance])
+
+    def _spawn(self, request: BuildRequest) -> objects.Instance | None:
+        uuid = request.instance.uuid
+        if not self._rows.claim(uuid, request.limits):
+            return None
+        if self._settings.build_seconds:
+            self._pause(self._settings.build_seconds)
+        if self._luck.random() < self._settings.fail_rate:
+            raise errors.NovaException(f"The hypervisor of {self._rows.host} failed to spawn it")
+        return self._rows.activate(uuid)
+
+    def _give_up(self, request: BuildRequest, error: Exception) -> None:
+        uuid = request.instance.uuid
+        final = errors.RescheduledException(instance_uuid=uuid, reason=str(error))
+        final.__cause__ = error
+        if not request.filter_properties.get("retry"):
+            LOG.debug("The build of instance %s may not be retried", uuid)
+            self._rows.fail(uuid, final)
+            return
+        released = self._rows.release(uuid)
+        if released is None:
+            LOG.debug("Instance %s went elsewhere while its build failed", uuid)
+            return
+        try:
+            self._build_elsewhere(request, released, final, reason=str(error))
+        except messaging.MessagingException as undelivered:
+            LOG.exception("The conductor was not told to build instance %s elsewhere", uuid)
+            self._rows.fail(uuid, undelivered)
+
+    def _build_elsewhere(
+        self,
+        request: BuildRequest,
+        instance: objects.Instance,
+        error: Exception,
+        reason: str,
+    ) -> None:
+        properties = copy.deepcopy(request.filter_properties)
+        properties["retry"]["exc"] = traceback.format_exception(error)
+        properties["retry"]["exc_reason"] = reason
+        spec = request.request_spec
+        if spec is None or (isinstance(spec, dict) and request.host_list is None):
+            # The sender is older than Queens: its conductor asks the scheduler again.
+            self._conductor.build_instances(request.order, [instance], properties)
+            return
+        self._conductor.rebuild_elsewhere(
+            request.order, instance, properties, spec, request.host_list
+        )
+
+    def terminate(self, context: RequestContext, uuid: str) -> None:
+        """Delete the instance; a build of it that is going on notices at its end.
+
+        If another host took it since the order was sent, that host gets the order.
+        """
+        elsewhere = self._rows.destroy(uuid)
+        if elsewhere is not None:
+            LOG.info("Instance %s is on %s now; that host is to delete it", uuid, elsewhere.host)
+            self._compute.terminate_instance(context, elsewhere, objects.BlockDeviceMappingList())
+            return
+        LOG.info("Instance %s is deleted from %s", uuid, self._rows.host)
+        self._announcer.gone(context, self._rows.host, uuid)

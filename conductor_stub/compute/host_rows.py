@@ -1,0 +1,224 @@
+"""The rows of one compute host: its node and its instances, changed together or not at all.
+
+Every change locks the row of the compute node first, changes the instance, and then writes the
+sums over the instances there are now, all in one transaction: whoever reads the database finds
+sums and instances in agreement.  Reference page conductor, section 9.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from oslo_log import log as logging
+from sqlalchemy import Connection
+
+from conductor_stub import failure
+from conductor_stub.compute import affinity
+from conductor_stub.compute.node_report import NodeReport
+from scheduler import errors, objects
+from scheduler.db import compute_nodes, instances
+from scheduler.db.database import Database
+
+LOG = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+BUILDING = "building"
+SPAWNING = "spawning"
+WAITING_TASKS = ("scheduling", None)
+"""The task states in which a building instance waits for a host to take it."""
+RUNNING = 1
+"""The power state of a guest that runs."""
+
+_NO_HOST: Mapping[str, Any] = {"host": None, "node": None, "compute_id": None}
+
+
+class HostRows:
+    """Claims, releases and reports of one host; *clock* gives naive UTC without fractions."""
+
+    def __init__(
+        self, database: Database, report: NodeReport, clock: Callable[[], datetime.datetime]
+    ) -> None:
+        self.host = report.host
+        self._database = database
+        self._report = report
+        self._clock = clock
+
+    # -- what a build does ------------------------------------------------------------------
+
+    def claim(self, uuid: str, limits: dict[str, Any]) -> bool:
+        """Take the waiting instance, which then counts as used here and is being spawned.
+
+        False when it does not wait (any more): it is built already, or somewhere else.  Raises
+        ``InstanceNotFound``, or ``ComputeResourcesUnavailable`` when it does not fit.
+        """
+
+        def change(conn: Connection, node: objects.ComputeNode) -> bool:
+            instance = instances.get(conn, uuid)
+            if not _waits(instance):
+                return False
+            self._report.check_fits(self._present(conn), instance, limits)
+            affinity.check(conn, uuid, self.host)
+            taken = instances.update(
+                conn,
+                uuid,
+                expected_task_state=WAITING_TASKS,
+                expected_host=None,
+                host=self.host,
+                node=self._report.node,
+                compute_id=node.id,
+                launched_on=self.host,
+                vm_state=BUILDING,
+                task_state=SPAWNING,
+            )
+            self._write_usage(conn, node, _failed_builds(node))
+            return taken
+
+        return self._locked(change)
+
+    def activate(self, uuid: str) -> objects.Instance | None:
+        """The build is done: the instance runs.  None when it was deleted or taken meanwhile."""
+
+        def change(conn: Connection, node: objects.ComputeNode) -> objects.Instance | None:
+            instance = _find(conn, uuid)
+            ours = instance is not None and instances.update(
+                conn,
+                uuid,
+                expected_task_state=SPAWNING,
+                expected_host=self.host,
+                vm_state="active",
+                task_state=None,
+                power_state=RUNNING,
+                launched_at=self._clock(),
+            )
+            self._write_usage(conn, node, 0 if ours else _failed_builds(node))
+            return instances.get(conn, uuid) if ours else None
+
+        return self._locked(change)
+
+    def release(self, uuid: str) -> objects.Instance | None:
+        """A build failed here: the instance waits for another host.
+
+        None when it is not ours to release: deleted, built, or taken by another host.
+        """
+        return self._give_up(uuid, None)
+
+    def fail(self, uuid: str, error: Exception) -> objects.Instance | None:
+        """A build failed here for good: the instance goes to ERROR with *error* as its fault.
+
+        None as for :meth:`release`.
+        """
+        return self._give_up(uuid, failure.fault_of(error))
+
+    def _give_up(self, uuid: str, fault: failure.Fault | None) -> objects.Instance | None:
+        def change(conn: Connection, node: objects.ComputeNode) -> objects.Instance | None:
+            instance = _find(conn, uuid)
+            ours = instance is not None and _unfinished(instance, self.host)
+            if ours and fault is None:
+                instances.update(conn, uuid, **_NO_HOST, task_state="scheduling")
+            elif ours and fault is not None:
+                instances.update(conn, uuid, **_NO_HOST, task_state=None, vm_state="error")
+                instances.add_fault(conn, uuid, fault.code, fault.message, fault.details, self.host)
+            self._write_usage(conn, node, _failed_builds(node) + int(ours))
+            return instances.get(conn, uuid) if ours else None
+
+        return self._locked(change)
+
+    # -- what else happens to a host ---------------------------------------------------------
+
+    def destroy(self, uuid: str) -> objects.Instance | None:
+        """Delete the instance unless it is another host's; it is returned then.
+
+        An instance that is gone already is fine.
+        """
+
+        def change(conn: Connection, node: objects.ComputeNode) -> objects.Instance | None:
+            instance = _find(conn, uuid)
+            if instance is not None and instance.host not in (self.host, None):
+                return instance
+            if instance is not None:
+                ended = {"vm_state": "deleted", "task_state": None, "terminated_at": self._clock()}
+                instances.update(conn, uuid, **ended)
+                instances.destroy(conn, uuid)
+            self._write_usage(conn, node, _failed_builds(node))
+            return None
+
+        return self._locked(change)
+
+    def audit(self) -> None:
+        """Write everything about the host anew, as its periodic report."""
+
+        def change(conn: Connection, node: objects.ComputeNode) -> None:
+            columns = self._report.everything(self._present(conn), _failed_builds(node))
+            compute_nodes.update_usage(conn, node.id, columns, self._clock())
+
+        self._locked(change)
+
+    def interrupted(self) -> list[str]:
+        """The uuids of the instances whose build on this host was cut off by its end."""
+        with self._database.read() as conn:
+            present = instances.list_all(conn, host=self.host, vm_state=BUILDING, parts=False)
+        return [each.uuid for each in present]
+
+    def present(self) -> Sequence[objects.Instance]:
+        """The instances that are on the host."""
+        with self._database.read() as conn:
+            return instances.on_host(conn, self.host)
+
+    def uuids(self) -> list[str]:
+        """The uuids of the instances that are on the host."""
+        with self._database.read() as conn:
+            return instances.uuids_on_host(conn, self.host)
+
+    def new_row(self, conn: Connection) -> dict[str, Any]:
+        """The whole row of the node, with the sums of the instances it has now."""
+        return self._report.everything(self._present(conn), 0)
+
+    # -- the transaction ----------------------------------------------------------------------
+
+    def _locked(self, change: Callable[[Connection, objects.ComputeNode], Result]) -> Result:
+        """Run *change* in a transaction in which nobody else changes this host."""
+        return self._database.write_retrying(lambda conn: change(conn, self._lock(conn)))
+
+    def _lock(self, conn: Connection) -> objects.ComputeNode:
+        node = self._report.node
+        try:
+            return compute_nodes.get_for_update(conn, self.host, node)
+        except errors.ComputeHostNotFound:
+            LOG.warning("Compute node %s was deleted while its host runs; added again", node)
+            compute_nodes.upsert_many(conn, [self.new_row(conn)])
+            return compute_nodes.get_for_update(conn, self.host, node)
+
+    def _write_usage(self, conn: Connection, node: objects.ComputeNode, failed_builds: int) -> None:
+        usage = self._report.usage(self._present(conn), failed_builds)
+        compute_nodes.update_usage(conn, node.id, usage, self._clock())
+
+    def _present(self, conn: Connection) -> Sequence[objects.Instance]:
+        needs_requests = bool(self._report.kind.pci_pools)
+        return instances.list_all(conn, host=self.host, parts=needs_requests)
+
+
+def _find(conn: Connection, uuid: str) -> objects.Instance | None:
+    try:
+        return instances.get(conn, uuid)
+    except errors.InstanceNotFound:
+        LOG.debug("Instance %s is gone", uuid)
+        return None
+
+
+def _waits(instance: objects.Instance) -> bool:
+    is_free = instance.host is None and instance.task_state in WAITING_TASKS
+    return is_free and instance.vm_state == BUILDING
+
+
+def _unfinished(instance: objects.Instance, host: str) -> bool:
+    """Whether the build of *instance* is going on at *host*, or waits (*host* refused it)."""
+    is_spawned_here = instance.host == host and instance.task_state == SPAWNING
+    return _waits(instance) or (is_spawned_here and instance.vm_state == BUILDING)
+
+
+def _failed_builds(node: objects.ComputeNode) -> int:
+    count = (node.stats or {}).get("failed_builds") or "0"
+    return int(count) if count.isdecimal() else 0

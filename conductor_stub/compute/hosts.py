@@ -1,0 +1,154 @@
+"""Many compute hosts in one process: the whole stub but its RPC servers and its timers."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import random
+import time
+from collections.abc import Callable, Sequence
+
+import oslo_messaging as messaging
+from oslo_config import cfg
+from oslo_log import log as logging
+from sqlalchemy import Connection
+
+from conductor_stub.compute import registration
+from conductor_stub.compute.announcements import Announcer
+from conductor_stub.compute.builds import BuildRequest, Builds, BuildSettings
+from conductor_stub.compute.host_rows import HostRows
+from conductor_stub.compute.node_report import NodeReport
+from conductor_stub.compute.profiles import HostPlan
+from conductor_stub.compute.resources import Reserved
+from conductor_stub.compute_rpcapi import ComputeAPI
+from conductor_stub.conductor_rpcapi import ComputeTaskAPI
+from scheduler import errors, objects
+from scheduler.db import rows as db_rows
+from scheduler.db import services
+from scheduler.db.database import Database
+from scheduler.rpc.client import SchedulerAPI
+from scheduler.rpc.context import RequestContext, get_admin_context
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(frozen=True)
+class Clients:
+    """Whom compute hosts talk to: conductor, schedulers and other compute hosts."""
+
+    conductor: ComputeTaskAPI
+    scheduler: SchedulerAPI
+    compute: ComputeAPI
+
+    @classmethod
+    def over(cls, transport: messaging.Transport, conf: cfg.ConfigOpts) -> Clients:
+        """All of them over one *transport*."""
+        return cls(
+            ComputeTaskAPI(transport), SchedulerAPI(transport, conf), ComputeAPI(transport, conf)
+        )
+
+
+class ComputeHosts:
+    """The hosts of *plans*, to be driven by RPC servers and timers, or directly in a process.
+
+    *clock* gives naive UTC without fractions, *luck* decides which builds fail, *pause* waits
+    for a number of seconds.
+    """
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        database: Database,
+        clients: Clients,
+        plans: Sequence[HostPlan],
+        settings: BuildSettings,
+        *,
+        clock: Callable[[], datetime.datetime] = db_rows.utcnow,
+        luck: random.Random | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._database = database
+        self._scheduler = clients.scheduler
+        self._plans = list(plans)
+        self._clock = clock
+        self._enable_new_services = bool(conf.enable_new_services)
+        self._announcer = Announcer(clients.scheduler, conf.filter_scheduler.track_instance_changes)
+        self._service_ids: list[int] = []
+        reserved = Reserved.from_conf(conf)
+        reports = [NodeReport(plan, reserved, conf.my_ip, clock) for plan in plans]
+        self._rows = {each.host: HostRows(database, each, clock) for each in reports}
+        luck = luck or random.Random()
+        self._builds = {
+            host: Builds(
+                each, clients.conductor, clients.compute, self._announcer, settings, luck, pause
+            )
+            for host, each in self._rows.items()
+        }
+
+    @property
+    def names(self) -> list[str]:
+        """The hosts' names, in the order of their plans."""
+        return list(self._rows)
+
+    def register(self) -> None:
+        """Make or renew the rows of all hosts, and tell the schedulers about new aggregates.
+
+        Hosts that exist keep their instances: usage is computed from those.  Builds that an
+        earlier process left unfinished are given up.
+        """
+        try:
+            changed = self._database.write_retrying(self._register)
+        except errors.AlreadyExists as error:
+            LOG.debug("Another process registered something of ours just now: %s", error)
+            changed = self._database.write_retrying(self._register)
+        if changed:
+            self._scheduler.update_aggregates(get_admin_context(), changed)
+        for rows in self._rows.values():
+            for uuid in rows.interrupted():
+                LOG.warning("The build of instance %s was cut off with %s", uuid, rows.host)
+                rows.fail(uuid, errors.NovaException(f"{rows.host} ended during the build"))
+        LOG.info("Registered %d compute hosts", len(self._rows))
+
+    def _register(self, conn: Connection) -> list[objects.Aggregate]:
+        self._service_ids = registration.register_services(
+            conn, self.names, self._enable_new_services
+        )
+        registration.register_nodes(conn, list(self._rows.values()))
+        return registration.register_aggregates(conn, self._plans)
+
+    def announce(self) -> None:
+        """Tell the schedulers the full list of every host's instances, as a starting compute."""
+        context = get_admin_context()
+        for host, rows in self._rows.items():
+            self._announcer.present(context, host, rows.present())
+
+    def heartbeat(self) -> None:
+        """One sign of life of all hosts."""
+        living = self._database.write_retrying(
+            lambda conn: services.heartbeat_many(conn, self._service_ids, self._clock())
+        )
+        if living < len(self._service_ids):
+            LOG.error(
+                "The services table records of %d compute hosts are gone. Restart this service to "
+                "recreate them.",
+                len(self._service_ids) - living,
+            )
+
+    def audit(self) -> None:
+        """Report every host's resources anew, as the periodic task of a compute does."""
+        for rows in self._rows.values():
+            rows.audit()
+
+    def sync_instances(self) -> None:
+        """Tell the schedulers the uuids of every host's instances."""
+        context = get_admin_context()
+        for host, rows in self._rows.items():
+            self._announcer.list_of(context, host, rows.uuids())
+
+    def build(self, host: str, request: BuildRequest) -> None:
+        """Build an instance on *host*, which takes as long as builds take here."""
+        self._builds[host].build(request)
+
+    def terminate(self, host: str, context: RequestContext, uuid: str) -> None:
+        """Delete an instance that is on *host*, or pass the order on to the host that has it."""
+        self._builds[host].terminate(context, uuid)
