@@ -17,6 +17,7 @@ from oslo_config import cfg
 
 import scheduler
 from scheduler import errors
+from scheduler.cli import aggregates, flavors, groups, hosts, services
 from scheduler.cli import database as database_commands
 from scheduler.conf import startup
 from scheduler.db.database import Database
@@ -26,6 +27,24 @@ PROG = "nova-scheduler-manage"
 COMMANDS: dict[str, type[cliff_command.Command]] = {
     "db sync": database_commands.Sync,
     "db version": database_commands.Version,
+    "host list": hosts.List,
+    "host show": hosts.Show,
+    "service list": services.List,
+    "service set": services.Set,
+    "aggregate list": aggregates.List,
+    "aggregate create": aggregates.Create,
+    "aggregate show": aggregates.Show,
+    "aggregate set": aggregates.Set,
+    "aggregate add-host": aggregates.AddHost,
+    "aggregate remove-host": aggregates.RemoveHost,
+    "aggregate delete": aggregates.Delete,
+    "flavor list": flavors.List,
+    "flavor create": flavors.Create,
+    "flavor show": flavors.Show,
+    "flavor delete": flavors.Delete,
+    "group list": groups.List,
+    "group create": groups.Create,
+    "group show": groups.Show,
 }
 
 GROUPS = {

@@ -63,6 +63,14 @@ def get_by_flavorid(connection: Connection, flavorid: str) -> objects.Flavor:
     return _one(connection, flavors.c.flavorid == flavorid, flavorid)
 
 
+def delete(connection: Connection, flavor_id: int) -> None:
+    """Delete the flavor with its extra specs and projects; raises FlavorNotFound."""
+    for table in (flavor_extra_specs, flavor_projects):
+        connection.execute(table.delete().where(table.c.flavor_id == flavor_id))
+    if not connection.execute(flavors.delete().where(flavors.c.id == flavor_id)).rowcount:
+        raise errors.FlavorNotFound(flavor_id=flavor_id)
+
+
 def _one(
     connection: Connection, criterion: ColumnElement[bool], sought: str | int
 ) -> objects.Flavor:

@@ -1,0 +1,102 @@
+"""``group``: server groups, whose members shall be together or apart."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from scheduler import objects
+from scheduler.cli import cells, command
+from scheduler.db import groups
+
+COLUMNS = ("ID", "Name", "Policy", "Rules", "Members")
+POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
+MAX_SERVER_PER_HOST = "max_server_per_host"
+Shown = tuple[Sequence[str], Iterable[Any]]
+
+
+class List(command.List):
+    """List the server groups; ``Members`` is how many they have."""
+
+    def take_action(
+        self,
+        parsed_args: argparse.Namespace,  # noqa: ARG002 - cliff passes it
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """Read the groups."""
+        with self.database.read() as connection:
+            found = groups.list_all(connection)
+        return COLUMNS, [
+            (each.uuid, each.name, each.policy, cells.Properties(each.rules), len(each.members))
+            for each in found
+        ]
+
+
+class Create(command.Show):
+    """Create a server group."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """As ``openstack server group create``."""
+        self.parser = super().get_parser(prog_name)
+        self.parser.add_argument("name", metavar="NAME")
+        self.parser.add_argument("--policy", choices=POLICIES, default="affinity")
+        self.parser.add_argument(
+            "--rule",
+            metavar="KEY=VALUE",
+            dest="rules",
+            action="append",
+            type=command.key_value,
+            default=[],
+            help=f"{MAX_SERVER_PER_HOST}=N: with anti-affinity, so many members may share a host",
+        )
+        return self.parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Shown:
+        """Create it, then show it."""
+        rules = self._rules(parsed_args)
+
+        def create(connection: Connection) -> dict[str, Any]:
+            created = groups.create(connection, parsed_args.name, parsed_args.policy, rules)
+            return _fields(connection, created)
+
+        return self.dict2columns(self.database.write_retrying(create))
+
+    def _rules(self, parsed_args: argparse.Namespace) -> dict[str, int]:
+        rules = dict(parsed_args.rules)
+        unknown = sorted(set(rules) - {MAX_SERVER_PER_HOST})
+        if unknown:
+            self.parser.error(f"no such rule: {', '.join(unknown)} (known: {MAX_SERVER_PER_HOST})")
+        if rules and parsed_args.policy != "anti-affinity":
+            self.parser.error(f"{MAX_SERVER_PER_HOST} is a rule of the policy anti-affinity only")
+        try:
+            return {key: command.positive(value) for key, value in rules.items()}
+        except argparse.ArgumentTypeError as error:
+            self.parser.error(f"{MAX_SERVER_PER_HOST}: {error}")
+
+
+class Show(command.Show):
+    """Show one server group, its members and the hosts they are on."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The group."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("group", metavar="GROUP", help="its uuid or name")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Shown:
+        """Read the group."""
+        with self.database.read() as connection:
+            return self.dict2columns(_fields(connection, groups.get(connection, parsed_args.group)))
+
+
+def _fields(connection: Connection, group: objects.InstanceGroup) -> dict[str, Any]:
+    return {
+        "id": group.uuid,
+        "name": group.name,
+        "policy": group.policy,
+        "rules": cells.Properties(group.rules),
+        "members": cells.Names(group.members),
+        "hosts": cells.Names(groups.member_hosts(connection, group)),
+    }

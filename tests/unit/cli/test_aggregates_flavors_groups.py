@@ -1,0 +1,94 @@
+"""``aggregate``, ``flavor`` and ``group``."""
+
+from __future__ import annotations
+
+from scheduler import objects
+from scheduler.db import groups, instances
+
+
+def test_aggregate_life(manage, add_host) -> None:
+    add_host("alpha")
+    made = manage(
+        *("aggregate", "create", "fast", "--zone", "az1"),
+        *("--property", "ssd=true", "--property", "cpu=a=b", "-f", "json"),
+    )
+    assert made["availability_zone"] == "az1"
+    assert made["properties"] == {"ssd": "true", "cpu": "a=b"}
+    assert manage("aggregate", "add-host", "fast", "alpha", "-f", "json")["hosts"] == ["alpha"]
+    changed = manage(
+        *("aggregate", "set", "fast", "--name", "faster", "--zone", "az2"),
+        *("--property", "ssd=no", "-f", "json"),
+    )
+    assert (changed["name"], changed["availability_zone"]) == ("faster", "az2")
+    assert changed["properties"] == {"ssd": "no", "cpu": "a=b"}
+    by_id = str(changed["id"])
+    bare = manage("aggregate", "set", by_id, "--no-property", "--property", "x=1", "-f", "json")
+    assert (bare["properties"], bare["availability_zone"]) == ({"x": "1"}, "az2")
+    assert manage("aggregate", "show", "faster", "-f", "json") == bare
+    (row,) = manage("aggregate", "list", "-f", "json")
+    assert row == {
+        "ID": made["id"],
+        "Name": "faster",
+        "Availability Zone": "az2",
+        "Hosts": ["alpha"],
+        "Properties": {"x": "1"},
+    }
+    assert manage("aggregate", "remove-host", "faster", "alpha", "-f", "json")["hosts"] == []
+    manage("aggregate", "delete", "faster")
+    assert manage("aggregate", "list", "-f", "json") == []
+
+
+def test_aggregate_delete_is_all_or_none(manage, refused, database) -> None:
+    manage("aggregate", "create", "one", "-f", "json")
+    assert "two" in refused("aggregate", "delete", "one", "two")
+    assert len(manage("aggregate", "list", "-f", "json")) == 1
+
+
+def test_flavors(manage, database) -> None:
+    before = {row["Name"] for row in manage("flavor", "list", "-f", "json")}
+    made = manage(
+        *("flavor", "create", "big", "--id", "42", "--ram", "65536", "--vcpus", "32"),
+        *("--disk", "100", "--ephemeral", "10", "--swap", "512"),
+        *("--private", "--project", "p1", "--property", "hw:cpu_policy=dedicated", "-f", "json"),
+    )
+    assert made == {
+        "id": "42",
+        "name": "big",
+        "ram_mb": 65536,
+        "vcpus": 32,
+        "disk_gb": 100,
+        "ephemeral_gb": 10,
+        "swap_mb": 512,
+        "is_public": False,
+        "disabled": False,
+        "properties": {"hw:cpu_policy": "dedicated"},
+        "projects": ["p1"],
+    }
+    assert manage("flavor", "show", "42", "-f", "json") == made
+    assert manage("flavor", "show", "big", "-f", "json") == made
+    after = {row["Name"] for row in manage("flavor", "list", "-f", "json")}
+    assert after - before == {"big"}
+    manage("flavor", "delete", "big")
+    assert {row["Name"] for row in manage("flavor", "list", "-f", "json")} == before
+
+
+def test_groups(manage, database) -> None:
+    made = manage(
+        *("group", "create", "web", "--policy", "anti-affinity"),
+        *("--rule", "max_server_per_host=2", "-f", "json"),
+    )
+    uuid = "6f70656e-0000-4000-8000-000000000002"
+    with database.write() as connection:
+        instances.create(connection, objects.Instance(uuid=uuid, host="alpha"))
+        groups.add_members(connection, made["id"], [uuid])
+    shown = manage("group", "show", "web", "-f", "json")
+    assert shown == {
+        "id": made["id"],
+        "name": "web",
+        "policy": "anti-affinity",
+        "rules": {"max_server_per_host": 2},
+        "members": [uuid],
+        "hosts": ["alpha"],
+    }
+    (row,) = manage("group", "list", "-f", "json")
+    assert (row["Name"], row["Policy"], row["Members"]) == ("web", "anti-affinity", 1)

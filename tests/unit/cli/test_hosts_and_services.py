@@ -1,0 +1,136 @@
+"""``host`` and ``service``."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler import exit_codes, objects
+from scheduler.db import compute_nodes, instances, rows, services
+
+
+def test_host_list(manage, add_host) -> None:
+    first = add_host("alpha")
+    add_host("beta", silent_seconds=300, vcpus_used=0)
+    manage("aggregate", "create", "east", "--zone", "az-east", "-f", "json")
+    manage("aggregate", "add-host", "east", "alpha", "-f", "json")
+    manage("service", "set", "--disable", "beta", "nova-compute")
+    alpha, beta = manage("host", "list", "-f", "json")
+    assert alpha == {
+        "ID": first,
+        "Host": "alpha",
+        "Node": "alpha.example",
+        "Zone": "az-east",
+        "Status": "enabled",
+        "State": "up",
+        "vCPUs": {"used": 4, "total": 16},
+        "RAM MB": {"used": 2048, "total": 32768},
+        "Disk GB": {"used": 20, "total": 500},
+        "Instances": 2,
+    }
+    assert (beta["Zone"], beta["Status"], beta["State"]) == ("nova", "disabled", "down")
+
+
+def test_host_show(manage, database, add_host) -> None:
+    add_host("alpha", ram_allocation_ratio=2.0, cpu_allocation_ratio=0.0)
+    uuid = "6f70656e-0000-4000-8000-000000000001"
+    with database.write() as connection:
+        instances.create(
+            connection,
+            objects.Instance(uuid=uuid, host="alpha", node="alpha.example", vm_state="active"),
+        )
+    manage("aggregate", "create", "fast", "-f", "json")
+    manage("aggregate", "add-host", "fast", "alpha", "-f", "json")
+    shown = manage("host", "show", "alpha", "-f", "json")
+    expected = {
+        "host": "alpha",
+        "node": "alpha.example",
+        "host_ip": "192.0.2.7",
+        "zone": "nova",
+        "status": "enabled",
+        "state": "up",
+        "memory_mb": 32768,
+        "cpu_allocation_ratio": 4.0,
+        "ram_allocation_ratio": 2.0,
+        "disk_allocation_ratio": 1.0,
+        "aggregates": ["fast"],
+        "instances": [uuid],
+    }
+    assert shown | expected == shown
+
+
+def test_host_with_several_nodes(manage, refused, database, add_host) -> None:
+    add_host("ironic")
+    with database.write() as connection:
+        second: dict[str, int | str] = {"vcpus": 1, "memory_mb": 1, "local_gb": 1}
+        second |= {"hypervisor_type": "ironic", "hypervisor_version": 1}
+        compute_nodes.upsert(connection, "ironic", "second", second)
+    assert "ironic.example, second" in refused("host", "show", "ironic")
+    shown = manage("host", "show", "ironic", "--node", "second", "-f", "json")
+    assert shown["node"] == "second"
+    assert "third" in refused("host", "show", "ironic", "--node", "third")
+
+
+def test_host_without_a_service_is_disabled_and_down(manage, database, add_host) -> None:
+    add_host("alpha")
+    with database.write() as connection:
+        rows.soft_delete(connection, services.services, services.services.c.host == "alpha")
+    (alpha,) = manage("host", "list", "-f", "json")
+    assert (alpha["Status"], alpha["State"]) == ("disabled", "down")
+    assert manage("host", "show", "alpha", "-f", "json")["state"] == "down"
+
+
+def test_service_list(manage, database, add_host) -> None:
+    add_host("alpha")
+    with database.write() as connection:
+        services.get_or_create(connection, "ctl", "nova-scheduler", "scheduler", 16)
+    compute, sched = manage("service", "list", "-f", "json")
+    assert (compute["Binary"], compute["Host"], compute["Zone"]) == (
+        "nova-compute",
+        "alpha",
+        "nova",
+    )
+    assert (sched["Binary"], sched["Zone"], sched["State"]) == ("nova-scheduler", "internal", "up")
+    (only,) = manage("service", "list", "--host", "ctl", "-f", "json")
+    assert only == sched
+    assert manage("service", "list", "--service", "nova-compute", "-f", "json") == [compute]
+
+
+def test_zones_of_a_service_in_two_of_them(manage, add_host) -> None:
+    add_host("alpha")
+    for name, zone in (("one", "az1"), ("two", "az2"), ("again", "az1")):
+        manage("aggregate", "create", name, "--zone", zone, "-f", "json")
+        manage("aggregate", "add-host", name, "alpha", "-f", "json")
+    assert manage("service", "list", "-f", "json")[0]["Zone"] == "az1,az2"
+    assert manage("host", "list", "-f", "json")[0]["Zone"] == "az1"
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "state", "reason"),
+    [
+        (["--disable"], "disabled", "up", None),
+        (["--disable", "--disable-reason", "disk swap"], "disabled", "up", "disk swap"),
+        (["--down"], "enabled", "down", None),
+        (["--disable", "--down"], "disabled", "down", None),
+    ],
+)
+def test_service_set_and_back(manage, add_host, words, status, state, reason) -> None:
+    add_host("alpha")
+    manage("service", "set", *words, "alpha", "nova-compute")
+    (row,) = manage("service", "list", "-f", "json")
+    assert (row["Status"], row["State"], row["Disabled Reason"]) == (status, state, reason)
+    manage("service", "set", "--enable", "--up", "alpha", "nova-compute")
+    (row,) = manage("service", "list", "-f", "json")
+    assert (row["Status"], row["State"], row["Disabled Reason"]) == ("enabled", "up", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["alpha", "nova-compute"], "--enable"),
+        (["--enable", "--disable", "alpha", "nova-compute"], "not allowed with"),
+        (["--up", "--down", "alpha", "nova-compute"], "not allowed with"),
+        (["--enable", "--disable-reason", "x", "alpha", "nova-compute"], "needs --disable"),
+    ],
+)
+def test_service_set_usage(refused, database, words, part) -> None:
+    assert part in refused("service", "set", *words, status=exit_codes.USAGE)
