@@ -34,7 +34,9 @@ def test_the_newest_version_below_the_cap_is_sent(configured, build, terminate):
 
 @pytest.mark.parametrize("configured", ["icehouse", "3.40", "4", "6.x", "nonsense", "4.0.1"])
 def test_a_cap_that_is_no_use_is_refused_by_name(configured):
-    with pytest.raises(errors.ConfigurationError, match=r"\[upgrade_levels\] compute.*" + configured):
+    with pytest.raises(
+        errors.ConfigurationError, match=r"\[upgrade_levels\] compute.*" + configured
+    ):
         compute_versions.parse_cap(configured)
 
 

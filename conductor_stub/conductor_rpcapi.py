@@ -1,0 +1,75 @@
+"""The casts to the conductor (reference page conductor, section 2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import oslo_messaging as messaging
+
+from conductor_stub.records import Order
+from scheduler import objects
+from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
+
+TOPIC = "conductor"
+NAMESPACE = "compute_task"
+
+
+class ComputeTaskAPI:
+    """Casts to topic ``conductor``, namespace ``compute_task``."""
+
+    def __init__(self, transport: messaging.Transport) -> None:
+        target = messaging.Target(topic=TOPIC, namespace=NAMESPACE, version="1.0")
+        serializer = RequestContextSerializer(ObjectSerializer())
+        self._client = messaging.get_rpc_client(transport, target, serializer=serializer)
+
+    def build_instances(
+        self, order: Order, instances: list[objects.Instance], filter_properties: dict[str, Any]
+    ) -> None:
+        """Have hosts found for *instances*, which are then built there: version 1.10, Newton's.
+
+        So ask the API for a first build and a Newton compute for a retry.
+        """
+        self._cast("1.10", order, instances, filter_properties)
+
+    def rebuild_elsewhere(
+        self,
+        order: Order,
+        instance: objects.Instance,
+        filter_properties: dict[str, Any],
+        request_spec: objects.RequestSpec | dict[str, Any],
+        host_list: list[objects.Selection] | None,
+    ) -> None:
+        """Have *instance* built on one of the alternates in *host_list*: version 1.19.
+
+        So asks a compute of Queens or later after a failed build, with the request and the list
+        it was given.
+        """
+        self._cast(
+            "1.19",
+            order,
+            [instance],
+            filter_properties,
+            request_spec=request_spec,
+            host_lists=[host_list],
+        )
+
+    def _cast(
+        self,
+        version: str,
+        order: Order,
+        instances: list[objects.Instance],
+        filter_properties: dict[str, Any],
+        **later: Any,
+    ) -> None:
+        self._client.prepare(version=version).cast(
+            order.context,
+            "build_instances",
+            instances=instances,
+            image=order.image,
+            filter_properties=filter_properties,
+            admin_password=order.admin_password,
+            injected_files=order.injected_files,
+            requested_networks=order.requested_networks,
+            security_groups=order.security_groups,
+            **later,
+        )

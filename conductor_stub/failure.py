@@ -1,0 +1,146 @@
+"""What happens to a server that cannot be built: ERROR, with everything around it tidied up.
+
+Reference page conductor, section 6.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_log import log as logging
+from sqlalchemy import Connection
+
+from conductor_stub import hooks
+from conductor_stub.hooks import BuildHooks
+from scheduler import errors, objects
+from scheduler.db import build_requests, instances
+from scheduler.db.database import Database
+from scheduler.rpc.context import RequestContext
+from scheduler.rpc.notifier import Notifier
+
+LOG = logging.getLogger(__name__)
+
+SERVICE = "compute_task"
+METHOD = "build_instances"
+ATTEMPTS_KEY = "nova_scheduler_attempts"
+"""The key of the system metadata under which the number of attempts is kept for operators."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What a failed build leaves for its user to read."""
+
+    code: int
+    message: str
+    details: str
+
+
+def fault_of(error: BaseException) -> Fault:
+    """The fault that *error* becomes; it has a traceback if its code is 500."""
+    kwargs = getattr(error, "kwargs", None)
+    code = int(kwargs.get("code", 500)) if isinstance(kwargs, dict) else 500
+    text = message_of(error) or type(error).__name__
+    details = "".join(traceback.format_exception(error)) if code == 500 else ""
+    return Fault(code, text, details)
+
+
+def message_of(error: BaseException) -> str:
+    """The text of *error* without the traceback that errors from remote services carry along."""
+    if isinstance(error, errors.NovaException):
+        return error.format_message()
+    return str(error).partition("\n")[0]
+
+
+@dataclass(frozen=True)
+class FailureBranch:
+    """Sets servers to ERROR; *host* is the name that the fault and the notification carry."""
+
+    database: Database
+    notifier: Notifier
+    hooks: BuildHooks
+    host: str
+
+    def fail(
+        self,
+        context: RequestContext,
+        instance: objects.Instance,
+        error: BaseException,
+        legacy_spec: Mapping[str, Any],
+        requested_networks: objects.NetworkRequestList | None,
+        attempts: int,
+    ) -> None:
+        """Record *error* as the end of this build.
+
+        An instance that is gone is left alone: there is nobody to tell.
+        """
+        extra = {"instance_uuid": instance.uuid}
+        LOG.warning("Failed to %s_%s: %s", SERVICE, METHOD, message_of(error), extra=extra)
+        LOG.warning("Setting instance to ERROR state.", extra=extra)
+        try:
+            self.database.write_retrying(lambda conn: self._record(conn, instance, error, attempts))
+        except errors.InstanceNotFound:
+            LOG.debug("Instance %s was deleted during its build", instance.uuid)
+            return
+        self._notify(context, instance, error, legacy_spec)
+        self._give_back_networks(context, instance, requested_networks)
+        self._give_back_accelerators(context, instance)
+
+    def _record(
+        self, conn: Connection, instance: objects.Instance, error: BaseException, attempts: int
+    ) -> None:
+        uuid, fault = instance.uuid, fault_of(error)
+        instances.update(conn, uuid, vm_state="error", task_state=None)
+        instances.add_fault(conn, uuid, fault.code, fault.message, fault.details, self.host)
+        instances.set_system_metadata(conn, uuid, ATTEMPTS_KEY, str(attempts))
+        try:
+            build_requests.destroy(conn, uuid)
+        except errors.BuildRequestNotFound:
+            LOG.debug("The build request of instance %s is gone already", uuid)
+
+    def _notify(
+        self,
+        context: RequestContext,
+        instance: objects.Instance,
+        error: BaseException,
+        legacy_spec: Mapping[str, Any],
+    ) -> None:
+        payload = {
+            "request_spec": dict(legacy_spec),
+            "instance_properties": legacy_spec.get("instance_properties", {}),
+            "instance_id": instance.uuid,
+            "state": "error",
+            "method": METHOD,
+            "reason": message_of(error),
+        }
+        self.notifier.error(context, f"{SERVICE}.{METHOD}", payload)
+
+    def _give_back_networks(
+        self,
+        context: RequestContext,
+        instance: objects.Instance,
+        requested: objects.NetworkRequestList | None,
+    ) -> None:
+        if requested is None or not requested.no_allocate:
+            try:
+                self.hooks.deallocate_networks(context, instance)
+            except Exception:
+                LOG.exception("Failed to deallocate networks", extra={"instance": instance.uuid})
+                return
+        self.database.write_retrying(
+            lambda conn: instances.set_system_metadata(
+                conn, instance.uuid, "network_allocated", "False"
+            )
+        )
+
+    def _give_back_accelerators(self, context: RequestContext, instance: objects.Instance) -> None:
+        if not hooks.device_profile(instance.flavor):
+            return
+        try:
+            self.hooks.delete_accelerators(context, instance)
+        except Exception:
+            LOG.exception(
+                "Failed to delete accelerator requests", extra={"instance": instance.uuid}
+            )

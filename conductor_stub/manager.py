@@ -1,0 +1,125 @@
+"""``ComputeTaskManager``: the conductor's RPC methods (reference page conductor, sections 2 to 6).
+
+``build_instances`` has one form here; what older and newer releases do differently follows from
+what they send and from what their peers understand:
+
+* No ``host_lists``, or null (a first build; a Newton compute after a failed one): the scheduler is
+  asked, for Selections with alternates unless ``[upgrade_levels] scheduler`` keeps it to the dict
+  replies of its older interface.  A list: a reschedule; its alternates are claimed one after the
+  other and the scheduler is not asked.
+* ``request_spec`` null: the request is made from the image and the first instance.  Given, it is
+  the request; its provider mapping goes on to the compute.
+* ``[upgrade_levels] compute`` below 5.0: the cast is Newton's (4.0, or 4.19 with alternates), with
+  the request as a dict, and the instance keeps the availability zone that was asked for, because
+  a Newton compute's reschedule makes its request from the instance again.  Otherwise the cast is
+  6.0, 5.11 or 5.0, and the zone of the chosen host is written to the instance.
+
+Unlike any Nova, one instance or build request that is gone does not stop the others of its batch
+(all of reference page conductor's recommendations are followed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import oslo_messaging as messaging
+from oslo_log import log as logging
+
+from conductor_stub import request_specs, retry
+from conductor_stub.building import Builder
+from conductor_stub.conductor_rpcapi import NAMESPACE
+from conductor_stub.failure import FailureBranch
+from conductor_stub.planning import GivenHostLists, Planner
+from conductor_stub.records import Order
+from scheduler import objects
+from scheduler.db import flavors
+from scheduler.db.database import Database
+from scheduler.rpc.context import RequestContext
+
+LOG = logging.getLogger(__name__)
+
+
+class ComputeTaskManager:
+    """The endpoint of topic ``conductor``, namespace ``compute_task``."""
+
+    target = messaging.Target(namespace=NAMESPACE, version="1.23")
+
+    def __init__(
+        self, database: Database, planner: Planner, builder: Builder, failures: FailureBranch
+    ) -> None:
+        self._database = database
+        self._planner = planner
+        self._builder = builder
+        self._failures = failures
+
+    def build_instances(  # the wire names these arguments, hence so many
+        self,
+        context: RequestContext,
+        instances: Sequence[objects.Instance],
+        image: dict[str, Any] | None,
+        filter_properties: dict[str, Any],
+        admin_password: str | None,
+        injected_files: list[Any],
+        requested_networks: Any,
+        security_groups: list[str],
+        block_device_mapping: Any = None,  # noqa: ARG002  (dropped in 1.7; read from the rows)
+        legacy_bdm: bool = True,  # noqa: ARG002  (the same)
+        request_spec: objects.RequestSpec | dict[str, Any] | None = None,
+        host_lists: GivenHostLists | None = None,
+    ) -> None:
+        """Find hosts for *instances* and have them built there; what cannot be ends in ERROR."""
+        order = Order(
+            context=context,
+            image=image or {},
+            admin_password=admin_password,
+            injected_files=injected_files,
+            requested_networks=network_requests(requested_networks),
+            security_groups=security_groups,
+        )
+        self._run(order, list(instances), filter_properties, request_spec, host_lists)
+
+    def _run(
+        self,
+        order: Order,
+        instances: list[objects.Instance],
+        properties: Mapping[str, Any],
+        request_spec: objects.RequestSpec | dict[str, Any] | None,
+        host_lists: GivenHostLists | None,
+    ) -> None:
+        legacy_spec: dict[str, Any] = {}
+        try:
+            properties = self._with_flavor(properties)
+            legacy_spec = request_specs.legacy_spec(order.image, instances, request_spec)
+            spec = request_spec if isinstance(request_spec, objects.RequestSpec) else None
+            plan = self._planner.plan(order, instances, properties, legacy_spec, spec, host_lists)
+        except Exception as error:
+            LOG.debug("No hosts for %d instance(s)", len(instances), exc_info=True)
+            attempts = retry.attempts(properties)
+            for instance in instances:
+                self._failures.fail(
+                    order.context,
+                    instance,
+                    error,
+                    legacy_spec,
+                    order.requested_networks,
+                    attempts,
+                )
+            return
+        for instance, host_list in zip(instances, plan.host_lists, strict=True):
+            self._builder.build(plan, instance, host_list)
+
+    def _with_flavor(self, properties: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The properties with their flavor as an object, for callers from before 1.10."""
+        given = properties.get("instance_type")
+        if not given or isinstance(given, objects.Flavor):
+            return properties
+        with self._database.read() as conn:
+            return {**properties, "instance_type": flavors.get_by_id(conn, given["id"])}
+
+
+def network_requests(given: Any) -> objects.NetworkRequestList | None:
+    """The networks asked for as an object, also from the tuples of old callers."""
+    if given is None or isinstance(given, objects.NetworkRequestList):
+        return given
+    return objects.NetworkRequestList.from_tuples(given) if given else None

@@ -1,0 +1,122 @@
+"""What the conductor writes about one instance before it goes to its host, in one transaction.
+
+Reference page conductor, section 5, steps 6.3, 6.4, 6.7 and 6.8 (section 4, steps 4.1 to 4.4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oslo_log import log as logging
+from sqlalchemy import Connection
+
+from conductor_stub.failure import ATTEMPTS_KEY
+from conductor_stub.records import Candidate
+from scheduler import errors, objects
+from scheduler.db import (
+    aggregates,
+    block_devices,
+    build_requests,
+    instances,
+    mappings,
+    services,
+)
+from scheduler.db.database import Database
+
+LOG = logging.getLogger(__name__)
+
+API_BINARY = "nova-osapi_compute"
+FIRST_API_WITH_BUILD_REQUESTS = 12
+"""The services.version from which on the API deletes a build request to cancel a build."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The instance as it is now, and its disks."""
+
+    instance: objects.Instance
+    block_devices: objects.BlockDeviceMappingList
+
+
+@dataclass(frozen=True)
+class BuildRows:
+    """Writes to *database*; *default_zone* is the zone of hosts that are in none."""
+
+    database: Database
+    default_zone: str
+
+    def prepare(
+        self, instance: objects.Instance, chosen: Candidate, attempts: int, zone_from_host: bool
+    ) -> Prepared | None:
+        """Note where *instance* goes; None when the user has cancelled its build meanwhile.
+
+        A first attempt also ends the build request and tells the cell of the host.  Raises
+        InstanceNotFound when the instance is gone.
+        """
+
+        def write(conn: Connection) -> Prepared | None:
+            uuid = instance.uuid
+            row = instances.get(conn, uuid)
+            if attempts <= 1 and not _first_attempt(conn, uuid, chosen.host):
+                return None
+            if zone_from_host:
+                row.availability_zone = self._zone(conn, chosen)
+                instances.update(conn, uuid, availability_zone=row.availability_zone)
+            instances.set_system_metadata(conn, uuid, ATTEMPTS_KEY, str(attempts))
+            return Prepared(_refreshed(instance, row), block_devices.for_instance(conn, uuid))
+
+        return self.database.write_retrying(write)
+
+    def _zone(self, conn: Connection, chosen: Candidate) -> str | None:
+        selection = chosen.selection
+        if selection is not None and selection.is_set("availability_zone"):
+            return selection.availability_zone
+        zones = (
+            aggregate.availability_zone
+            for aggregate in aggregates.list_all(conn)
+            if chosen.host in aggregate.hosts
+        )
+        return next((zone for zone in zones if zone), self.default_zone)
+
+    def save_attachment(self, device: objects.BlockDeviceMapping) -> None:
+        """Keep the new attachment of a volume."""
+        self.database.write_retrying(
+            lambda conn: block_devices.set_attachment(conn, device.id, device.attachment_id)
+        )
+
+
+def _refreshed(instance: objects.Instance, row: objects.Instance) -> objects.Instance:
+    """*instance* as the caller sent it, with everything that the rows know better."""
+    fresh = instance.copy()
+    for name, value in row.set_fields().items():
+        setattr(fresh, name, value)
+    return fresh
+
+
+def _first_attempt(conn: Connection, uuid: str, host: str) -> bool:
+    """Map the instance to the cell of *host*, end its build request; whether it was still there."""
+    _map_to_cell(conn, uuid, host)
+    try:
+        build_requests.destroy(conn, uuid)
+    except errors.BuildRequestNotFound:
+        if _api_is_old(conn):
+            LOG.debug("Instance %s has no build request; its API knows none", uuid)
+            return True
+        LOG.info("The build of instance %s is dropped: its build request was deleted", uuid)
+        mappings.delete_instance_mapping(conn, uuid)
+        return False
+    return True
+
+
+def _map_to_cell(conn: Connection, uuid: str, host: str) -> None:
+    """Tell the instance's mapping the cell of *host*; a host in no cell ends the mapping."""
+    host_mapping = mappings.get_host_mapping(conn, host)
+    if host_mapping is None:
+        mappings.delete_instance_mapping(conn, uuid)
+    elif not mappings.set_instance_cell(conn, uuid, host_mapping.cell_id):
+        LOG.debug("Instance %s has no mapping", uuid)
+
+
+def _api_is_old(conn: Connection) -> bool:
+    versions = [service.version for service in services.list_all(conn, binary=API_BINARY)]
+    return bool(versions) and min(versions) < FIRST_API_WITH_BUILD_REQUESTS

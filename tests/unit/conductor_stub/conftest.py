@@ -1,0 +1,117 @@
+"""The conductor on a real SQLite database, with everything that leaves the process recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from conductor_stub.building import Builder
+from conductor_stub.claims import without_placement
+from conductor_stub.failure import FailureBranch
+from conductor_stub.groups import PolicySupport
+from conductor_stub.hooks import BuildHooks
+from conductor_stub.manager import ComputeTaskManager
+from conductor_stub.planning import Planner
+from conductor_stub.records import BuildCast
+from conductor_stub.rows import BuildRows
+from scheduler.db import build_requests, instances, mappings
+from scheduler.db.database import Database
+from scheduler.db.tables import metadata
+from tests.unit.conductor_stub import builders
+
+
+class Scheduler:
+    """Answers with *answer*, or raises it; keeps the requests."""
+
+    def __init__(self) -> None:
+        self.answer: Any = []
+        self.asked: list[Any] = []
+
+    def select_destinations(self, context, spec, uuids, return_objects, return_alternates):
+        self.asked.append(spec)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class Compute:
+    """Keeps the casts; speaks Newton when told so."""
+
+    def __init__(self) -> None:
+        self.casts: list[tuple[str, BuildCast]] = []
+        self.speaks_newton = False
+        self.unreachable: set[str] = set()
+
+    def takes_spec_objects(self) -> bool:
+        return not self.speaks_newton
+
+    def build_and_run_instance(self, context, host, build):
+        if host in self.unreachable:
+            raise ConnectionError(f"no way to {host}")
+        self.casts.append((host, build))
+
+
+class Notifier:
+    """Keeps the notifications."""
+
+    def __init__(self) -> None:
+        self.errors: list[tuple[str, dict[str, Any]]] = []
+
+    def error(self, context, event_type, payload):
+        self.errors.append((event_type, payload))
+
+
+@pytest.fixture
+def database(tmp_path):
+    made = Database(f"sqlite:///{tmp_path}/nova.sqlite")
+    metadata.create_all(made.engine)
+    yield made
+    made.dispose()
+
+
+@dataclasses.dataclass
+class Conductor:
+    """The manager under test and what stands around it."""
+
+    database: Database
+    scheduler: Scheduler = dataclasses.field(default_factory=Scheduler)
+    compute: Compute = dataclasses.field(default_factory=Compute)
+    notifier: Notifier = dataclasses.field(default_factory=Notifier)
+    hooks: BuildHooks = BuildHooks()
+    claim: Any = without_placement
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def manager(self) -> ComputeTaskManager:
+        conf = builders.conf(**self.options)
+        failures = FailureBranch(self.database, self.notifier, self.hooks, host="sched1")
+        planner = Planner(
+            self.database, self.scheduler, PolicySupport(conf), conf.scheduler.max_attempts
+        )
+        rows = BuildRows(self.database, conf.default_availability_zone)
+        builder = Builder(rows, self.compute, failures, self.hooks, self.claim)
+        return ComputeTaskManager(self.database, planner, builder, failures)
+
+    def asked_for(self, count=1, mapped=True, **changes):
+        """Instances as the API leaves them."""
+        created = []
+        for number in range(count):
+            instance = builders.instance(number, **changes)
+            with self.database.write() as conn:
+                instances.create(conn, instance)
+                if mapped:
+                    build_requests.create(conn, instance)
+                    mappings.create_instance_mapping(conn, instance.uuid, "project")
+            created.append(instance)
+        return created
+
+    def row(self, instance):
+        with self.database.read() as conn:
+            return instances.get(conn, instance.uuid)
+
+
+@pytest.fixture
+def conductor(database):
+    return Conductor(database)

@@ -1,0 +1,49 @@
+"""Calling ``build_instances`` and looking at what it left behind."""
+
+from __future__ import annotations
+
+from scheduler import objects
+from scheduler.db import instances
+from scheduler.rpc.context import RequestContext
+
+
+def build(conductor, asked_for, properties=None, image=None, **later):
+    conductor.manager.build_instances(
+        RequestContext(user_id="user", project_id="project"),
+        instances=asked_for,
+        image={"id": "image", "properties": {}} if image is None else image,
+        filter_properties={"scheduler_hints": {}} if properties is None else properties,
+        admin_password="secret",
+        injected_files=[],
+        requested_networks=later.pop("requested_networks", None),
+        security_groups=["default"],
+        **later,
+    )
+
+
+def states(conductor, asked_for):
+    return [conductor.row(each).vm_state for each in asked_for]
+
+
+def fault(conductor, instance):
+    with conductor.database.read() as conn:
+        return instances.latest_fault(conn, instance.uuid)
+
+
+def attempts(conductor, instance):
+    return conductor.row(instance).system_metadata.get("nova_scheduler_attempts")
+
+
+def request_spec(instance, **changes):
+    values = {
+        "num_instances": 1,
+        "instance_uuid": instance.uuid,
+        "flavor": instance.flavor,
+        "project_id": instance.project_id,
+        "image": objects.ImageMeta(id="image"),
+    }
+    return objects.RequestSpec(**{**values, **changes})
+
+
+def tried(count=1, **more):
+    return {"retry": {"num_attempts": count, "hosts": [["cmp0", "cmp0"]], **more}}

@@ -1,0 +1,174 @@
+"""The casts to compute hosts, as they arrive on the bus, against the recorded ones."""
+
+from __future__ import annotations
+
+import queue
+
+import oslo_messaging as messaging
+import pytest
+from oslo_config import cfg
+
+from conductor_stub.compute_rpcapi import ComputeAPI
+from conductor_stub.records import BuildCast, Order
+from scheduler import errors, objects
+from scheduler.rpc.context import RequestContext
+from tests.unit.conductor_stub import builders
+
+DEADLINE_SECONDS = 20
+NEWTON = {
+    "instance", "image", "request_spec", "filter_properties", "admin_password", "injected_files",
+    "requested_networks", "security_groups", "block_device_mapping", "node", "limits",
+}  # fmt: skip
+
+
+class Host:
+    """Records what reaches ``compute.<name>``, undecoded."""
+
+    def __init__(self, major):
+        self.name = f"host-of-{major}"
+        self.target = messaging.Target(version=f"{major}.99")
+        self.received = queue.Queue()
+
+    def build_and_run_instance(self, context, **arguments):
+        self.received.put(arguments)
+
+    def terminate_instance(self, context, **arguments):
+        self.received.put(arguments)
+
+    def next(self):
+        return _without_changes(self.received.get(timeout=DEADLINE_SECONDS))
+
+
+@pytest.fixture(scope="module")
+def transport():
+    return messaging.get_rpc_transport(cfg.CONF, url="fake:")  # the library insists on CONF
+
+
+@pytest.fixture(scope="module")
+def hosts(transport):
+    """A host for each major version of the interface, on the in-process bus."""
+    hosts, servers = {major: Host(major) for major in (4, 5, 6)}, []
+    for host in hosts.values():
+        target = messaging.Target(topic="compute", server=host.name)
+        policy = messaging.DefaultRPCAccessPolicy
+        servers.append(
+            messaging.get_rpc_server(
+                transport, target, [host], executor="threading", access_policy=policy
+            )
+        )
+        servers[-1].start()
+    yield hosts
+    for server in servers:
+        server.stop()
+        server.wait()
+
+
+def _api(transport, cap=None, lowest=None):
+    return ComputeAPI(transport, builders.conf(upgrade_levels__compute=cap), lambda: lowest)
+
+
+def _recorded_build():
+    recorded = builders.wire("compute-build_and_run_instance-v6.0-retry")
+    read = objects.from_primitive
+    return recorded, BuildCast(
+        order=Order(
+            context=RequestContext(user_id="u"),
+            image=recorded["image"],
+            admin_password=recorded["admin_password"],
+            injected_files=recorded["injected_files"],
+            requested_networks=read(recorded["requested_networks"]),
+            security_groups=recorded["security_groups"],
+        ),
+        instance=read(recorded["instance"]),
+        request_spec=read(recorded["request_spec"]),
+        legacy_spec={"num_instances": 1},
+        filter_properties=recorded["filter_properties"],
+        block_device_mapping=read(recorded["block_device_mapping"]),
+        node=recorded["node"],
+        limits=recorded["limits"],
+        host_list=[builders.selection("cmp3")],
+        accel_uuids=recorded["accel_uuids"],
+    )
+
+
+def _without_changes(value):
+    if isinstance(value, dict):
+        return {k: _without_changes(v) for k, v in value.items() if k != "nova_object.changes"}
+    return [_without_changes(each) for each in value] if isinstance(value, list) else value
+
+
+def test_todays_cast_is_the_recorded_one(transport, hosts):
+    recorded, build = _recorded_build()
+
+    _api(transport).build_and_run_instance(build.order.context, hosts[6].name, build)
+    sent = hosts[6].next()
+
+    assert [each["nova_object.name"] for each in sent.pop("host_list")] == ["Selection"]
+    del recorded["host_list"]
+    assert sent == _without_changes(recorded)
+
+
+@pytest.mark.parametrize(
+    ("cap", "lowest", "major", "names", "spec_is_object"),
+    [
+        ("6.0", None, 6, NEWTON | {"host_list", "accel_uuids"}, True),
+        ("ussuri", None, 5, NEWTON | {"host_list", "accel_uuids"}, True),
+        ("queens", None, 5, NEWTON | {"host_list"}, True),
+        ("4.19", None, 4, NEWTON | {"host_list"}, False),
+        ("newton", None, 4, NEWTON, False),
+        ("auto", None, 6, NEWTON | {"host_list", "accel_uuids"}, True),
+        ("auto", 15, 4, NEWTON, False),
+    ],
+)
+def test_a_cap_decides_the_arguments(transport, hosts, cap, lowest, major, names, spec_is_object):
+    _, build = _recorded_build()
+    api = _api(transport, cap, lowest)
+
+    api.build_and_run_instance(build.order.context, hosts[major].name, build)
+    sent = hosts[major].next()
+
+    assert set(sent) == names
+    assert ("nova_object.name" in sent["request_spec"]) is spec_is_object
+    assert api.takes_spec_objects() is spec_is_object
+
+
+def test_numa_limits_travel_as_an_envelope_in_a_plain_dict(transport, hosts):
+    _, build = _recorded_build()
+    build.limits["numa_topology"] = objects.NUMATopologyLimits(
+        cpu_allocation_ratio=16.0, ram_allocation_ratio=1.5
+    )
+
+    _api(transport).build_and_run_instance(build.order.context, hosts[6].name, build)
+
+    limits = hosts[6].next()["limits"]
+    assert limits["numa_topology"]["nova_object.name"] == "NUMATopologyLimits"
+
+
+@pytest.mark.parametrize(
+    ("cap", "major", "more"), [(None, 6, {}), ("5.11", 5, {}), ("pike", 4, {"reservations": None})]
+)
+def test_terminate_goes_to_the_instances_host(transport, hosts, cap, major, more):
+    recorded = builders.wire("compute-terminate_instance-v6.0")
+    instance = objects.from_primitive(recorded["instance"])
+    instance.host = hosts[major].name
+
+    _api(transport, cap).terminate_instance(
+        RequestContext(), instance, objects.from_primitive(recorded["bdms"])
+    )
+
+    sent = hosts[major].next()
+    assert sent["instance"]["nova_object.data"].pop("host") == instance.host
+    del recorded["instance"]["nova_object.data"]["host"]
+    assert sent == _without_changes(recorded) | more
+
+
+def test_an_instance_without_a_host_cannot_be_told_to_end(transport):
+    with pytest.raises(errors.NovaException, match="Unable to find host for Instance"):
+        _api(transport).terminate_instance(
+            RequestContext(), builders.instance(host=None), objects.BlockDeviceMappingList()
+        )
+
+
+def test_a_cap_that_is_no_use_stops_the_start(transport):
+    with pytest.raises(errors.ConfigurationError):
+        _api(transport, "havana")

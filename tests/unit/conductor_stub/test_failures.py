@@ -1,0 +1,278 @@
+"""What cannot be built ends in ERROR, alone; what is gone is left alone."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from conductor_stub import failure
+from conductor_stub.hooks import BuildHooks
+from scheduler import errors, objects
+from scheduler.db import build_requests, groups, instances, mappings, services
+from tests.unit.conductor_stub import builders
+from tests.unit.conductor_stub.driving import attempts, build, fault, states, tried
+
+NO_VALID_HOST = errors.NoValidHost(reason="There are not enough hosts available.")
+
+
+def test_without_a_host_every_instance_of_the_batch_ends_in_error(conductor):
+    asked_for = conductor.asked_for(2)
+    conductor.scheduler.answer = NO_VALID_HOST
+
+    build(conductor, asked_for)
+
+    assert states(conductor, asked_for) == ["error", "error"]
+    for instance in asked_for:
+        row, left = conductor.row(instance), fault(conductor, instance)
+        assert (row.task_state, row.host) == (None, None)
+        assert row.system_metadata["network_allocated"] == "False"
+        assert left.message == "No valid host was found. There are not enough hosts available."
+        assert (left.code, left.host) == (500, "sched1")
+        assert left.details.startswith("Traceback (most recent call last):")
+        with conductor.database.read() as conn, pytest.raises(errors.BuildRequestNotFound):
+            build_requests.get(conn, instance.uuid)
+    assert conductor.compute.casts == []
+
+
+def test_the_rows_are_the_recorded_ones(conductor):
+    recorded = json.loads((builders.WIRE / "db-after-max_retries.json").read_text())
+    (instance,) = asked_for = conductor.asked_for()
+
+    build(conductor, asked_for, tried(3, exc_reason="no space"))
+
+    row, left = conductor.row(instance), fault(conductor, instance)
+    assert {"vm_state": row.vm_state, "task_state": row.task_state} == recorded["instance"]
+    key = "system_metadata.network_allocated"
+    assert row.system_metadata["network_allocated"] == recorded[key]
+    assert (left.code, left.message, left.host) == (
+        recorded["fault"]["code"],
+        recorded["fault"]["message"],
+        recorded["fault"]["host"],
+    )
+    assert left.details.splitlines()[0] == recorded["fault"]["details"].splitlines()[0]
+    assert left.details.splitlines()[-1] == recorded["fault"]["details"].splitlines()[-1]
+    assert attempts(conductor, instance) == "3"
+
+
+def test_the_notification_has_the_recorded_keys(conductor):
+    recorded = builders.WIRE / "notification-legacy-build_instances-error.json"
+    message = json.loads(recorded.read_text())["message"]
+    (instance,) = asked_for = conductor.asked_for()
+    conductor.scheduler.answer = NO_VALID_HOST
+
+    build(conductor, asked_for)
+
+    ((event_type, payload),) = conductor.notifier.errors
+    assert event_type == message["event_type"]
+    assert set(payload) == set(message["payload"])
+    assert payload["instance_id"] == instance.uuid
+    assert (payload["state"], payload["method"]) == ("error", "build_instances")
+    assert payload["reason"] == str(NO_VALID_HOST)
+    assert set(payload["request_spec"]) == set(message["payload"]["request_spec"])
+    theirs = set(message["payload"]["instance_properties"]) - {"numa_topology", "pci_requests"}
+    assert theirs <= set(payload["instance_properties"])
+    json.dumps(payload)
+
+
+def test_an_instance_that_is_gone_does_not_stop_the_failure_of_the_others(conductor):
+    asked_for = conductor.asked_for(3)
+    with conductor.database.write() as conn:
+        instances.destroy(conn, asked_for[1].uuid)
+    conductor.scheduler.answer = NO_VALID_HOST
+
+    build(conductor, asked_for)
+
+    assert states(conductor, [asked_for[0], asked_for[2]]) == ["error", "error"]
+    assert len(conductor.notifier.errors) == 2
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [
+        pytest.param(lambda conn, uuid: instances.destroy(conn, uuid), id="instance gone"),
+        pytest.param(lambda conn, uuid: build_requests.destroy(conn, uuid), id="request gone"),
+    ],
+)
+def test_one_that_is_gone_does_not_stop_the_builds_of_the_others(conductor, lose):
+    asked_for = conductor.asked_for(3)
+    with conductor.database.write() as conn:
+        lose(conn, asked_for[1].uuid)
+    conductor.scheduler.answer = [[builders.selection(name)] for name in "abc"]
+
+    build(conductor, asked_for)
+
+    assert [host for host, _ in conductor.compute.casts] == ["a", "c"]
+    assert conductor.notifier.errors == []
+
+
+def test_a_dropped_build_loses_its_mapping_too(conductor):
+    (instance,) = asked_for = conductor.asked_for()
+    with conductor.database.write() as conn:
+        build_requests.destroy(conn, instance.uuid)
+    conductor.scheduler.answer = [[builders.selection("a")]]
+
+    build(conductor, asked_for)
+
+    with conductor.database.read() as conn:
+        assert mappings.get_instance_mapping(conn, instance.uuid) is None
+
+
+@pytest.mark.parametrize(("api_version", "casts"), [(11, 1), (12, 0), (None, 0)])
+def test_an_api_from_before_build_requests_needs_none(conductor, api_version, casts):
+    asked_for = conductor.asked_for(mapped=False)
+    if api_version is not None:
+        with conductor.database.write() as conn:
+            services.get_or_create(conn, "api", "nova-osapi_compute", "api", api_version)
+    conductor.scheduler.answer = [[builders.selection("a")]]
+
+    build(conductor, asked_for)
+
+    assert len(conductor.compute.casts) == casts
+
+
+def test_one_that_fails_does_not_stop_the_others(conductor):
+    asked_for = conductor.asked_for(3)
+    conductor.compute.unreachable = {"b"}
+    conductor.scheduler.answer = [[builders.selection(name)] for name in "abc"]
+
+    build(conductor, asked_for)
+
+    assert [host for host, _ in conductor.compute.casts] == ["a", "c"]
+    assert states(conductor, asked_for) == ["building", "error", "building"]
+    assert fault(conductor, asked_for[1]).message == "no way to b"
+
+
+@pytest.mark.parametrize(
+    ("lists", "built"),
+    [
+        pytest.param([["a"]], ["a"], id="one list too few"),
+        pytest.param([["a"], ["b"], ["c"]], ["a", "b"], id="one too many"),
+        pytest.param([["a"], []], ["a"], id="an empty one"),
+    ],
+)
+def test_an_instance_that_the_scheduler_forgot_ends_in_error(conductor, lists, built):
+    asked_for = conductor.asked_for(2)
+    conductor.scheduler.answer = [[builders.selection(name) for name in names] for names in lists]
+
+    build(conductor, asked_for)
+
+    assert [host for host, _ in conductor.compute.casts] == built
+    expected = ["building"] * len(built) + ["error"] * (2 - len(built))
+    assert states(conductor, asked_for) == expected
+
+
+@pytest.mark.parametrize(
+    ("networks", "deallocated"),
+    [
+        pytest.param(None, True, id="none named"),
+        pytest.param(["net"], True, id="one"),
+        pytest.param(["none"], False, id="explicitly none"),
+        pytest.param(["none", "net"], True, id="none among others"),
+    ],
+)
+def test_networks_are_given_back_unless_none_was_wanted(conductor, networks, deallocated):
+    given_back = []
+    conductor.hooks = BuildHooks(deallocate_networks=lambda _, each: given_back.append(each.uuid))
+    conductor.scheduler.answer = NO_VALID_HOST
+    (instance,) = asked_for = conductor.asked_for()
+    requested = networks and objects.NetworkRequestList(
+        objects=[objects.NetworkRequest(network_id=each) for each in networks]
+    )
+
+    build(conductor, asked_for, requested_networks=requested)
+
+    assert given_back == ([instance.uuid] if deallocated else [])
+    assert conductor.row(instance).system_metadata["network_allocated"] == "False"
+
+
+def _refuse(*_):
+    raise ConnectionError("no answer")
+
+
+def test_a_network_service_that_does_not_answer_is_logged(conductor, caplog):
+    conductor.hooks = BuildHooks(deallocate_networks=_refuse)
+    conductor.scheduler.answer = NO_VALID_HOST
+    (instance,) = asked_for = conductor.asked_for()
+
+    build(conductor, asked_for)
+
+    assert "Failed to deallocate networks" in caplog.text
+    assert "network_allocated" not in conductor.row(instance).system_metadata
+    assert conductor.row(instance).vm_state == "error"
+
+
+def test_accelerators_that_cannot_be_bound_are_deleted(conductor, caplog):
+    deleted = []
+    conductor.hooks = BuildHooks(
+        request_accelerators=_refuse,
+        delete_accelerators=lambda _, each: deleted.append(each.uuid),
+    )
+    flavor = builders.flavor(extra_specs={"accel:device_profile": "fpga"})
+    (instance,) = asked_for = conductor.asked_for(flavor=flavor)
+    conductor.scheduler.answer = [[builders.selection("a")]]
+
+    build(conductor, asked_for)
+
+    assert "Failed to reschedule. Reason: no answer" in caplog.text
+    assert (deleted, conductor.compute.casts) == ([instance.uuid], [])
+    assert conductor.row(instance).vm_state == "error"
+
+
+@pytest.mark.parametrize(
+    ("policy", "options", "reason"),
+    [
+        (
+            "affinity",
+            {"filter_scheduler__enabled_filters": ["RamFilter"]},
+            "ServerGroupAffinityFilter not configured",
+        ),
+        (
+            "soft-anti-affinity",
+            {"filter_scheduler__weight_classes": ["nova.scheduler.weights.ram.RAMWeigher"]},
+            "ServerGroupSoftAntiAffinityWeigher not configured",
+        ),
+    ],
+)
+def test_a_policy_that_nothing_enforces_is_refused(conductor, policy, options, reason):
+    (instance,) = asked_for = conductor.asked_for()
+    with conductor.database.write() as conn:
+        group = groups.create(conn, "g", policy)
+        groups.add_members(conn, group.uuid, [instance.uuid])
+    conductor.options = options
+
+    build(conductor, asked_for)
+
+    left = fault(conductor, instance)
+    assert (left.code, left.details) == (400, "")
+    assert left.message == f"ServerGroup policy is not supported: {reason}"
+    assert conductor.scheduler.asked == []
+
+
+def test_what_operators_grep_for_is_logged(conductor, caplog):
+    conductor.scheduler.answer = NO_VALID_HOST
+
+    with caplog.at_level(logging.WARNING):
+        build(conductor, conductor.asked_for())
+
+    assert [entry.getMessage() for entry in caplog.records] == [
+        f"Failed to compute_task_build_instances: {NO_VALID_HOST}",
+        "Setting instance to ERROR state.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message", "has_details"),
+    [
+        (errors.NoValidHost(reason=""), 500, "No valid host was found. ", True),
+        (errors.FlavorNotFound(flavor_id="x"), 404, "Flavor x could not be found.", False),
+        (ValueError("plain"), 500, "plain", True),
+        (ValueError("first line\nTraceback of elsewhere"), 500, "first line", True),
+        (KeyError(), 500, "KeyError", True),
+    ],
+)
+def test_an_error_becomes_a_fault(error, code, message, has_details):
+    left = failure.fault_of(error)
+
+    assert (left.code, left.message, bool(left.details)) == (code, message, has_details)
