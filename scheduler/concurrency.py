@@ -68,7 +68,7 @@ def activate(backend: str) -> None:
     """Patch the standard library if *backend* is eventlet, and fix oslo.service's back end."""
     if backend == EVENTLET:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.simplefilter("ignore")  # its announcement that it is in bugfix mode
             importlib.import_module("eventlet").monkey_patch(os=False)
     service_backend = importlib.import_module("oslo_service.backend")
     service_backend.init_backend(service_backend.BackendType(backend))

@@ -1,0 +1,144 @@
+"""The scheduler's side of its RPC methods (reference page rpc, sections 2 and 4)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from scheduler import errors, objects
+
+LOG = logging.getLogger(__name__)
+
+NOT_GIVEN: Final = object()
+"""Stands for an argument that the message does not carry, as null is a value of its own."""
+
+
+class SchedulerManager:
+    """Checks what a message brought, asks the driver, and shapes the answer for the caller."""
+
+    def __init__(self, conf: cfg.ConfigOpts, driver: Any) -> None:
+        self.driver = driver
+        self._max_instances = conf.scheduler.max_instances_per_request
+
+    def select_destinations(
+        self,
+        context: Any,
+        request_spec: dict[str, Any] | None = None,
+        filter_properties: dict[str, Any] | None = None,
+        spec_obj: Any = NOT_GIVEN,
+        instance_uuids: list[str] | None = None,
+        return_objects: bool = False,
+        return_alternates: bool = False,
+    ) -> list[Any]:
+        """A host for every instance: lists of Selections, or dicts for older callers.
+
+        Raises NoValidHost when not every instance gets one, InvalidRequest naming the argument
+        that is missing or wrong.
+        """
+        spec = _request(request_spec, filter_properties, spec_obj)
+        self._check_instances(spec, instance_uuids)
+        LOG.debug("Starting to schedule for instances: %s", instance_uuids)
+        alternates = bool(return_objects and return_alternates)
+        chosen = self.driver.select_destinations(
+            context, spec, instance_uuids, return_alternates=alternates
+        )
+        return chosen if return_objects else [_as_dict(each) for each in chosen]
+
+    def reset(self) -> None:
+        """Take over what the database says now, without waiting for the driver to read it."""
+        self.driver.host_manager.refresh()
+
+    def _check_instances(self, spec: objects.RequestSpec, uuids: Any) -> None:
+        if uuids is not None:
+            _check_texts("instance_uuids", uuids)
+        count = len(uuids) if uuids else spec.num_instances
+        if not 0 <= count <= self._max_instances:
+            field = "instance_uuids" if uuids else "num_instances"
+            reason = f"{count} instances; 0 to {self._max_instances} may be asked for at once"
+            raise errors.InvalidRequest(field=field, reason=reason)
+
+    def update_aggregates(self, context: Any, aggregates: Any) -> None:
+        """Take one aggregate, or a list of them, that were created or changed."""
+        del context
+        several = [aggregates] if isinstance(aggregates, objects.Aggregate) else aggregates
+        if not isinstance(several, list | objects.AggregateList):
+            raise _wrong_type("aggregates", "Aggregates", aggregates)
+        for each in several:
+            _check_type("aggregates", each, objects.Aggregate)
+        self.driver.host_manager.update_aggregates(list(several))
+
+    def delete_aggregate(self, context: Any, aggregate: objects.Aggregate) -> None:
+        """Forget an aggregate that was deleted."""
+        del context
+        _check_type("aggregate", aggregate, objects.Aggregate)
+        self.driver.host_manager.delete_aggregate(aggregate)
+
+    def update_instance_info(
+        self, context: Any, host_name: str, instance_info: objects.InstanceList
+    ) -> None:
+        """Take the instances of a host: the one that changed, or all of them."""
+        _check_type("host_name", host_name, str)
+        _check_type("instance_info", instance_info, objects.InstanceList)
+        self.driver.host_manager.update_instance_info(context, host_name, instance_info)
+
+    def delete_instance_info(self, context: Any, host_name: str, instance_uuid: str) -> None:
+        """Forget an instance that is no longer on a host."""
+        _check_type("host_name", host_name, str)
+        _check_type("instance_uuid", instance_uuid, str)
+        self.driver.host_manager.delete_instance_info(context, host_name, instance_uuid)
+
+    def sync_instance_info(self, context: Any, host_name: str, instance_uuids: list[str]) -> None:
+        """Compare the instances that a host says it has with those known here."""
+        _check_type("host_name", host_name, str)
+        _check_texts("instance_uuids", instance_uuids)
+        self.driver.host_manager.sync_instance_info(context, host_name, instance_uuids)
+
+
+def _request(request_spec: Any, filter_properties: Any, spec_obj: Any) -> objects.RequestSpec:
+    """The request object that came, or the one made from the dicts of versions below 4.3."""
+    if spec_obj is not NOT_GIVEN:
+        _check_type("spec_obj", spec_obj, objects.RequestSpec)
+        return spec_obj
+    if request_spec is None:
+        raise errors.InvalidRequest(
+            field="request_spec", reason="missing, and no spec_obj is given either"
+        )
+    _check_type("request_spec", request_spec, dict)
+    properties = {} if filter_properties is None else filter_properties
+    _check_type("filter_properties", properties, dict)
+    return objects.RequestSpec.from_primitives(request_spec, properties)
+
+
+def _as_dict(chosen: Any) -> dict[str, Any]:
+    """What callers below 4.5 get for one instance; a driver of Newton's kind made it itself.
+
+    The limits keep the fractions that the integers of a SchedulerLimits object lose.
+    """
+    if isinstance(chosen, dict):
+        return chosen
+    selection = chosen[0]
+    reply: dict[str, Any] = selection.to_dict()
+    if selection.limits is None:
+        return {**reply, "limits": None}
+    exact = getattr(selection, "limits_exact", None) or {}
+    floats = {name: value for name, value in exact.items() if isinstance(value, int | float)}
+    return {**reply, "limits": {**reply["limits"], **floats}}
+
+
+def _check_type(field: str, value: Any, wanted: type) -> None:
+    if not isinstance(value, wanted):
+        raise _wrong_type(field, wanted.__name__, value)
+
+
+def _check_texts(field: str, value: Any) -> None:
+    _check_type(field, value, list)
+    for each in value:
+        _check_type(field, each, str)
+
+
+def _wrong_type(field: str, wanted: str, value: Any) -> errors.InvalidRequest:
+    return errors.InvalidRequest(
+        field=field, reason=f"{wanted} expected, {type(value).__name__} given"
+    )

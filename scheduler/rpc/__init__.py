@@ -1,0 +1,1 @@
+"""The message bus: transport, request context, serializers, endpoints, client, notifications."""

@@ -1,0 +1,152 @@
+"""The request context that travels with every message (reference page rpc, section 11)."""
+
+from __future__ import annotations
+
+import copy
+import datetime
+from collections.abc import Mapping
+from typing import Any, Final
+
+from oslo_context import context as oslo_context
+from oslo_utils import timeutils
+
+READ_DELETED: Final = ("no", "yes", "only")
+ADMIN_ROLE: Final = "admin"
+TIMESTAMP_FORMAT: Final = "%Y-%m-%dT%H:%M:%S.%f"
+
+CATALOG_TYPES: Final = frozenset(
+    {
+        "volume", "volumev2", "volumev3", "block-storage", "key-manager", "placement", "image",
+        "network", "accelerator", "sharev2",
+    }
+)  # fmt: skip
+"""Services that some release keeps in the catalog; the rest of it is dropped."""
+
+SAME_NAME_KEYS: Final = (
+    "user_name", "project_name", "is_admin", "read_only", "show_deleted", "auth_token",
+    "request_id", "global_request_id", "resource_uuid", "roles", "system_scope",
+    "remote_address", "timestamp", "quota_class", "service_catalog", "instance_lock_checked",
+    "trace_info",
+)  # fmt: skip
+"""Keys of the wire that are constructor arguments under the same name."""
+
+
+class RequestContext(oslo_context.RequestContext):
+    """Who asks, in which request, with which rights: Nova's keys on the bus, both ways.
+
+    A new context becomes the current one of its thread (or greenlet), which is where log lines
+    take request id, user and project from; ``overwrite=False`` keeps the present one.
+    """
+
+    def __init__(
+        self,
+        user_id: str | None = None,
+        project_id: str | None = None,
+        *,
+        read_deleted: str | None = None,
+        remote_address: str | None = None,
+        timestamp: str | datetime.datetime | None = None,
+        quota_class: str | None = None,
+        service_catalog: list[dict[str, Any]] | None = None,
+        instance_lock_checked: bool | None = None,
+        trace_info: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Raises ValueError for a *read_deleted* or *timestamp* that cannot be."""
+        self.read_deleted = _checked_read_deleted(read_deleted)
+        self.remote_address = remote_address
+        self.timestamp = _parsed_time(timestamp)
+        self.quota_class = quota_class
+        self.service_catalog = [
+            entry for entry in service_catalog or [] if entry.get("type") in CATALOG_TYPES
+        ]
+        self.instance_lock_checked = bool(instance_lock_checked)
+        self.trace_info = trace_info
+        super().__init__(user_id=user_id, project_id=project_id, **kwargs)
+
+    def check_is_admin(self) -> bool:
+        """What ``is_admin`` is when the sender left it open: whether the role is there."""
+        if self._is_admin is not None:
+            return bool(self._is_admin)
+        return ADMIN_ROLE in (role.lower() for role in self.roles)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The keys that any release from Havana on expects, without their ``_context_`` prefix."""
+        values = super().to_dict()
+        values.update(
+            user_id=self.user_id,
+            tenant=self.project_id,
+            user_name=self.user_name,
+            project_name=self.project_name,
+            read_deleted=self.read_deleted,
+            remote_address=self.remote_address,
+            timestamp=self.timestamp.strftime(TIMESTAMP_FORMAT),
+            quota_class=self.quota_class,
+            service_catalog=self.service_catalog,
+            instance_lock_checked=self.instance_lock_checked,
+        )
+        if self.trace_info is not None:
+            values["trace_info"] = self.trace_info
+        return values
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], **kwargs: Any) -> RequestContext:
+        """Rebuild a context from *values*; unknown keys are ignored, missing ones defaulted.
+
+        Raises ValueError when a value cannot be understood.
+        """
+        arguments = {name: values.get(name) for name in SAME_NAME_KEYS}
+        arguments.update(
+            user_id=values.get("user_id") or values.get("user"),
+            project_id=values.get("project_id") or values.get("project") or values.get("tenant"),
+            domain_id=values.get("domain"),
+            user_domain_id=values.get("user_domain"),
+            project_domain_id=values.get("project_domain"),
+            read_deleted=values.get("read_deleted"),
+            read_only=bool(values.get("read_only")),
+            show_deleted=bool(values.get("show_deleted")),
+            is_admin_project=values.get("is_admin_project", True),
+        )
+        return cls(**{**arguments, **kwargs})
+
+    def elevated(self, read_deleted: str | None = None) -> RequestContext:
+        """A copy with an administrator's rights; this context keeps its own."""
+        elevated = copy.copy(self)
+        elevated.roles = list(self.roles)
+        if ADMIN_ROLE not in elevated.roles:
+            elevated.roles.append(ADMIN_ROLE)
+        elevated.is_admin = True
+        if read_deleted is not None:
+            elevated.read_deleted = _checked_read_deleted(read_deleted)
+        return elevated
+
+    def redacted_copy(self, **kwargs: Any) -> RequestContext:
+        """The copy that goes out with notifications: no token, address or catalog."""
+        return super().redacted_copy(**{"overwrite": False, **kwargs})
+
+    def get_logging_values(self) -> dict[str, Any]:
+        """What log formats may use: no token, and no catalog, which would only bloat the log."""
+        values = super().get_logging_values()
+        values.pop("service_catalog", None)
+        return values
+
+
+def get_admin_context(read_deleted: str = "no") -> RequestContext:
+    """A context for the service's own work: nobody's, with an administrator's rights."""
+    return RequestContext(is_admin=True, read_deleted=read_deleted, overwrite=False)
+
+
+def _checked_read_deleted(value: str | None) -> str:
+    if value is None:
+        return READ_DELETED[0]
+    if value not in READ_DELETED:
+        raise ValueError(f"read_deleted can only be one of {', '.join(READ_DELETED)}: {value!r}")
+    return value
+
+
+def _parsed_time(value: str | datetime.datetime | None) -> datetime.datetime:
+    if value is None:
+        return timeutils.utcnow()
+    if isinstance(value, str):
+        value = datetime.datetime.fromisoformat(value)
+    return timeutils.normalize_time(value)

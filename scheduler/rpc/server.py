@@ -1,0 +1,132 @@
+"""RPC servers: who answers what on which topic (reference page rpc, sections 7 and 8)."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import oslo_messaging
+from oslo_log import log as logging
+from oslo_messaging.rpc.server import RPCServer
+
+from scheduler import errors
+from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
+
+LOG = logging.getLogger(__name__)
+
+VERSION_PATTERN: Final = re.compile(r"\d+\.\d+(\.\d+)?")
+
+DEFAULT_VERSION: Final = "1.0"
+DEFAULT_TARGET: Final = oslo_messaging.Target()
+"""What the library assumes of messages without a version and of endpoints without a target."""
+
+CALLER_ERRORS: Final = (
+    errors.InvalidRequest,
+    errors.IncompatibleObjectVersion,
+    errors.UnsupportedObjectError,
+)
+"""The caller's fault: told to the caller, and one line here instead of a traceback."""
+
+
+class BaseAPI:
+    """What every service of this family answers: namespace ``baseapi``, version 1.1."""
+
+    target = oslo_messaging.Target(namespace="baseapi", version="1.1")
+
+    def __init__(self, service_name: str, backdoor_port: int | None = None) -> None:
+        self._service_name = service_name
+        self._backdoor_port = backdoor_port
+
+    def ping(self, context: Any, arg: Any) -> dict[str, Any]:
+        """Show that the service is there."""
+        del context
+        return {"service": self._service_name, "arg": arg}
+
+    def get_backdoor_port(self, context: Any) -> int | None:
+        """The port of the debugging backdoor; None when there is none."""
+        del context
+        return self._backdoor_port
+
+
+class Dispatcher(oslo_messaging.RPCDispatcher):
+    """The library's dispatcher behind a look at the form of the message.
+
+    Whatever arrives, the caller gets an answer and the server goes on serving.
+    """
+
+    @oslo_messaging.expected_exceptions(*CALLER_ERRORS)
+    def dispatch(self, incoming: Any) -> Any:
+        """Call the method that *incoming* asks for, and return its serialised result.
+
+        Raises InvalidRequest for a message that has not the form of a request.
+        """
+        try:
+            self.serializer.deserialize_context(incoming.ctxt)  # for the log lines from here on
+            _check_form(incoming.message)
+            if not self._is_served(incoming.message):
+                # The library starts its heartbeats to the caller before it looks for the method,
+                # and ends them only after a method has run.
+                incoming.client_timeout = None
+            return super().dispatch(incoming)
+        except CALLER_ERRORS as error:
+            LOG.warning("Refused %s: %s", incoming.message.get("method"), error)
+            raise
+
+    def _is_served(self, message: dict[str, Any]) -> bool:
+        return any(
+            self.access_policy.is_allowed(endpoint, message["method"])
+            and _accepts(getattr(endpoint, "target", DEFAULT_TARGET), message)
+            for endpoint in self.endpoints
+        )
+
+
+class EndpointPolicy(oslo_messaging.DefaultRPCAccessPolicy):
+    """Only the public methods of an endpoint can be called, none of its other attributes."""
+
+    def is_allowed(self, endpoint: Any, method: str) -> bool:
+        """Whether *method* of *endpoint* may be called from outside."""
+        return super().is_allowed(endpoint, method) and inspect.ismethod(
+            getattr(endpoint, method, None)
+        )
+
+
+def build_server(
+    transport: oslo_messaging.transport.RPCTransport,
+    topic: str,
+    host: str,
+    endpoints: Sequence[Any],
+) -> RPCServer:
+    """A server for *topic* and for ``topic.host``, not started yet.
+
+    Every endpoint has a ``target`` with version and namespace; **every public method of it can be
+    called by anyone on the bus**, so endpoints are thin objects made for that.
+    """
+    serializer = RequestContextSerializer(ObjectSerializer())
+    dispatcher = Dispatcher(list(endpoints), serializer, EndpointPolicy)
+    return RPCServer(transport, oslo_messaging.Target(topic=topic, server=host), dispatcher)
+
+
+def _check_form(message: dict[str, Any]) -> None:
+    """Raise InvalidRequest unless *message* is a request that the library can handle."""
+    if not isinstance(message.get("method"), str):
+        raise errors.InvalidRequest(field="method", reason="the name of a method is missing")
+    if not isinstance(message.get("args", {}), dict):
+        raise errors.InvalidRequest(field="args", reason="not a dict of arguments")
+    if not isinstance(message.get("namespace"), str | None):
+        raise errors.InvalidRequest(field="namespace", reason="not a text")
+    version = message.get("version", DEFAULT_VERSION)
+    if not isinstance(version, str) or not VERSION_PATTERN.fullmatch(version):
+        raise errors.InvalidRequest(field="version", reason=f"{version!r} is not a version")
+
+
+def _accepts(target: oslo_messaging.Target, message: dict[str, Any]) -> bool:
+    """Whether the namespace is the target's and the version not newer than it."""
+    if message.get("namespace") not in target.accepted_namespaces:
+        return False
+    offered, wanted = (
+        tuple(int(part) for part in text.split("."))
+        for text in (target.version or DEFAULT_VERSION, message.get("version", DEFAULT_VERSION))
+    )
+    return offered[0] == wanted[0] and wanted[1:] <= (*offered[1:], 0)[: len(wanted) - 1]

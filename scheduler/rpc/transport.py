@@ -1,0 +1,94 @@
+"""Connections to the message bus (reference pages rpc, section 15, and config, section 6).
+
+oslo.messaging reads some of its options from the process-wide ``cfg.CONF`` whatever it is given,
+so *conf* is that object in every real process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+import oslo_messaging
+from oslo_config import cfg
+from oslo_messaging.transport import NotificationTransport, RPCTransport
+from oslo_utils import strutils
+
+from scheduler import errors
+from scheduler.conf import startup
+from scheduler.rpc import legacy_rabbit
+
+CONTROL_EXCHANGE: Final = "nova"
+OPTION: Final = "[DEFAULT] transport_url"
+NOTIFICATION_OPTION: Final = "[oslo_messaging_notifications] transport_url"
+IN_PROCESS: Final = "fake"
+
+DEFAULT_LOCATIONS: Final = (cfg.Locations.opt_default, cfg.Locations.set_default)
+
+# Nova's exceptions need not be importable here: the client rebuilds this project's errors from
+# the library's RemoteError, so the library is to rebuild none.
+REBUILT_MODULES: Final[tuple[str, ...]] = ()
+
+AnyTransport = TypeVar("AnyTransport", RPCTransport, NotificationTransport)
+
+
+def set_defaults() -> None:
+    """Meet Nova's services on their exchange unless the configuration names another."""
+    oslo_messaging.set_transport_defaults(CONTROL_EXCHANGE)
+
+
+def get_transport(conf: cfg.ConfigOpts) -> RPCTransport:
+    """The transport for calls; nothing connects before its first use.
+
+    Raises ConfigurationError, without passwords, for a URL that cannot be used.
+    """
+    return _get(oslo_messaging.get_rpc_transport, conf, OPTION)
+
+
+def get_notification_transport(conf: cfg.ConfigOpts) -> NotificationTransport:
+    """The transport for notifications: a bus of their own if one is configured.
+
+    Raises ConfigurationError, without passwords, for a URL that cannot be used.
+    """
+    return _get(oslo_messaging.get_notification_transport, conf, NOTIFICATION_OPTION)
+
+
+def is_in_process(conf: cfg.ConfigOpts) -> bool:
+    """Whether the bus is the one inside this process, which no other process can reach."""
+    _apply_default_url(conf)
+    return bool(oslo_messaging.TransportURL.parse(conf).transport == IN_PROCESS)
+
+
+def _get(factory: Callable[..., AnyTransport], conf: cfg.ConfigOpts, option: str) -> AnyTransport:
+    set_defaults()
+    try:
+        _apply_default_url(conf)
+        return factory(conf, allowed_remote_exmods=REBUILT_MODULES)
+    except (oslo_messaging.MessagingException, ValueError) as error:
+        reason = strutils.mask_password(_without_credentials(str(error)))
+        raise errors.ConfigurationError(option=option, reason=reason) from error
+
+
+def _apply_default_url(conf: cfg.ConfigOpts) -> None:
+    """Give the URL a default where none is configured.
+
+    It is what the options of Havana and Newton say, or the in-process bus when nobody
+    configured anything at all, else the library's own: RabbitMQ on this machine.
+    """
+    oslo_messaging.TransportURL.parse(conf)  # registers the option as well
+    location = conf.get_location("transport_url")
+    if location is not None and location.location not in DEFAULT_LOCATIONS:
+        return
+    url = legacy_rabbit.url_from_options(conf)
+    if url is None and startup.is_embedded(conf):
+        url = startup.EMBEDDED_TRANSPORT_URL
+    if url is not None:
+        conf.set_default("transport_url", url)
+
+
+def _without_credentials(text: str) -> str:
+    """*text* with what stands before an ``@`` in a URL replaced, also where the URL is broken."""
+    scheme, separator, rest = text.partition("://")
+    if not separator or "@" not in rest:
+        return text
+    return f"{scheme}{separator}***{rest[rest.rindex('@') :]}"

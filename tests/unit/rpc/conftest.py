@@ -1,0 +1,68 @@
+"""An in-process bus with a scheduler on it whose driver is the test's own."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterator
+
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+
+from scheduler import conf as project_options
+from scheduler.rpc import transport as bus
+from scheduler.rpc.endpoints import SchedulerEndpoint
+from scheduler.rpc.server import BaseAPI, build_server
+from tests.unit.rpc.fakes import RecordingDriver, RecordingManager
+
+
+def _at_defaults() -> cfg.ConfigOpts:
+    project_options.register_all(cfg.CONF)
+    cfg.CONF([], project="nova", default_config_files=[], default_config_dirs=[])
+    return cfg.CONF
+
+
+@pytest.fixture
+def conf() -> Iterator[cfg.ConfigOpts]:
+    """The process-wide options, which oslo.messaging insists on, at their defaults."""
+    yield _at_defaults()
+    cfg.CONF.clear_override("scheduler", group="upgrade_levels")
+    cfg.CONF.reset()
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[RecordingManager]:
+    """A scheduler named ``sched1`` that serves on the bus inside this process.
+
+    One for all tests of a module, because stopping a server takes a second.
+    """
+    conf = _at_defaults()
+    transport = bus.get_transport(conf)
+    manager = RecordingManager(conf, RecordingDriver())
+    endpoints = [SchedulerEndpoint(manager), BaseAPI("scheduler")]
+    server = build_server(transport, "scheduler", "sched1", endpoints)
+    server.start()
+    yield manager
+    server.stop()
+    server.wait()
+    transport.cleanup()
+
+
+@pytest.fixture
+def driver(scheduler: RecordingManager) -> RecordingDriver:
+    """The driver of that scheduler, as if nothing had happened yet."""
+    recording: RecordingDriver = scheduler.driver
+    recording.forget()
+    return recording
+
+
+@pytest.fixture
+def transport(conf: cfg.ConfigOpts) -> oslo_messaging.transport.RPCTransport:
+    """The bus inside this process, for callers."""
+    return bus.get_transport(conf)
+
+
+@pytest.fixture
+def wire() -> pathlib.Path:
+    """The folder of the recorded messages."""
+    return pathlib.Path(__file__).parents[2] / "data" / "wire"

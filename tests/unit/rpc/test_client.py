@@ -1,0 +1,186 @@
+"""Versions the client sends, what it makes of caps and of errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+
+from scheduler import errors, objects
+from scheduler.rpc import remote_errors
+from scheduler.rpc.client import SchedulerAPI
+from scheduler.rpc.context import RequestContext
+from tests.builders import OWN_UUID, a_request
+from tests.unit.rpc.fakes import RecordingDriver, RecordingManager, a_selection
+
+CONTEXT = RequestContext("u", "p", overwrite=False)
+
+
+def an_api(
+    transport: oslo_messaging.transport.RPCTransport, conf: cfg.ConfigOpts, cap: str | None = None
+) -> SchedulerAPI:
+    conf.set_override("scheduler", cap, group="upgrade_levels")
+    return SchedulerAPI(transport, conf)
+
+
+NEW = {"spec_obj", "instance_uuids", "return_objects", "return_alternates"}
+OLD = {"request_spec", "filter_properties"}
+
+
+@pytest.mark.parametrize(
+    ("cap", "arguments"),
+    [
+        (None, NEW),
+        ("4.5", NEW),
+        ("4.10", NEW),
+        ("pike", {"spec_obj", "instance_uuids"}),
+        ("4.4", {"spec_obj", "instance_uuids"}),
+        ("ocata", {"spec_obj"}),
+        ("newton", {"spec_obj"}),
+        ("mitaka", {"spec_obj"}),
+        ("liberty", OLD),
+        ("kilo", OLD),
+        ("4.0", OLD),
+    ],
+)
+def test_ladder(
+    scheduler: RecordingManager,
+    driver: RecordingDriver,
+    transport: Any,
+    conf: cfg.ConfigOpts,
+    cap: str | None,
+    arguments: set[str],
+) -> None:
+    an_api(transport, conf, cap).select_destinations(CONTEXT, a_request(), [OWN_UUID])
+
+    assert set(scheduler.arguments) == arguments
+    _name, (_context, spec, _uuids), _options = driver.next_call()
+    assert spec.flavor.memory_mb == 512
+
+
+@pytest.mark.parametrize("cap", ["auto", "queens", "4", "4.x", "", "newest"])
+def test_a_cap_that_is_none_is_refused_at_once(
+    transport: Any, conf: cfg.ConfigOpts, cap: str
+) -> None:
+    with pytest.raises(errors.ConfigurationError, match="upgrade_levels"):
+        an_api(transport, conf, cap)
+
+
+@pytest.mark.parametrize(("objects_", "alternates"), [(True, False), (False, True), (True, True)])
+def test_selections_need_4_5(
+    transport: Any, conf: cfg.ConfigOpts, objects_: bool, alternates: bool
+) -> None:
+    api = an_api(transport, conf, "pike")
+    with pytest.raises(errors.SelectionObjectsWithOldRPCVersionNotSupported, match=r"4\.4"):
+        api.select_destinations(CONTEXT, a_request(), [OWN_UUID], objects_, alternates)
+
+
+@pytest.mark.parametrize(
+    ("cap", "method", "arguments"),
+    [
+        ("4.0", "update_aggregates", ([],)),
+        ("4.1", "sync_instance_info", ("cmp1", [])),
+        ("juno", "select_destinations", (a_request(), None)),
+    ],
+)
+def test_what_the_cap_forbids_is_not_sent(
+    transport: Any, conf: cfg.ConfigOpts, cap: str, method: str, arguments: tuple[Any, ...]
+) -> None:
+    with pytest.raises(oslo_messaging.RPCVersionCapError):
+        getattr(an_api(transport, conf, cap), method)(CONTEXT, *arguments)
+
+
+def test_calls_reach_the_manager(
+    transport: Any, conf: cfg.ConfigOpts, driver: RecordingDriver
+) -> None:
+    api = SchedulerAPI(transport, conf)
+
+    chosen = api.select_destinations(
+        CONTEXT, a_request(), [OWN_UUID], return_objects=True, return_alternates=True
+    )
+
+    _name, (context, spec, uuids), options = driver.next_call()
+    assert chosen[0][0].service_host == "cmp1"
+    assert isinstance(spec, objects.RequestSpec)
+    assert (context.request_id, uuids) == (CONTEXT.request_id, [OWN_UUID])
+    assert options == {"return_alternates": True}
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("update_aggregates", ([objects.Aggregate(id=1, name="az")],)),
+        ("delete_aggregate", (objects.Aggregate(id=1, name="az"),)),
+        ("update_instance_info", ("cmp1", objects.InstanceList(objects=[]))),
+        ("delete_instance_info", ("cmp1", OWN_UUID)),
+        ("sync_instance_info", ("cmp1", [OWN_UUID])),
+    ],
+)
+def test_fanouts_reach_the_host_manager(
+    transport: Any,
+    conf: cfg.ConfigOpts,
+    driver: RecordingDriver,
+    method: str,
+    arguments: tuple[Any, ...],
+) -> None:
+    getattr(SchedulerAPI(transport, conf), method)(CONTEXT, *arguments)
+
+    name, received, _options = driver.next_call()
+    assert name == method
+    assert type(received[-1]) is type(arguments[-1])
+    assert received[-1] == arguments[-1] or isinstance(arguments[-1], list | objects.WireObject)
+
+
+def test_ping(transport: Any, conf: cfg.ConfigOpts, driver: RecordingDriver) -> None:
+    answer = SchedulerAPI(transport, conf).ping(CONTEXT, "hello", timeout_seconds=10)
+    assert answer == {"service": "scheduler", "arg": "hello"}
+
+
+@pytest.mark.parametrize(
+    ("cls", "kwargs"),
+    [
+        (errors.NoValidHost, {"reason": "There are not enough hosts available."}),
+        (errors.NoValidHost, {"reason": ""}),
+        (errors.MaxRetriesExceeded, {"reason": "3 (of 3)"}),
+        (errors.InvalidRequest, {"field": "spec_obj", "reason": "odd: it is\nnull"}),
+        (errors.SchedulerHostFilterNotFound, {"filter_name": "X, Y"}),
+        (errors.NovaException, {}),
+    ],
+)
+def test_remote_errors_come_back_as_they_were(
+    cls: type[errors.NovaException], kwargs: dict[str, str]
+) -> None:
+    original = cls(**kwargs)
+
+    with pytest.raises(cls) as caught, remote_errors.translated():
+        raise oslo_messaging.RemoteError(cls.__name__, str(original), ["traceback"])
+
+    assert type(caught.value) is cls
+    assert str(caught.value) == str(original)
+    assert caught.value.kwargs == original.kwargs
+
+
+@pytest.mark.parametrize("name", ["ValueError", "annotations", "WIRE_MODULE", None])
+def test_foreign_errors_stay_what_they_are(name: str | None) -> None:
+    with pytest.raises(oslo_messaging.RemoteError), remote_errors.translated():
+        raise oslo_messaging.RemoteError(name, "text", [])
+
+
+def test_message_of_another_text_keeps_it() -> None:
+    with pytest.raises(errors.NoValidHost) as caught, remote_errors.translated():
+        raise oslo_messaging.RemoteError("NoValidHost", "Scheduling failed", [])
+    assert (str(caught.value), caught.value.kwargs) == ("Scheduling failed", {"code": 500})
+
+
+def test_dict_reply_keeps_fractions(
+    transport: Any, conf: cfg.ConfigOpts, driver: RecordingDriver
+) -> None:
+    driver.answer = [[a_selection(limits_exact={"memory_mb": 6144.5, "disk_gb": 100.25})]]
+
+    reply = SchedulerAPI(transport, conf).select_destinations(CONTEXT, a_request(), [OWN_UUID])
+
+    assert reply == [
+        {"host": "cmp1", "nodename": "cmp1", "limits": {"memory_mb": 6144.5, "disk_gb": 100.25}}
+    ]

@@ -1,0 +1,132 @@
+"""The request context on the wire, both ways."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import pathlib
+from typing import Any
+
+import pytest
+from oslo_context import context as oslo_context
+
+from scheduler.rpc.context import RequestContext, get_admin_context
+
+PREFIX = "_context_"
+NEWER_THAN_ITS_TIME = {"tenant", "instance_lock_checked"}
+
+
+def recorded(wire: pathlib.Path, name: str) -> dict[str, Any]:
+    message = json.loads((wire / name).read_text())["message"]
+    return {
+        key.removeprefix(PREFIX): value for key, value in message.items() if key.startswith(PREFIX)
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "select_destinations-simple.request.json",
+        "select_destinations-v4.0.request.json",
+        "fanout-sync_instance_info.cast.json",
+    ],
+)
+def test_recorded_context_survives_both_ways(wire: pathlib.Path, name: str) -> None:
+    sent = recorded(wire, name)
+
+    rebuilt = RequestContext.from_dict(sent).to_dict()
+
+    assert {key: rebuilt[key] for key in sent} == sent
+    assert set(rebuilt) - set(sent) <= NEWER_THAN_ITS_TIME
+
+
+@pytest.mark.parametrize(
+    ("values", "attribute", "expected"),
+    [
+        pytest.param({}, "read_deleted", "no", id="read_deleted missing"),
+        pytest.param({"read_deleted": "only"}, "read_deleted", "only", id="read_deleted kept"),
+        pytest.param({}, "is_admin_project", True, id="is_admin_project missing"),
+        pytest.param({}, "user_id", None, id="nobody"),
+        pytest.param({"user": "u"}, "user_id", "u", id="user of Newton"),
+        pytest.param({"user_id": "i", "user": "u"}, "user_id", "i", id="user_id wins"),
+        pytest.param({"tenant": "t"}, "project_id", "t", id="tenant of Newton"),
+        pytest.param({"project": "p"}, "project_id", "p", id="project of today"),
+        pytest.param({"project_id": "i", "tenant": "t"}, "project_id", "i", id="project_id wins"),
+        pytest.param({"roles": None}, "roles", [], id="roles null"),
+        pytest.param({"is_admin": None, "roles": ["Admin"]}, "is_admin", True, id="by role"),
+        pytest.param({"is_admin": None, "roles": ["member"]}, "is_admin", False, id="not by role"),
+        pytest.param({"is_admin": False, "roles": ["admin"]}, "is_admin", False, id="as stated"),
+        pytest.param({"domain": "d"}, "domain_id", "d", id="domain"),
+        pytest.param({"client_timeout": 3, "who": "knows"}, "user_id", None, id="unknown keys"),
+        pytest.param(
+            {"timestamp": "2026-11-21T07:50:22"},
+            "timestamp",
+            datetime.datetime(2026, 11, 21, 7, 50, 22),
+            id="no microseconds",
+        ),
+        pytest.param(
+            {"timestamp": "2026-11-21T09:50:22.000001+02:00"},
+            "timestamp",
+            datetime.datetime(2026, 11, 21, 7, 50, 22, 1),
+            id="with zone",
+        ),
+        pytest.param(
+            {"service_catalog": [{"type": "placement"}, {"type": "compute"}]},
+            "service_catalog",
+            [{"type": "placement"}],
+            id="catalog filtered",
+        ),
+    ],
+)
+def test_rebuilding(values: dict[str, Any], attribute: str, expected: Any) -> None:
+    assert getattr(RequestContext.from_dict(values), attribute) == expected
+
+
+@pytest.mark.parametrize("values", [{"read_deleted": "maybe"}, {"timestamp": "yesterday"}])
+def test_impossible_values_are_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        RequestContext.from_dict(values)
+
+
+def test_timestamp_always_has_microseconds() -> None:
+    context = RequestContext(timestamp=datetime.datetime(2026, 1, 2, 3, 4, 5))
+    assert context.to_dict()["timestamp"] == "2026-01-02T03:04:05.000000"
+
+
+def test_elevated_leaves_the_original_alone() -> None:
+    context = RequestContext("u", "p", roles=["member"], is_admin=False)
+
+    elevated = context.elevated(read_deleted="yes")
+
+    assert (elevated.is_admin, elevated.read_deleted) == (True, "yes")
+    assert elevated.roles == ["member", "admin"]
+    assert (context.is_admin, context.read_deleted, context.roles) == (False, "no", ["member"])
+    assert elevated.request_id == context.request_id
+
+
+def test_admin_context_is_nobodys_and_does_not_become_current() -> None:
+    current = RequestContext("u", "p")
+
+    admin = get_admin_context()
+
+    assert (admin.user_id, admin.project_id, admin.is_admin, admin.roles) == (None, None, True, [])
+    assert oslo_context.get_current() is current
+
+
+def test_redacted_copy_keeps_identity_without_secrets() -> None:
+    context = RequestContext("u", "p", auth_token="secret", remote_address="10.0.0.1")
+
+    redacted = context.redacted_copy()
+
+    assert (redacted.request_id, redacted.user_id) == (context.request_id, "u")
+    assert (redacted.auth_token, redacted.remote_address) == (None, None)
+    assert oslo_context.get_current() is context
+
+
+def test_log_values_hide_token_and_catalog() -> None:
+    context = RequestContext("u", auth_token="secret", service_catalog=[{"type": "placement"}])
+
+    values = context.get_logging_values()
+
+    assert "secret" not in str(values)
+    assert "service_catalog" not in values

@@ -1,0 +1,207 @@
+"""What a scheduler answers to well- and ill-formed messages."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import oslo_messaging
+import pytest
+from oslo_context import context as oslo_context
+
+from scheduler import errors
+from scheduler.rpc.context import RequestContext
+from scheduler.rpc.endpoints import SchedulerEndpoint
+from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
+from scheduler.rpc.server import BaseAPI, Dispatcher, EndpointPolicy
+from tests.builders import a_request
+from tests.unit.rpc.fakes import RecordingDriver
+
+CONTEXT = RequestContext("u", "p", overwrite=False)
+SPEC = a_request()
+
+METHODS = {
+    "select_destinations",
+    "update_aggregates",
+    "delete_aggregate",
+    "update_instance_info",
+    "delete_instance_info",
+    "sync_instance_info",
+}
+
+
+class Incoming:
+    """A message as a transport's driver hands it over."""
+
+    def __init__(self, message: dict[str, Any], client_timeout: int | None = None) -> None:
+        self.message = message
+        self.ctxt = CONTEXT.to_dict()
+        self.client_timeout = client_timeout
+
+
+def call(transport: Any, method: str, version: str = "4.5", **arguments: Any) -> Any:
+    """Call as a stranger does: nothing is checked or translated on this side."""
+    client = oslo_messaging.get_rpc_client(
+        transport,
+        oslo_messaging.Target(topic="scheduler", version=version),
+        timeout=20,
+        serializer=RequestContextSerializer(ObjectSerializer()),
+    )
+    return client.call(CONTEXT, method, **arguments)
+
+
+def a_dispatcher(manager: Any = None) -> Dispatcher:
+    endpoints = [SchedulerEndpoint(manager), BaseAPI("scheduler")]
+    return Dispatcher(endpoints, RequestContextSerializer(ObjectSerializer()), EndpointPolicy)
+
+
+def test_exactly_the_documented_methods_are_within_reach() -> None:
+    policy = EndpointPolicy()
+    endpoint = SchedulerEndpoint(manager=None)
+    assert {name for name in dir(endpoint) if policy.is_allowed(endpoint, name)} == METHODS
+
+
+@pytest.mark.parametrize(
+    ("method", "version", "arguments", "error", "text"),
+    [
+        ("run_instance", "4.0", {}, oslo_messaging.NoSuchMethod, "run_instance"),
+        ("_manager", "4.0", {}, oslo_messaging.NoSuchMethod, "_manager"),
+        ("target", "4.0", {}, oslo_messaging.NoSuchMethod, "target"),
+        ("reset", "4.0", {}, oslo_messaging.NoSuchMethod, "reset"),
+        ("select_destinations", "4.6", {}, oslo_messaging.UnsupportedVersion, "4.6"),
+        ("select_destinations", "3.0", {}, oslo_messaging.UnsupportedVersion, "3.0"),
+        ("select_destinations", "4.5", {"spec_obj": SPEC, "bogus": 1}, TypeError, "'bogus'"),
+        ("select_destinations", "4.5", {"spec_obj": None}, errors.InvalidRequest, "spec_obj"),
+        ("select_destinations", "4.3", {}, errors.InvalidRequest, "request_spec"),
+        ("delete_instance_info", "4.2", {"host_name": "h"}, TypeError, "instance_uuid"),
+    ],
+)
+def test_errors_are_answered_and_the_server_goes_on(
+    transport: Any,
+    driver: RecordingDriver,
+    method: str,
+    version: str,
+    arguments: dict[str, Any],
+    error: Any,
+    text: str,
+) -> None:
+    with pytest.raises(error, match=text):
+        call(transport, method, version, **arguments)
+    assert call(transport, "select_destinations", "4.3", spec_obj=SPEC)
+
+
+@pytest.mark.parametrize("version", ["4.0", "4.1", "4.2", "4.3", "4.4", "4.5"])
+def test_every_version_of_the_major_is_served(
+    transport: Any, driver: RecordingDriver, version: str
+) -> None:
+    assert call(transport, "select_destinations", version, spec_obj=SPEC)[0]["host"] == "cmp1"
+
+
+def test_no_valid_host_reaches_the_caller_and_is_no_error_of_ours(
+    transport: Any, driver: RecordingDriver, caplog: pytest.LogCaptureFixture
+) -> None:
+    driver.answer = errors.NoValidHost(reason="There are not enough hosts available.")
+
+    with (
+        caplog.at_level(logging.WARNING),
+        pytest.raises(errors.NoValidHost, match="not enough hosts"),
+    ):
+        call(transport, "select_destinations", spec_obj=SPEC)
+
+    assert not caplog.records
+
+
+def test_unexpected_error_reaches_the_caller_as_itself_and_is_logged(
+    transport: Any, driver: RecordingDriver, caplog: pytest.LogCaptureFixture
+) -> None:
+    driver.answer = ZeroDivisionError("surprise")
+
+    with pytest.raises(ZeroDivisionError, match="surprise"):
+        call(transport, "select_destinations", spec_obj=SPEC)
+
+    (record,) = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert record.exc_info is not None
+
+
+def test_callers_mistake_is_one_line_without_traceback(
+    transport: Any, driver: RecordingDriver, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(errors.InvalidRequest):
+        call(transport, "select_destinations", spec_obj=None)
+
+    (record,) = [r for r in caplog.records if r.levelno >= logging.WARNING]
+    assert record.levelno == logging.WARNING
+    assert "Refused select_destinations: Invalid request: spec_obj" in record.getMessage()
+    assert record.exc_info is None
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [
+        ({}, "method"),
+        ({"method": None}, "method"),
+        ({"method": 7, "args": {}}, "method"),
+        ({"method": "select_destinations", "args": ["x"]}, "args"),
+        ({"method": "select_destinations", "args": None}, "args"),
+        ({"method": "select_destinations", "version": 4.5}, "version"),
+        ({"method": "select_destinations", "version": "four"}, "version"),
+        ({"method": "select_destinations", "version": "4"}, "version"),
+        ({"method": "select_destinations", "namespace": {}}, "namespace"),
+        (
+            {
+                "method": "select_destinations",
+                "version": "4.3",
+                "args": {"spec_obj": {"nova_object.name": "RequestSpec"}},
+            },
+            "RequestSpec",
+        ),
+    ],
+)
+def test_malformed_messages_get_an_answer(message: dict[str, Any], field: str) -> None:
+    with pytest.raises(oslo_messaging.rpc.dispatcher.ExpectedException) as caught:
+        a_dispatcher().dispatch(Incoming(message))
+    _cls, error, _traceback = caught.value.exc_info
+    assert error.code == 400
+    assert field in str(error) or "object" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("message", "timeout_left"),
+    [
+        ({"method": "ping", "namespace": "baseapi", "args": {"arg": 1}}, 4),
+        ({"method": "ping", "version": "4.5", "args": {"arg": 1}}, None),
+        ({"method": "nothing", "version": "4.5"}, None),
+        ({"method": "select_destinations", "version": "5.0"}, None),
+    ],
+)
+def test_no_heartbeats_without_a_method(message: dict[str, Any], timeout_left: int | None) -> None:
+    incoming = Incoming(message, client_timeout=4)
+    served = timeout_left is not None
+
+    if served:
+        a_dispatcher().dispatch(incoming)
+    else:
+        with pytest.raises(oslo_messaging.RPCDispatcherError):
+            a_dispatcher().dispatch(incoming)
+
+    assert incoming.client_timeout == timeout_left
+
+
+def test_context_of_the_message_is_current_in_the_method() -> None:
+    seen: list[tuple[Any, Any]] = []
+
+    class Manager:
+        def select_destinations(self, context: Any) -> None:
+            seen.append((context, oslo_context.get_current()))
+
+    message = {"method": "select_destinations", "version": "4.5", "args": {}}
+    a_dispatcher(Manager()).dispatch(Incoming(message))
+
+    ((given, current),) = seen
+    assert given is current
+    assert given.request_id == CONTEXT.request_id
+
+
+def test_backdoor_port() -> None:
+    assert BaseAPI("scheduler").get_backdoor_port(CONTEXT) is None
+    assert BaseAPI("scheduler", 4444).get_backdoor_port(CONTEXT) == 4444

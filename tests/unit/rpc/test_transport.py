@@ -1,0 +1,86 @@
+"""Which bus a configuration leads to."""
+
+from __future__ import annotations
+
+import pathlib
+
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+
+from scheduler import errors
+from scheduler.rpc import transport as bus
+
+
+def configured(conf: cfg.ConfigOpts, folder: pathlib.Path, text: str) -> cfg.ConfigOpts:
+    path = folder / "nova.conf"
+    path.write_text(text)
+    conf(["--config-file", str(path)], project="nova", default_config_dirs=[])
+    return conf
+
+
+def url_of(conf: cfg.ConfigOpts) -> str:
+    made = bus.get_transport(conf)
+    made.cleanup()
+    return str(oslo_messaging.TransportURL.parse(conf))
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("", "rabbit:///"),
+        ("transport_url = rabbit://u:p@h:1/v", "rabbit://u:p@h:1/v"),
+        ("transport_url = fake://\nrabbit_host = h", "fake:///"),
+        ("rabbit_host = h", "rabbit://guest:guest@h:5672/"),
+        ("rabbit_host = fd00::1\nrabbit_port = 7", "rabbit://guest:guest@[fd00::1]:7/"),
+        (
+            "rabbit_userid = o\nrabbit_password = a@b/c\nrabbit_virtual_host = v/w",
+            "rabbit://o:a%40b%2Fc@localhost:5672/v/w",
+        ),
+        ("rabbit_hosts = a:1,b\nrabbit_port = 2", "rabbit://guest:guest@a:1,guest:guest@b:2/"),
+        (
+            "[oslo_messaging_rabbit]\nrabbit_host = n\nrabbit_virtual_host = /",
+            "rabbit://guest:guest@n:5672/",
+        ),
+        ("rpc_backend = fake", "fake:///"),
+        ("rpc_backend = rabbit", "rabbit:///"),
+        ("fake_rabbit = true", "fake:///"),
+    ],
+)
+def test_url(conf: cfg.ConfigOpts, tmp_path: pathlib.Path, text: str, url: str) -> None:
+    assert url_of(configured(conf, tmp_path, f"[DEFAULT]\n{text}\n")) == url
+
+
+def test_nothing_configured_is_the_bus_in_this_process(conf: cfg.ConfigOpts) -> None:
+    assert bus.is_in_process(conf)
+    assert url_of(conf) == "fake:///"
+
+
+def test_exchange_is_novas(conf: cfg.ConfigOpts, tmp_path: pathlib.Path) -> None:
+    bus.get_transport(conf).cleanup()
+    assert conf.control_exchange == "nova"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "u:secret@h",
+        "carrier-pigeon://u:secret@h/",
+        "rabbit://u:secret@h:port/",
+        "://u:secret@h",
+    ],
+)
+@pytest.mark.parametrize("group", ["DEFAULT", "oslo_messaging_notifications"])
+def test_bad_url_is_one_line_without_password(
+    conf: cfg.ConfigOpts, tmp_path: pathlib.Path, url: str, group: str
+) -> None:
+    configured(conf, tmp_path, f"[{group}]\ntransport_url = {url}\n")
+    make = bus.get_transport if group == "DEFAULT" else bus.get_notification_transport
+
+    with pytest.raises(errors.ConfigurationError) as caught:
+        make(conf)
+
+    text = str(caught.value)
+    assert f"[{group}] transport_url" in text
+    assert "secret" not in text
+    assert "\n" not in text
