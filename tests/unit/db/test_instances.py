@@ -1,0 +1,238 @@
+from __future__ import annotations
+
+import datetime
+import json
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.db import block_devices, instances
+from scheduler.db.tables import (
+    block_device_mapping,
+    instance_extra,
+    instance_faults,
+    instance_metadata,
+    instance_system_metadata,
+)
+from scheduler.db.tables import instances as table
+from tests.unit.db.builders import age, columns, flavor, instance, is_fresh
+
+MISSING = "00000000-0000-4000-8000-00000000dead"
+
+
+def make(conn, **changes):
+    made = instance(**changes)
+    instances.create(conn, made)
+    return made
+
+
+def test_new_row(conn):
+    made = make(conn, display_name="vm", availability_zone="az1")
+    (row,) = columns(conn, table)
+    assert row["id"] == made.id
+    assert (row["uuid"], row["display_name"], row["memory_mb"]) == (made.uuid, "vm", 1024)
+    assert (row["locked"], row["hidden"], row["cleaned"], row["deleted"]) == (False, False, 0, 0)
+    assert is_fresh(row["created_at"])
+    assert (row["updated_at"], row["host"]) == (None, None)
+
+
+def test_same_uuid_twice_is_refused_even_after_deletion(conn):
+    made = make(conn)
+    instances.destroy(conn, made.uuid)
+    with pytest.raises(errors.AlreadyExists, match=made.uuid), conn.begin_nested():
+        make(conn, uuid=made.uuid)
+
+
+def test_everything_comes_back(conn):
+    made = make(
+        conn,
+        access_ip_v4="192.0.2.7",
+        launched_at=datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC),
+        metadata={"role": "web"},
+        system_metadata={"image_base_image_ref": "abc", "empty": None},
+        flavor=flavor(extra_specs={"hw:cpu_policy": "dedicated"}),
+        numa_topology=objects.InstanceNUMATopology(
+            cells=[objects.InstanceNUMACell(id=0, cpuset={0, 1}, memory=1024)]
+        ),
+        pci_requests=objects.InstancePCIRequests(
+            requests=[objects.InstancePCIRequest(count=1, spec=[{"vendor_id": "8086"}])]
+        ),
+    )
+    found = instances.get(conn, made.uuid)
+    assert (str(found.access_ip_v4), found.launched_at) == ("192.0.2.7", made.launched_at)
+    assert found.metadata == {"role": "web"}
+    assert found.system_metadata == {"image_base_image_ref": "abc", "empty": None}
+    assert found.flavor.extra_specs == {"hw:cpu_policy": "dedicated"}
+    assert [cell.memory for cell in found.numa_topology.cells] == [1024]
+    assert [(one.count, one.spec) for one in found.pci_requests.requests] == [
+        (1, [{"vendor_id": "8086"}])
+    ]
+    assert found.pci_requests.instance_uuid == made.uuid
+
+
+def test_extra_is_written_as_nova_writes_it(conn):
+    requests = [objects.InstancePCIRequest(count=1, spec=[], alias_name="nic")]
+    make(conn, pci_requests=objects.InstancePCIRequests(requests=requests))
+    (row,) = columns(conn, instance_extra)
+    primitive = json.loads(row["flavor"])
+    assert primitive["cur"]["nova_object.name"] == "Flavor"
+    assert (primitive["old"], primitive["new"]) == (None, None)
+    assert json.loads(row["pci_requests"]) == [{"count": 1, "spec": [], "alias_name": "nic"}]
+    assert row["numa_topology"] is None
+
+
+def test_instance_without_any_part(conn):
+    made = objects.Instance(uuid="f4a0f8c0-0000-4000-8000-000000000001")
+    instances.create(conn, made)
+    found = instances.get(conn, made.uuid)
+    assert (found.numa_topology, found.pci_requests, found.metadata) == (None, None, {})
+    assert not found.is_set("flavor")
+
+
+@pytest.mark.parametrize(
+    ("expectations", "matches"),
+    [
+        ({}, True),
+        ({"expected_task_state": "scheduling"}, True),
+        ({"expected_task_state": ("scheduling", None)}, True),
+        ({"expected_task_state": ("spawning",)}, False),
+        ({"expected_task_state": None}, False),
+        ({"expected_host": None}, True),
+        ({"expected_host": "h1"}, False),
+        ({"expected_host": ("h1", None), "expected_task_state": "scheduling"}, True),
+        ({"expected_host": None, "expected_task_state": "spawning"}, False),
+    ],
+)
+def test_update_only_from_the_state_expected(conn, expectations, matches):
+    made = make(conn)
+    updated = instances.update(conn, made.uuid, host="h9", vm_state="active", **expectations)
+    (row,) = columns(conn, table)
+    assert updated is matches
+    assert (row["host"], row["vm_state"]) == (("h9", "active") if matches else (None, "building"))
+    assert is_fresh(row["updated_at"]) is matches
+
+
+def test_update_takes_the_values_of_objects(conn):
+    made = make(conn)
+    moment = datetime.datetime(
+        2026, 1, 2, 5, 0, 0, 999, tzinfo=datetime.timezone(datetime.timedelta(hours=2))
+    )
+    instances.update(conn, made.uuid, launched_at=moment, cleaned=True)
+    (row,) = columns(conn, table)
+    assert (row["launched_at"], row["cleaned"]) == (datetime.datetime(2026, 1, 2, 3, 0, 0), 1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda conn: instances.get(conn, MISSING),
+        lambda conn: instances.update(conn, MISSING, host="h1"),
+        lambda conn: instances.update(conn, MISSING, expected_task_state=None, host="h1"),
+        lambda conn: instances.destroy(conn, MISSING),
+    ],
+)
+def test_missing_instance(conn, call):
+    with pytest.raises(errors.InstanceNotFound, match=MISSING):
+        call(conn)
+
+
+def test_destroy_marks_all_that_belongs_to_it(conn):
+    made = make(conn, metadata={"a": "b"}, system_metadata={"c": "d"}, host="h1")
+    other = make(conn, metadata={"a": "b"})
+    block_devices.create(conn, [objects.BlockDeviceMapping(instance_uuid=made.uuid)])
+    instances.add_fault(conn, made.uuid, 500, "no")
+    age(conn, table)
+    instances.destroy(conn, made.uuid)
+    (row, untouched) = columns(conn, table)
+    assert row["deleted"] == made.id
+    assert is_fresh(row["deleted_at"])
+    assert is_fresh(row["updated_at"])
+    assert untouched["deleted"] == 0
+    for part in (
+        *(instance_extra, instance_metadata, instance_system_metadata),
+        *(block_device_mapping, instance_faults),
+    ):
+        gone = columns(conn, part, instance_uuid=made.uuid)
+        assert [each["deleted"] for each in gone] == [each["id"] for each in gone] != []
+    assert instances.get(conn, other.uuid).metadata == {"a": "b"}
+    with pytest.raises(errors.InstanceNotFound):
+        instances.get(conn, made.uuid)
+    assert instances.uuids_on_host(conn, "h1") == []
+
+
+@pytest.mark.parametrize(
+    ("filters", "names"),
+    [
+        ({}, ["a", "b", "c"]),
+        ({"host": "h1"}, ["a", "c"]),
+        ({"project_id": "p2"}, ["b", "c"]),
+        ({"vm_state": "active"}, ["a"]),
+        ({"host": "h1", "project_id": "p2"}, ["c"]),
+        ({"uuids": []}, []),
+    ],
+)
+def test_list(conn, filters, names):
+    make(conn, display_name="a", host="h1", project_id="p1", vm_state="active")
+    make(conn, display_name="b", host="h2", project_id="p2")
+    make(conn, display_name="c", host="h1", project_id="p2")
+    assert [one.display_name for one in instances.list_all(conn, **filters)] == names
+
+
+def test_list_by_uuid_in_parts(conn, monkeypatch):
+    monkeypatch.setattr("scheduler.db.rows.BATCH", 2)
+    made = [make(conn, metadata={"number": str(number)}) for number in range(5)]
+    found = instances.list_all(conn, uuids=[one.uuid for one in reversed(made)])
+    assert [one.metadata["number"] for one in found] == ["0", "1", "2", "3", "4"]
+
+
+def test_list_without_parts_leaves_them_unset(conn):
+    make(conn, metadata={"a": "b"})
+    (bare,) = instances.list_all(conn, parts=False)
+    assert [bare.is_set(name) for name in ("flavor", "metadata", "pci_requests")] == [False] * 3
+
+
+def test_on_host(conn):
+    here = make(conn, host="h1")
+    make(conn, host="H1")
+    make(conn)
+    assert [one.uuid for one in instances.on_host(conn, "h1")] == [here.uuid]
+    assert instances.uuids_on_host(conn, "h1") == [here.uuid]
+
+
+def test_system_metadata(conn):
+    made = make(conn, system_metadata={"a": "1"})
+    instances.set_system_metadata(conn, made.uuid, "a", "2")
+    instances.set_system_metadata(conn, made.uuid, "network_allocated", "False")
+    expected = {"a": "2", "network_allocated": "False"}
+    assert instances.get_system_metadata(conn, made.uuid) == expected
+    assert instances.get(conn, made.uuid).system_metadata == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "kept"),
+    [
+        ("x" * 300, "x" * 255),
+        ("ü" * 200, "ü" * 127),
+        ("𝄞" * 100, "𝄞" * 63),
+        ("short", "short"),
+    ],
+)
+def test_fault_message_is_cut_to_255_bytes(conn, message, kept):
+    made = make(conn)
+    instances.add_fault(conn, made.uuid, 500, message, "Traceback …", "h1")
+    assert instances.latest_fault(conn, made.uuid) == instances.Fault(
+        made.uuid, 500, kept, "Traceback …", "h1"
+    )
+
+
+def test_the_newest_fault_counts(conn):
+    first, second, third = make(conn), make(conn), make(conn)
+    for number in range(3):
+        instances.add_fault(conn, first.uuid, 500 + number, f"fault {number}")
+    instances.add_fault(conn, second.uuid, 404, "gone")
+    found = instances.latest_faults(conn, [first.uuid, second.uuid, third.uuid])
+    assert {uuid: fault.code for uuid, fault in found.items()} == {
+        first.uuid: 502,
+        second.uuid: 404,
+    }
+    assert instances.latest_fault(conn, third.uuid) is None
