@@ -19,7 +19,6 @@ MINIMA = (
     ("DEFAULT", "periodic_fuzzy_delay", 0),
     ("DEFAULT", "reserved_host_memory_mb", 0),
     ("DEFAULT", "reserved_host_disk_mb", 0),
-    ("DEFAULT", "reserved_host_cpus", 0),
 )
 
 # oslo.config names the place in its message only.

@@ -17,7 +17,6 @@ def _reserved(name: str, default: int, what: str) -> cfg.Opt:
 OPTIONS: list[cfg.Opt] = [
     _reserved("reserved_host_memory_mb", 512, "Memory in MB"),
     _reserved("reserved_host_disk_mb", 0, "Disk space in MB"),
-    _reserved("reserved_host_cpus", 0, "Number of CPUs"),
     cfg.IntOpt(
         "update_resources_interval",
         default=0,

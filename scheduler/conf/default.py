@@ -40,11 +40,11 @@ def _identity() -> list[cfg.Opt]:
             help="Directory for state kept on this machine; the default SQLite database lives "
             "here. Available to other options as `$state_path`.",
         ),
-        cfg.StrOpt(
-            "tempdir",
-            help="Directory for temporary files, tested for writability at start. Unset: the "
-            "system's own choice.",
-        ),
+    ]
+
+
+def _process() -> list[cfg.Opt]:
+    return [
         cfg.StrOpt(
             "concurrency_backend",
             default="auto",
@@ -150,7 +150,7 @@ def _ratios() -> list[cfg.Opt]:
 
 def options() -> list[cfg.Opt]:
     """Every option of the group; the defaults of host and my_ip are this machine's."""
-    return [*_identity(), *_liveness(), *_periodic(), *_zones(), *_ratios()]
+    return [*_identity(), *_process(), *_liveness(), *_periodic(), *_zones(), *_ratios()]
 
 
 def register(conf: cfg.ConfigOpts) -> None:

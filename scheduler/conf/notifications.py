@@ -29,13 +29,6 @@ OPTIONS: list[cfg.Opt] = [
         help="Form of the notifications. The scheduler's own notifications exist only in the "
         "unversioned form; with `versioned` they are not sent.",
     ),
-    cfg.StrOpt(
-        "default_level",
-        default="INFO",
-        choices=["DEBUG", "INFO", "WARN", "ERROR", "CRITICAL"],
-        deprecated_opts=[cfg.DeprecatedOpt("default_notification_level", group="DEFAULT")],
-        help="Priority of notifications that have none of their own.",
-    ),
 ]
 
 

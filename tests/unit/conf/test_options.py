@@ -52,7 +52,6 @@ SPELLINGS = [
         3.0,
     ),
     ("notifications", "notification_format", "notification_format", "both", "both"),
-    ("notifications", "default_level", "default_notification_level", "WARN", "WARN"),
 ]
 
 # name under [database], old group, old name, text, value
