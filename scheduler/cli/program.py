@@ -1,0 +1,77 @@
+"""A program of commands: global options first, then a command.
+
+The global options are those of the daemons and are parsed like theirs; cliff gets the words from
+the command on.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from cliff import app as cliff_app
+from cliff import command as cliff_command
+from cliff import commandmanager
+from oslo_config import cfg
+
+import scheduler
+from scheduler.db.database import Database
+
+BUILT_IN = {"help": "help on a command", "complete": "print a completion script for bash"}
+
+
+class Program(cliff_app.App):
+    """The program; its commands find the configuration and the database here."""
+
+    NAME = ""
+    DESCRIPTION = scheduler.__doc__
+    COMMANDS: Mapping[str, type[cliff_command.Command]] = {}
+
+    def __init__(self, conf: cfg.ConfigOpts, database: Database, **streams: Any) -> None:
+        manager = commandmanager.CommandManager()
+        for name, command in self.COMMANDS.items():
+            manager.add_command(name, command)
+        super().__init__(
+            description=self.DESCRIPTION,
+            version=scheduler.__version__,
+            command_manager=manager,
+            **streams,
+        )
+        self.conf = conf
+        self.database = database
+
+    def build_option_parser(
+        self,
+        description: str | None,
+        version: str | None,  # noqa: ARG002 - cliff passes it
+        argparse_kwargs: dict[str, Any] | None = None,  # noqa: ARG002 - likewise
+    ) -> argparse.ArgumentParser:
+        """No options: the global ones have been parsed, all others belong to the command."""
+        parser = argparse.ArgumentParser(
+            prog=self.NAME, description=description, add_help=False, allow_abbrev=False
+        )
+        parser.set_defaults(deferred_help=False, debug=False, verbose_level=1)
+        return parser
+
+    def configure_logging(self) -> None:
+        """Nothing: logging is set up already."""
+
+
+def command_option(prog: str, words: Mapping[str, str]) -> cfg.SubCommandOpt:
+    """The option whose value is the command: *words* are the first words of all, with help."""
+
+    def add(subparsers: Any) -> None:
+        for name, text in {**words, **BUILT_IN}.items():
+            # With no prefix character that anybody types, all words go to cliff untouched.
+            parser = subparsers.add_parser(name, help=text, add_help=False, prefix_chars="\0")
+            parser.add_argument("words", nargs="*")
+
+    return cfg.SubCommandOpt(
+        "command", title="commands", help=f"See: {prog} help COMMAND", handler=add
+    )
+
+
+def words_of(conf: cfg.ConfigOpts) -> list[str]:
+    """The command line from the command on."""
+    return [conf.command.name, *conf.command.words]
