@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+
+import pytest
+from oslo_context import context
+
 from scheduler import concurrency
 
 # Before anything imports oslo.messaging, which would settle on eventlet.  Tests that need the
@@ -9,3 +15,37 @@ from scheduler import concurrency
 concurrency.activate(concurrency.THREADING)
 
 pytest_plugins = ["tests.servers.fixtures", "tests.daemons.fixtures"]
+
+
+@pytest.fixture(autouse=True)
+def no_request_of_another_test() -> Iterator[None]:
+    """Forget the request that a test leaves as the thread's current one: it shows in the log."""
+    yield
+    # The library offers this only to users of the package "fixtures".
+    vars(context._request_store).pop("context", None)
+
+
+@pytest.fixture(autouse=True)
+def no_logging_of_another_test() -> Iterator[None]:
+    """Put back the loggers that a test which sets up logging has changed."""
+    loggers = all_loggers()
+    before = [
+        (each, each.level, each.propagate, each.disabled, list(each.handlers)) for each in loggers
+    ]
+    yield
+    for each in set(all_loggers()).difference(loggers):
+        each.disabled = False
+        each.setLevel(logging.NOTSET)
+    for each, level, propagate, disabled, handlers in before:
+        each.setLevel(level)
+        each.propagate, each.disabled = propagate, disabled
+        for handler in set(each.handlers).difference(handlers):
+            each.removeHandler(handler)
+            handler.close()
+        each.handlers[:] = handlers
+
+
+def all_loggers() -> list[logging.Logger]:
+    """The root logger and every other that exists."""
+    named = logging.root.manager.loggerDict.values()
+    return [logging.root, *(each for each in named if isinstance(each, logging.Logger))]
