@@ -168,8 +168,8 @@ def _read_committed(connection: Any, _record: object) -> None:
 
 
 def _is_lock_failure(error: BaseException) -> bool:
-    """Whether *error* is a lock failure that oslo.db has no class for."""
-    original = getattr(getattr(error, "inner_exception", None), "orig", None)
+    """Whether *error*, wrapped by oslo.db or not, is a lock failure that it has no class for."""
+    original = getattr(getattr(error, "inner_exception", error), "orig", None)
     if isinstance(original, sqlite3.OperationalError):
         return original.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     return getattr(original, "sqlstate", None) in POSTGRESQL_RETRYABLE

@@ -1,0 +1,234 @@
+from __future__ import annotations
+
+import pathlib
+import threading
+
+import pytest
+import sqlalchemy as sa
+from oslo_config import cfg
+from oslo_db import exception as db_exception
+from sqlalchemy import event
+
+from scheduler.conf import database as database_conf
+from scheduler.db import services
+from scheduler.db.database import Database
+from scheduler.db.tables import host_mappings
+from scheduler.db.tables import services as table
+
+
+def a_service(database: Database) -> int:
+    with database.write() as conn:
+        return services.get_or_create(conn, "h1", "nova-compute", "compute", 74).id
+
+
+def report_count(database: Database) -> int:
+    with database.read() as conn:
+        return conn.execute(sa.select(table.c.report_count)).scalar_one()
+
+
+def conf_with(tmp_path: pathlib.Path, text: str) -> cfg.ConfigOpts:
+    path = tmp_path / "nova.conf"
+    path.write_text(text, encoding="utf-8")
+    conf = cfg.ConfigOpts()
+    conf.register_opts([cfg.StrOpt("state_path", default=str(tmp_path / "state"))])
+    conf(["--config-file", str(path)], project="nova")
+    return conf
+
+
+def test_embedded_default(tmp_path):
+    database = Database.from_conf(conf_with(tmp_path, ""))
+    assert database.is_embedded_default
+    assert database.masked_url == f"sqlite:///{tmp_path}/state/nova.sqlite"
+
+
+def test_configured_connection(tmp_path):
+    text = "[database]\nconnection = mysql+pymysql://u:secret@h/nova\n"
+    database = Database.from_conf(conf_with(tmp_path, text))
+    assert not database.is_embedded_default
+    assert database.masked_url == "mysql+pymysql://u:***@h/nova?charset=utf8mb4"
+
+
+def test_pool_options_reach_the_engine(tmp_path):
+    text = "[database]\nmax_pool_size = 3\nidle_timeout = 9\nmax_retries = 0\n"
+    conf = conf_with(tmp_path, text + "connection = mysql+pymysql://u@h/nova\n")
+    database_conf.register(conf)
+    pool = Database.from_conf(conf).engine.pool
+    assert isinstance(pool, sa.QueuePool)
+    assert (pool.size(), pool._recycle) == (3, 9)
+
+
+def test_nothing_connects_before_the_first_use(tmp_path):
+    database = Database(f"sqlite:///{tmp_path}/nova.sqlite")
+    database.dispose()
+    assert list(tmp_path.iterdir()) == []
+    with database.read() as conn:
+        assert conn.exec_driver_sql("SELECT 1").scalar() == 1
+    assert (tmp_path / "nova.sqlite").exists()
+
+
+def test_sqlite_is_set_up_for_several_processes(database):
+    if database.dialect_name != "sqlite":
+        pytest.skip("settings of SQLite")
+    with database.read() as conn:
+        found = [
+            conn.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "foreign_keys", "busy_timeout")
+        ]
+    assert found == ["wal", 1, 30_000]
+
+
+def test_mysql_reads_what_is_committed(database):
+    if database.dialect_name != "mysql":
+        pytest.skip("settings of MySQL")
+    with database.read() as conn:
+        level = conn.exec_driver_sql("SELECT @@SESSION.transaction_isolation").scalar()
+    assert level == "READ-COMMITTED"
+
+
+def test_write_commits_and_an_error_rolls_back(database):
+    a_service(database)
+    with database.write() as conn:
+        conn.execute(table.update().values(report_count=1))
+
+    def fail() -> None:
+        with database.write() as conn:
+            conn.execute(table.update().values(report_count=2))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert report_count(database) == 1
+
+
+def test_a_new_read_sees_what_others_committed(database):
+    a_service(database)
+    assert report_count(database) == 0
+    other = Database(database.url)
+    with other.write() as conn:
+        conn.execute(table.update().values(report_count=7))
+    other.dispose()
+    assert report_count(database) == 7
+
+
+def test_foreign_keys_are_enforced(database):
+    with pytest.raises(db_exception.DBReferenceError), database.write() as conn:
+        conn.execute(host_mappings.insert().values(host="h1", cell_id=999))
+
+
+def test_reading_and_then_writing_loses_no_update(database):
+    """Each thread has connections of its own, as processes have."""
+    a_service(database)
+    failures: list[BaseException] = []
+
+    def count() -> None:
+        def one_more(conn: sa.Connection) -> None:
+            row = conn.execute(sa.select(table.c.report_count).with_for_update()).one()
+            conn.execute(table.update().values(report_count=row.report_count + 1))
+
+        try:
+            for _ in range(20):
+                with database.write() as conn:
+                    one_more(conn)
+        except BaseException as error:  # noqa: BLE001 - handed to the test's thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert report_count(database) == 80
+
+
+@pytest.mark.parametrize(
+    "error",
+    [db_exception.DBDeadlock(), db_exception.DBConnectionError()],
+    ids=["deadlock", "lost connection"],
+)
+def test_transaction_is_tried_again(database, error):
+    a_service(database)
+    attempts = []
+
+    def work(conn: sa.Connection) -> str:
+        attempts.append(1)
+        conn.execute(table.update().values(report_count=table.c.report_count + 1))
+        if len(attempts) < 3:
+            raise error
+        return "done"
+
+    assert database.write_retrying(work) == "done"
+    assert len(attempts) == 3
+    assert report_count(database) == 1
+
+
+def test_retries_are_bounded(database):
+    bounded = Database(database.url, settings={"db_max_retries": 2, "db_retry_interval": 0})
+    attempts = []
+
+    def work(conn: sa.Connection) -> None:
+        attempts.append(1)
+        raise db_exception.DBDeadlock
+
+    with pytest.raises(db_exception.DBDeadlock):
+        bounded.write_retrying(work)
+    assert len(attempts) == 3
+    bounded.dispose()
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), db_exception.DBError("no")])
+def test_other_errors_are_not_retried(database, error):
+    attempts = []
+
+    def work(conn: sa.Connection) -> None:
+        attempts.append(1)
+        raise error
+
+    with pytest.raises(type(error)):
+        database.write_retrying(work)
+    assert len(attempts) == 1
+
+
+def test_connection_lost_in_the_commit_is_not_retried(database):
+    """Nobody knows whether it was committed; a second time might count twice."""
+    attempts = []
+
+    def lose(conn: sa.Connection) -> None:
+        raise db_exception.DBConnectionError
+
+    event.listen(database.engine, "commit", lose)
+    with pytest.raises(db_exception.DBConnectionError):
+        database.write_retrying(lambda conn: attempts.append(1))
+    event.remove(database.engine, "commit", lose)
+    assert len(attempts) == 1
+
+
+def test_sqlite_lock_that_is_not_to_be_had_is_tried_again(database):
+    if database.dialect_name != "sqlite":
+        pytest.skip("SQLite locks the whole file")
+    a_service(database)
+    patient = Database(database.url, settings={"db_retry_interval": 0, "db_max_retries": 10_000})
+    attempts = []
+    refused_twice = threading.Event()
+
+    def give_up_at_once(connection: object, _record: object) -> None:
+        connection.execute("PRAGMA busy_timeout = 1")  # type: ignore[attr-defined]
+
+    def note(_connection: sa.Connection) -> None:
+        attempts.append(1)
+        if len(attempts) > 2:
+            refused_twice.set()
+
+    event.listen(patient.engine, "connect", give_up_at_once)
+    event.listen(patient.engine, "engine_connect", note)
+    writer = threading.Thread(
+        target=patient.write_retrying,
+        args=(lambda conn: conn.execute(table.update().values(report_count=5)),),
+    )
+    with database.write():
+        writer.start()
+        assert refused_twice.wait(30)
+    writer.join(30)
+    assert not writer.is_alive()
+    assert report_count(database) == 5
+    patient.dispose()

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import pathlib
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler import errors
+from scheduler.db import migration, tables
+from scheduler.db.database import Database
+from tests.unit.db.builders import columns, schema_differences
+
+
+@pytest.fixture
+def empty(tmp_path: pathlib.Path) -> Database:
+    return Database(f"sqlite:///{tmp_path}/empty.sqlite")
+
+
+def run(database: Database, *statements: str) -> None:
+    with database.write() as conn:
+        for statement in statements:
+            conn.exec_driver_sql(statement)
+
+
+def test_migrations_make_exactly_the_tables(database):
+    assert schema_differences(database) == []
+
+
+def test_differences_would_be_seen(database):
+    metadata = sa.MetaData()
+    for each in tables.metadata.tables.values():
+        each.to_metadata(metadata)
+    changed = metadata.tables["services"]
+    changed.append_column(sa.Column("extra", sa.Integer))
+    changed.indexes.remove(next(i for i in changed.indexes if i.name == "services_uuid_idx"))
+    metadata.remove(metadata.tables["request_specs"])
+    kinds = sorted(str(difference[0]) for difference in schema_differences(database, metadata))
+    assert kinds == ["add_column", "remove_index", "remove_table"]
+
+
+def test_version_before_and_after(empty):
+    assert migration.version(empty) is None
+    assert not pathlib.Path(str(empty.url.database)).exists()
+    migration.sync(empty)
+    assert migration.version(empty) == migration.head() == "0004"
+    migration.check_ready(empty)
+
+
+def test_second_sync_leaves_the_rows_alone(database):
+    with database.write() as conn:
+        conn.execute(tables.flavors.delete().where(tables.flavors.c.name == "m1.tiny"))
+    migration.sync(database)
+    with database.read() as conn:
+        assert len(columns(conn, tables.flavors)) == 4
+
+
+def test_sync_in_steps(empty):
+    migration.sync(empty, "0002")
+    assert migration.version(empty) == "0002"
+    with pytest.raises(errors.DatabaseNotReady, match=r"revision 0002, 0004 is needed.*db sync"):
+        migration.check_ready(empty)
+    migration.sync(empty)
+    migration.check_ready(empty)
+
+
+def test_sync_makes_the_folder_of_the_embedded_default(tmp_path):
+    url = f"sqlite:///{tmp_path}/a/b/nova.sqlite"
+    migration.sync(Database(url, is_embedded_default=True))
+    migration.check_ready(Database(url))
+
+
+def test_unknown_revision(empty):
+    with pytest.raises(errors.DatabaseNotReady, match="9999"):
+        migration.sync(empty, "9999")
+    assert migration.version(empty) is None
+
+
+@pytest.mark.parametrize("name", ["alembic_version", "migrate_version"])
+def test_sync_refuses_a_real_nova(empty, name):
+    run(empty, f"CREATE TABLE {name} (version_num VARCHAR(32))")
+    with pytest.raises(errors.DatabaseNotReady, match=f"{name}.*nova-manage"):
+        migration.sync(empty)
+    with empty.read() as conn:
+        assert sa.inspect(conn).get_table_names() == [name]
+
+
+NOVA_TABLES = [
+    "CREATE TABLE alembic_version (version_num VARCHAR(32))",
+    *(f"CREATE TABLE {name} (id INTEGER)" for name in migration.NEEDED_TABLES),
+]
+
+
+def test_real_nova_is_ready(empty):
+    run(empty, *NOVA_TABLES)
+    migration.check_ready(empty)
+
+
+@pytest.mark.parametrize(
+    ("statements", "reason"),
+    [
+        (["CREATE TABLE other (id INTEGER)"], "has no tables; create them with: nova-scheduler-m"),
+        (NOVA_TABLES[:-1], "has no tables"),
+        (
+            [
+                "CREATE TABLE nova_scheduler_version (version_num VARCHAR(32))",
+                "INSERT INTO nova_scheduler_version VALUES ('9999')",
+            ],
+            "9999, which is newer than this program knows",
+        ),
+    ],
+    ids=["something else", "half a Nova", "newer"],
+)
+def test_not_ready(empty, statements, reason):
+    run(empty, *statements)
+    with pytest.raises(errors.DatabaseNotReady, match=reason):
+        migration.check_ready(empty)
+
+
+def test_missing_file_is_not_ready_and_stays_missing(empty):
+    with pytest.raises(errors.DatabaseNotReady, match="does not exist.*db sync"):
+        migration.check_ready(empty)
+    assert not pathlib.Path(str(empty.url.database)).exists()
+
+
+def test_runs_from_any_folder(tmp_path):
+    """As from an installed package: nothing is looked up relative to the working directory."""
+    code = (
+        "from scheduler.db import database, migration;"
+        "migration.sync(database.Database('sqlite:///here.sqlite'))"
+    )
+    root = str(pathlib.Path(migration.__file__).parents[2])
+    subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {root!r}); {code}"],
+        cwd=tmp_path,
+        check=True,
+        timeout=60,
+    )
+    with sqlite3.connect(tmp_path / "here.sqlite") as connection:
+        found = connection.execute("SELECT version_num FROM nova_scheduler_version").fetchall()
+    assert found == [("0004",)]

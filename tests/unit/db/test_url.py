@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import pytest
+
+from scheduler import errors
+from scheduler.db import url
+from scheduler.db.database import Database
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("not a url", "not a URL of the form"),
+        ("", "not a URL of the form"),
+        ("mysql+pymysql://u:hidden@h:port/nova", "not a URL of the form"),
+        ("nosuch://u:hidden@h/nova", "'nosuch' is not one of the databases sqlite, mysql, postg"),
+        ("oracle://u:hidden@h/nova", "'oracle' is not one of"),
+        ("mysql+nosuch://u:hidden@h/nova", "no driver of the name 'mysql+nosuch'"),
+        ("mysql://u:hidden@h/nova", "the driver of 'mysql' is not installed: .*MySQLdb"),
+        ("mysql+aiomysql://u:hidden@h/nova", "aiomysql"),
+        ("postgresql+psycopg_async://u:hidden@h/nova", "a driver for asyncio"),
+    ],
+)
+def test_unusable(text, reason):
+    with pytest.raises(errors.ConfigurationError) as caught:
+        Database(text)
+    message = str(caught.value)
+    assert message.startswith("Invalid configuration: [database] connection: ")
+    assert "hidden" not in message
+    assert "\n" not in message
+    with pytest.raises(errors.ConfigurationError, match=reason.replace("+", r"\+")):
+        url.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "rendered"),
+    [
+        ("sqlite:////tmp/x.sqlite", "sqlite", "sqlite:////tmp/x.sqlite"),
+        (
+            "mysql+pymysql://u:secret@h/nova",
+            "mysql",
+            "mysql+pymysql://u:secret@h/nova?charset=utf8mb4",
+        ),
+        (
+            "mysql+pymysql://u:secret@h/nova?charset=utf8",
+            "mysql",
+            "mysql+pymysql://u:secret@h/nova?charset=utf8",
+        ),
+        (
+            "mariadb+pymysql://u:secret@h/nova",
+            "mysql",
+            "mysql+pymysql://u:secret@h/nova?charset=utf8mb4",
+        ),
+        ("postgresql+psycopg://u:p%40ss@h/nova", "postgresql", None),
+    ],
+)
+def test_usable(text, dialect, rendered):
+    database = Database(text)
+    assert database.dialect_name == dialect
+    assert database.url.render_as_string(hide_password=False) == (rendered or text)
+
+
+def test_connection_parameters_are_added():
+    settings = {"connection_parameters": "charset=utf8&ssl_ca=/ca.pem"}
+    database = Database("mysql+pymysql://u@h/nova", settings=settings)
+    assert dict(database.url.query) == {"charset": "utf8", "ssl_ca": "/ca.pem"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mysql+pymysql://u:secret@h/nova",
+        "postgresql+psycopg://u@h/nova?password=secret",
+        "postgresql+psycopg://u:secret@h/nova?sslmode=require",
+    ],
+)
+def test_masked(text):
+    database = Database(text)
+    assert "secret" not in database.masked_url
+    assert "***" in database.masked_url
+    assert "@h/nova" in database.masked_url
