@@ -147,7 +147,7 @@ def names(hosts: Candidates) -> list[str]:
 
 
 def verdict(each: HostFilter, state: HostState, request: objects.RequestSpec) -> list[str]:
-    """Codes of the reasons for which *each* removes the one host, in order; none if it passes."""
+    """The code of the reason for which *each* removes the one host; none if it passes."""
     hosts = Candidates.alone(state)
     left, counts = FilterChain([each]).run(hosts, request)
     assert len(left) + sum(counts[0].removed.values()) == 1

@@ -1,0 +1,118 @@
+"""What every filter that ships here must keep to, whatever it decides."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from scheduler import filters, objects
+from scheduler.filters import registry
+from scheduler.filters.base import BaseHostFilter, HostFilter
+from scheduler.filters.chain import FilterChain
+from tests import fleets
+from tests.builders import a_conf, a_fleet, candidates
+
+CONF = a_conf()
+ALL = [pytest.param(cls(CONF), id=cls.__name__) for cls in filters.all_filters()]
+FEW = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+# name: (only for the first instance of a request, also for rebuild checks)
+MATRIX = {
+    "AllHostsFilter": (True, False),
+    "AvailabilityZoneFilter": (True, False),
+    "ComputeCapabilitiesFilter": (True, False),
+    "ComputeFilter": (True, False),
+    "CoreFilter": (False, False),
+    "DifferentHostFilter": (True, False),
+    "DiskFilter": (False, False),
+    "ImagePropertiesFilter": (True, True),
+    "IoOpsFilter": (False, False),
+    "NumInstancesFilter": (False, False),
+    "RamFilter": (False, False),
+    "RetryFilter": (False, False),
+    "SameHostFilter": (True, False),
+    "ServerGroupAffinityFilter": (False, False),
+    "ServerGroupAntiAffinityFilter": (False, False),
+}
+
+
+def _verdicts(each, table, request):
+    return [
+        (reason.code, mask.tolist()) for reason, mask in each.conditions(candidates(table), request)
+    ]
+
+
+@pytest.mark.parametrize("each", ALL)
+def test_it_runs_when_it_should(each):
+    assert (each.run_filter_once_per_request, each.RUN_ON_REBUILD) == MATRIX[each.name]
+
+
+@pytest.mark.parametrize("each", ALL)
+@FEW
+@given(table=fleets.fleets(), request=fleets.requests())
+def test_both_forms_agree_and_change_nothing(each, table, request):
+    before = fleets.snapshot(table), objects.to_primitive(request)
+    declared = {reason.code for reason in each.reasons}
+
+    left, [count] = FilterChain([each]).run(candidates(table), request)
+
+    passing = {state.host for state in candidates(table) if each.host_passes(state, request)}
+    assert {state.host for state in left} == passing
+    assert set(count.removed) <= declared
+    assert sum(count.removed.values()) == count.start - count.end
+    assert {code for code, _mask in _verdicts(each, table, request)} <= declared
+    assert (fleets.snapshot(table), objects.to_primitive(request)) == before
+
+
+@pytest.mark.parametrize("each", ALL)
+@FEW
+@given(table=fleets.fleets(), request=fleets.requests(), other=fleets.requests())
+def test_a_decision_leaves_nothing_behind(each, table, request, other):
+    first = _verdicts(each, table, request)
+    _verdicts(each, table, other)
+
+    assert _verdicts(each, table, request) == first
+
+
+@pytest.mark.parametrize("each", ALL)
+@pytest.mark.parametrize("table", [fleets.minimal_fleet(), a_fleet()], ids=["bare", "empty"])
+def test_it_copes_with_next_to_nothing(each, table):
+    hosts = candidates(table)
+    left, _counts = FilterChain([each]).run(hosts, fleets.minimal_request())
+
+    assert len(left) <= len(hosts)
+
+
+@pytest.mark.parametrize("each", ALL)
+@FEW
+@given(table=fleets.fleets(max_size=1), request=fleets.requests())
+def test_limits_are_numbers(each, table, request):
+    [state] = candidates(table)
+
+    assert all(type(limit) is float for limit in each.limits(state, request).values())
+
+
+def test_reasons_have_codes_of_their_own():
+    codes = [reason.code for cls in filters.all_filters() for reason in cls.reasons]
+
+    assert len(set(codes)) == len(codes)
+    assert [code for code in codes if not re.fullmatch(r"[a-z_]+\.[a-z_]+", code)] == []
+
+
+def test_every_module_is_listed_and_tested():
+    package = pathlib.Path(filters.__file__).parent
+    tests = pathlib.Path(__file__).parent
+    defining = {
+        path.stem
+        for path in package.glob("*.py")
+        if path.stem != "base"
+        and re.search(r"^class \w+\((Base)?HostFilter\):", path.read_text(), re.M)
+    }
+
+    assert defining == set(registry.MODULES)
+    assert [name for name in registry.MODULES if not (tests / f"test_{name}.py").exists()] == []
+    assert all(issubclass(cls, HostFilter) for cls in filters.all_filters())
+    assert HostFilter.filter_all is BaseHostFilter.filter_all
