@@ -1,0 +1,5 @@
+"""The whole way of twenty servers in one process, on the in-process bus and SQLite.
+
+``scenario`` says what is asked for and what must come of it, ``stage`` starts the parts,
+``run`` asks and waits, ``render`` shows it.
+"""
