@@ -19,6 +19,8 @@ from scheduler.hosts.books import TrackedInstance
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.table import HostTable
+from scheduler.weights.base import HostWeigher
+from scheduler.weights.weighing import weigh
 
 NOW = 1_800_000_000.0
 OWN_UUID = "00000000-0000-4000-a000-000000000001"
@@ -152,3 +154,11 @@ def verdict(each: HostFilter, state: HostState, request: objects.RequestSpec) ->
     left, counts = FilterChain([each]).run(hosts, request)
     assert len(left) + sum(counts[0].removed.values()) == 1
     return list(counts[0].removed)
+
+
+def contributions(
+    weigher: HostWeigher, hosts: Candidates, request: objects.RequestSpec
+) -> tuple[list[float], list[str]]:
+    """What *weigher* adds to each of *hosts*, and their names in the order that follows."""
+    weighed = weigh([weigher], hosts, request)
+    return weighed.components[0].weighted.tolist(), names(weighed.hosts)

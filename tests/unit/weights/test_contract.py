@@ -1,0 +1,67 @@
+"""What every weigher that ships here must keep to, whatever it prefers."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from scheduler import objects, weights
+from scheduler.weights import registry
+from scheduler.weights.base import HostWeigher
+from tests import fleets
+from tests.builders import a_conf, a_fleet, candidates
+
+CONF = a_conf()
+ALL = [pytest.param(cls(CONF), id=cls.__name__) for cls in weights.all_weighers()]
+FEW = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@pytest.mark.parametrize("each", ALL)
+@FEW
+@given(table=fleets.fleets(), request=fleets.requests(), other=fleets.requests())
+def test_both_forms_agree_and_change_nothing(each, table, request, other):
+    before = fleets.snapshot(table), objects.to_primitive(request)
+    hosts = candidates(table)
+
+    raw = each.raw(hosts, request)
+
+    assert raw.tolist() == [each._weigh_object(state, request) for state in hosts]
+    multipliers = np.broadcast_to(each.multipliers(hosts), len(hosts))
+    assert multipliers.tolist() == [each.weight_multiplier(state) for state in hosts]
+    each.raw(hosts, other)
+    assert each.raw(hosts, request).tolist() == raw.tolist()
+    assert (fleets.snapshot(table), objects.to_primitive(request)) == before
+
+
+@pytest.mark.parametrize("each", ALL)
+@pytest.mark.parametrize("table", [fleets.minimal_fleet(), a_fleet()], ids=["bare", "empty"])
+def test_it_copes_with_next_to_nothing(each, table):
+    hosts = candidates(table)
+
+    assert each.raw(hosts, fleets.minimal_request()).tolist() == [0] * len(hosts)
+
+
+@pytest.mark.parametrize("each", ALL)
+def test_the_multiplier_is_an_option(each):
+    changed = type(each)(a_conf(**{each.multiplier_option: 7.5}))
+
+    assert changed.multipliers(candidates(a_fleet({}, {}))).tolist() == [7.5, 7.5]
+
+
+def test_every_module_is_listed():
+    package = pathlib.Path(weights.__file__).parent
+    pattern = re.compile(r"^class (\w+)\(_?\w*Weigher\):", re.M)
+    defined = {
+        (path.stem, name)
+        for path in package.glob("*.py")
+        if path.stem != "base"
+        for name in pattern.findall(path.read_text())
+        if not name.startswith("_")
+    }
+
+    assert defined == {(module, name) for module, all_ in registry.MODULES.items() for name in all_}
+    assert all(issubclass(cls, HostWeigher) for cls in weights.all_weighers())

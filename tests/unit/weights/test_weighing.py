@@ -1,0 +1,124 @@
+"""Normalising and adding up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.weights.base import BaseHostWeigher
+from scheduler.weights.disk import DiskWeigher
+from scheduler.weights.io_ops import IoOpsWeigher
+from scheduler.weights.ram import RAMWeigher
+from scheduler.weights.weighing import normalise, weigh
+from tests.builders import a_conf, a_fleet, a_request, candidates, names
+
+_values = st.lists(st.integers(-(2**50), 2**50), min_size=1, max_size=20).map(np.array)
+_bound = st.one_of(st.none(), st.integers(-100, 100))
+
+# Two rounds of the worked example: free MB of memory and disk, operations; totals; pick.
+WORKED_EXAMPLE = [
+    ([20480, 14336, 6144], [389120, 286720, 153600], [0, 1, 0], [2.0, 0.436842, 0.694737], "h1"),
+    ([16384, 14336, 6144], [327680, 286720, 153600], [1, 1, 0], [1.0, 0.75, 0.84375], "h1"),
+    (
+        *([12288, 14336, 6144], [266240, 286720, 153600], [2, 1, 0]),
+        *([0.785714, 1.5, 0.964286], "h2"),
+    ),
+    ([12288, 10240, 6144], [266240, 225280, 153600], [2, 2, 0], [1.0, 0.679487, 1.076923], "h3"),
+]
+
+
+@given(_values, _bound, _bound)
+def test_between_sensible_bounds_all_is_within_0_and_1(values, low, high):
+    if low is not None and high is not None and low > high:
+        low, high = high, low
+
+    found = normalise(values, low, high)
+
+    if (low is None or low <= values.max()) and (high is None or high >= values.min()):
+        assert ((found >= 0.0) & (found <= 1.0)).all()
+
+
+@given(_values)
+def test_order_is_kept_and_the_best_is_1(values):
+    found = normalise(values, None, None)
+
+    assert (np.diff(found[np.argsort(values, kind="stable")]) >= 0).all()
+    if values.max() > values.min():
+        assert found[np.argmax(values)] == 1.0
+        assert found[np.argmin(values)] == 0.0
+    else:
+        assert not found.any()
+
+
+@given(_values)
+def test_a_minimum_of_0_keeps_proportions(values):
+    found = normalise(values, 0, None)
+
+    assert not found[values <= 0].any()
+    if values.max() > 0:
+        assert found == pytest.approx(np.maximum(values, 0) / values.max())
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high", "normalised"),
+    [
+        ([7], None, None, [0.0]),
+        ([7], 0, None, [1.0]),
+        ([0], 0, None, [0.0]),
+        ([-5, 5], 0, None, [0.0, 1.0]),
+        ([0, 50, 200], 0, 100, [0.0, 0.5, 1.0]),
+        ([-1, 1], None, None, [0.0, 1.0]),
+        ([1, 92, 100], None, None, [0.0, 0.919192, 1.0]),
+    ],
+)
+def test_known_values(values, low, high, normalised):
+    assert normalise(np.array(values), low, high) == pytest.approx(normalised, abs=1e-6)
+
+
+@pytest.mark.parametrize(("ram", "disk", "io_ops", "totals", "pick"), WORKED_EXAMPLE)
+def test_the_worked_example(ram, disk, io_ops, totals, pick):
+    rows = zip(ram, disk, io_ops, strict=True)
+    table = a_fleet(*[{"free_ram_mb": r, "free_disk_mb": d, "num_io_ops": i} for r, d, i in rows])
+    weighers = [cls(a_conf()) for cls in (RAMWeigher, DiskWeigher, IoOpsWeigher)]
+
+    weighed = weigh(weighers, candidates(table), a_request())
+
+    assert names(weighed.hosts)[0] == pick
+    assert weighed.totals == pytest.approx(sorted(totals, reverse=True), abs=1e-6)
+    assert sum(part.weighted for part in weighed.components) == pytest.approx(totals, abs=1e-6)
+    assert [part.name for part in weighed.components] == [
+        "RAMWeigher",
+        "DiskWeigher",
+        "IoOpsWeigher",
+    ]
+
+
+@pytest.mark.parametrize("hosts", [0, 1])
+def test_fewer_than_two_hosts_are_not_weighed(hosts):
+    class Never(BaseHostWeigher):
+        """Fails when asked."""
+
+    weighed = weigh([Never()], candidates(a_fleet(*[{}] * hosts)), a_request())
+
+    assert weighed.totals.tolist() == [0.0] * hosts
+    assert weighed.components == ()
+
+
+def test_a_foreign_weigher_is_asked_host_by_host():
+    class Newest(BaseHostWeigher):
+        """Written against Nova: values and multipliers per host state."""
+
+        maxval = 3
+
+        def weight_multiplier(self, host_state):
+            return 2.0 if host_state.host == "h2" else 1.0
+
+        def _weigh_object(self, host_state, weight_properties):
+            return int(host_state.host[1:])
+
+    weighed = weigh([Newest()], candidates(a_fleet({}, {}, {}, {})), a_request())
+
+    assert names(weighed.hosts) == ["h2", "h3", "h4", "h1"]
+    assert weighed.totals == pytest.approx([1.0, 1.0, 1.0, 0.0])
