@@ -66,10 +66,13 @@ def named_files(argv: Sequence[str]) -> list[str]:
 
 def activate(backend: str) -> None:
     """Patch the standard library if *backend* is eventlet, and fix oslo.service's back end."""
+    # Whatever imports eventlet first, also with threads, announces that it is in bugfix mode.
+    warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
     if backend == EVENTLET:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # its announcement that it is in bugfix mode
-            importlib.import_module("eventlet").monkey_patch(os=False)
+        importlib.import_module("eventlet").monkey_patch(os=False)
+        # psycopg's own way of waiting for PostgreSQL would stop every greenlet, also the one
+        # that holds the lock being waited for.
+        os.environ.setdefault("PSYCOPG_WAIT_FUNC", "wait_selector")
     service_backend = importlib.import_module("oslo_service.backend")
     service_backend.init_backend(service_backend.BackendType(backend))
 

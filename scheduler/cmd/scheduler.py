@@ -1,0 +1,12 @@
+"""The entry point ``nova-scheduler``."""
+
+from __future__ import annotations
+
+import sys
+
+from scheduler import concurrency
+
+
+def main() -> int:
+    """Run the scheduler; returns the exit status."""
+    return concurrency.run("scheduler.daemon", sys.argv[1:])

@@ -1,0 +1,59 @@
+"""Work that is repeated as long as the service runs (reference page service, section 4)."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+
+from oslo_log import log as logging
+from oslo_service import loopingcall
+
+LOG = logging.getLogger(__name__)
+
+DEFAULT_SPACING_SECONDS = 60
+
+
+class RepeatingTask:
+    """Calls *run* again and again in a thread (or greenlet) of its own.
+
+    A run that fails is logged, and the next one comes all the same; tasks do not wait for each
+    other.  A spacing of 0 means 60 seconds, a negative one never.
+    """
+
+    def __init__(
+        self, name: str, run: Callable[[], None], spacing_seconds: float, jitter: float = 0.0
+    ) -> None:
+        """*jitter* is the share of the spacing that is added at most, at random, to a pause."""
+        self.name = name
+        self._run = run
+        self._spacing_seconds = spacing_seconds or DEFAULT_SPACING_SECONDS
+        self._jitter = jitter
+        self._loop = loopingcall.DynamicLoopingCall(self.run_once)
+        self._is_started = False
+
+    def start(self, initial_delay_seconds: float = 0) -> None:
+        """Begin, the first run after *initial_delay_seconds*."""
+        if self._spacing_seconds < 0:
+            LOG.info("Skipping periodic task %s because its interval is negative", self.name)
+            return
+        self._is_started = True
+        self._loop.start(initial_delay=initial_delay_seconds)
+
+    def stop(self) -> None:
+        """End, and wait for a run that is under way; nothing happens if it was never started."""
+        if self._is_started:
+            self._is_started = False
+            self._loop.stop()
+            self._loop.wait()
+
+    def run_once(self) -> float:
+        """Run now; returns the seconds until the next run is due."""
+        began = time.monotonic()
+        LOG.debug("Running periodic task %s", self.name)
+        try:
+            self._run()
+        except Exception:
+            LOG.exception("Error during %s", self.name)
+        extra = int(self._spacing_seconds * random.uniform(0, self._jitter))
+        return max(0.0, began + self._spacing_seconds + extra - time.monotonic())

@@ -1,0 +1,84 @@
+"""What can be found wrong before anything is started or forked.
+
+Afterwards it would be found in every worker, again and again (reference page service, section
+12, number 4).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import sqlalchemy.exc
+from oslo_config import cfg
+from oslo_db import exception as db_exception
+from oslo_log import log as logging
+from oslo_utils import strutils
+
+from scheduler import errors
+from scheduler.conf import startup
+from scheduler.db import migration
+from scheduler.db.database import Database
+from scheduler.db.url import OPTION as DATABASE_OPTION
+from scheduler.rpc import transport
+from scheduler.rpc.transport import get_notification_transport, get_transport
+from scheduler.service import build_manager
+
+LOG = logging.getLogger(__name__)
+
+# Where oslo.config looks, and for what.
+SEARCHED_FILES: Final = ("nova.conf", "nova-scheduler.conf")
+SEARCHED_FOLDERS: Final = ("~/.nova", "~", "/etc/nova", "/etc")
+
+
+def check(conf: cfg.ConfigOpts) -> None:
+    """Raise an error of this project, one line that names the cause, if the start would fail.
+
+    Nothing that was opened stays open.  The database must answer; the broker need not yet.
+    """
+    _check_buses(conf)
+    _warn_of_in_process_bus(conf)
+    database = Database.from_conf(conf)
+    try:
+        build_manager(conf, database)
+        _check_database(database)
+    except (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError) as error:
+        reason = f"{database.masked_url} cannot be used: {_cause(error)}"
+        raise errors.ConfigurationError(option=DATABASE_OPTION, reason=reason) from error
+    finally:
+        database.dispose()
+
+
+def _check_buses(conf: cfg.ConfigOpts) -> None:
+    get_transport(conf).cleanup()
+    get_notification_transport(conf).cleanup()
+
+
+def _check_database(database: Database) -> None:
+    """Make the tables of the embedded database; those of any other are the operator's to make."""
+    if database.is_embedded_default and migration.version(database) != migration.head():
+        LOG.info("Creating or upgrading the tables of the embedded %s", database.masked_url)
+        migration.sync(database)
+    migration.check_ready(database)
+
+
+def _warn_of_in_process_bus(conf: cfg.ConfigOpts) -> None:
+    if startup.is_embedded(conf):
+        LOG.warning(
+            "No configuration: neither --config-file nor --config-dir is given, and there is no %s "
+            "in %s. Running on the embedded defaults.",
+            " or ".join(SEARCHED_FILES),
+            ", ".join(SEARCHED_FOLDERS),
+        )
+    if transport.is_in_process(conf):
+        LOG.warning(
+            "The message bus is the one inside this process: no other process can reach this "
+            "service. Set [DEFAULT] transport_url to change that."
+        )
+
+
+def _cause(error: Exception) -> str:
+    """The first line of the driver's own text, without SQL and without passwords."""
+    original = getattr(error, "inner_exception", None) or error
+    original = getattr(original, "orig", None) or original
+    lines = str(original).strip().splitlines() or [type(original).__name__]
+    return str(strutils.mask_password(lines[0]))

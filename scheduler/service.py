@@ -1,0 +1,150 @@
+"""The daemon's service object: what is started, in which order, and how it ends.
+
+Reference page service, section 2.  The launcher of either back end calls start, wait, stop and
+reset; everything that connects is made in start, as the process may have been forked before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import threading
+from typing import Any, Final
+
+from oslo_config import cfg
+from oslo_log import log as logging
+from oslo_service import service as oslo_service
+
+import scheduler
+from scheduler import drivers
+from scheduler.db.database import Database
+from scheduler.drivers.loading import load_host_manager
+from scheduler.heartbeat import Heartbeat
+from scheduler.manager import SchedulerManager
+from scheduler.periodic import RepeatingTask
+from scheduler.readiness import Readiness
+from scheduler.rpc.client import TOPIC
+from scheduler.rpc.context import get_admin_context
+from scheduler.rpc.endpoints import SchedulerEndpoint
+from scheduler.rpc.notifier import Notifier
+from scheduler.rpc.server import BaseAPI, build_server
+from scheduler.rpc.transport import get_notification_transport, get_transport
+from scheduler.supervision import Supervision
+
+LOG = logging.getLogger(__name__)
+
+BINARY: Final = "nova-scheduler"
+PERIODIC_JITTER: Final = 0.05
+"""Keeps daemons that were started together from reading the database in step."""
+
+
+def build_manager(conf: cfg.ConfigOpts, database: Database) -> SchedulerManager:
+    """The manager with the configured driver and host manager; nothing connects yet.
+
+    Raises an error that names the option when one of them, or a filter or weigher, is unknown.
+    """
+    host_manager = load_host_manager(conf, database)
+    return SchedulerManager(conf, drivers.load(conf, host_manager))
+
+
+class Service(oslo_service.ServiceBase):
+    """One worker of the scheduler."""
+
+    def __init__(
+        self, conf: cfg.ConfigOpts, readiness: Readiness, supervision: Supervision
+    ) -> None:
+        self._conf = conf
+        self._readiness = readiness
+        self._supervision = supervision
+        self._manager: SchedulerManager | None = None
+        self._ending = contextlib.ExitStack()
+        self._is_stopping = False
+        self._stopped = threading.Event()
+
+    @property
+    def driver(self) -> Any:
+        """The driver that decides; there is one from the start on."""
+        if self._manager is None:
+            raise RuntimeError("the scheduler was not started")
+        return self._manager.driver
+
+    def start(self) -> None:
+        """Load, register, serve, in this order; any error ends the worker."""
+        LOG.info("Starting %s node (version %s)", TOPIC, scheduler.__version__)
+        try:
+            with contextlib.ExitStack() as ending:
+                self._start(ending)
+                self._ending = ending.pop_all()
+        except BaseException:
+            if not self._is_stopping:
+                self._supervision.worker_failed()
+            self._stopped.set()
+            raise
+        self._supervision.worker_started()
+        self._readiness.announce()
+        LOG.info("Serving requests on topic %s as %s", TOPIC, self._conf.host)
+
+    def _start(self, ending: contextlib.ExitStack) -> None:
+        """Start everything; *ending* learns how to end it, in the reverse order."""
+        database = Database.from_conf(self._conf)
+        ending.callback(database.dispose)
+        self._manager = manager = build_manager(self._conf, database)
+        heartbeat = Heartbeat(self._conf, database, BINARY, TOPIC)
+        heartbeat.register()
+        manager.driver.host_manager.refresh()
+        ending.callback(heartbeat.stop)
+        task = self._periodic_task(manager)
+        ending.callback(task.stop)
+        self._serve(manager, ending)
+        heartbeat.start()
+        if self._conf.periodic_enable:
+            task.start(random.uniform(0, self._conf.periodic_fuzzy_delay))
+
+    def _serve(self, manager: SchedulerManager, ending: contextlib.ExitStack) -> None:
+        transport = get_transport(self._conf)
+        ending.callback(transport.cleanup)
+        notification_transport = get_notification_transport(self._conf)
+        ending.callback(notification_transport.cleanup)
+        manager.driver.notifier = Notifier(notification_transport, f"{TOPIC}.{self._conf.host}")
+        endpoints = [SchedulerEndpoint(manager), BaseAPI(TOPIC)]
+        server = build_server(transport, TOPIC, self._conf.host, endpoints)
+        server.start()  # waits for the broker for as long as it takes
+        ending.callback(server.wait)
+        ending.callback(server.stop)
+
+    def _periodic_task(self, manager: SchedulerManager) -> RepeatingTask:
+        driver = manager.driver
+        return RepeatingTask(
+            f"{type(driver).__name__}.run_periodic_tasks",
+            lambda: driver.run_periodic_tasks(get_admin_context()),
+            self._conf.scheduler.periodic_task_interval,
+            PERIODIC_JITTER,
+        )
+
+    def stop(self, graceful: bool = True) -> None:
+        """Take no more requests, finish and answer those in hand, then end the rest.
+
+        May be called more than once, and without a start.  The launcher ends the process when
+        this takes longer than ``graceful_shutdown_timeout``.
+        """
+        del graceful
+        if self._is_stopping:
+            return
+        self._is_stopping = True
+        LOG.info("%s service graceful shutdown started.", BINARY)
+        try:
+            self._ending.close()
+        except Exception:
+            LOG.exception("Something could not be ended properly")
+        finally:
+            self._stopped.set()
+        LOG.info("%s service graceful shutdown finished.", BINARY)
+
+    def wait(self) -> None:
+        """Return when the service has stopped, or could not start."""
+        self._stopped.wait()
+
+    def reset(self) -> None:
+        """Take over what changed in the configuration."""
+        if self._manager is not None:
+            self._manager.reset()

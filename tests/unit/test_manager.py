@@ -1,0 +1,229 @@
+"""What the manager makes of a message's arguments, and of the driver's answer."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+from scheduler import conf as project_options
+from scheduler import errors, objects
+from scheduler.manager import SchedulerManager
+from scheduler.rpc.context import RequestContext
+from scheduler.rpc.serializer import ObjectSerializer
+from tests.builders import OWN_UUID, a_request
+from tests.unit.rpc.fakes import RecordingDriver, a_selection
+
+CONTEXT = RequestContext("u", "p", overwrite=False)
+WIRE = pathlib.Path(__file__).parents[1] / "data" / "wire"
+OTHER_UUID = "00000000-0000-4000-a000-000000000002"
+NUMA_LIMITS = objects.NUMATopologyLimits(cpu_allocation_ratio=1.0, ram_allocation_ratio=1.0)
+
+
+def a_manager(driver: RecordingDriver, max_instances: int = 3) -> SchedulerManager:
+    conf = cfg.ConfigOpts()
+    project_options.register_all(conf)
+    conf([], default_config_files=[], default_config_dirs=[])
+    conf.set_override("max_instances_per_request", max_instances, group="scheduler")
+    return SchedulerManager(conf, driver)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        pytest.param({}, "request_spec", id="nothing at all"),
+        pytest.param({"filter_properties": {}}, "request_spec", id="no request_spec"),
+        pytest.param({"request_spec": "m1.tiny"}, "request_spec", id="request_spec no dict"),
+        pytest.param({"request_spec": {}, "filter_properties": []}, "filter_properties", id="list"),
+        pytest.param({"spec_obj": None}, "spec_obj", id="spec_obj null"),
+        pytest.param({"spec_obj": {}}, "spec_obj", id="spec_obj a dict"),
+        pytest.param({"spec_obj": objects.Flavor()}, "spec_obj", id="spec_obj a Flavor"),
+        pytest.param(
+            {"spec_obj": a_request(), "instance_uuids": OWN_UUID}, "instance_uuids", id="a text"
+        ),
+        pytest.param(
+            {"spec_obj": a_request(), "instance_uuids": [OWN_UUID, 2]}, "instance_uuids", id="int"
+        ),
+        pytest.param(
+            {"spec_obj": a_request(), "instance_uuids": [OWN_UUID] * 4},
+            "instance_uuids",
+            id="too many uuids",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(arguments: dict[str, Any], field: str) -> None:
+    driver = RecordingDriver()
+    with pytest.raises(errors.InvalidRequest) as caught:
+        a_manager(driver).select_destinations(CONTEXT, **arguments)
+    assert caught.value.kwargs["field"] == field
+    assert driver.calls.empty()
+
+
+@pytest.mark.parametrize("count", [-1, 4])
+def test_number_of_instances_is_bounded(count: int) -> None:
+    spec = a_request()
+    spec.num_instances = count
+    with pytest.raises(errors.InvalidRequest, match="num_instances"):
+        a_manager(RecordingDriver()).select_destinations(CONTEXT, spec_obj=spec)
+
+
+@pytest.mark.parametrize("uuids", [None, [], [OWN_UUID], [OWN_UUID, OTHER_UUID, OWN_UUID]])
+def test_driver_gets_the_request(uuids: list[str] | None) -> None:
+    driver = RecordingDriver()
+    spec = a_request()
+
+    a_manager(driver).select_destinations(CONTEXT, spec_obj=spec, instance_uuids=uuids)
+
+    assert driver.next_call() == (
+        "select_destinations",
+        (CONTEXT, spec, uuids),
+        {"return_alternates": False},
+    )
+
+
+@pytest.mark.parametrize(
+    ("return_objects", "return_alternates", "wanted"),
+    [(True, True, True), (True, False, False), (False, True, False), (False, False, False)],
+)
+def test_alternates_only_with_objects(
+    return_objects: bool, return_alternates: bool, wanted: bool
+) -> None:
+    driver = RecordingDriver()
+    a_manager(driver).select_destinations(
+        CONTEXT,
+        spec_obj=a_request(),
+        return_objects=return_objects,
+        return_alternates=return_alternates,
+    )
+    assert driver.next_call()[2] == {"return_alternates": wanted}
+
+
+@pytest.mark.parametrize(
+    ("name", "memory_mb"),
+    [
+        ("select_destinations-v4.0.request.json", 2048),
+        ("derived-liberty-select_destinations-v4.0.request.json", 2048),
+    ],
+)
+@pytest.mark.parametrize("properties", ["as sent", "null"])
+def test_legacy_dicts_become_a_request(name: str, memory_mb: int, properties: str) -> None:
+    sent = json.loads((WIRE / name).read_text())["message"]["args"]
+    arguments = ObjectSerializer().deserialize_entity(CONTEXT, sent)
+    if properties == "null":
+        arguments["filter_properties"] = None
+    driver = RecordingDriver()
+
+    a_manager(driver).select_destinations(CONTEXT, **arguments)
+
+    _name, (_context, spec, _uuids), _options = driver.next_call()
+    assert isinstance(spec, objects.RequestSpec)
+    assert spec.memory_mb == memory_mb
+
+
+@pytest.mark.parametrize(
+    ("fields", "limits"),
+    [
+        pytest.param({}, {"memory_mb": 6144, "disk_gb": 100}, id="integers of the object"),
+        pytest.param(
+            {"limits_exact": {"memory_mb": 6144.5, "disk_gb": 100.25}},
+            {"memory_mb": 6144.5, "disk_gb": 100.25},
+            id="with fractions",
+        ),
+        pytest.param({"limits": None}, None, id="none, from the chance driver"),
+        pytest.param({"limits": objects.SchedulerLimits()}, {}, id="no filter set any"),
+    ],
+)
+def test_dict_form(fields: dict[str, Any], limits: dict[str, Any] | None) -> None:
+    driver = RecordingDriver()
+    driver.answer = [[a_selection("a", **fields), a_selection("alternate")], [a_selection("b")]]
+
+    reply = a_manager(driver).select_destinations(CONTEXT, spec_obj=a_request())
+
+    assert [each["host"] for each in reply] == ["a", "b"]
+    assert reply[0] == {"host": "a", "nodename": "a", "limits": limits}
+
+
+def test_dict_form_keeps_numa_limits_an_object() -> None:
+    selection = a_selection(
+        limits=objects.SchedulerLimits(memory_mb=6144, numa_topology=NUMA_LIMITS),
+        limits_exact={"memory_mb": 6144.5, "numa_topology": NUMA_LIMITS},
+    )
+    driver = RecordingDriver()
+    driver.answer = [[selection]]
+
+    (reply,) = a_manager(driver).select_destinations(CONTEXT, spec_obj=a_request())
+
+    assert reply["limits"]["memory_mb"] == 6144.5
+    assert reply["limits"]["numa_topology"]["nova_object.name"] == "NUMATopologyLimits"
+
+
+@pytest.mark.parametrize("return_objects", [False, True])
+def test_dicts_of_a_newton_driver_pass(return_objects: bool) -> None:
+    driver = RecordingDriver()
+    driver.answer = [{"host": "a", "nodename": None, "limits": None}]
+    reply = a_manager(driver).select_destinations(
+        CONTEXT, spec_obj=a_request(), return_objects=return_objects
+    )
+    assert reply == driver.answer
+
+
+def test_objects_form_is_the_drivers_answer() -> None:
+    driver = RecordingDriver()
+    reply = a_manager(driver).select_destinations(
+        CONTEXT, spec_obj=a_request(), return_objects=True
+    )
+    assert reply == driver.answer
+
+
+AGGREGATES = [objects.Aggregate(id=1, name="a"), objects.Aggregate(id=2, name="b")]
+
+
+@pytest.mark.parametrize(
+    ("sent", "count"),
+    [
+        (AGGREGATES[0], 1),
+        (AGGREGATES[:1], 1),
+        (objects.AggregateList(objects=AGGREGATES), 2),
+        ([], 0),
+    ],
+)
+def test_aggregates_come_in_three_forms(sent: Any, count: int) -> None:
+    driver = RecordingDriver()
+    a_manager(driver).update_aggregates(CONTEXT, sent)
+    assert driver.next_call() == ("update_aggregates", (AGGREGATES[:count],), {})
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "field"),
+    [
+        ("update_aggregates", {"aggregates": None}, "aggregates"),
+        ("update_aggregates", {"aggregates": [{"id": 1}]}, "aggregates"),
+        ("delete_aggregate", {"aggregate": 1}, "aggregate"),
+        ("update_instance_info", {"host_name": "h", "instance_info": []}, "instance_info"),
+        (
+            "update_instance_info",
+            {"host_name": None, "instance_info": objects.InstanceList(objects=[])},
+            "host_name",
+        ),
+        ("delete_instance_info", {"host_name": "h", "instance_uuid": None}, "instance_uuid"),
+        ("delete_instance_info", {"host_name": 1, "instance_uuid": OWN_UUID}, "host_name"),
+        ("sync_instance_info", {"host_name": "h", "instance_uuids": [None]}, "instance_uuids"),
+        ("sync_instance_info", {"host_name": "h", "instance_uuids": None}, "instance_uuids"),
+        ("sync_instance_info", {"host_name": [], "instance_uuids": []}, "host_name"),
+    ],
+)
+def test_wrong_fanouts_are_refused(method: str, arguments: dict[str, Any], field: str) -> None:
+    driver = RecordingDriver()
+    with pytest.raises(errors.InvalidRequest) as caught:
+        getattr(a_manager(driver), method)(CONTEXT, **arguments)
+    assert caught.value.kwargs["field"] == field
+    assert driver.calls.empty()
+
+
+def test_reset_reads_the_state() -> None:
+    driver = RecordingDriver()
+    a_manager(driver).reset()
+    assert driver.next_call()[0] == "refresh"
