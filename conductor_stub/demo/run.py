@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from sqlalchemy import Connection
 
 from conductor_stub.booting import BootRequest, Placement, create_servers, image_of
 from conductor_stub.conductor_rpcapi import ComputeTaskAPI
@@ -94,8 +95,10 @@ class Demo:
         )
         self.conductor.build_instances(order, servers, request.filter_properties())
 
-    def _request(self, connection: object, ask: Ask) -> BootRequest:
-        hints = {"same_host": self.uuids[ask.same_host_as]} if ask.same_host_as else {}
+    def _request(self, connection: Connection, ask: Ask) -> BootRequest:
+        hints: dict[str, str | list[str]] = {}
+        if ask.same_host_as:
+            hints["same_host"] = self.uuids[ask.same_host_as]
         return BootRequest(
             name=ask.name,
             count=ask.count,

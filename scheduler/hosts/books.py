@@ -116,6 +116,6 @@ class Books:
         placeholder = pick.placeholder
         if placeholder is None:
             return
-        known = self.table.instances.get(pick.key[0], {}).get(placeholder.uuid)
-        if known is placeholder:
-            self.table.drop_instance(placeholder.uuid)
+        uuid = placeholder.uuid
+        if self.table.instances.get(pick.key[0], {}).get(uuid) is placeholder:
+            self.table.drop_instance(uuid)
