@@ -1,0 +1,12 @@
+"""The command ``nova-compute-stub``."""
+
+from __future__ import annotations
+
+import sys
+
+from scheduler import concurrency
+
+
+def main() -> int:
+    """Choose the concurrency back end, then run the stub."""
+    return concurrency.run("conductor_stub.compute_daemon", sys.argv[1:])
