@@ -1,0 +1,81 @@
+"""HostState: what code written against Nova reads and writes is the table itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders import NOW, a_fleet, a_host, a_request, candidates
+
+
+def test_attributes_are_those_of_the_row():
+    state = a_host(
+        uuid="c1",
+        host_ip="192.0.2.1",
+        hypervisor_type="QEMU",
+        cpu_info='{"vendor": "Intel"}',
+        stats={"a": "1"},
+        aggregates=[{"ssd": "yes"}],
+        instances=["u1"],
+        service={"id": 7},
+        updated_at=NOW,
+        disk_mb_used=1024,
+        failed_builds=2,
+    )
+
+    assert (state.host, state.nodename, state.hypervisor_hostname) == ("h1", "n1", "n1")
+    assert (state.uuid, state.host_ip, state.hypervisor_type) == ("c1", "192.0.2.1", "QEMU")
+    assert (state.total_usable_ram_mb, state.free_ram_mb) == (4096, 4096)
+    assert (state.total_usable_disk_gb, state.free_disk_mb, state.disk_mb_used) == (
+        *(100, 102400),
+        1024,
+    )
+    assert (state.vcpus_total, state.vcpus_used, state.failed_builds) == (4, 0, 2)
+    assert (state.cpu_allocation_ratio, state.ram_allocation_ratio) == (16.0, 1.5)
+    assert state.supported_instances == [["x86_64", "kvm", "hvm"]]
+    assert (state.cpu_info, state.stats, state.metrics) == ('{"vendor": "Intel"}', {"a": "1"}, [])
+    assert [each.metadata for each in state.aggregates] == [{"ssd": "yes"}]
+    assert list(state.instances) == ["u1"]
+    assert (state.service["id"], state.service["disabled"]) == (7, False)
+    assert state.updated == NOW
+    assert state.limits == {}
+
+
+def test_numbers_are_plain_ones():
+    state = a_host()
+
+    assert type(state.free_ram_mb) is int
+    assert type(state.ram_allocation_ratio) is float
+
+
+def test_what_was_never_reported():
+    state = a_host(updated_at=float("-inf"))
+
+    assert state.updated is None
+    assert state.instances == {}
+    assert state.aggregates == []
+
+
+def test_writing_goes_to_the_table():
+    table = a_fleet({}, {})
+    first, second = candidates(table).states()
+
+    first.free_ram_mb -= 4000
+    first.host_ip = "192.0.2.1"
+    first.stats = '{"b": "2"}'
+
+    assert candidates(table).free_ram_mb.tolist() == [96, 4096]
+    assert (first.host_ip, second.host_ip) == ("192.0.2.1", None)
+    assert (first.stats, second.stats) == ({"b": "2"}, {})
+    with pytest.raises(TypeError):
+        first.service["disabled"] = True
+
+
+def test_consuming_takes_everything_but_swap():
+    state = a_host(free_ram_mb=600, free_disk_mb=2048, num_io_ops=1, num_instances=3)
+    flavor = {"memory_mb": 512, "vcpus": 2, "root_gb": 1, "ephemeral_gb": 2, "swap": 256}
+
+    state.consume_from_request(a_request(flavor=flavor))
+
+    assert (state.free_ram_mb, state.free_disk_mb, state.vcpus_used) == (88, -1024, 2)
+    assert (state.num_instances, state.num_io_ops) == (4, 2)
+    assert repr(state) == "(h1, n1) ram: 88MB disk: -1024MB io_ops: 2 instances: 4"
