@@ -22,7 +22,8 @@ class ComputeAPI:
     """Casts to topic ``compute``, server = the host, in the version that the hosts understand.
 
     The version follows ``[upgrade_levels] compute``.  For its value ``auto``,
-    *lowest_service_version* is asked for the oldest compute service before each cast.
+    *lowest_service_version* is asked for the oldest compute service before each cast.  *retry* is
+    how often a broker that cannot be reached is tried again; None: for ever.
     """
 
     def __init__(
@@ -30,10 +31,13 @@ class ComputeAPI:
         transport: messaging.Transport,
         conf: cfg.ConfigOpts,
         lowest_service_version: Callable[[], int | None] = lambda: None,
+        retry: int | None = None,
     ) -> None:
         target = messaging.Target(topic=TOPIC, version="6.0")
         serializer = RequestContextSerializer(ObjectSerializer())
-        self._client = messaging.get_rpc_client(transport, target, serializer=serializer)
+        self._client = messaging.get_rpc_client(
+            transport, target, serializer=serializer, retry=retry
+        )
         self._lowest_service_version = lowest_service_version
         configured = conf.upgrade_levels.compute
         self._auto = configured == compute_versions.AUTO

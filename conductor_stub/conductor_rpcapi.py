@@ -15,12 +15,17 @@ NAMESPACE = "compute_task"
 
 
 class ComputeTaskAPI:
-    """Casts to topic ``conductor``, namespace ``compute_task``."""
+    """Casts to topic ``conductor``, namespace ``compute_task``.
 
-    def __init__(self, transport: messaging.Transport) -> None:
+    *retry* is how often a broker that cannot be reached is tried again; None: for ever.
+    """
+
+    def __init__(self, transport: messaging.Transport, retry: int | None = None) -> None:
         target = messaging.Target(topic=TOPIC, namespace=NAMESPACE, version="1.0")
         serializer = RequestContextSerializer(ObjectSerializer())
-        self._client = messaging.get_rpc_client(transport, target, serializer=serializer)
+        self._client = messaging.get_rpc_client(
+            transport, target, serializer=serializer, retry=retry
+        )
 
     def build_instances(
         self, order: Order, instances: list[objects.Instance], filter_properties: dict[str, Any]

@@ -54,6 +54,21 @@ def message_of(error: BaseException) -> str:
     return str(error).partition("\n")[0]
 
 
+def record(conn: Connection, uuid: str, error: BaseException, host: str, attempts: int) -> None:
+    """Write that the build of the instance has ended with *error*, as *host* saw it.
+
+    Raises InstanceNotFound when the instance is gone.
+    """
+    fault = fault_of(error)
+    instances.update(conn, uuid, vm_state="error", task_state=None)
+    instances.add_fault(conn, uuid, fault.code, fault.message, fault.details, host)
+    instances.set_system_metadata(conn, uuid, ATTEMPTS_KEY, str(attempts))
+    try:
+        build_requests.destroy(conn, uuid)
+    except errors.BuildRequestNotFound:
+        LOG.debug("The build request of instance %s is gone already", uuid)
+
+
 @dataclass(frozen=True)
 class FailureBranch:
     """Sets servers to ERROR; *host* is the name that the fault and the notification carry."""
@@ -80,25 +95,15 @@ class FailureBranch:
         LOG.warning("Failed to %s_%s: %s", SERVICE, METHOD, message_of(error), extra=extra)
         LOG.warning("Setting instance to ERROR state.", extra=extra)
         try:
-            self.database.write_retrying(lambda conn: self._record(conn, instance, error, attempts))
+            self.database.write_retrying(
+                lambda conn: record(conn, instance.uuid, error, self.host, attempts)
+            )
         except errors.InstanceNotFound:
             LOG.debug("Instance %s was deleted during its build", instance.uuid)
             return
         self._notify(context, instance, error, legacy_spec)
         self._give_back_networks(context, instance, requested_networks)
         self._give_back_accelerators(context, instance)
-
-    def _record(
-        self, conn: Connection, instance: objects.Instance, error: BaseException, attempts: int
-    ) -> None:
-        uuid, fault = instance.uuid, fault_of(error)
-        instances.update(conn, uuid, vm_state="error", task_state=None)
-        instances.add_fault(conn, uuid, fault.code, fault.message, fault.details, self.host)
-        instances.set_system_metadata(conn, uuid, ATTEMPTS_KEY, str(attempts))
-        try:
-            build_requests.destroy(conn, uuid)
-        except errors.BuildRequestNotFound:
-            LOG.debug("The build request of instance %s is gone already", uuid)
 
     def _notify(
         self,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import os
 import threading
 
 from oslo_config import cfg
@@ -16,6 +17,7 @@ from oslo_log import log as logging
 from oslo_service import service as oslo_service
 
 import scheduler
+from scheduler import exit_codes
 from scheduler.readiness import Readiness
 from scheduler.supervision import Supervision
 
@@ -78,3 +80,16 @@ class Worker(oslo_service.ServiceBase):
 
     def reset(self) -> None:
         """Take over what changed in the configuration: nothing, unless a program says more."""
+
+
+def launch(conf: cfg.ConfigOpts, worker: Worker, supervision: Supervision, workers: int) -> int:
+    """Run *worker*, or *workers* forks of it (0: one per CPU), to the end; returns the status."""
+    count = workers or os.cpu_count() or 1
+    launcher = oslo_service.launch(conf, worker, workers=count, restart_method="mutate")
+    try:
+        status = launcher.wait()
+    except SystemExit as ending:  # how the threading launcher of several workers returns
+        status = ending.code
+    if supervision.has_failed:
+        return exit_codes.FAILURE
+    return int(status or exit_codes.OK)

@@ -1,0 +1,156 @@
+"""New servers as Nova's API makes them: the rows, and what the conductor is asked.
+
+Reference pages conductor, sections 1 and 2, and database, sections 3.3 to 3.5 and 4.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection
+
+from scheduler import objects
+from scheduler.db import block_devices, build_requests, groups, instances, mappings
+
+IMAGE_NAMESPACE = uuid.UUID("2f1d7f5e-5b0c-4f0e-9f5e-6d6c696d6167")
+ROOT_DEVICE = "/dev/vda"
+NO_POWER = 0
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where servers may go: a zone, one host or node of it, hosts to keep away from."""
+
+    zone: str | None = None
+    host: str | None = None
+    node: str | None = None
+    ignored_hosts: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str | None, ignored_hosts: tuple[str, ...] = ()) -> Placement:
+        """Read ``ZONE[:HOST[:NODE]]``; an empty part asks for nothing."""
+        zone, host, node, *_ = [*(text or "").split(":", 2), "", ""]
+        return cls(zone or None, host or None, node or None, ignored_hosts)
+
+
+@dataclass(frozen=True)
+class BootRequest:
+    """*count* servers that are alike."""
+
+    name: str | None
+    count: int
+    flavor: objects.Flavor
+    image: dict[str, Any]
+    user_id: str
+    project_id: str
+    placement: Placement = Placement()
+    group: objects.InstanceGroup | None = None
+    hints: dict[str, str | list[str]] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict)
+
+    def filter_properties(self) -> dict[str, Any]:
+        """What the conductor is told beside the instances."""
+        hints = dict(self.hints)
+        if self.group is not None:
+            hints["group"] = self.group.uuid
+        properties: dict[str, Any] = {"scheduler_hints": hints, "instance_type": self.flavor}
+        placement = self.placement
+        if placement.host:
+            properties["force_hosts"] = [placement.host]
+        if placement.node:
+            properties["force_nodes"] = [placement.node]
+        if placement.ignored_hosts:
+            properties["ignore_hosts"] = list(placement.ignored_hosts)
+        return properties
+
+
+def image_of(name_or_uuid: str, properties: dict[str, str]) -> dict[str, Any]:
+    """The image of that name or uuid, made up as there is no image service to ask."""
+    try:
+        image_id = str(uuid.UUID(name_or_uuid))
+    except ValueError:
+        image_id = str(uuid.uuid5(IMAGE_NAMESPACE, name_or_uuid))
+    return {
+        "id": image_id,
+        "name": name_or_uuid,
+        "status": "active",
+        "min_ram": 0,
+        "min_disk": 0,
+        "properties": dict(properties),
+    }
+
+
+def create_servers(conn: Connection, request: BootRequest) -> list[objects.Instance]:
+    """Write everything about the servers that is known before they have a host."""
+    reservation = f"r-{secrets.token_hex(4)}"
+    created: list[objects.Instance] = []
+    for index in range(request.count):
+        instance = _instance(request, index, reservation)
+        disks = objects.BlockDeviceMappingList(objects=[_root_disk(request, instance.uuid)])
+        instances.create(conn, instance)
+        block_devices.create(conn, disks)
+        build_requests.create(conn, instance, disks)
+        mappings.create_instance_mapping(conn, instance.uuid, request.project_id, request.user_id)
+        created.append(instance)
+    if request.group is not None:
+        groups.add_members(conn, request.group.uuid, [each.uuid for each in created])
+    return created
+
+
+def display_name(request: BootRequest, index: int, instance_uuid: str) -> str:
+    """The server's name: numbered from 1 when several are booted at once."""
+    if request.name is None:
+        return f"server-{instance_uuid[:8]}"
+    return request.name if request.count == 1 else f"{request.name}-{index + 1}"
+
+
+def _instance(request: BootRequest, index: int, reservation: str) -> objects.Instance:
+    instance_uuid, flavor, image_id = str(uuid.uuid4()), request.flavor, request.image["id"]
+    name = display_name(request, index, instance_uuid)
+    return objects.Instance(
+        uuid=instance_uuid,
+        user_id=request.user_id,
+        project_id=request.project_id,
+        reservation_id=reservation,
+        launch_index=index,
+        display_name=name,
+        display_description=name,
+        hostname=re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-") or f"server-{index}",
+        vm_state="building",
+        task_state="scheduling",
+        power_state=NO_POWER,
+        image_ref=image_id,
+        kernel_id="",
+        ramdisk_id="",
+        availability_zone=request.placement.zone,
+        root_device_name=ROOT_DEVICE,
+        config_drive="",
+        instance_type_id=flavor.id,
+        memory_mb=flavor.memory_mb,
+        vcpus=flavor.vcpus,
+        root_gb=flavor.root_gb,
+        ephemeral_gb=flavor.ephemeral_gb,
+        flavor=flavor,
+        pci_requests=objects.InstancePCIRequests(instance_uuid=instance_uuid, requests=[]),
+        numa_topology=None,
+        metadata=dict(request.metadata),
+        system_metadata={"image_base_image_ref": image_id},
+    )
+
+
+def _root_disk(request: BootRequest, instance_uuid: str) -> objects.BlockDeviceMapping:
+    return objects.BlockDeviceMapping(
+        instance_uuid=instance_uuid,
+        source_type="image",
+        destination_type="local",
+        device_type="disk",
+        boot_index=0,
+        device_name=ROOT_DEVICE,
+        delete_on_termination=True,
+        image_id=request.image["id"],
+        no_device=False,
+    )

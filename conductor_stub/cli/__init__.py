@@ -1,0 +1,1 @@
+"""The commands of ``nova-conductor-stub``, for people without an API."""

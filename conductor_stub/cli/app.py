@@ -1,0 +1,51 @@
+"""The commands of ``nova-conductor-stub`` besides ``serve``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cliff import command as cliff_command
+from oslo_config import cfg
+
+from conductor_stub.cli import boot, delete, listing
+from scheduler import errors
+from scheduler.cli import program
+from scheduler.conf import startup
+from scheduler.db.database import Database
+
+PROG = "nova-conductor-stub"
+
+COMMANDS: Mapping[str, type[cliff_command.Command]] = {
+    "boot": boot.Boot,
+    "list": listing.List,
+    "show": listing.Show,
+    "delete": delete.Delete,
+}
+
+WORDS = {
+    "serve": "be the conductor",
+    "boot": "boot servers",
+    "list": "list the servers",
+    "show": "show one server",
+    "delete": "delete servers",
+}
+
+
+class Servers(program.Program):
+    """The program."""
+
+    NAME = PROG
+    DESCRIPTION = "A small conductor, and servers without an API."
+    COMMANDS = COMMANDS
+
+
+def run(conf: cfg.ConfigOpts) -> int:
+    """Run the command that *conf* was filled for; returns the exit status."""
+    try:
+        database = Database.from_conf(conf)
+    except errors.ConfigurationError as error:
+        startup.fail(PROG, error)
+    try:
+        return Servers(conf, database).run(program.words_of(conf))
+    finally:
+        database.dispose()

@@ -1,0 +1,204 @@
+"""``boot``: new servers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from conductor_stub import booting, failure, servers
+from conductor_stub.booting import BootRequest, Placement
+from conductor_stub.cli import base
+from conductor_stub.conductor_rpcapi import ComputeTaskAPI
+from conductor_stub.records import Order
+from conductor_stub.watching import Watch, summary, unheard_of
+from scheduler import errors, exit_codes, objects
+from scheduler.cli import command
+from scheduler.db import aggregates, compute_nodes, flavors, groups
+from scheduler.rpc.context import RequestContext
+
+COLUMNS = ("ID", "Name", "Host", "Attempts", "State", "Fault")
+
+
+class Boot(base.OnBus, command.List):
+    """Boot servers; with --wait, show where they went."""
+
+    _failed = False
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """As ``openstack server create``, as far as there is something behind it."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("name", metavar="NAME", nargs="?", help="several get numbers behind")
+        parser.add_argument("--flavor", required=True, metavar="FLAVOR", help="name or id")
+        parser.add_argument("--image", required=True, metavar="IMAGE", help="any name, or a uuid")
+        parser.add_argument("--count", type=command.positive, default=1, help="how many")
+        _add_placement(parser)
+        _add_properties(parser)
+        parser.add_argument("--project", default=base.LOCAL_PROJECT, help="whose servers")
+        parser.add_argument("--user", default=base.LOCAL_USER, help="who boots them")
+        base.add_wait_options(parser, "the servers are active or in error")
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Boot; FAILURE also when one of the servers is not active in the end."""
+        status = super().run(parsed_args)
+        return exit_codes.FAILURE if self._failed else status
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """Write the rows, ask the conductor, wait if told to."""
+        with self.bus() as connection:
+            conductor = ComputeTaskAPI(connection, retry=base.BROKER_RETRIES)
+            created = self.database.write_retrying(lambda conn: self._create(conn, parsed_args))
+            self._ask(conductor, parsed_args, *created)
+        uuids = [each.uuid for each in created[1]]
+        seen = self._wait(uuids, parsed_args.timeout) if parsed_args.wait else self._read(uuids)
+        return COLUMNS, [_row(each) for each in seen]
+
+    def _create(
+        self, conn: Connection, arguments: argparse.Namespace
+    ) -> tuple[BootRequest, list[objects.Instance]]:
+        request = boot_request(conn, arguments, self.conf)
+        return request, booting.create_servers(conn, request)
+
+    def _ask(
+        self,
+        conductor: ComputeTaskAPI,
+        arguments: argparse.Namespace,
+        request: BootRequest,
+        instances: list[objects.Instance],
+    ) -> None:
+        order = Order(
+            context=RequestContext(user_id=arguments.user, project_id=arguments.project),
+            image=request.image,
+            admin_password=None,
+            injected_files=[],
+            requested_networks=None,
+            security_groups=["default"],
+        )
+        try:
+            conductor.build_instances(order, instances, request.filter_properties())
+        except base.UNDELIVERED as error:
+            self._give_up([each.uuid for each in instances], error)
+            reason = f"the conductor could not be told: {failure.message_of(error)}"
+            raise base.Failed(reason=reason) from error
+
+    def _give_up(self, uuids: list[str], error: Exception) -> None:
+        def record(conn: Connection) -> None:
+            for uuid in uuids:
+                failure.record(conn, uuid, error, self.conf.host, attempts=0)
+
+        self.database.write_retrying(record)
+
+    def _read(self, uuids: list[str]) -> list[servers.Server]:
+        with self.database.read() as conn:
+            return servers.read(conn, uuids)
+
+    def _wait(self, uuids: list[str], timeout: float) -> Sequence[servers.Server]:
+        watch, wanted = Watch(self.database), len(uuids)
+        with base.progress(wanted, _settled, lambda seen: summary(seen, wanted)) as show:
+            seen, in_time = watch.until(
+                lambda: self._read(uuids), lambda seen: _settled(seen) == len(seen), timeout, show
+            )
+        if not in_time:
+            living = watch.has_living_conductor(self.conf.service_down_time)
+            self.tell(unheard_of(seen, wanted, timeout, living))
+        self._failed = len(seen) < wanted or not all(each.is_active for each in seen)
+        return seen
+
+
+def _settled(seen: Sequence[servers.Server]) -> int:
+    return sum(each.is_settled for each in seen)
+
+
+def _row(server: servers.Server) -> Sequence[Any]:
+    fault = server.fault.message if server.fault else None
+    return (
+        server.uuid,
+        server.name,
+        server.instance.host,
+        server.attempts,
+        server.state,
+        fault,
+    )
+
+
+def _add_placement(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--availability-zone", metavar="ZONE[:HOST[:NODE]]", help="where")
+    parser.add_argument("--ignore-host", action="append", default=[], metavar="HOST")
+    parser.add_argument("--group", metavar="GROUP", help="name or id of a server group")
+    parser.add_argument(
+        "--hint",
+        action="append",
+        type=command.key_value,
+        default=[],
+        metavar="KEY=VALUE",
+        help="scheduler hint; the same key again makes a list",
+    )
+
+
+def _add_properties(parser: argparse.ArgumentParser) -> None:
+    for name, about in (("--property", "of the servers"), ("--image-property", "of the image")):
+        parser.add_argument(
+            name,
+            action="append",
+            type=command.key_value,
+            default=[],
+            metavar="KEY=VALUE",
+            help=about,
+        )
+
+
+def boot_request(conn: Connection, arguments: argparse.Namespace, conf: Any) -> BootRequest:
+    """What the command line asks for; raises an error that names what does not exist."""
+    placement = Placement.parse(arguments.availability_zone, tuple(arguments.ignore_host))
+    if placement.zone is None:
+        placement = Placement(
+            conf.default_schedule_zone, placement.host, placement.node, placement.ignored_hosts
+        )
+    check_placement(conn, placement, conf.default_availability_zone)
+    return BootRequest(
+        name=arguments.name,
+        count=arguments.count,
+        flavor=_flavor(conn, arguments.flavor),
+        image=booting.image_of(arguments.image, dict(arguments.image_property)),
+        user_id=arguments.user,
+        project_id=arguments.project,
+        placement=placement,
+        group=groups.get(conn, arguments.group) if arguments.group else None,
+        hints=hints_of(arguments.hint),
+        metadata=dict(arguments.property),
+    )
+
+
+def hints_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str | list[str]]:
+    """Scheduler hints; a key given several times has the list of its values."""
+    collected: dict[str, list[str]] = {}
+    for key, value in pairs:
+        collected.setdefault(key, []).append(value)
+    return {key: each[0] if len(each) == 1 else each for key, each in collected.items()}
+
+
+def check_placement(conn: Connection, placement: Placement, default_zone: str) -> None:
+    """Raise InvalidRequest or ComputeHostNotFound for a place that does not exist."""
+    zones = {each.availability_zone for each in aggregates.list_all(conn)} | {default_zone}
+    if placement.zone is not None and placement.zone not in zones:
+        reason = f"there is no zone {placement.zone!r}"
+        raise errors.InvalidRequest(field="availability zone", reason=reason)
+    if placement.host is None:
+        return
+    nodes = {each.hypervisor_hostname for each in compute_nodes.list_all(conn, placement.host)}
+    if not nodes:
+        raise errors.ComputeHostNotFound(host=placement.host)
+    if placement.node is not None and placement.node not in nodes:
+        raise errors.ComputeHostNotFound(host=f"{placement.host}:{placement.node}")
+
+
+def _flavor(conn: Connection, name_or_id: str) -> objects.Flavor:
+    try:
+        return flavors.get_by_name(conn, name_or_id)
+    except errors.FlavorNotFound:
+        return flavors.get_by_flavorid(conn, name_or_id)

@@ -1,0 +1,113 @@
+"""The conductor's worker: what it consists of and in which order it starts.
+
+Reference pages conductor, section 2, and service, section 2.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Final
+
+from oslo_config import cfg
+from oslo_messaging.transport import NotificationTransport, RPCTransport
+
+from conductor_stub.building import Builder
+from conductor_stub.claims import Claim, without_placement
+from conductor_stub.compute_rpcapi import ComputeAPI
+from conductor_stub.conductor_rpcapi import TOPIC
+from conductor_stub.failure import SERVICE, FailureBranch
+from conductor_stub.groups import PolicySupport
+from conductor_stub.hooks import BuildHooks
+from conductor_stub.manager import ComputeTaskManager
+from conductor_stub.planning import Planner
+from conductor_stub.rows import BuildRows
+from scheduler.db import services
+from scheduler.db.database import Database
+from scheduler.heartbeat import Heartbeat
+from scheduler.readiness import Readiness
+from scheduler.rpc.client import SchedulerAPI
+from scheduler.rpc.notifier import Notifier
+from scheduler.rpc.server import BaseAPI, build_server
+from scheduler.rpc.transport import get_notification_transport, get_transport
+from scheduler.supervision import Supervision
+from scheduler.worker import Worker
+
+BINARY: Final = "nova-conductor"
+
+
+def compute_api(
+    conf: cfg.ConfigOpts, database: Database, transport: RPCTransport, retry: int | None = None
+) -> ComputeAPI:
+    """The casts to the compute hosts in *database*; raises ConfigurationError for a bad cap."""
+
+    def lowest_version() -> int | None:
+        with database.read() as conn:
+            known = services.list_all(conn, services.COMPUTE_BINARY)
+        return min((each.version or 0 for each in known if not each.forced_down), default=None)
+
+    return ComputeAPI(transport, conf, lowest_version, retry)
+
+
+def build_manager(
+    conf: cfg.ConfigOpts,
+    database: Database,
+    transport: RPCTransport,
+    notifications: NotificationTransport,
+    hooks: BuildHooks | None = None,
+    claim: Claim = without_placement,
+) -> ComputeTaskManager:
+    """The manager with everything it works with; nothing connects yet.
+
+    Raises ConfigurationError for a version cap that cannot be used.
+    """
+    hooks = hooks or BuildHooks()
+    notifier = Notifier(notifications, f"{SERVICE}.{conf.host}")
+    failures = FailureBranch(database, notifier, hooks, conf.host)
+    planner = Planner(
+        database, SchedulerAPI(transport, conf), PolicySupport(conf), conf.scheduler.max_attempts
+    )
+    builder = Builder(
+        rows=BuildRows(database, conf.default_availability_zone),
+        compute=compute_api(conf, database, transport),
+        failures=failures,
+        hooks=hooks,
+        claim=claim,
+    )
+    return ComputeTaskManager(database, planner, builder, failures)
+
+
+def check_manager(conf: cfg.ConfigOpts, database: Database) -> None:
+    """Build the manager and let it go again; raises what :func:`build_manager` does."""
+    with contextlib.ExitStack() as ending:
+        transport = get_transport(conf)
+        ending.callback(transport.cleanup)
+        notifications = get_notification_transport(conf)
+        ending.callback(notifications.cleanup)
+        build_manager(conf, database, transport, notifications)
+
+
+class ConductorWorker(Worker):
+    """One worker of the conductor stub."""
+
+    def __init__(
+        self, conf: cfg.ConfigOpts, readiness: Readiness, supervision: Supervision
+    ) -> None:
+        super().__init__(conf, readiness, supervision, TOPIC)
+
+    def _start(self, ending: contextlib.ExitStack) -> None:
+        database = Database.from_conf(self._conf)
+        ending.callback(database.dispose)
+        transport = get_transport(self._conf)
+        ending.callback(transport.cleanup)
+        notifications = get_notification_transport(self._conf)
+        ending.callback(notifications.cleanup)
+        manager = build_manager(self._conf, database, transport, notifications)
+        heartbeat = Heartbeat(self._conf, database, BINARY, TOPIC)
+        heartbeat.register()
+        ending.callback(heartbeat.stop)
+        endpoints = [manager, BaseAPI(TOPIC)]
+        server = build_server(transport, TOPIC, self._conf.host, endpoints)
+        server.start()  # waits for the broker for as long as it takes
+        ending.callback(server.wait)
+        ending.callback(server.stop)
+        heartbeat.start()
