@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+import random
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -17,7 +19,7 @@ from oslo_config import cfg
 from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines
-from sqlalchemy import event
+from sqlalchemy import event, exc
 from sqlalchemy.engine import URL, Connection, Engine
 
 from scheduler.conf import database as database_conf
@@ -28,6 +30,8 @@ Result = TypeVar("Result")
 
 EMBEDDED_FILE = "nova.sqlite"
 SQLITE_BUSY_TIMEOUT_SECONDS = 30
+SQLITE_BUSY_TIMEOUT = f"PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT_SECONDS * 1000}"
+SQLITE_POLL_SECONDS = (0.001, 0.01)
 #: PostgreSQL's codes for a serialisation failure and for a lock that was not to be had in time.
 POSTGRESQL_RETRYABLE = ("40001", "55P03")
 IMMEDIATE = "nova_immediate"
@@ -146,7 +150,7 @@ class Database:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    connection.execute(f"PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT_SECONDS * 1000}")
+    connection.execute(SQLITE_BUSY_TIMEOUT)
     connection.execute("PRAGMA journal_mode = WAL")
 
 
@@ -156,9 +160,27 @@ def _begin_immediate(connection: Connection) -> None:
     Taken later, when another process has written in between, it is refused at once whatever the
     timeout is.  oslo.db's listener came first and has begun without the lock: begin again.
     """
-    if connection.get_execution_options().get(IMMEDIATE):
-        connection.exec_driver_sql("COMMIT")
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    if not connection.get_execution_options().get(IMMEDIATE):
+        return
+    connection.exec_driver_sql("COMMIT")
+    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+    try:
+        _wait_for_write_lock(connection)
+    finally:
+        connection.exec_driver_sql(SQLITE_BUSY_TIMEOUT)
+
+
+def _wait_for_write_lock(connection: Connection) -> None:
+    # SQLite's own waiting would stop every greenlet, also the one that holds the lock.
+    deadline = time.monotonic() + SQLITE_BUSY_TIMEOUT_SECONDS
+    while True:
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            return
+        except exc.OperationalError as error:
+            if not _is_lock_failure(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(random.uniform(*SQLITE_POLL_SECONDS))
 
 
 def _read_committed(connection: Any, _record: object) -> None:

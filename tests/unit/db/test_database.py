@@ -77,14 +77,6 @@ def test_sqlite_is_set_up_for_several_processes(database):
     assert found == ["wal", 1, 30_000]
 
 
-def test_mysql_reads_what_is_committed(database):
-    if database.dialect_name != "mysql":
-        pytest.skip("settings of MySQL")
-    with database.read() as conn:
-        level = conn.exec_driver_sql("SELECT @@SESSION.transaction_isolation").scalar()
-    assert level == "READ-COMMITTED"
-
-
 def test_write_commits_and_an_error_rolls_back(database):
     a_service(database)
     with database.write() as conn:
@@ -203,23 +195,21 @@ def test_connection_lost_in_the_commit_is_not_retried(database):
     assert len(attempts) == 1
 
 
-def test_sqlite_lock_that_is_not_to_be_had_is_tried_again(database):
+def test_sqlite_lock_that_is_not_to_be_had_is_tried_again(database, monkeypatch):
     if database.dialect_name != "sqlite":
         pytest.skip("SQLite locks the whole file")
     a_service(database)
+    # No waiting for the lock within one attempt.
+    monkeypatch.setattr("scheduler.db.database.SQLITE_BUSY_TIMEOUT_SECONDS", -1)
     patient = Database(database.url, settings={"db_retry_interval": 0, "db_max_retries": 10_000})
     attempts = []
     refused_twice = threading.Event()
-
-    def give_up_at_once(connection: object, _record: object) -> None:
-        connection.execute("PRAGMA busy_timeout = 1")  # type: ignore[attr-defined]
 
     def note(_connection: sa.Connection) -> None:
         attempts.append(1)
         if len(attempts) > 2:
             refused_twice.set()
 
-    event.listen(patient.engine, "connect", give_up_at_once)
     event.listen(patient.engine, "engine_connect", note)
     writer = threading.Thread(
         target=patient.write_retrying,

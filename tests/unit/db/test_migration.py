@@ -37,8 +37,8 @@ def test_differences_would_be_seen(database):
     changed.append_column(sa.Column("extra", sa.Integer))
     changed.indexes.remove(next(i for i in changed.indexes if i.name == "services_uuid_idx"))
     metadata.remove(metadata.tables["request_specs"])
-    kinds = sorted(str(difference[0]) for difference in schema_differences(database, metadata))
-    assert kinds == ["add_column", "remove_index", "remove_table"]
+    kinds = {str(difference[0]) for difference in schema_differences(database, metadata)}
+    assert kinds == {"add_column", "remove_index", "remove_table"}
 
 
 def test_version_before_and_after(empty):

@@ -1,0 +1,60 @@
+"""The tests of the queries once more, on MariaDB and PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler.db import migration, tables
+from scheduler.db.database import Database
+
+pytest.register_assert_rewrite("tests.unit.db")
+
+SETTINGS = {"db_retry_interval": 0, "db_max_retry_interval": 0, "max_retries": 1}
+
+
+def _synced(server: Any) -> Iterator[Database]:
+    name = server.create_database()
+    database = Database(server.url(name), settings=SETTINGS)
+    migration.sync(database)
+    yield database
+    database.dispose()
+    server.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def synced_mariadb(mariadb: Any) -> Iterator[Database]:
+    """A database that all tests share."""
+    yield from _synced(mariadb)
+
+
+@pytest.fixture(scope="session")
+def synced_postgresql(postgresql: Any) -> Iterator[Database]:
+    """A database that all tests share."""
+    yield from _synced(postgresql)
+
+
+@pytest.fixture(params=["mariadb", "postgresql"])
+def database(request: pytest.FixtureRequest) -> Iterator[Database]:
+    """A database with all tables and what ``db sync`` fills in, put back after each test."""
+    database: Database = request.getfixturevalue(f"synced_{request.param}")
+    first_content = {}
+    with database.read() as conn:
+        for table in (tables.flavors, tables.cell_mappings):
+            first_content[table] = [dict(row) for row in conn.execute(sa.select(table)).mappings()]
+    yield database
+    with database.write() as conn:
+        for table in reversed(tables.metadata.sorted_tables):
+            conn.execute(table.delete())
+        for table, rows in first_content.items():
+            conn.execute(table.insert(), rows)
+
+
+@pytest.fixture
+def conn(database: Database) -> Iterator[sa.Connection]:
+    """A connection in one write transaction for the whole test."""
+    with database.write() as connection:
+        yield connection

@@ -1,0 +1,3 @@
+"""What tests/unit/db/test_groups.py says, on servers."""
+
+from tests.unit.db.test_groups import *  # noqa: F403
