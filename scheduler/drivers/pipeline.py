@@ -44,7 +44,8 @@ class Policy:
 class Placement:
     """The decision: per instance the chosen host, its limits, and the alternates of the request.
 
-    ``alternates[i]`` are the hosts that instance *i* may be built on instead, best first.
+    ``alternates[i]`` are the hosts that instance *i* may be built on instead, best first; their
+    limits are in them.
     """
 
     hosts: list[HostState]
@@ -95,7 +96,7 @@ class Decision:
                 raise errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
             state = self.scope.state(int(hosts.rows[0]))
             chosen.append(state)
-            limits.append({} if self._skip_filters else self.policy.chain.limits(state, spec))
+            limits.append(self._limits(state, spec))
             self._consume(state, spec, uuid)
         alternates = self._alternates(hosts, spec, chosen, num_alternates)
         return Placement(chosen, limits, alternates)
@@ -154,7 +155,13 @@ class Decision:
             hosts = self._sorted_hosts(hosts, spec, len(chosen) - 1)
         taken = {state.row for state in chosen}
         rows = [row for row in hosts.rows[hosts.reported].tolist() if row not in taken]
-        return [list(itertools.islice(self._in_cell_of(state, rows), wanted)) for state in chosen]
+        found = [list(itertools.islice(self._in_cell_of(state, rows), wanted)) for state in chosen]
+        for other in {other.row: other for others in found for other in others}.values():
+            other.limits = self._limits(other, spec)
+        return found
+
+    def _limits(self, state: HostState, spec: Any) -> dict[str, Any]:
+        return {} if self._skip_filters else self.policy.chain.limits(state, spec)
 
     def _in_cell_of(self, state: HostState, rows: list[int]) -> Iterator[HostState]:
         others = (self.scope.state(row) for row in rows)

@@ -157,6 +157,20 @@ def test_alternates_are_the_next_best_and_never_chosen_hosts():
         assert [state.host for state in alternates] == ["h3", "h4"]
 
 
+def test_alternates_have_limits_as_the_chosen_host_has():
+    table = a_fleet({}, {"total_usable_ram_mb": 2048})
+    placement = a_decision(table).place(a_request(), (), 1, 1)
+    assert placement.limits == [{"memory_mb": 6144.0, "disk_gb": 100.0}]
+    assert [[other.limits for other in others] for others in placement.alternates] == [
+        [{"memory_mb": 3072.0, "disk_gb": 100.0}]
+    ]
+
+
+def test_alternates_of_a_forced_choice_have_no_limits():
+    placement = a_decision(a_fleet({}, {})).place(a_request(force_hosts=["h1", "h2"]), (), 1, 1)
+    assert [[other.limits for other in others] for others in placement.alternates] == [[{}]]
+
+
 def test_alternates_stay_in_the_cell_of_the_chosen_host():
     table = a_fleet({"cell_uuid": "c1"}, {"cell_uuid": "c2"}, {"cell_uuid": "c1"})
     placement = a_decision(table).place(a_request(), (), 1, 2)
