@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tests.daemons.deployment import Deployment
+from tests.daemons.process import BACKENDS, Daemon
+from tests.functional import fleet
+from tests.functional.bus import RawCaller
+from tests.servers.rabbitmq import RabbitMQ
 
 _HERE = Path(__file__).parent
 
@@ -14,3 +22,40 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(_HERE):
             item.add_marker(pytest.mark.functional)
+
+
+@dataclass(frozen=True)
+class ServingScheduler:
+    """A scheduler of the host ``sched1`` that knows the hosts of ``fleet.HOSTS``."""
+
+    daemon: Daemon
+    transport_url: str
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def serving_scheduler(
+    request: pytest.FixtureRequest, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServingScheduler]:
+    """One scheduler per back end for all tests of a module, for tests that only ask it."""
+    folder = tmp_path_factory.mktemp("scheduler")
+    vhost = rabbitmq.create_vhost()
+    database_url = f"sqlite:///{folder}/nova.sqlite"
+    # Nothing sends heartbeats for the hosts.
+    settings = {"DEFAULT": {"host": "sched1", "service_down_time": 3600}}
+    deployment = Deployment(
+        folder, rabbitmq.url(vhost), database_url, backend=request.param, settings=settings
+    )
+    try:
+        fleet.install(database_url)
+        daemon = deployment.start_scheduler().wait_ready()
+        yield ServingScheduler(daemon, rabbitmq.url(vhost))
+    finally:
+        deployment.close()
+        rabbitmq.delete_vhost(vhost)
+
+
+@pytest.fixture
+def raw(serving_scheduler: ServingScheduler) -> Iterator[RawCaller]:
+    """A caller of that scheduler who writes the messages by hand."""
+    with RawCaller(serving_scheduler.transport_url) as caller:
+        yield caller

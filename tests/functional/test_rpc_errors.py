@@ -1,0 +1,198 @@
+"""Whatever is wrong with a message, its sender is told if that is possible, and serving goes on.
+
+Reference page rpc, sections 2, 5 and 10.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.parse
+import uuid
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from tests.functional.bus import RawCaller, enveloped, failure_of, recorded
+from tests.functional.conftest import ServingScheduler
+from tests.servers.rabbitmq import RabbitMQ
+
+# A caller that wants a sign of life every second, so that errors meet the library's monitor too.
+GOOD = {**recorded("select_destinations-simple.request"), "_timeout": 2}
+PING = recorded("baseapi-ping.request")
+
+LIBRARY = "oslo_messaging.rpc.dispatcher"
+OURS = "nova.exception"
+
+
+def with_arguments(**changes: Any) -> dict[str, Any]:
+    """The good request with arguments added or changed."""
+    return {**GOOD, "args": {**GOOD["args"], **changes}}
+
+
+def with_spec(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+    """The good request after *change* was called with the envelope of its spec."""
+    message = deepcopy(GOOD)
+    change(message["args"]["spec_obj"])
+    return message
+
+
+def set_field(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    """A change of one field of an object, or of one nested in it."""
+
+    def change(envelope: dict[str, Any]) -> None:
+        for name in path[:-1]:
+            envelope = envelope["nova_object.data"][name]
+        envelope["nova_object.data"][path[-1]] = value
+
+    return change
+
+
+# What is wrong → the message, the error's module and class, and what its text must name.
+REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
+    "unknown method": (
+        {**GOOD, "method": "choose"}, LIBRARY, "NoSuchMethod", "choose"),
+    "private method": (
+        {**GOOD, "method": "_manager"}, LIBRARY, "NoSuchMethod", "_manager"),
+    "no method": (
+        {**GOOD, "method": None}, OURS, "InvalidRequest", "method"),
+    "too new a version": (
+        {**GOOD, "version": "4.6"}, LIBRARY, "UnsupportedVersion", "4.6"),
+    "another major version": (
+        {**GOOD, "version": "5.0"}, LIBRARY, "UnsupportedVersion", "5.0"),
+    "no version at all": (
+        {**GOOD, "version": "newest"}, OURS, "InvalidRequest", "version"),
+    "unknown namespace": (
+        {**GOOD, "namespace": "other"}, LIBRARY, "UnsupportedVersion", "4.5"),
+    "no arguments": (
+        {**GOOD, "args": {}}, OURS, "InvalidRequest", "request_spec"),
+    "missing argument": (
+        {**PING, "args": {}}, "builtins", "TypeError", "arg"),
+    "unexpected argument": (
+        with_arguments(bogus=1), "builtins", "TypeError", "bogus"),
+    "arguments in a list": (
+        {**GOOD, "args": [1]}, OURS, "InvalidRequest", "args"),
+    "null for the request": (
+        with_arguments(spec_obj=None), OURS, "InvalidRequest", "spec_obj"),
+    "text for the uuids": (
+        with_arguments(instance_uuids="all"), OURS, "InvalidRequest", "instance_uuids"),
+    "numbers for the uuids": (
+        with_arguments(instance_uuids=[1]), OURS, "InvalidRequest", "instance_uuids"),
+    "text for a number": (
+        with_spec(set_field("flavor", "memory_mb", value="lots")),
+        OURS, "InvalidRequest", "flavor.memory_mb"),
+    "too many instances": (
+        with_arguments(instance_uuids=[str(uuid.UUID(int=n)) for n in range(10_001)]),
+        OURS, "InvalidRequest", "10001"),
+    "negative number of instances": (
+        with_arguments(
+            instance_uuids=None,
+            spec_obj=with_spec(set_field("num_instances", value=-1))["args"]["spec_obj"],
+        ),
+        OURS, "InvalidRequest", "num_instances"),
+    "text for an object": (
+        with_spec(set_field("flavor", value="m1.small")), OURS, "InvalidRequest", "flavor"),
+    "another major version of an object": (
+        with_spec(lambda envelope: envelope.update({"nova_object.version": "2.0"})),
+        OURS, "IncompatibleObjectVersion", "2.0"),
+    "another class of object": (
+        with_arguments(spec_obj=GOOD["args"]["spec_obj"]["nova_object.data"]["flavor"]),
+        OURS, "InvalidRequest", "spec_obj"),
+    "an object without data": (
+        with_spec(lambda envelope: envelope.pop("nova_object.data")),
+        OURS, "InvalidRequest", "RequestSpec"),
+    "bad value in the context": (
+        {**GOOD, "_context_read_deleted": "perhaps"}, OURS, "InvalidRequest", "context"),
+    "bad time in the context": (
+        {**GOOD, "_context_timestamp": "yesterday"}, OURS, "InvalidRequest", "context"),
+}  # fmt: skip
+
+DEEP = "[" * 100_000
+
+# Bodies in which nobody can find out whom to answer.
+UNREADABLE: dict[str, tuple[bytes | str, str]] = {
+    "not JSON": ("{not json", "application/json"),
+    "not UTF-8": (b"\xff\xfe\x00", "application/json"),
+    "empty": ("", "application/json"),
+    "a number": ("7", "application/json"),
+    "a list": ("[]", "application/json"),
+    "a deep list": (DEEP, "application/json"),
+    "an unknown content type": ("7", "application/x-unknown"),
+    "a pickle": (b"\x80\x04N.", "application/x-python-serialize"),
+    "JSON without an envelope": ('{"some": "thing"}', "application/json"),
+    "envelope of another major version": (enveloped(GOOD, "3.0"), "application/json"),
+    "envelope of a newer minor version": (enveloped(GOOD, "2.1"), "application/json"),
+    "envelope with a broken message": (
+        '{"oslo.version": "2.0", "oslo.message": "{"}', "application/json"),
+    "envelope with a list": (
+        '{"oslo.version": "2.0", "oslo.message": "[1]"}', "application/json"),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def good_call_afterwards(serving_scheduler: ServingScheduler, raw: RawCaller) -> Iterator[None]:
+    """After every test of this module the same daemon answers a good call."""
+    yield
+    reply = raw.call(GOOD)
+    assert (reply["failure"], len(reply["result"])) == (None, 1)
+    assert serving_scheduler.daemon.exit_code is None
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_the_caller_is_told_what_is_wrong(what: str, raw: RawCaller) -> None:
+    message, module, name, told = REFUSED[what]
+    reply = raw.call(message)
+    failure = failure_of(reply)
+    assert reply["result"] is None
+    assert (failure["module"], failure["class"]) == (module, name)
+    assert told in failure["message"]
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_an_unreadable_body_is_passed_over(what: str, raw: RawCaller) -> None:
+    raw.publish(*UNREADABLE[what])
+    assert raw.call(PING)["failure"] is None
+
+
+def test_unreadable_bodies_do_not_come_again(
+    serving_scheduler: ServingScheduler, raw: RawCaller, rabbitmq: RabbitMQ
+) -> None:
+    for body, content_type in UNREADABLE.values():
+        raw.publish(body, content_type)
+    assert raw.call(PING)["failure"] is None
+    assert waiting_messages(rabbitmq, serving_scheduler.transport_url) == 0
+
+
+def waiting_messages(broker: RabbitMQ, transport_url: str) -> int:
+    """Messages in the scheduler's queues, those delivered but not acknowledged included."""
+    vhost = urllib.parse.urlsplit(transport_url).path.removeprefix("/")
+    listed = broker.control("--formatter", "json", "list_queues", "-p", vhost, "name", "messages")
+    queues = {queue["name"]: queue["messages"] for queue in json.loads(listed)}
+    return sum(count for name, count in queues.items() if name.startswith("scheduler"))
+
+
+def test_a_bare_message_is_read_as_old_senders_mean_it(raw: RawCaller) -> None:
+    keys = raw.call_keys()
+    raw.publish(json.dumps({**PING, **keys}))
+    assert raw.answer_to(keys["_msg_id"])["result"]["arg"] == PING["args"]["arg"]
+
+
+def test_the_sender_of_a_bare_message_without_method_is_told(raw: RawCaller) -> None:
+    keys = raw.call_keys()
+    raw.publish(json.dumps(keys))
+    assert failure_of(raw.answer_to(keys["_msg_id"]))["class"] == "InvalidRequest"
+
+
+def test_a_caller_that_has_gone_holds_nobody_up(raw: RawCaller) -> None:
+    gone = {"_msg_id": uuid.uuid4().hex, "_reply_q": f"reply_{uuid.uuid4().hex}"}
+    raw.publish(enveloped({**GOOD, **gone, "_unique_id": uuid.uuid4().hex}))
+    assert raw.call(PING)["failure"] is None
+
+
+def test_a_cast_that_fails_is_only_logged(
+    serving_scheduler: ServingScheduler, raw: RawCaller
+) -> None:
+    cast = {"method": "delete_aggregate", "version": "4.1", "args": {"aggregate": "gone"}}
+    raw.publish(enveloped({**cast, "_unique_id": uuid.uuid4().hex}))
+    serving_scheduler.daemon.wait_log("Refused delete_aggregate: Invalid request: aggregate")
