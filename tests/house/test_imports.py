@@ -21,7 +21,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"claims"}),
     frozenset({"drivers", "rpc"}),
     frozenset({"manager", "periodic", "readiness", "supervision"}),
-    frozenset({"heartbeat"}),
+    frozenset({"heartbeat", "worker"}),
     frozenset({"service"}),
     frozenset({"preflight"}),
     frozenset({"daemon", "cli"}),
