@@ -6,7 +6,9 @@ Afterwards it would be found in every worker, again and again (reference page se
 
 from __future__ import annotations
 
-from typing import Final
+import sys
+from collections.abc import Callable
+from typing import Any, Final
 
 import sqlalchemy.exc
 from oslo_config import cfg
@@ -14,7 +16,7 @@ from oslo_db import exception as db_exception
 from oslo_log import log as logging
 from oslo_utils import strutils
 
-from scheduler import errors
+from scheduler import errors, exit_codes
 from scheduler.conf import startup
 from scheduler.db import migration
 from scheduler.db.database import Database
@@ -31,7 +33,14 @@ SEARCHED_FOLDERS: Final = ("~/.nova", "~", "/etc/nova", "/etc")
 
 
 def check(conf: cfg.ConfigOpts) -> None:
-    """Raise an error of this project, one line that names the cause, if the start would fail.
+    """Raise an error of this project, one line naming the cause, if the scheduler cannot start."""
+    check_surroundings(conf, build_manager)
+
+
+def check_surroundings(
+    conf: cfg.ConfigOpts, build: Callable[[cfg.ConfigOpts, Database], Any] | None = None
+) -> None:
+    """Raise an error of this project if bus or database, or what *build* makes, cannot be used.
 
     Nothing that was opened stays open.  The database must answer; the broker need not yet.
     """
@@ -39,13 +48,23 @@ def check(conf: cfg.ConfigOpts) -> None:
     _warn_of_in_process_bus(conf)
     database = Database.from_conf(conf)
     try:
-        build_manager(conf, database)
+        if build is not None:
+            build(conf, database)
         _check_database(database)
     except (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError) as error:
         reason = f"{database.masked_url} cannot be used: {_cause(error)}"
         raise errors.ConfigurationError(option=DATABASE_OPTION, reason=reason) from error
     finally:
         database.dispose()
+
+
+def refuse(conf: cfg.ConfigOpts, prog: str, error: errors.NovaException) -> int:
+    """Say in one line why there is no start, where the operator looks; returns the exit status."""
+    message = " ".join(str(error).split())
+    if conf.log_file or conf.log_dir:
+        LOG.critical("%s", message)
+    sys.stderr.write(f"{prog}: error: {message}\n")
+    return exit_codes.CONFIGURATION
 
 
 def _check_buses(conf: cfg.ConfigOpts) -> None:

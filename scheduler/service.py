@@ -1,21 +1,13 @@
-"""The daemon's service object: what is started, in which order, and how it ends.
-
-Reference page service, section 2.  The launcher of either back end calls start, wait, stop and
-reset; everything that connects is made in start, as the process may have been forked before.
-"""
+"""The scheduler's worker: what is started and in which order (reference page service, 2)."""
 
 from __future__ import annotations
 
 import contextlib
 import random
-import threading
 from typing import Any, Final
 
 from oslo_config import cfg
-from oslo_log import log as logging
-from oslo_service import service as oslo_service
 
-import scheduler
 from scheduler import drivers
 from scheduler.db.database import Database
 from scheduler.drivers.loading import load_host_manager
@@ -30,8 +22,7 @@ from scheduler.rpc.notifier import Notifier
 from scheduler.rpc.server import BaseAPI, build_server
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.supervision import Supervision
-
-LOG = logging.getLogger(__name__)
+from scheduler.worker import Worker
 
 BINARY: Final = "nova-scheduler"
 PERIODIC_JITTER: Final = 0.05
@@ -47,19 +38,14 @@ def build_manager(conf: cfg.ConfigOpts, database: Database) -> SchedulerManager:
     return SchedulerManager(conf, drivers.load(conf, host_manager))
 
 
-class Service(oslo_service.ServiceBase):
+class Service(Worker):
     """One worker of the scheduler."""
 
     def __init__(
         self, conf: cfg.ConfigOpts, readiness: Readiness, supervision: Supervision
     ) -> None:
-        self._conf = conf
-        self._readiness = readiness
-        self._supervision = supervision
+        super().__init__(conf, readiness, supervision, TOPIC)
         self._manager: SchedulerManager | None = None
-        self._ending = contextlib.ExitStack()
-        self._is_stopping = False
-        self._stopped = threading.Event()
 
     @property
     def driver(self) -> Any:
@@ -67,22 +53,6 @@ class Service(oslo_service.ServiceBase):
         if self._manager is None:
             raise RuntimeError("the scheduler was not started")
         return self._manager.driver
-
-    def start(self) -> None:
-        """Load, register, serve, in this order; any error ends the worker."""
-        LOG.info("Starting %s node (version %s)", TOPIC, scheduler.__version__)
-        try:
-            with contextlib.ExitStack() as ending:
-                self._start(ending)
-                self._ending = ending.pop_all()
-        except BaseException:
-            if not self._is_stopping:
-                self._supervision.worker_failed()
-            self._stopped.set()
-            raise
-        self._supervision.worker_started()
-        self._readiness.announce()
-        LOG.info("Serving requests on topic %s as %s", TOPIC, self._conf.host)
 
     def _start(self, ending: contextlib.ExitStack) -> None:
         """Start everything; *ending* learns how to end it, in the reverse order."""
@@ -120,29 +90,6 @@ class Service(oslo_service.ServiceBase):
             self._conf.scheduler.periodic_task_interval,
             PERIODIC_JITTER,
         )
-
-    def stop(self, graceful: bool = True) -> None:
-        """Take no more requests, finish and answer those in hand, then end the rest.
-
-        May be called more than once, and without a start.  The launcher ends the process when
-        this takes longer than ``graceful_shutdown_timeout``.
-        """
-        del graceful
-        if self._is_stopping:
-            return
-        self._is_stopping = True
-        LOG.info("%s service graceful shutdown started.", BINARY)
-        try:
-            self._ending.close()
-        except Exception:
-            LOG.exception("Something could not be ended properly")
-        finally:
-            self._stopped.set()
-        LOG.info("%s service graceful shutdown finished.", BINARY)
-
-    def wait(self) -> None:
-        """Return when the service has stopped, or could not start."""
-        self._stopped.wait()
 
     def reset(self) -> None:
         """Take over what changed in the configuration."""

@@ -23,6 +23,11 @@ class Supervision:
     def __init__(self) -> None:
         self._flags = mmap.mmap(-1, mmap.PAGESIZE)
         self._master_pid = os.getpid()
+        # A byte that one worker only can read: a second SIGTERM would end the master at once.
+        self._right_to_signal, sending_end = os.pipe()
+        os.set_blocking(self._right_to_signal, False)
+        os.write(sending_end, b"1")
+        os.close(sending_end)
 
     @property
     def has_failed(self) -> bool:
@@ -38,5 +43,5 @@ class Supervision:
         if self._flags[_STARTED]:
             return
         self._flags[_FAILED] = 1
-        if os.getpid() != self._master_pid:
+        if os.getpid() != self._master_pid and os.read(self._right_to_signal, 1):
             os.kill(self._master_pid, signal.SIGTERM)

@@ -56,6 +56,7 @@ class Worker(oslo_service.ServiceBase):
             raise
         self._supervision.worker_started()
         self._readiness.announce()
+        LOG.info("Serving requests on topic %s as %s", self._topic, self._conf.host)
 
     def stop(self, graceful: bool = True) -> None:
         """Take no more requests, finish those in hand, then end the rest.
@@ -67,6 +68,7 @@ class Worker(oslo_service.ServiceBase):
         if self._is_stopping:
             return
         self._is_stopping = True
+        LOG.info("nova-%s service graceful shutdown started.", self._topic)
         try:
             self._ending.close()
         except Exception:

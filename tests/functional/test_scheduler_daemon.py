@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import json
 import pathlib
 import re
 import signal
 from collections.abc import Iterator
 from typing import Any
 
-import kombu
 import oslo_messaging
 import pytest
 import sqlalchemy
@@ -123,7 +121,7 @@ def test_serves_from_ready_to_sigterm(
 
     assert scheduler.terminate() == 0
     assert f"means of {backend}" in scheduler.log
-    assert re.search(r"INFO scheduler\.service \[-\] Starting scheduler node \(", scheduler.log)
+    assert re.search(r"INFO scheduler\.worker \[-\] Starting scheduler node \(", scheduler.log)
     assert not re.search(r"^\S+ \S+ \d+ (ERROR|CRITICAL|WARNING scheduler)", scheduler.log, re.M)
     assert "Traceback" not in scheduler.log
 
@@ -216,163 +214,3 @@ def test_sigterm_while_the_broker_is_away(daemon: StartDaemon, tables: str, back
 
     assert waiting.terminate() == 0
     assert not waiting.notified.receive(0)
-
-
-TYPOS = [
-    pytest.param({"driver": "filter_schedular"}, {}, "[scheduler] driver", id="driver"),
-    pytest.param({}, {"enabled_filters": "RamFilter,RamFiltre"}, "RamFiltre", id="filter"),
-    pytest.param({}, {"weight_classes": "no.such.Weigher"}, "no.such.Weigher", id="weigher"),
-    pytest.param({"host_manager": "nobody"}, {}, "[scheduler] host_manager", id="host manager"),
-]
-
-
-@pytest.mark.parametrize(("scheduler", "filters", "named"), TYPOS)
-def test_typos_stop_the_start(
-    daemon: StartDaemon, tables: str, scheduler: dict[str, str], filters: dict[str, str], named: str
-) -> None:
-    lines = "\n".join(f"{name} = {value}" for name, value in filters.items())
-    text = config("fake://", tables, **scheduler) + f"[filter_scheduler]\n{lines}\n"
-    assert_refused(daemon(PROGRAM, text), named)
-
-
-@pytest.mark.parametrize(
-    ("transport_url", "database_url", "named"),
-    [
-        ("carrier://u:secret@h/", "", "[DEFAULT] transport_url"),
-        ("rabbit://u:secret@h:port/", "", "[DEFAULT] transport_url"),
-        ("fake://", "sqlight:///x", "[database] connection"),
-        ("fake://", "mysql+pymysql://u:secret@127.0.0.1:1/nova", "[database] connection"),
-        ("fake://", "sqlite:////nowhere/at/all.sqlite", "nova-scheduler-manage db sync"),
-    ],
-)
-def test_unusable_urls_stop_the_start(
-    daemon: StartDaemon, tables: str, transport_url: str, database_url: str, named: str
-) -> None:
-    refused = daemon(PROGRAM, config(transport_url, database_url or tables))
-    assert_refused(refused, named)
-    assert "secret" not in refused.log
-
-
-def test_database_without_tables_stops_the_start(daemon: StartDaemon, sqlite_url: str) -> None:
-    with Database(sqlite_url).write() as connection:
-        connection.execute(sqlalchemy.text("CREATE TABLE something (id INTEGER)"))
-    assert_refused(daemon(PROGRAM, config("fake://", sqlite_url)), "nova-scheduler-manage db sync")
-
-
-def assert_refused(refused: Daemon, named: str) -> None:
-    assert refused.wait() == 1
-    (line,) = [line for line in refused.log.splitlines() if f"{PROGRAM}: error: " in line]
-    assert named in line
-    assert "Traceback" not in refused.log
-
-
-UNDECODABLE = [
-    pytest.param(b"\xff\xfe", "application/json", id="no text"),
-    pytest.param(b"not JSON", "application/json", id="no JSON"),
-    pytest.param(b"[1, 2]", "application/json", id="a list"),
-    pytest.param(b"{}", "application/json", id="an empty dict"),
-    pytest.param(b'{"oslo.version": "3.0", "oslo.message": "{}"}', "application/json", id="3.0"),
-    pytest.param(b'{"oslo.version": "2.0", "oslo.message": "{"}', "application/json", id="broken"),
-    pytest.param(b'{"oslo.version": 2, "oslo.message": 2}', "application/json", id="numbers"),
-    pytest.param(b"x", "application/x-python-serialize", id="another type"),
-    pytest.param(b"[" * 100_000, "application/json", id="deep"),
-]
-
-
-def test_undecodable_bodies_leave_it_serving(
-    daemon: StartDaemon, transport_url: str, tables: str, api: SchedulerAPI, backend: str
-) -> None:
-    scheduler = daemon(PROGRAM, config(transport_url, tables), backend=backend).wait_ready()
-    with kombu.Connection(transport_url.replace("rabbit://", "pyamqp://")) as connection:
-        producer = connection.Producer()
-        for row in UNDECODABLE:
-            body, content_type = row.values
-            producer.publish(
-                body,
-                exchange="nova",
-                routing_key="scheduler",
-                content_type=content_type,
-                content_encoding="utf-8",
-            )
-
-    assert api.ping(CONTEXT, 1, timeout_seconds=10)["arg"] == 1
-    assert scheduler.exit_code is None
-
-
-@pytest.mark.parametrize(
-    ("change", "error"),
-    [
-        pytest.param({"method": "run_instance"}, "NoSuchMethod", id="unknown method"),
-        pytest.param({"version": "4.6"}, "UnsupportedVersion", id="newer version"),
-        pytest.param({"version": "3.0"}, "UnsupportedVersion", id="older major"),
-        pytest.param({"args": {"bogus": 1}}, "TypeError", id="unknown argument"),
-        pytest.param({"args": {}}, "InvalidRequest", id="missing argument"),
-        pytest.param({"args": {"spec_obj": None}}, "InvalidRequest", id="null"),
-        pytest.param(
-            {"args": {"spec_obj": {"nova_object.name": "RequestSpec"}}},
-            None,
-            id="undecodable object",
-        ),
-        pytest.param({"args": 7}, "InvalidRequest", id="arguments no dict"),
-        pytest.param({"method": None}, "InvalidRequest", id="no method"),
-    ],
-)
-def test_ill_formed_requests_get_an_error(
-    running: tuple[Daemon, str], api_to_running: SchedulerAPI, change: dict[str, Any], error: str
-) -> None:
-    scheduler, url = running
-
-    failure = json.loads(raw_call(url, change)["failure"])
-
-    assert error is None or failure["class"] == error
-    assert failure["class"] not in ("KeyError", "AttributeError")
-    assert api_to_running.ping(CONTEXT, 1, timeout_seconds=10)["arg"] == 1
-    assert scheduler.exit_code is None
-
-
-@pytest.fixture(scope="module")
-def running(
-    rabbitmq: Any, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Daemon, str]]:
-    """One scheduler for many requests, and the URL of its bus."""
-    folder = tmp_path_factory.mktemp("running")
-    database_url = f"sqlite:///{folder}/nova.sqlite"
-    migration.sync(Database(database_url))
-    vhost = rabbitmq.create_vhost()
-    path = folder / "nova.conf"
-    path.write_text(config(rabbitmq.url(vhost), database_url))
-    scheduler = Daemon(PROGRAM, ["--config-file", str(path)], folder)
-    try:
-        yield scheduler.wait_ready(), rabbitmq.url(vhost)
-    finally:
-        scheduler.close()
-        rabbitmq.delete_vhost(vhost)
-
-
-@pytest.fixture
-def api_to_running(running: tuple[Daemon, str]) -> Iterator[SchedulerAPI]:
-    """A caller of that scheduler."""
-    with caller(running[1]) as made:
-        yield made
-
-
-def raw_call(url: str, change: dict[str, Any]) -> dict[str, Any]:
-    """Send a request made by hand, with call monitoring; returns the first message back."""
-    with kombu.Connection(url.replace("rabbit://", "pyamqp://")) as connection:
-        replies = connection.SimpleQueue("", queue_opts={"exclusive": True})
-        message = {
-            "method": "select_destinations",
-            "args": {},
-            "version": "4.5",
-            "_msg_id": "m1",
-            "_reply_q": replies.queue.name,
-            "_timeout": 2,
-            "_unique_id": f"{replies.queue.name}",
-            **change,
-        }
-        body = {"oslo.version": "2.0", "oslo.message": json.dumps(message)}
-        connection.Producer().publish(body, exchange="nova", routing_key="scheduler")
-        reply = replies.get(timeout=20)
-        reply.ack()
-        answer: dict[str, Any] = json.loads(reply.payload["oslo.message"])
-        return answer
