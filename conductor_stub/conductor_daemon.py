@@ -10,12 +10,13 @@ from oslo_log import log as logging
 
 from conductor_stub.cli import app
 from conductor_stub.service import ConductorWorker, check_manager
-from scheduler import concurrency, errors, preflight, worker
+from scheduler import concurrency, errors, preflight
 from scheduler.cli import program
 from scheduler.conf import startup
 from scheduler.readiness import Readiness
 from scheduler.rpc import transport
 from scheduler.supervision import Supervision
+from scheduler.worker import launch
 
 LOG = logging.getLogger(__name__)
 
@@ -42,4 +43,4 @@ def _serve(conf: cfg.ConfigOpts) -> int:
         return preflight.refuse(conf, app.PROG, error)
     supervision = Supervision()
     conductor = ConductorWorker(conf, Readiness(), supervision)
-    return worker.launch(conf, conductor, supervision, conf.conductor.workers)
+    return launch(conf, conductor, supervision, conf.conductor.workers)
