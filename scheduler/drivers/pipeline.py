@@ -71,11 +71,13 @@ class Decision:
     def place(self, spec: Any, uuids: Sequence[str], count: int, num_alternates: int) -> Placement:
         """Place *count* instances of *spec*, which is changed as Nova's driver changes it.
 
-        *uuids* may be empty when the caller did not name the instances.  Raises NoValidHost
-        when not all fit; then nothing stays consumed.
+        *uuids* may be empty when the caller did not name the instances; the first is then the
+        one that *spec* names.  Raises NoValidHost when not all fit; then nothing stays consumed.
         """
         try:
-            return self._place(spec, uuids, count, num_alternates)
+            placement = self._place(spec, uuids, count, num_alternates)
+            self.books.confirm(self.picks)
+            return placement
         except BaseException:
             self.record.placed_before_failure = len(self.picks)
             for pick in reversed(self.picks):
@@ -88,16 +90,18 @@ class Decision:
         chosen: list[HostState] = []
         limits: list[dict[str, Any]] = []
         for index in range(count):
-            uuid = uuids[index] if uuids else None
-            if uuid:
-                spec.instance_uuid = uuid
+            is_named = bool(uuids) or index == 0
+            if uuids:
+                spec.instance_uuid = uuids[index]
+            elif not is_named:
+                spec.instance_uuid = f"unnamed-{self.record.seed:016x}-{index}"
             hosts = self._sorted_hosts(hosts, spec, index)
             if not len(hosts):
                 raise errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
             state = self.scope.state(int(hosts.rows[0]))
             chosen.append(state)
             limits.append(self._limits(state, spec))
-            self._consume(state, spec, uuid)
+            self._consume(state, spec, is_named)
         alternates = self._alternates(hosts, spec, chosen, num_alternates)
         return Placement(chosen, limits, alternates)
 
@@ -139,12 +143,17 @@ class Decision:
             return order
         return np.concatenate([order[pick : pick + 1], order[:pick], order[pick + 1 :]])
 
-    def _consume(self, state: HostState, spec: Any, uuid: str | None) -> None:
-        amount = Consumption.of(spec)
-        self.picks.append(self.books.pick(state.row, uuid, amount, self.now))
+    def _consume(self, state: HostState, spec: Any, is_named: bool) -> None:
+        uuid, stand_in = spec.instance_uuid, None
         group = spec.instance_group
         if group is not None:
             group.hosts = [*(group.hosts or []), state.host]
+        if not is_named:
+            uuid, stand_in = None, uuid
+            if group is not None:
+                group.members = [*(group.members or []), stand_in]
+        amount = Consumption.of(spec)
+        self.picks.append(self.books.pick(state.row, uuid, amount, self.now, stand_in))
 
     def _alternates(
         self, hosts: Candidates, spec: Any, chosen: list[HostState], wanted: int

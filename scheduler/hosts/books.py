@@ -8,8 +8,9 @@ request that failed are undone at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from scheduler.hosts import consumption
 from scheduler.hosts.consumption import Consumption
@@ -41,12 +42,10 @@ class Pick:
     key: Key
     amount: Consumption
     time: float
+    #: The instance's uuid, if the request named it.
+    uuid: str | None
+    #: What stands for the instance on its host until the instance itself is seen there.
     placeholder: TrackedInstance | None
-
-    @property
-    def uuid(self) -> str | None:
-        """The instance's uuid, if the request named it."""
-        return self.placeholder.uuid if self.placeholder else None
 
 
 class Books:
@@ -56,19 +55,33 @@ class Books:
         self.table = table
         self.expiry_seconds = expiry_seconds
         self._picks: dict[Key, list[Pick]] = {}
+        self._of_uuid: dict[str | None, list[Pick]] = {}
 
     def __iter__(self) -> Iterator[Pick]:
         return (pick for picks in self._picks.values() for pick in picks)
 
-    def pick(self, row: int, uuid: str | None, amount: Consumption, now: float) -> Pick:
-        """Consume *amount* on *row* and remember it."""
+    def pick(
+        self,
+        row: int,
+        uuid: str | None,
+        amount: Consumption,
+        now: float,
+        stand_in: str | None = None,
+    ) -> Pick:
+        """Consume *amount* on *row* and remember it.
+
+        An instance without *uuid* is seen on its host under the name *stand_in*, if given.
+        """
         key = (self.table.value(row, "host"), self.table.value(row, "nodename"))
-        placeholder = TrackedInstance(uuid, key[0], key[1]) if uuid else None
-        pick = Pick(key, amount, now, placeholder)
+        name = uuid or stand_in
+        placeholder = TrackedInstance(name, key[0], key[1]) if name else None
+        pick = Pick(key, amount, now, uuid, placeholder)
         consumption.apply(self.table, row, amount)
         if placeholder and placeholder.uuid not in self.table.host_of_instance:
             self.table.put_instance(key[0], placeholder.uuid, placeholder)
         self._picks.setdefault(key, []).append(pick)
+        if uuid:
+            self._of_uuid.setdefault(uuid, []).append(pick)
         return pick
 
     def undo(self, pick: Pick) -> None:
@@ -77,6 +90,16 @@ class Books:
         if row is not None:
             consumption.apply(self.table, row, pick.amount, sign=-1)
         self._forget(pick)
+
+    def confirm(self, picks: Iterable[Pick]) -> None:
+        """A decision stands: its *picks* replace earlier ones of the same instances."""
+        for pick in picks:
+            earlier = [each for each in self._of_uuid.get(pick.uuid, ()) if each is not pick]
+            for each in earlier:
+                self.undo(each)
+            placeholder = pick.placeholder
+            if earlier and placeholder and placeholder.uuid not in self.table.host_of_instance:
+                self.table.put_instance(pick.key[0], placeholder.uuid, placeholder)
 
     def reapply(self, key: Key) -> None:
         """Subtract the open picks again after the row of *key* was read from the database."""
@@ -109,13 +132,18 @@ class Books:
         return reported_at >= max(math.floor(pick.time), instance.updated_at)
 
     def _forget(self, pick: Pick) -> None:
-        picks = self._picks[pick.key]
-        picks.remove(pick)
-        if not picks:
-            del self._picks[pick.key]
+        _drop(self._picks, pick.key, pick)
+        if pick.uuid:
+            _drop(self._of_uuid, pick.uuid, pick)
         placeholder = pick.placeholder
         if placeholder is None:
             return
         uuid = placeholder.uuid
         if self.table.instances.get(pick.key[0], {}).get(uuid) is placeholder:
             self.table.drop_instance(uuid)
+
+
+def _drop(lists: dict[Any, list[Pick]], key: Any, pick: Pick) -> None:
+    lists[key].remove(pick)
+    if not lists[key]:
+        del lists[key]

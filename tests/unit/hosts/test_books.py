@@ -128,3 +128,24 @@ def test_picks_of_a_host_that_vanished_are_closed(books):
     books.table.remove(KEY)
     books.settle(111.0, frozenset())
     assert list(books) == []
+
+
+def test_a_new_decision_on_an_instance_replaces_the_earlier_one(books):
+    first = pick(books)
+    second = pick(books)
+    books.confirm([second])
+    assert list(books) == [second]
+    assert numbers(books.table) == TAKEN
+    assert books.table.instances["h1"]["u1"] is second.placeholder
+    assert first is not second
+
+
+def test_an_unnamed_instance_is_seen_under_its_stand_in(books):
+    made = books.pick(books.table.rows[KEY], None, AMOUNT, 110.0, "unnamed-1")
+    assert list(books.table.instances["h1"]) == ["unnamed-1"]
+    books.confirm([made])
+    report(books.table, at=111.0)
+    books.reapply(KEY)
+    books.settle(111.0, frozenset())
+    assert books.table.instances == {}
+    assert numbers(books.table) == FREE
