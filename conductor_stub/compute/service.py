@@ -31,7 +31,7 @@ from scheduler.worker import Worker
 
 LOG = logging.getLogger(__name__)
 
-SERVERS_AT_A_TIME = 16
+SERVERS_AT_A_TIME = 64
 """How many servers connect, or disconnect, side by side."""
 JITTER = 0.05
 """Keeps the reports of processes that were started together from coming in step."""

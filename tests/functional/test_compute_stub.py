@@ -1,0 +1,186 @@
+"""``nova-compute-stub`` as a process on a real broker, fed with recorded messages."""
+
+from __future__ import annotations
+
+import copy
+import signal
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scheduler import objects
+from scheduler.db import compute_nodes, instances, services
+from scheduler.db.database import Database
+from tests.daemons.deployment import Deployment
+from tests.functional.bus import RawCaller, enveloped, recorded
+from tests.waiting import wait_until
+
+HOST = "compute-01"
+TODAYS = "compute-build_and_run_instance-v6.0.cast"
+
+
+class Order:
+    """The recorded messages about one instance of our own, that waits in the database."""
+
+    def __init__(self, database: Database, message: dict[str, Any]) -> None:
+        message = copy.deepcopy(message)
+        arguments = message["args"]
+        if not isinstance(arguments["instance"], dict):  # left out of the derived recordings
+            arguments["instance"] = recorded(TODAYS)["args"]["instance"]
+        data = arguments["instance"]["nova_object.data"]
+        data.update(uuid=str(uuid.uuid4()), host=None, node=None, task_state="scheduling")
+        data.update(launched_on=None, compute_id=None)
+        arguments.update(node=HOST, limits={})
+        self.message = message
+        self.uuid = data["uuid"]
+        self._database = database
+        with database.write() as conn:
+            instances.create(conn, objects.from_primitive(arguments["instance"]))
+
+    def send(self, caller: RawCaller) -> None:
+        """Have the first host build it."""
+        caller.publish(
+            enveloped({**self.message, "_unique_id": uuid.uuid4().hex}),
+            routing_key=f"compute.{HOST}",
+        )
+
+    def terminate(self, caller: RawCaller) -> None:
+        """Have the first host delete it."""
+        message = recorded("compute-terminate_instance-v6.0.cast")
+        message["args"]["instance"] = self.message["args"]["instance"]
+        body = enveloped({**message, "_unique_id": uuid.uuid4().hex})
+        caller.publish(body, routing_key=f"compute.{HOST}")
+
+    @property
+    def states(self) -> tuple[str | None, str | None, str | None]:
+        """vm_state, task_state and host in the database."""
+        with self._database.read() as conn:
+            row = instances.get(conn, self.uuid)
+        return row.vm_state, row.task_state, row.host
+
+
+@pytest.fixture
+def database(sqlite_url: str) -> Iterator[Database]:
+    database = Database(sqlite_url)
+    yield database
+    database.dispose()
+
+
+@pytest.fixture
+def computes(deployment, transport_url: str, sqlite_url: str, backend: str) -> Deployment:
+    """A deployment with tables, in which nothing runs yet."""
+    made: Deployment = deployment(transport_url, sqlite_url, backend=backend)
+    made.sync_database()
+    return made
+
+
+@pytest.mark.parametrize(
+    "recording",
+    [
+        TODAYS,
+        "compute-build_and_run_instance-v6.0-retry.cast",
+        "derived-newton-build_and_run_instance-v4.0.cast",
+    ],
+)
+def test_recorded_orders_are_carried_out(recording, computes, database, transport_url):
+    computes.start_computes(2, "--build-seconds", "0").wait_ready()
+    order = Order(database, recorded(recording))
+    with RawCaller(transport_url) as caller:
+        order.send(caller)
+        wait_until(lambda: order.states == ("active", None, HOST), describe="a running instance")
+        with database.read() as conn:
+            node = compute_nodes.get(conn, HOST, HOST)
+        assert (node.vcpus_used, node.memory_mb_used) == (1, 512 + 2048)
+        order.terminate(caller)
+        wait_until(lambda: not _present(database), describe="an empty host")
+
+
+def test_every_host_is_registered_and_alive_when_ready(computes, database):
+    daemon = computes.start_computes(5, "--host-prefix", "rack").wait_ready()
+    with database.read() as conn:
+        found = services.list_all(conn)
+        nodes = compute_nodes.list_all(conn)
+    names = [f"rack-0{number}" for number in range(1, 6)]
+    assert [each.host for each in found] == [each.host for each in nodes] == names
+    wait_until(lambda: _report_counts(database) and min(_report_counts(database)) > 0)
+    assert daemon.terminate() == 0
+
+
+def test_a_build_in_hand_is_finished_before_the_end(computes, database, transport_url):
+    daemon = computes.start_computes(1, "--build-seconds", "2").wait_ready()
+    order = Order(database, recorded(TODAYS))
+    with RawCaller(transport_url) as caller:
+        order.send(caller)
+        wait_until(lambda: order.states[1] == "spawning", describe="a build that has begun")
+    assert daemon.terminate() == 0
+    assert order.states == ("active", None, HOST)
+
+
+def test_a_build_cut_off_by_a_crash_is_an_error_after_the_restart(
+    computes, database, transport_url
+):
+    daemon = computes.start_computes(1, "--build-seconds", "60").wait_ready()
+    order = Order(database, recorded(TODAYS))
+    with RawCaller(transport_url) as caller:
+        order.send(caller)
+        wait_until(lambda: order.states[1] == "spawning", describe="a build that has begun")
+    daemon.kill()
+    computes.start_computes(1).wait_ready()
+    assert order.states == ("error", None, None)
+    assert not _present(database)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["--hosts", "0"], 1, "hosts"),
+        (["--host", "3"], 2, "--host"),
+        (["--profile", "none.yaml"], 1, "none.yaml: No such file"),
+        (["--profile", "{folder}/bad.yaml"], 1, "hosts[0].memory_gb: unknown key; did you mean"),
+        (["--fail-rate", "2"], 1, "fail"),
+    ],
+)
+def test_what_cannot_be_used_is_named_in_one_line(
+    deployment, sqlite_url, tmp_path, arguments, status, message
+):
+    made = deployment("rabbit://127.0.0.1:1/", sqlite_url)
+    made.sync_database()
+    (tmp_path / "bad.yaml").write_text("hosts: [{name: a, vcpus: 1, memory_gb: 1, local_gb: 1}]")
+    words = [argument.format(folder=tmp_path) for argument in arguments]
+    daemon = made.start_daemon("nova-compute-stub", *words)
+    assert daemon.wait() == status
+    last = daemon.log.strip().splitlines()[-1]
+    assert message in last
+    assert "Traceback" not in daemon.log
+
+
+def test_a_database_without_tables_is_refused(deployment, tmp_path):
+    made = deployment("rabbit://127.0.0.1:1/", f"sqlite:///{tmp_path}/empty.sqlite")
+    daemon = made.start_computes(1)
+    assert daemon.wait() == 1
+    assert "db sync" in daemon.log.strip().splitlines()[-1]
+
+
+def test_sighup_does_not_end_the_service(computes, database, transport_url):
+    daemon = computes.start_computes(1, "--build-seconds", "0").wait_ready()
+    daemon.signal(signal.SIGHUP)
+    order = Order(database, recorded(TODAYS))
+    with RawCaller(transport_url) as caller:
+        order.send(caller)
+        wait_until(lambda: order.states == ("active", None, HOST), describe="a running instance")
+    assert daemon.terminate() == 0
+
+
+def _present(database: Database) -> list[str]:
+    with database.read() as conn:
+        node = compute_nodes.get(conn, HOST, HOST)
+        present = instances.uuids_on_host(conn, HOST)
+    assert node.running_vms == len(present)
+    return present
+
+
+def _report_counts(database: Database) -> list[int]:
+    with database.read() as conn:
+        return [each.report_count for each in services.list_all(conn)]
