@@ -9,6 +9,7 @@ import os
 import pathlib
 
 from oslo_config import cfg
+from oslo_log import log
 
 from scheduler.conf import default
 
@@ -23,6 +24,8 @@ CONTEXT_FORMAT = (
 USER_IDENTITY_FORMAT = "%(user)s %(project)s %(domain)s %(user_domain)s %(project_domain)s"
 
 QUIETED_LOGGERS = ("oslo_config", "scheduler", "alembic")
+# A daemon that looks at its schema's version is not worth four lines.
+CALMED_LOGGERS = ("alembic",)
 
 
 def state_path() -> str:
@@ -39,6 +42,8 @@ def apply(conf: cfg.ConfigOpts) -> None:
     conf.set_default("logging_context_format_string", CONTEXT_FORMAT)
     conf.set_default("logging_user_identity_format", USER_IDENTITY_FORMAT)
     conf.set_default("state_path", state_path())
+    calmed = [f"{name}=WARN" for name in CALMED_LOGGERS]
+    conf.set_default("default_log_levels", [*log.get_default_log_levels(), *calmed])
 
 
 def quiet_log_levels(conf: cfg.ConfigOpts) -> list[str]:
