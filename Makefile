@@ -37,7 +37,7 @@ sample-config: $(VENV)/ready-run  ## Write the sample configuration anew from th
 	$(RUN)/oslo-config-generator --config-file etc/nova/nova-config-generator.conf
 
 .PHONY: servers
-servers:  ## Install RabbitMQ, MariaDB and PostgreSQL if root and on Debian; else name them
+servers:  ## Install the servers for the tests if root and on Debian; else name them
 	@PYTHON="$(PYTHON)" .ci/install-servers
 
 .PHONY: clean

@@ -13,6 +13,8 @@ from tests.house.tree import PACKAGES, imports_of, module_of, name_of, python_fi
 LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "exit_codes"}),
     frozenset({"concurrency", "plugins", "objects"}),
+    frozenset({"pci"}),
+    frozenset({"numa"}),
     frozenset({"conf"}),
     frozenset({"db"}),
     frozenset({"hosts"}),

@@ -59,6 +59,7 @@ def test_missing_programs_are_named_by_package(
         "mariadb-server",
         "postgresql",
         "rabbitmq-server",
+        "systemd",
     ]
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import configparser
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +11,8 @@ import pytest
 from oslo_service import _options as service_options
 
 from tests.house.tree import ROOT
+from tests.servers import programs
+from tests.servers.fixtures import require
 
 UNITS = sorted((ROOT / "systemd").glob("*.service"))
 WORST_EXPOSURE = 20
@@ -21,10 +21,7 @@ WORST_EXPOSURE = 20
 
 def analyze(*arguments: str) -> str:
     """Run systemd-analyze; returns its complaints, fails when it ends with an error."""
-    if not shutil.which("systemd-analyze"):
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail("missing Debian packages: systemd", pytrace=False)
-        pytest.skip("missing Debian packages: systemd")
+    require((programs.SYSTEMD_ANALYZE,))
     done = subprocess.run(
         ["systemd-analyze", *arguments], capture_output=True, text=True, timeout=60, check=False
     )

@@ -1,4 +1,4 @@
-"""Where Debian keeps the servers' programs, and which package brings each.
+"""Where Debian keeps the programs that tests run, and which package brings each.
 
 Only the standard library is needed here: ``python -m tests.servers.programs`` prints the
 packages that are missing, one per line, before anything of the project is installed.
@@ -31,8 +31,17 @@ MARIADBD = Program("mariadbd", "mariadb-server", ("usr/sbin",))
 MARIADB_INSTALL_DB = Program("mariadb-install-db", "mariadb-server")
 INITDB = Program("initdb", "postgresql", _POSTGRESQL)
 POSTGRES = Program("postgres", "postgresql", _POSTGRESQL)
+SYSTEMD_ANALYZE = Program("systemd-analyze", "systemd")  # no server, but its units are tested
 
-ALL = (RABBITMQ_SERVER, RABBITMQCTL, MARIADBD, MARIADB_INSTALL_DB, INITDB, POSTGRES)
+ALL = (
+    RABBITMQ_SERVER,
+    RABBITMQCTL,
+    MARIADBD,
+    MARIADB_INSTALL_DB,
+    INITDB,
+    POSTGRES,
+    SYSTEMD_ANALYZE,
+)
 
 
 def find(program: Program, root: Path = Path("/")) -> Path | None:
