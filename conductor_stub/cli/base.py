@@ -42,7 +42,7 @@ class OnBus(command.Base):
         if transport.is_in_process(self.conf):
             raise errors.ConfigurationError(
                 option=transport.OPTION,
-                reason="it is not set, and the bus inside this process reaches no conductor",
+                reason="the bus inside this process reaches no conductor; name a broker's",
             )
         connection = transport.get_transport(self.conf)
         try:

@@ -1,0 +1,235 @@
+"""What a boot writes and asks, and how a deletion takes it back."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from conductor_stub import booting, deleting, request_specs, servers
+from conductor_stub.booting import BootRequest, Placement
+from scheduler import errors
+from scheduler.db import block_devices, build_requests, flavors, groups, instances, mappings
+from scheduler.rpc.context import RequestContext
+from tests.unit.conductor_stub import builders
+
+
+def request(**changes):
+    values = {
+        "name": "web",
+        "count": 1,
+        "flavor": builders.flavor(),
+        "image": booting.image_of("cirros", {}),
+        "user_id": "user",
+        "project_id": "project",
+    }
+    return BootRequest(**{**values, **changes})
+
+
+def create(database, wanted):
+    with database.write() as conn:
+        return booting.create_servers(conn, wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "placement"),
+    [
+        (None, Placement()),
+        ("", Placement()),
+        ("az", Placement("az")),
+        ("az:h", Placement("az", "h")),
+        ("az:h:n", Placement("az", "h", "n")),
+        (":h", Placement(None, "h")),
+        ("az::n", Placement("az", None, "n")),
+        ("az:h:n:with:colons", Placement("az", "h", "n:with:colons")),
+    ],
+)
+def test_a_zone_may_name_host_and_node(text, placement):
+    assert Placement.parse(text) == placement
+
+
+@pytest.mark.parametrize(
+    ("changes", "properties"),
+    [
+        pytest.param({}, {"scheduler_hints": {}}, id="nothing special"),
+        pytest.param(
+            {"placement": Placement("az", "h", "n", ("bad",))},
+            {
+                "scheduler_hints": {},
+                "force_hosts": ["h"],
+                "force_nodes": ["n"],
+                "ignore_hosts": ["bad"],
+            },
+            id="forced and ignored",
+        ),
+        pytest.param(
+            {"hints": {"same_host": ["a", "b"]}},
+            {"scheduler_hints": {"same_host": ["a", "b"]}},
+            id="hints",
+        ),
+    ],
+)
+def test_the_conductor_is_asked_as_novas_api_does(changes, properties):
+    asked = request(**changes).filter_properties()
+
+    assert asked.pop("instance_type").name == "m1.small"
+    assert asked == properties
+
+
+@pytest.mark.parametrize(
+    ("count", "name", "names"),
+    [(1, "web", ["web"]), (3, "web", ["web-1", "web-2", "web-3"])],
+)
+def test_several_servers_are_numbered(database, count, name, names):
+    created = create(database, request(count=count, name=name))
+
+    assert [each.display_name for each in created] == names
+    assert [each.launch_index for each in created] == list(range(count))
+    assert len({each.uuid for each in created}) == count
+    assert len({each.reservation_id for each in created}) == 1
+
+
+def test_a_server_without_a_name_gets_one_that_is_its_own(database):
+    (only,) = create(database, request(name=None))
+
+    assert only.display_name == f"server-{only.uuid[:8]}"
+
+
+def test_everything_that_the_conductor_needs_is_there(database):
+    (created,) = create(database, request(metadata={"role": "web"}, placement=Placement("az")))
+
+    with database.read() as conn:
+        row = instances.get(conn, created.uuid)
+        (disk,) = block_devices.for_instance(conn, created.uuid)
+        mapping = mappings.get_instance_mapping(conn, created.uuid)
+        asked_for = build_requests.get(conn, created.uuid)
+    assert (row.vm_state, row.task_state, row.host) == ("building", "scheduling", None)
+    assert (row.memory_mb, row.flavor.name, row.availability_zone) == (2048, "m1.small", "az")
+    assert (row.metadata, row.pci_requests.requests) == ({"role": "web"}, [])
+    assert (disk.source_type, disk.destination_type, disk.boot_index) == ("image", "local", 0)
+    assert (mapping.cell_id, mapping.project_id) == (None, "project")
+    assert asked_for.instance.uuid == created.uuid
+    spec = request_specs.build_request_spec({}, [created])
+    assert spec["instance_properties"]["uuid"] == created.uuid
+
+
+def test_members_of_a_group_are_in_it_before_they_are_scheduled(database):
+    with database.write() as conn:
+        group = groups.create(conn, "g", "anti-affinity")
+    wanted = request(count=2, group=group)
+
+    created = create(database, wanted)
+
+    with database.read() as conn:
+        assert groups.by_instance(conn, created[1].uuid).uuid == group.uuid
+    assert wanted.filter_properties()["scheduler_hints"] == {"group": group.uuid}
+
+
+@pytest.mark.parametrize(
+    ("given", "same"),
+    [("cirros", False), ("155d900f-4e14-4e4c-a73d-069cbf4541e6", True)],
+)
+def test_an_image_is_made_up_from_its_name(given, same):
+    image = booting.image_of(given, {"hw_disk_bus": "scsi"})
+
+    assert (image["id"] == given) is same
+    assert image["id"] == booting.image_of(given, {})["id"]
+    assert str(uuid.UUID(image["id"])) == image["id"]
+    assert (image["name"], image["properties"]) == (given, {"hw_disk_bus": "scsi"})
+
+
+# -- the way back -------------------------------------------------------------------------------
+
+
+class Compute:
+    def __init__(self):
+        self.told = []
+
+    def terminate_instance(self, context, instance, disks):
+        self.told.append((instance.host, instance.uuid, len(disks)))
+
+
+def test_a_server_without_a_host_goes_at_once_and_its_build_is_dropped(database):
+    (created,) = create(database, request())
+
+    host = deleting.delete_server(RequestContext(), database, Compute(), created.uuid)
+
+    assert host is None
+    with database.read() as conn:
+        with pytest.raises(errors.InstanceNotFound):
+            instances.get(conn, created.uuid)
+        with pytest.raises(errors.BuildRequestNotFound):
+            build_requests.get(conn, created.uuid)
+        assert mappings.get_instance_mapping(conn, created.uuid) is None
+
+
+def test_the_host_of_a_server_is_told_to_delete_it(database):
+    (created,) = create(database, request())
+    with database.write() as conn:
+        instances.update(conn, created.uuid, host="cmp1")
+    compute = Compute()
+
+    host = deleting.delete_server(RequestContext(), database, compute, created.uuid)
+
+    assert (host, compute.told) == ("cmp1", [("cmp1", created.uuid, 1)])
+    with database.read() as conn:
+        assert instances.get(conn, created.uuid).task_state == "deleting"
+
+
+def test_a_server_that_is_gone_cannot_be_deleted(database):
+    with pytest.raises(errors.InstanceNotFound):
+        deleting.delete_server(RequestContext(), database, Compute(), builders.UUIDS[0])
+
+
+# -- as users see them --------------------------------------------------------------------------
+
+
+def test_servers_are_found_by_name_or_uuid(database):
+    first, second = create(database, request(count=2))
+
+    with database.read() as conn:
+        found = servers.find(conn, [second.display_name, first.uuid, second.uuid])
+
+    assert [each.uuid for each in found] == [second.uuid, first.uuid]
+
+
+@pytest.mark.parametrize(
+    ("sought", "error", "text"),
+    [
+        ("twin", errors.InvalidRequest, "2 servers have that name"),
+        ("nobody", errors.InstanceNotFound, "Instance nobody could not be found"),
+    ],
+)
+def test_a_name_must_mean_one_server(database, sought, error, text):
+    for _ in range(2):
+        create(database, request(name="twin"))
+
+    with database.read() as conn, pytest.raises(error, match=text):
+        servers.find(conn, [sought])
+
+
+@pytest.mark.parametrize(
+    ("changes", "state", "settled"),
+    [
+        ({}, "BUILDING (scheduling)", False),
+        ({"vm_state": "active", "task_state": None}, "ACTIVE", True),
+        ({"vm_state": "error", "task_state": None}, "ERROR", True),
+    ],
+)
+def test_a_servers_state_is_one_text(database, changes, state, settled):
+    (created,) = create(database, request())
+    with database.write() as conn:
+        if changes:
+            instances.update(conn, created.uuid, **changes)
+        instances.set_system_metadata(conn, created.uuid, "nova_scheduler_attempts", "2")
+        instances.add_fault(conn, created.uuid, 500, "why")
+        (server,) = servers.read(conn, [created.uuid])
+
+    assert (server.state, server.is_settled, server.attempts) == (state, settled, 2)
+    assert server.fault.message == "why"
+
+
+def test_flavors_of_the_tests_are_those_of_the_tables(database):
+    """The builder's flavor can be stored: its fields are columns."""
+    with database.write() as conn:
+        assert flavors.create(conn, builders.flavor()).memory_mb == 2048

@@ -1,0 +1,94 @@
+"""Waiting, with a clock that only the pauses move."""
+
+from __future__ import annotations
+
+import pytest
+
+from conductor_stub import watching
+from conductor_stub.servers import Server
+from conductor_stub.watching import Watch
+from scheduler.db import rows, services
+from tests.unit.conductor_stub import builders
+
+
+class Time:
+    def __init__(self):
+        self.now = 100.0
+
+    def pause(self, seconds):
+        self.now += seconds
+
+
+def server(state="building", attempts=0, host=None):
+    instance = builders.instance(vm_state=state, host=host)
+    return Server(instance, attempts, None)
+
+
+@pytest.mark.parametrize(
+    ("done_at", "timeout", "in_time"),
+    [
+        pytest.param(1, 10, True, id="at once"),
+        pytest.param(3, 10, True, id="later"),
+        pytest.param(100, 1, False, id="never"),
+        pytest.param(1, 0, True, id="no time, but it is done"),
+    ],
+)
+def test_waiting_ends_when_it_is_done_or_the_time_is_over(done_at, timeout, in_time):
+    time, readings, shown = Time(), [], []
+    watch = Watch(None, clock=lambda: time.now, pause=time.pause)
+
+    def read():
+        readings.append(len(readings) + 1)
+        return list(readings)
+
+    seen, was_in_time = watch.until(
+        read, lambda seen: len(seen) >= done_at, timeout, lambda seen: shown.append(len(seen))
+    )
+
+    assert was_in_time is in_time
+    assert shown == readings == list(seen)
+    if in_time:
+        assert len(readings) == done_at
+    else:
+        assert timeout <= time.now - 100 <= timeout + watching.POLL_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("seen", "wanted", "has_conductor", "expected"),
+    [
+        ([server()], 1, False, "no conductor is running, none has taken 1 server"),
+        ([server(), server()], 2, True, "no conductor has taken 2 servers"),
+        (
+            [server(attempts=1, host="b"), server(attempts=2, host="a"), server("active", 1, "c")],
+            3,
+            True,
+            "no compute host (a, b) has finished building 2 servers",
+        ),
+        (
+            [server(attempts=1)],
+            2,
+            True,
+            "no compute host has finished building 1 server; 1 server deleted meanwhile",
+        ),
+    ],
+)
+def test_a_timeout_names_who_was_not_heard_of(seen, wanted, has_conductor, expected):
+    text = watching.unheard_of(seen, wanted, 5.0, has_conductor)
+
+    assert text == f"not within 5 seconds: {expected}"
+
+
+@pytest.mark.parametrize(("beats", "lives"), [(True, True), (False, False)])
+def test_a_conductor_lives_while_its_heart_beats(database, beats, lives):
+    if beats:
+        with database.write() as conn:
+            row = services.get_or_create(conn, "ctl", "nova-conductor", "conductor", 74)
+            services.heartbeat(conn, row.id, 1, rows.utcnow())
+
+    assert Watch(database).has_living_conductor(60) is lives
+
+
+def test_the_summary_counts():
+    seen = [server("active"), server("error"), server("active"), server()]
+
+    assert watching.summary(seen, 5) == "2 of 5 active, 1 in error"
