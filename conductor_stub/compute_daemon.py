@@ -42,7 +42,10 @@ CLI_OPTIONS: Final[tuple[cfg.Opt, ...]] = (
     cfg.FloatOpt(
         "fail-rate", default=0.0, min=0, max=1, help="Part of the builds that fail, 0.0 to 1.0."
     ),
-    cfg.IntOpt("seed", help="Seed of the choice of the builds that fail."),
+    cfg.IntOpt(
+        "seed",
+        help="Seed of the choice of the builds that fail, in the order in which they get that far.",
+    ),
 )
 
 

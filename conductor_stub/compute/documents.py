@@ -45,7 +45,10 @@ def metrics(kind: HostKind, now: datetime.datetime) -> str:
 
 
 def numa_topology(kind: HostKind) -> str | None:
-    """The host's NUMA cells, none of them used; None for a host that reports none."""
+    """The host's NUMA cells; None for a host that reports none.
+
+    Guests are not fitted into cells here, so the cells are always reported as unused.
+    """
     if not kind.numa_cells:
         return None
     cells = [_cell(number, cell) for number, cell in enumerate(kind.numa_cells)]

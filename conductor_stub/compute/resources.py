@@ -86,7 +86,7 @@ def check_limits(present: Amounts, wanted: Amounts, limits: Mapping[str, Any]) -
         ("vcpus", "vcpu", present.vcpus, wanted.vcpus),
     )
     broken = [
-        f"{more} {what} requested, {limits[key] - have:g} free"
+        f"{more} {what} requested, {int(limits[key]) - have} free"
         for what, key, have, more in rows
         if limits.get(key) is not None and have + more > limits[key]
     ]

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import pathlib
 import shutil
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
+import oslo_messaging as messaging
 import pytest
+from oslo_config import cfg
 
-from scheduler import objects
-from scheduler.db import instances, migration
+from scheduler import conf as project_options
+from scheduler.db import migration
 from scheduler.db.database import Database
+from scheduler.rpc import transport as bus
+from scheduler.rpc.server import build_server
+from tests.unit.conductor_stub.compute.ends import ConductorEnd, SchedulerEnd
+from tests.unit.conductor_stub.compute.fleets import Fleet
+from tests.waiting import wait_until
 
 
 @pytest.fixture(scope="session")
@@ -34,24 +40,54 @@ def database(_empty_database: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[
     database.dispose()
 
 
-def an_instance(database: Database, **changes: Any) -> objects.Instance:
-    """Insert an instance of 1 vCPU, 512 MB, 10 GB that waits for a host."""
-    instance_uuid = str(uuid.uuid4())
-    flavor = objects.Flavor(
-        id=1, name="small", flavorid="s", memory_mb=512, vcpus=1, root_gb=10, ephemeral_gb=0, swap=0
-    )
-    values = {
-        "uuid": instance_uuid,
-        "vm_state": "building",
-        "task_state": "scheduling",
-        "vcpus": 1,
-        "memory_mb": 512,
-        "root_gb": 10,
-        "ephemeral_gb": 0,
-        "project_id": "p",
-        "flavor": flavor,
-    }
-    instance = objects.Instance(**{**values, **changes})
-    with database.write() as conn:
-        instances.create(conn, instance)
-    return instance
+@pytest.fixture(scope="module")
+def conf() -> Iterator[cfg.ConfigOpts]:
+    """The process-wide options, which the RPC library insists on: the in-process bus."""
+    project_options.register_all(cfg.CONF)
+    cfg.CONF([], project="nova", default_config_files=[], default_config_dirs=[])
+    yield cfg.CONF
+    cfg.CONF.reset()
+
+
+@pytest.fixture(scope="module")
+def transport(conf: cfg.ConfigOpts) -> Iterator[messaging.Transport]:
+    transport = bus.get_transport(conf)
+    yield transport
+    transport.cleanup()
+
+
+@pytest.fixture(scope="module")
+def _servers(transport: messaging.Transport) -> Iterator[tuple[ConductorEnd, SchedulerEnd]]:
+    ends = ConductorEnd(), SchedulerEnd()
+    servers = [
+        build_server(transport, topic, "here", [end])
+        for topic, end in zip(("conductor", "scheduler"), ends, strict=True)
+    ]
+    for server in servers:
+        server.start()
+    yield ends
+    for server in servers:
+        server.stop()
+    for server in servers:
+        server.wait()
+
+
+@pytest.fixture
+def conductor(_servers: Any) -> ConductorEnd:
+    return _servers[0]
+
+
+@pytest.fixture
+def scheduler(_servers: Any) -> SchedulerEnd:
+    return _servers[1]
+
+
+@pytest.fixture
+def fleet(
+    conf: cfg.ConfigOpts, transport: Any, database: Database, scheduler: SchedulerEnd
+) -> Fleet:
+    fleet = Fleet(conf, database, transport)
+    fleet.hosts.register()
+    wait_until(lambda: len(scheduler.about(fleet.prefix)) == 3)
+    scheduler.news.clear()
+    return fleet

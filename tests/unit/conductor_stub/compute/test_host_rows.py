@@ -16,7 +16,7 @@ from conductor_stub.compute.resources import Reserved
 from scheduler import errors, objects
 from scheduler.db import compute_nodes, groups, instances
 from scheduler.db.database import Database
-from tests.unit.conductor_stub.compute.conftest import an_instance
+from tests.unit.conductor_stub.compute.fleets import an_instance
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5)
 LIMITS = {"memory_mb": 1536, "disk_gb": 100, "vcpu": 64}
