@@ -30,7 +30,8 @@ def classes_at(path: str, base: type, known: Mapping[str, Any], option: str) -> 
 
     *known* maps Nova's own dotted paths to this project's classes or functions.  A class must
     derive from *base* and be public; a function is called and its result taken as it is
-    (reference page filters, section 2.2).  Raises ConfigurationError naming *option*.
+    (reference page filters, section 2.2).  Raises ConfigurationError or ClassNotFound, naming
+    *option*.
     """
     try:
         found = known[path] if path in known else import_path(path.strip())
@@ -40,7 +41,8 @@ def classes_at(path: str, base: type, known: Mapping[str, Any], option: str) -> 
         return [found]
     if inspect.isfunction(found):
         return list(found())
-    raise errors.ClassNotFound(class_name=path, exception="Not a class of the correct type")
+    reason = f"Not a class of the correct type for {option}"
+    raise errors.ClassNotFound(class_name=path, exception=reason)
 
 
 def instantiate(cls: Callable[..., Any], conf: Any) -> Any:

@@ -15,6 +15,7 @@ from oslo_utils import strutils
 from scheduler import errors, exit_codes
 from scheduler.db import migration
 from scheduler.db.database import Database
+from scheduler.db.url import OPTION as DATABASE_OPTION
 
 LOG = logging.getLogger(__name__)
 
@@ -50,7 +51,8 @@ class Base(command.Command):
         if isinstance(error, errors.NovaException):
             return str(error)
         first_line = str(error).strip().partition("\n")[0]
-        return f"the database {self.database.masked_url}: {strutils.mask_password(first_line)}"
+        reason = strutils.mask_password(first_line)
+        return f"{DATABASE_OPTION}: {self.database.masked_url} cannot be used: {reason}"
 
 
 class List(Base, lister.Lister):

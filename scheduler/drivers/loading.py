@@ -6,6 +6,7 @@ dotted path is imported.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import stevedore.exception
@@ -13,7 +14,7 @@ from stevedore import ExtensionManager
 from stevedore import driver as stevedore_driver
 
 from scheduler import errors, plugins
-from scheduler.db.database import Database
+from scheduler.hosts.host_manager import Reader
 
 DRIVER_NAMESPACE = "nova.scheduler.driver"
 HOST_MANAGER_NAMESPACE = "nova.scheduler.host_manager"
@@ -29,18 +30,20 @@ NOVA_PATHS = {
 
 def driver_class(conf: Any) -> Any:
     """The class that ``[scheduler] driver`` names; ConfigurationError if there is none."""
-    return _class_of(DRIVER_NAMESPACE, conf.scheduler.driver, "[scheduler] driver")
+    return _class_of(
+        DRIVER_NAMESPACE, conf.scheduler.driver, "[scheduler] driver", "select_destinations"
+    )
 
 
 def host_manager_class(conf: Any) -> Any:
     """The class that ``[scheduler] host_manager`` names; ConfigurationError if there is none."""
     value = conf.scheduler.host_manager
-    return _class_of(HOST_MANAGER_NAMESPACE, value, "[scheduler] host_manager")
+    return _class_of(HOST_MANAGER_NAMESPACE, value, "[scheduler] host_manager", "refresh")
 
 
-def load_host_manager(conf: Any, database: Database) -> Any:
-    """The configured host manager; nothing is read yet."""
-    return host_manager_class(conf)(conf, database)
+def load_host_manager(conf: Any, reader: Reader) -> Any:
+    """The configured host manager, fed by *reader*; nothing is read yet."""
+    return host_manager_class(conf)(conf, reader)
 
 
 def load(conf: Any, host_manager: Any) -> Any:
@@ -48,7 +51,8 @@ def load(conf: Any, host_manager: Any) -> Any:
     return driver_class(conf)(conf, host_manager)
 
 
-def _class_of(namespace: str, value: str, option: str) -> Any:
+def _class_of(namespace: str, value: str, option: str, method: str) -> Any:
+    """The class that *value* of *option* names, which must have *method*."""
     name = NOVA_PATHS.get(value, value)
     try:
         return stevedore_driver.DriverManager(
@@ -62,6 +66,7 @@ def _class_of(namespace: str, value: str, option: str) -> Any:
         known = ", ".join(sorted(ExtensionManager(namespace).entry_points_names()))
         reason = f"{value!r} is neither one of {known} nor the path of a class ({error})"
         raise errors.ConfigurationError(option=option, reason=reason) from error
-    if not callable(found):
-        raise errors.ConfigurationError(option=option, reason=f"{value!r} is not a class")
+    if not (inspect.isclass(found) and hasattr(found, method)):
+        reason = f"{value!r} is not a class with a method {method}"
+        raise errors.ConfigurationError(option=option, reason=reason)
     return found

@@ -33,6 +33,7 @@ MODULES: dict[str, tuple[str, ...]] = {
 }
 ALL_FILTERS = "nova.scheduler.filters.all_filters"
 OPTION = "[filter_scheduler] available_filters"
+ENABLED_OPTION = "[filter_scheduler] enabled_filters"
 
 
 def all_filters() -> list[type[BaseHostFilter]]:
@@ -72,6 +73,13 @@ def load_chain(conf: Any, names: list[str] | None = None) -> FilterChain:
     wanted = [name for name in wanted if name]
     missing = [name for name in wanted if name not in classes]
     if missing:
-        raise errors.SchedulerHostFilterNotFound(filter_name=", ".join(missing))
+        raise _not_found(", ".join(missing))
     filters = {name: plugins.instantiate(classes[name], conf) for name in dict.fromkeys(wanted)}
     return FilterChain([filters[name] for name in wanted])
+
+
+def _not_found(names: str) -> errors.SchedulerHostFilterNotFound:
+    """Nova's text, and which options to look at."""
+    told = errors.SchedulerHostFilterNotFound(filter_name=names).format_message()
+    where = f"It is named in {ENABLED_OPTION}, but not among {OPTION}."
+    return errors.SchedulerHostFilterNotFound(f"{told} {where}", filter_name=names)

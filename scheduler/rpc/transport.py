@@ -6,7 +6,8 @@ so *conf* is that object in every real process.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
 import oslo_messaging
@@ -54,16 +55,27 @@ def get_notification_transport(conf: cfg.ConfigOpts) -> NotificationTransport:
 
 
 def is_in_process(conf: cfg.ConfigOpts) -> bool:
-    """Whether the bus is the one inside this process, which no other process can reach."""
-    _apply_default_url(conf)
-    return bool(oslo_messaging.TransportURL.parse(conf).transport == IN_PROCESS)
+    """Whether the bus is the one inside this process, which no other process can reach.
+
+    Raises ConfigurationError, without passwords, for a URL that cannot be used.
+    """
+    with _translated(OPTION):
+        _apply_default_url(conf)
+        return bool(oslo_messaging.TransportURL.parse(conf).transport == IN_PROCESS)
 
 
 def _get(factory: Callable[..., AnyTransport], conf: cfg.ConfigOpts, option: str) -> AnyTransport:
     set_defaults()
-    try:
+    with _translated(option):
         _apply_default_url(conf)
         return factory(conf, allowed_remote_exmods=REBUILT_MODULES)
+
+
+@contextlib.contextmanager
+def _translated(option: str) -> Iterator[None]:
+    """Within it what the library says of a URL is raised as a ConfigurationError of *option*."""
+    try:
+        yield
     except (oslo_messaging.MessagingException, ValueError) as error:
         reason = strutils.mask_password(_without_credentials(str(error)))
         raise errors.ConfigurationError(option=option, reason=reason) from error
