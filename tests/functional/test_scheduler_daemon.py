@@ -17,7 +17,7 @@ from oslo_config import cfg
 
 from scheduler import conf as project_options
 from scheduler.db import migration
-from scheduler.db.database import Database
+from scheduler.db.database import EMBEDDED_FILE, Database
 from scheduler.rpc import transport as bus
 from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.context import RequestContext
@@ -214,3 +214,16 @@ def test_sigterm_while_the_broker_is_away(daemon: StartDaemon, tables: str, back
 
     assert waiting.terminate() == 0
     assert not waiting.notified.receive(0)
+
+
+def test_starts_on_the_embedded_defaults_and_says_so(tmp_path: pathlib.Path, backend: str) -> None:
+    places = {"HOME": str(tmp_path), "OS_DEFAULT__STATE_PATH": str(tmp_path)}
+    alone = Daemon(PROGRAM, [], tmp_path, backend, places)
+    try:
+        alone.wait_ready()
+        assert "Running on the embedded defaults." in alone.log
+        assert "no other process can reach this service" in alone.log
+        assert (tmp_path / EMBEDDED_FILE).exists()
+        assert alone.terminate() == 0
+    finally:
+        alone.close()

@@ -1,0 +1,240 @@
+"""A mistake in the configuration stops every program with one clear line, and no traceback."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+from scheduler.db import migration
+from scheduler.db.database import Database
+from tests.daemons.deployment import render
+from tests.daemons.process import environment, program
+
+COMMAND_SECONDS = 60
+
+SCHEDULER = ("nova-scheduler",)
+CONDUCTOR = ("nova-conductor-stub", "serve")
+BOOT = ("nova-conductor-stub", "boot", "--flavor", "m1.tiny", "--image", "cirros")
+COMPUTE = ("nova-compute-stub", "--hosts", "1")
+MANAGE = ("nova-scheduler-manage", "host", "list")
+
+ALL = (SCHEDULER, CONDUCTOR, BOOT, COMPUTE, MANAGE)
+ON_THE_BUS = (SCHEDULER, CONDUCTOR, BOOT, COMPUTE)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """Settings that are wrong, what the line must name, and which programs must notice."""
+
+    settings: Mapping[str, Mapping[str, Any]]
+    names: tuple[str, ...]
+    commands: tuple[tuple[str, ...], ...] = field(default=ALL)
+
+
+def scheduler_option(**options: str) -> dict[str, dict[str, str]]:
+    return {"scheduler": options}
+
+
+def filter_option(**options: str) -> dict[str, dict[str, str]]:
+    return {"filter_scheduler": options}
+
+
+def database(url: str) -> dict[str, dict[str, Any]]:
+    return {"database": {"connection": url, "max_retries": 0}}
+
+
+def bus(url: str) -> dict[str, dict[str, str]]:
+    return {"DEFAULT": {"transport_url": url}}
+
+
+MISTAKES = {
+    "unknown driver": Mistake(
+        scheduler_option(driver="filter_schedular"),
+        ("[scheduler] driver", "filter_schedular"),
+        (SCHEDULER,),
+    ),
+    "driver that is no driver": Mistake(
+        scheduler_option(driver="collections.OrderedDict"),
+        ("[scheduler] driver", "collections.OrderedDict"),
+        (SCHEDULER,),
+    ),
+    "unknown host manager": Mistake(
+        scheduler_option(host_manager="nobody"),
+        ("[scheduler] host_manager", "nobody"),
+        (SCHEDULER,),
+    ),
+    "unknown filter": Mistake(
+        filter_option(enabled_filters="RamFilter,RamFiltre"),
+        ("[filter_scheduler] enabled_filters", "RamFiltre"),
+        (SCHEDULER,),
+    ),
+    "unknown module of filters": Mistake(
+        filter_option(available_filters="no.such.module.Filter"),
+        ("[filter_scheduler] available_filters", "no.such.module.Filter"),
+        (SCHEDULER,),
+    ),
+    "filter that is no filter": Mistake(
+        filter_option(available_filters="collections.OrderedDict"),
+        ("[filter_scheduler] available_filters", "collections.OrderedDict"),
+        (SCHEDULER,),
+    ),
+    "unknown weigher": Mistake(
+        filter_option(weight_classes="no.such.Weigher"),
+        ("[filter_scheduler] weight_classes", "no.such.Weigher"),
+        (SCHEDULER,),
+    ),
+    "unknown database": Mistake(database("sqlight:///x"), ("[database] connection", "sqlight")),
+    "database URL that is none": Mistake(
+        database("nova.sqlite"), ("[database] connection",), (SCHEDULER,)
+    ),
+    "unknown database driver": Mistake(
+        database("mysql+nothing://u:secret@h/nova"),
+        ("[database] connection", "mysql+nothing"),
+        (COMPUTE,),
+    ),
+    "database that does not answer": Mistake(
+        database("mysql+pymysql://u:secret@127.0.0.1:1/nova"), ("[database] connection",)
+    ),
+    "text for a number": Mistake(
+        scheduler_option(max_attempts="many"), ("[scheduler] max_attempts", "many")
+    ),
+    "number out of range": Mistake(
+        scheduler_option(max_attempts="0"), ("[scheduler] max_attempts",), (SCHEDULER,)
+    ),
+    "empty host": Mistake({"DEFAULT": {"host": ""}}, ("[DEFAULT] host",), (CONDUCTOR,)),
+    "unknown concurrency": Mistake(
+        {"DEFAULT": {"concurrency_backend": "twisted"}},
+        ("[DEFAULT] concurrency_backend", "twisted"),
+        (COMPUTE,),
+    ),
+    "unknown bus": Mistake(
+        bus("carrier://u:secret@h/"), ("[DEFAULT] transport_url", "carrier"), ON_THE_BUS
+    ),
+    "bus with a port that is none": Mistake(
+        bus("rabbit://u:secret@h:port/"), ("[DEFAULT] transport_url",), (SCHEDULER, BOOT)
+    ),
+    "unknown cap": Mistake(
+        {"upgrade_levels": {"scheduler": "newest"}},
+        ("[upgrade_levels] scheduler", "newest"),
+        (CONDUCTOR,),
+    ),
+}
+ROWS = [
+    pytest.param(command, mistake, id=f"{' '.join(command[:2])}: {name}")
+    for name, mistake in MISTAKES.items()
+    for command in mistake.commands
+]
+
+
+@pytest.fixture(scope="session")
+def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A database with its tables, which nothing here changes."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('tables')}/nova.sqlite"
+    tables = Database(url)
+    migration.sync(tables)
+    tables.dispose()
+    return url
+
+
+def config_text(url: str, mistake: Mapping[str, Mapping[str, Any]]) -> str:
+    """A configuration that is right except for *mistake*."""
+    right: dict[str, dict[str, Any]] = {
+        "DEFAULT": {"transport_url": "rabbit://guest:guest@127.0.0.1:1/", "host": "sched1"},
+        "database": {"connection": url},
+    }
+    groups = {**right, **mistake}
+    return render({group: {**right.get(group, {}), **groups[group]} for group in groups})
+
+
+def run(
+    folder: Path, command: tuple[str, ...], text: str | bytes
+) -> subprocess.CompletedProcess[str]:
+    """Run *command* on a configuration file of that text, to its end."""
+    path = folder / "nova.conf"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return run_on(folder, (command[0], "--config-file", str(path), *command[1:]))
+
+
+def run_on(folder: Path, words: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program(words[0]), *words[1:]],
+        cwd=folder,
+        env=environment("threading"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=COMMAND_SECONDS,
+        check=False,
+    )
+
+
+def assert_refused(done: subprocess.CompletedProcess[str], command: str, *names: str) -> None:
+    """The program ended because of its configuration, and said so in one line."""
+    assert done.returncode == 1, done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith(f"{command}: error: ")]
+    assert len(lines) == 1, done.stderr
+    for name in names:
+        assert name in lines[0]
+    everything = done.stdout + done.stderr
+    assert "Traceback" not in everything
+    assert "secret" not in everything
+    assert not [line for line in done.stderr.splitlines() if " ERROR " in line], done.stderr
+
+
+@pytest.mark.parametrize(("command", "mistake"), ROWS)
+def test_a_wrong_setting_stops_the_start(
+    tmp_path: Path, database_url: str, command: tuple[str, ...], mistake: Mistake
+) -> None:
+    done = run(tmp_path, command, config_text(database_url, mistake.settings))
+    assert_refused(done, command[0], *mistake.names)
+
+
+@pytest.mark.parametrize("command", ALL, ids=" ".join)
+def test_a_database_without_tables_stops_the_start(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    url = f"sqlite:///{tmp_path}/foreign.sqlite"
+    with Database(url).write() as connection:
+        connection.execute(sqlalchemy.text("CREATE TABLE something (id INTEGER)"))
+    assert_refused(
+        run(tmp_path, command, config_text(url, {})), command[0], "nova-scheduler-manage db sync"
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        pytest.param(SCHEDULER, b"[DEFAULT]\nthis is no setting\n", id="line without a value"),
+        pytest.param(CONDUCTOR, b"[DEFAULT\nhost = x\n", id="group without an end"),
+        pytest.param(COMPUTE, b"[DEFAULT]\nhost = \xff\xfe\n", id="bytes that are no text"),
+        pytest.param(MANAGE, b"host = x\n[DEFAULT]\n", id="setting without a group"),
+    ],
+)
+def test_an_unreadable_file_stops_the_start(
+    tmp_path: Path, command: tuple[str, ...], text: bytes
+) -> None:
+    assert_refused(run(tmp_path, command, text), command[0], str(tmp_path / "nova.conf"))
+
+
+@pytest.mark.parametrize("command", [SCHEDULER, BOOT], ids=" ".join)
+def test_a_missing_file_stops_the_start(tmp_path: Path, command: tuple[str, ...]) -> None:
+    path = str(tmp_path / "absent.conf")
+    done = run_on(tmp_path, (command[0], "--config-file", path, *command[1:]))
+    assert_refused(done, command[0], path)
+
+
+def test_a_profile_with_a_typo_stops_the_compute_stub(tmp_path: Path, database_url: str) -> None:
+    profile = tmp_path / "hosts.yaml"
+    profile.write_text("hosts:\n  - {name: small, vcpus: 4, memory: 8192, local_gb: 80}\n")
+    done = run(
+        tmp_path,
+        ("nova-compute-stub", "--profile", str(profile)),
+        config_text(database_url, {}),
+    )
+    assert_refused(done, "nova-compute-stub", str(profile), "hosts[0].memory", "memory_mb")
