@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from scheduler import drivers
 from scheduler.db.database import Database
+from scheduler.db.fleet import FleetReader
 from scheduler.drivers.loading import load_host_manager
 from scheduler.heartbeat import Heartbeat
 from scheduler.manager import SchedulerManager
@@ -34,7 +35,7 @@ def build_manager(conf: cfg.ConfigOpts, database: Database) -> SchedulerManager:
 
     Raises an error that names the option when one of them, or a filter or weigher, is unknown.
     """
-    host_manager = load_host_manager(conf, database)
+    host_manager = load_host_manager(conf, FleetReader.from_conf(conf, database))
     return SchedulerManager(conf, drivers.load(conf, host_manager))
 
 

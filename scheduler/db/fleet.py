@@ -85,6 +85,22 @@ class FleetReader:
         self._read_at: datetime.datetime | None = None
         self._aggregates_settled = False
 
+    @classmethod
+    def from_conf(cls, conf: Any, database: Database) -> FleetReader:
+        """A reader of *database* with the overlap that is configured."""
+        return cls(database, datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds))
+
+    def services(self, topic: str) -> Sequence[Any]:
+        """The service rows of *topic*, whatever their state, by id."""
+        table = tables.services
+        query = (
+            sa.select(*table.c)
+            .where(table.c.topic == topic, table.c.deleted == 0)
+            .order_by(table.c.id)
+        )
+        with self.database.read() as connection:
+            return connection.execute(query).all()
+
     def read(
         self, now: datetime.datetime, *, full: bool = False, heartbeats: bool = True
     ) -> FleetChanges:

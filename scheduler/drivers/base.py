@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 from scheduler import objects
-from scheduler.db import services
 from scheduler.explain.record import DecisionRecord
 
 #: How many of the latest decision records a driver keeps.
@@ -45,8 +43,5 @@ class Scheduler:
     def hosts_up(self, context: Any, topic: str) -> list[str]:
         """Names of the hosts whose service on *topic* is enabled and alive."""
         del context
-        now = datetime.datetime.fromtimestamp(self.host_manager.clock(), datetime.UTC)
-        with self.host_manager.database.read() as connection:
-            return services.up_hosts(
-                connection, topic, now.replace(tzinfo=None), self.conf.service_down_time
-            )
+        names: list[str] = self.host_manager.hosts_up(topic)
+        return names

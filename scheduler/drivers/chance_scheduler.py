@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler import errors, objects
-from scheduler.db import compute_nodes
 from scheduler.drivers.base import Scheduler
 from scheduler.drivers.selections import NO_ALLOCATION_REQUEST
 
@@ -50,21 +49,20 @@ class ChanceScheduler(Scheduler):
 
     def _selections(self, hosts: set[str]) -> dict[str, objects.Selection]:
         """One Selection per host, with its first compute node and without limits."""
-        with self.host_manager.database.read() as connection:
-            nodes = {host: compute_nodes.list_all(connection, host) for host in hosts}
-        missing = [host for host in sorted(hosts) if not nodes[host]]
+        nodes = self.host_manager.first_nodes(hosts)
+        missing = sorted(hosts - nodes.keys())
         if missing:
             raise errors.ComputeHostNotFound(host=", ".join(missing))
         return {
             host: objects.Selection(
-                compute_node_uuid=first.uuid,
+                compute_node_uuid=uuid,
                 service_host=host,
-                nodename=first.hypervisor_hostname,
+                nodename=nodename,
                 cell_uuid=self.conf.scheduler.cell_uuid,
                 limits=None,
                 allocation_request=NO_ALLOCATION_REQUEST,
                 allocation_request_version=None,
                 availability_zone=None,
             )
-            for host, (first, *_others) in nodes.items()
+            for host, (nodename, uuid) in nodes.items()
         }

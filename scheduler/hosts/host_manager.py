@@ -10,19 +10,17 @@ from __future__ import annotations
 import datetime
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 import sqlalchemy.exc
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.db.database import Database
-from scheduler.db.fleet import FleetReader
-from scheduler.hosts import tracking
+from scheduler.db.fleet import FleetChanges
+from scheduler.hosts import rows, tracking
 from scheduler.hosts.books import Books
-from scheduler.hosts.rows import Ratios
 from scheduler.hosts.shared_refresh import SharedRefresh
 from scheduler.hosts.table import HostTable
 from scheduler.hosts.updates import TableUpdater
@@ -33,27 +31,44 @@ LOG = logging.getLogger(__name__)
 HEARTBEAT_READ_SECONDS = 1.0
 
 
+class Reader(Protocol):
+    """Where the rows come from."""
+
+    def read(
+        self, now: datetime.datetime, *, full: bool = False, heartbeats: bool = True
+    ) -> FleetChanges:
+        """What changed since the last read (*now*: naive UTC), or everything."""
+
+    def services(self, topic: str) -> Sequence[Any]:
+        """The service rows of *topic*."""
+
+
 class HostManager:
     """Owns the host table of one worker.
 
     ``lock`` is held while the table is changed or decided on; a decision under it is atomic.
-    *clock* gives seconds since the epoch.
+    *reader* brings the rows, *clock* gives seconds since the epoch, *books* keeps what was
+    consumed on the table it is made with.
     """
 
     def __init__(
-        self, conf: Any, database: Database, clock: Callable[[], float] = time.time
+        self,
+        conf: Any,
+        reader: Reader,
+        clock: Callable[[], float] = time.time,
+        books: Callable[[HostTable], Books] = Books,
     ) -> None:
-        self.database = database
         self.table = HostTable()
-        self.books = Books(self.table)
+        self.books = books(self.table)
         self.lock = threading.RLock()
         self.clock = clock
         self.read_at: float | None = None
         self._full_interval_seconds = conf.scheduler.full_refresh_interval_seconds
         self._max_age_seconds = conf.scheduler.max_state_age_seconds
-        overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
-        self._reader = FleetReader(database, overlap)
-        self._updater = TableUpdater(self.books, Ratios.from_conf(conf), conf.scheduler.cell_uuid)
+        self._service_down_time_seconds = conf.service_down_time
+        self._reader = reader
+        ratios = rows.Ratios.from_conf(conf)
+        self._updater = TableUpdater(self.books, ratios, conf.scheduler.cell_uuid)
         self._tracker = tracking.InstanceTracker(self.table)
         self._aggregates: dict[int, Any] = {}
         self._shared = SharedRefresh(self._read)
@@ -82,6 +97,35 @@ class HostManager:
             if self._failing:
                 LOG.info("The state of the compute hosts is being read again.")
             self._failing = False
+
+    def hosts_up(self, topic: str) -> list[str]:
+        """Hosts of the enabled services of *topic* that live, one entry per service row.
+
+        Reference page scheduling, sections 1.1 and 10.
+        """
+        now, tolerance = self.clock(), self._service_down_time_seconds
+        return [
+            row.host
+            for row in self._reader.services(topic)
+            if not row.disabled
+            and not row.forced_down
+            and abs(now - rows.last_seen(row)) <= tolerance
+        ]
+
+    def first_nodes(self, hosts: Iterable[str]) -> dict[str, tuple[str, str | None]]:
+        """Node name and uuid of the first compute node of each of *hosts* that has one."""
+        self.refresh()
+        value = self.table.value
+        with self.lock:
+            rows_of_host = self.table.rows_of_host
+            first = {
+                host: min(rows_of_host[host], key=lambda row: value(row, "node_id"))
+                for host in hosts
+                if host in rows_of_host
+            }
+            return {
+                host: (value(row, "nodename"), value(row, "uuid")) for host, row in first.items()
+            }
 
     def require_state(self) -> None:
         """Raise StateUnavailable if nothing was read yet."""

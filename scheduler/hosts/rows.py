@@ -46,6 +46,11 @@ def seconds(when: datetime.datetime | None) -> float:
     return (when - _EPOCH).total_seconds()
 
 
+def last_seen(service: Any) -> float:
+    """When the *service* of a row was last heard from, seconds since the epoch."""
+    return seconds(service.last_seen_up or service.created_at)
+
+
 def key(row: Any) -> Key:
     """(host, node) of a compute node's row."""
     return row.host, row.hypervisor_hostname

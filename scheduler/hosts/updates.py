@@ -89,8 +89,7 @@ class TableUpdater:
             self._service(record)
 
     def _service(self, record: Any) -> None:
-        last_seen = rows.seconds(record.last_seen_up or record.created_at)
-        self.table.set_service(record.host, dict(record._mapping), last_seen)
+        self.table.set_service(record.host, dict(record._mapping), rows.last_seen(record))
 
     def _flags(self, flagged: dict[str, tuple[bool, bool]]) -> None:
         for host in self._flagged.keys() | flagged.keys():

@@ -10,6 +10,7 @@ from oslo_db import exception as db_exception
 from scheduler import errors, objects
 from scheduler.db import aggregates, compute_nodes, instances, migration, services, tables
 from scheduler.db.database import Database
+from scheduler.db.fleet import FleetReader
 from scheduler.hosts.host_manager import HostManager
 from tests.builders import a_conf
 
@@ -58,9 +59,14 @@ def clock():
     return Clock()
 
 
+def a_manager(database, clock):
+    conf = a_conf()
+    return HostManager(conf, FleetReader.from_conf(conf, database), clock)
+
+
 @pytest.fixture
 def manager(database, clock):
-    manager = HostManager(a_conf(), database, clock)
+    manager = a_manager(database, clock)
     manager.refresh()
     return manager
 
@@ -256,7 +262,7 @@ def test_the_last_state_serves_for_a_while_when_the_database_is_away(manager, cl
 
 
 def test_without_any_state_there_is_no_decision(database, clock, monkeypatch):
-    manager = HostManager(a_conf(), database, clock)
+    manager = a_manager(database, clock)
     broken(manager, monkeypatch)
     with pytest.raises(errors.StateUnavailable, match="could not be read"):
         manager.refresh()
@@ -272,3 +278,39 @@ def test_a_full_read_repairs_what_was_missed(manager, database, clock):
     clock.ahead_seconds = 301
     manager.refresh()
     assert value(manager, "h2", "free_ram_mb") == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_up"),
+    [
+        ({"last_seen_up": -59}, True),
+        ({"last_seen_up": -62}, False),
+        ({"last_seen_up": 58}, True),
+        ({"last_seen_up": 63}, False),
+        ({"last_seen_up": None, "created_at": -10}, True),
+        ({"last_seen_up": None, "created_at": -62}, False),
+        ({"disabled": True}, False),
+        ({"forced_down": True}, False),
+        ({"deleted": 1}, False),
+        ({"topic": "other"}, False),
+    ],
+    ids=str,
+)
+def test_hosts_up_are_those_heard_from(manager, database, changes, is_up):
+    values = {
+        name: utc_now() + datetime.timedelta(seconds=value) if type(value) is int else value
+        for name, value in changes.items()
+        if name != "deleted"
+    }
+    table = tables.services
+    with database.write() as connection:
+        connection.execute(table.update().where(table.c.host == "h2").values({**changes, **values}))
+    assert manager.hosts_up("compute") == (["h1", "h2", "h3"] if is_up else ["h1", "h3"])
+
+
+def test_the_first_node_of_a_host_is_that_of_the_lowest_id(manager, database):
+    change(database, compute_nodes.upsert, "h2", "another.example", NODE)
+    expected = {host: f"{host}.example" for host in ("h1", "h2")}
+    found = manager.first_nodes(["h1", "h2", "ghost"])
+    assert {host: node for host, (node, _uuid) in found.items()} == expected
+    assert found["h2"][1] == manager.table.value(row_of(manager, "h2"), "uuid")
