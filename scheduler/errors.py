@@ -56,6 +56,38 @@ class ComputeResourcesUnavailable(NovaException):
     msg_fmt = "Insufficient compute resources: %(reason)s."
 
 
+class ResourcesNotBooked(NovaException):
+    """What a placed instance needs could not be taken from its host."""
+
+    msg_fmt = "Resources could not be booked: %(reason)s"
+
+
+class CPUPinningUnknown(ResourcesNotBooked):
+    """CPUs are to be pinned that the host cell does not have."""
+
+
+class CPUPinningInvalid(ResourcesNotBooked):
+    """CPUs are to be pinned that are pinned already."""
+
+
+class CPUUnpinningUnknown(ResourcesNotBooked):
+    """CPUs are to be given back that the host cell does not have."""
+
+
+class CPUUnpinningInvalid(ResourcesNotBooked):
+    """CPUs are to be given back that nobody was pinned to."""
+
+
+class HostPagesUnknown(ResourcesNotBooked):
+    """Memory is to be counted in pages on a host cell that reports none."""
+
+
+class PciDeviceRequestFailed(ResourcesNotBooked):
+    """The host's free PCI devices do not serve the requests."""
+
+    msg_fmt = "PCI device request failed: no free devices serve it."
+
+
 class RescheduledException(NovaException):
     """A build failed on its host and is to be tried on another one."""
 

@@ -1,0 +1,35 @@
+"""NUMA: what flavors and images ask for, where it fits, what it uses, and giving that back.
+
+Everything here computes on immutable values (reference page numa_pci).  ``semantics`` names
+every difference between Newton and today.
+"""
+
+from scheduler.numa.constraints import constraints
+from scheduler.numa.fitting import fit
+from scheduler.numa.guest import GuestCell, GuestTopology
+from scheduler.numa.host import HostCell, HostTopology, Networks, Pages
+from scheduler.numa.limits import Limits
+from scheduler.numa.placing import Placement, place, undo
+from scheduler.numa.semantics import CURRENT, NEWTON, NumaSemantics
+from scheduler.numa.usage import consume, release, usage
+
+__all__ = [
+    "CURRENT",
+    "NEWTON",
+    "GuestCell",
+    "GuestTopology",
+    "HostCell",
+    "HostTopology",
+    "Limits",
+    "Networks",
+    "NumaSemantics",
+    "Pages",
+    "Placement",
+    "constraints",
+    "consume",
+    "fit",
+    "place",
+    "release",
+    "undo",
+    "usage",
+]

@@ -1,0 +1,158 @@
+"""The guest topology that a flavor and an image ask for (sections 4 and 10).
+
+Where several things are wrong, today's order of evaluation decides which is reported, whatever
+the semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from scheduler import objects
+from scheduler.errors import InvalidRequest
+from scheduler.numa import refusals
+from scheduler.numa.policies import Policies, policies
+from scheduler.numa.semantics import CURRENT, NumaSemantics
+from scheduler.numa.wishes import Wishes, cpu_set, image_refused, refused
+
+Shape = list[tuple[AbstractSet[int], int]]
+
+
+def constraints(
+    flavor: objects.Flavor,
+    image: objects.ImageMeta | None,
+    semantics: NumaSemantics = CURRENT,
+) -> objects.InstanceNUMATopology | None:
+    """The cells that guests of *flavor* and *image* have; None when they ask for nothing.
+
+    Raises a subclass of InvalidRequest (:mod:`scheduler.numa.refusals`), or InvalidRequest
+    itself, that names the extra spec or image property at fault.
+    """
+    wishes = Wishes.of(flavor, image, semantics.unknown_extra_specs)
+    found = policies(wishes, semantics)
+    nodes = _node_count(wishes)
+    pagesize = _page_wish(wishes, semantics)
+    if nodes is not None or pagesize is not None or wishes.flavor("pmem"):
+        shape = _shape(wishes, nodes or 1)
+    elif found.is_pinned:
+        shape = [(frozenset(range(wishes.vcpus)), wishes.memory_mb)]
+    else:
+        return None
+    topology = objects.InstanceNUMATopology(
+        cells=[_cell(i, cpus, memory, pagesize, found) for i, (cpus, memory) in enumerate(shape)]
+    )
+    if found.is_pinned and found.emulator is not None:
+        topology.emulator_threads_policy = found.emulator
+    return topology
+
+
+def _cell(
+    number: int, cpus: AbstractSet[int], memory_mb: int, pagesize: int | None, found: Policies
+) -> objects.InstanceNUMACell:
+    return objects.InstanceNUMACell(
+        id=number,
+        cpuset=set(cpus - found.dedicated),
+        pcpuset=set(cpus & found.dedicated),
+        memory=memory_mb,
+        pagesize=pagesize,
+        cpu_policy=found.cpu if found.is_pinned else None,
+        cpu_thread_policy=found.thread,
+    )
+
+
+def _node_count(wishes: Wishes) -> int | None:
+    key, error = "numa_nodes", refusals.InvalidNUMANodesNumber
+    text, number = wishes.flavor(key), wishes.image(key)
+    if text is not None and number is not None:
+        raise image_refused(refusals.ImageNUMATopologyForbidden, key, "the flavor sets it")
+    if text is not None:
+        if not text.isdecimal() or text != str(int(text)) or text == "0":
+            raise refused(error, key, f"{text!r} is not a number of cells")
+        return int(text)
+    if number is not None and number < 1:
+        raise image_refused(error, key, f"{number} is not a number of cells")
+    return number
+
+
+def _page_wish(wishes: Wishes, semantics: NumaSemantics) -> int | None:
+    key = "mem_page_size"
+    text, image_text = wishes.flavor(key), wishes.image(key)
+    wish = None
+    try:
+        if text is not None:
+            wish = semantics.page_size_kb(text)
+    except ValueError as exc:
+        raise refused(refusals.MemoryPageSizeInvalid, key, str(exc)) from exc
+    if not image_text:
+        return wish
+    if text not in ("any", "large"):
+        reason = f"{image_text!r}, but the flavor says {text!r}"
+        raise image_refused(refusals.MemoryPageSizeForbidden, key, reason)
+    try:
+        return semantics.page_size_kb(image_text)
+    except ValueError as exc:
+        raise image_refused(refusals.MemoryPageSizeInvalid, key, str(exc)) from exc
+
+
+def _shape(wishes: Wishes, nodes: int) -> Shape:
+    cpus = _one_of(
+        wishes,
+        "numa_cpus",
+        [cpu_set(text, f"numa_cpus.{i}") for i, text in enumerate(wishes.numbered("numa_cpus"))],
+    )
+    memory = _one_of(
+        wishes,
+        "numa_mem",
+        [_megabytes(text, f"numa_mem.{i}") for i, text in enumerate(wishes.numbered("numa_mem"))],
+    )
+    if not cpus and not memory:
+        return _even(wishes, nodes)
+    if len(cpus) != nodes or len(memory) != nodes:
+        reason = f"CPUs of {len(cpus)} and memory of {len(memory)} of {nodes} cells are given"
+        raise refused(refusals.ImageNUMATopologyIncomplete, "numa_nodes", reason)
+    _check_cpus(cpus, wishes.vcpus)
+    if sum(memory) != wishes.memory_mb:
+        reason = f"{sum(memory)} MiB in all cells, but the flavor has {wishes.memory_mb}"
+        raise refused(refusals.ImageNUMATopologyMemoryOutOfRange, "numa_mem.0", reason)
+    return list(zip(cpus, memory, strict=True))
+
+
+def _one_of(wishes: Wishes, key: str, of_flavor: list) -> list:
+    of_image = wishes.image(key)
+    if of_flavor and of_image:
+        raise image_refused(refusals.ImageNUMATopologyForbidden, key, "the flavor sets it")
+    return of_flavor or list(of_image or ())
+
+
+def _megabytes(text: str, key: str) -> int:
+    try:
+        return int(text)
+    except ValueError as exc:
+        raise refused(InvalidRequest, key, f"{text!r} is not a number of MiB") from exc
+
+
+def _even(wishes: Wishes, nodes: int) -> Shape:
+    if wishes.vcpus % nodes or wishes.memory_mb % nodes:
+        reason = f"{wishes.vcpus} CPUs and {wishes.memory_mb} MiB do not divide by {nodes}"
+        raise refused(refusals.ImageNUMATopologyAsymmetric, "numa_nodes", reason)
+    cpus, memory_mb = wishes.vcpus // nodes, wishes.memory_mb // nodes
+    return [(frozenset(range(k * cpus, (k + 1) * cpus)), memory_mb) for k in range(nodes)]
+
+
+def _check_cpus(cells: Sequence[AbstractSet[int]], vcpus: int) -> None:
+    seen: set[int] = set()
+    for number, cpus in enumerate(cells):
+        key = f"numa_cpus.{number}"
+        for cpu in sorted(cpus):
+            if cpu >= vcpus:
+                reason = f"{cpu}, but the flavor has {vcpus} CPUs"
+                raise refused(refusals.ImageNUMATopologyCPUOutOfRange, key, reason)
+            if cpu in seen:
+                raise refused(refusals.ImageNUMATopologyCPUDuplicates, key, f"{cpu} twice")
+            seen.add(cpu)
+    if len(seen) < vcpus:
+        missing = sorted(set(range(vcpus)) - seen)
+        raise refused(
+            refusals.ImageNUMATopologyCPUsUnassigned, "numa_cpus.0", f"{missing} are in no cell"
+        )

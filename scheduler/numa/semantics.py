@@ -1,0 +1,127 @@
+"""Where Newton and today's releases differ about NUMA; each difference is one entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scheduler import pci
+from scheduler.numa import ordering, pages, pagesize, pairing, pinning, usage
+from scheduler.numa.guest import GuestCell
+from scheduler.numa.host import HostCell
+
+
+@dataclass(frozen=True, slots=True)
+class NumaSemantics:
+    """One named behaviour per field (reference page numa_pci, sections 9 and 10)."""
+
+    # Fitting
+    #: In which order the cells of a host are tried.
+    order: ordering.Order
+    #: What a pair of cells must pass, in this order; a page size once settled stays settled.
+    checks: tuple[pairing.Check, ...]
+    #: What counts as a core where sibling sets are missing.
+    cores: pinning.Cores
+    #: Which cells serve the thread policy ``isolate``.
+    can_isolate: Callable[[HostCell], bool]
+    #: With incomplete sibling sets a guest may get fewer pins than it has CPUs.
+    may_pin_too_few: bool
+    #: The fitted guest says what cores and threads it sees.
+    shows_cores: bool
+    #: A guest that wants PCI devices does not fit where pools are unknown.
+    missing_pools_refuse: bool
+
+    # Counting
+    #: How many CPUs a guest cell counts as.
+    counted_cpus: Callable[[HostCell, GuestCell], int]
+    #: The size of the pages that a guest cell is counted in, None for not at all.
+    counted_pages: Callable[[HostCell, GuestCell], int | None]
+    #: Pages of several guests in one count add up; else the last guest alone shows.
+    pages_add_up: bool
+    #: What ``isolate`` takes beside the pinned CPUs.
+    isolated_cpus: Callable[[HostCell, frozenset[int]], frozenset[int]]
+
+    # Booking a whole request
+    #: A guest keeps its wishes when the host has no topology; else they are forgotten.
+    keeps_wishes_without_host: bool
+    #: Cells are counted before PCI devices are taken; a failure keeps the first from being undone.
+    counts_before_devices: bool
+
+    # Constraints of flavor and image
+    #: CPU policies that exist.
+    cpu_policies: tuple[str, ...]
+    #: An unknown CPU policy of a flavor is refused; else it counts as none.
+    refuses_unknown_cpu_policy: bool
+    #: The page size (KiB) that a text asks for, None for no wish.
+    page_size_kb: Callable[[str], int | None]
+    #: The CPUs that a realtime mask names are checked.
+    checks_realtime_mask: bool
+    #: Extra specs of these prefixes are not known.
+    unknown_extra_specs: tuple[str, ...]
+
+    #: The differences about PCI devices.
+    pci: pci.PciSemantics
+
+
+CURRENT = NumaSemantics(
+    order=ordering.by_room,
+    checks=(
+        pairing.pages_or_memory,
+        pairing.cpus_exist,
+        pairing.memory_unused_unless_paged,
+        pairing.cpus_pinned,
+        pairing.within_limits,
+    ),
+    cores=pinning.complete_cores,
+    can_isolate=pairing.only_undivided_hosts_isolate,
+    may_pin_too_few=False,
+    shows_cores=False,
+    missing_pools_refuse=False,
+    counted_cpus=usage.floating_cpus,
+    counted_pages=pages.size_or_smallest,
+    pages_add_up=True,
+    isolated_cpus=usage.all_siblings,
+    keeps_wishes_without_host=True,
+    counts_before_devices=True,
+    cpu_policies=("dedicated", "shared", "mixed"),
+    refuses_unknown_cpu_policy=True,
+    page_size_kb=pagesize.current_size_kb,
+    checks_realtime_mask=True,
+    unknown_extra_specs=(),
+    pci=pci.CURRENT,
+)
+
+NEWTON = NumaSemantics(
+    order=ordering.as_reported,
+    checks=(
+        pairing.memory_exists,
+        pairing.cpus_exist,
+        pairing.memory_unused,
+        pairing.cpus_pinned,
+        pairing.within_limits,
+        pairing.pages_if_wished,
+    ),
+    cores=pinning.listed_cores,
+    can_isolate=pairing.any_host_isolates,
+    may_pin_too_few=True,
+    shows_cores=True,
+    missing_pools_refuse=True,
+    counted_cpus=usage.all_cpus,
+    counted_pages=pages.size_if_wished,
+    pages_add_up=False,
+    isolated_cpus=usage.listed_siblings,
+    keeps_wishes_without_host=False,
+    counts_before_devices=False,
+    cpu_policies=("dedicated", "shared"),
+    refuses_unknown_cpu_policy=False,
+    page_size_kb=pagesize.newton_size_kb,
+    checks_realtime_mask=False,
+    unknown_extra_specs=(
+        "hw:emulator_threads_policy",
+        "hw:cpu_dedicated_mask",
+        "hw:pmem",
+        "resources",
+        "trait",
+    ),
+    pci=pci.NEWTON,
+)
