@@ -125,18 +125,18 @@ class Decision:
         order = np.arange(len(hosts))
         if self.policy.shuffle_best_same_weighed_hosts:
             order = self._with_best_shuffled(order, weighed.totals)
-        order = order[np.argsort(~weighed.hosts.take(order).reported, kind="stable")]
-        if not weighed.hosts.reported[order[0]]:
-            return weighed.hosts.take(order[:0])  # rows never filled in cannot be claimed
-        return weighed.hosts.take(self._with_pick_first(order, weighed.hosts))
+        claimable = self.books.claimable(weighed.hosts.rows)
+        order = order[np.argsort(~claimable[order], kind="stable")]
+        if not claimable[order[0]]:
+            return weighed.hosts.take(order[:0])
+        return weighed.hosts.take(self._with_pick_first(order, int(np.count_nonzero(claimable))))
 
     def _with_best_shuffled(self, order: np.ndarray, totals: np.ndarray) -> np.ndarray:
         best = order[totals == totals[0]].tolist()
         self.rng.shuffle(best)
         return np.concatenate([np.array(best, dtype=order.dtype), order[len(best) :]])
 
-    def _with_pick_first(self, order: np.ndarray, hosts: Candidates) -> np.ndarray:
-        claimable = int(np.count_nonzero(hosts.reported))
+    def _with_pick_first(self, order: np.ndarray, claimable: int) -> np.ndarray:
         size = min(max(1, self.policy.host_subset_size), claimable)
         pick = self.rng.randrange(size) if size > 1 else 0
         if pick == 0:
@@ -163,7 +163,9 @@ class Decision:
         if len(chosen) > 1:
             hosts = self._sorted_hosts(hosts, spec, len(chosen) - 1)
         taken = {state.row for state in chosen}
-        rows = [row for row in hosts.rows[hosts.reported].tolist() if row not in taken]
+        rows = [
+            row for row in hosts.rows[self.books.claimable(hosts.rows)].tolist() if row not in taken
+        ]
         found = [list(itertools.islice(self._in_cell_of(state, rows), wanted)) for state in chosen]
         for other in {other.row: other for others in found for other in others}.values():
             other.limits = self._limits(other, spec)

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from scheduler.hosts import consumption
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.table import HostTable, Key
@@ -59,6 +61,19 @@ class Books:
 
     def __iter__(self) -> Iterator[Pick]:
         return (pick for picks in self._picks.values() for pick in picks)
+
+    def accepts(self, key: Key, updated_at: float) -> bool:
+        """Whether a row of *key* just read, last written at *updated_at*, replaces the known one.
+
+        A report always does; what is promised on the host is subtracted from it again.
+        """
+        del key, updated_at
+        return True
+
+    def claimable(self, rows: np.ndarray) -> np.ndarray:
+        """Mask of the *rows* that may be picked: not those that their host never filled in."""
+        reported: np.ndarray = self.table.column("reported")[rows]
+        return reported
 
     def pick(
         self,

@@ -65,8 +65,9 @@ class TableUpdater:
                 continue
             live.add(key)
             self._rename(row, key)
-            self.table.put(key, rows.values(row, self.ratios, self.cell_uuid))
-            self.books.reapply(key)
+            if self.books.accepts(key, rows.seconds(row.updated_at)):
+                self.table.put(key, rows.values(row, self.ratios, self.cell_uuid))
+                self.books.reapply(key)
         if full:
             for key in [known for known in self.table.rows if known not in live]:
                 self._remove(key)

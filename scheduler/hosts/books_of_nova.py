@@ -1,0 +1,70 @@
+"""The books as Nova's releases keep them, for deciding as they did.
+
+The daemon keeps its own (``books``); which of these a recorded decision was made with is a matter
+of its release (reference page scheduling, sections 2.2, 5.3 and 6.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from scheduler.hosts.books import Books, Pick
+from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.table import NEVER, Key
+
+
+class NewtonBooks(Books):
+    """No Placement: what a pick took stays taken until its host reports, which settles all.
+
+    A row is ignored while it is older than the last pick on it.  After a request that failed, the
+    hosts it touched take the next row that is read, however old.
+    """
+
+    def accepts(self, key: Key, updated_at: float) -> bool:
+        """Not rows older than what is known; a row that was never written always counts."""
+        row = self.table.rows.get(key)
+        if row is None or key[0] not in self.table.services or updated_at == NEVER:
+            return True
+        return bool(self.table.value(row, "updated_at") <= updated_at)
+
+    def claimable(self, rows: np.ndarray) -> np.ndarray:
+        """Every row: there are no claims that could fail."""
+        return np.ones(len(rows), dtype=np.bool_)
+
+    def pick(
+        self,
+        row: int,
+        uuid: str | None,
+        amount: Consumption,
+        now: float,
+        stand_in: str | None = None,
+    ) -> Pick:
+        """Consume *amount*; the instance is not seen on its host before the host says so."""
+        del uuid, stand_in
+        pick = super().pick(row, None, amount, now)
+        self.table.column("updated_at")[row] = now
+        return pick
+
+    def undo(self, pick: Pick) -> None:
+        """Give back what *pick* took, and believe whatever row is read next."""
+        super().undo(pick)
+        row = self.table.rows.get(pick.key)
+        if row is not None:
+            self.table.column("updated_at")[row] = NEVER
+
+    def confirm(self, picks: Iterable[Pick]) -> None:
+        """The picks are part of the rows now, and nothing else remembers them."""
+        for pick in picks:
+            self._forget(pick)
+
+
+class PlacementBooks(Books):
+    """Placement keeps the books: every request starts from the rows, and every claim succeeds."""
+
+    def settle(self, now: float, gone: frozenset[str]) -> None:
+        """Forget the picks of earlier requests."""
+        del now, gone
+        for pick in list(self):
+            self.undo(pick)
