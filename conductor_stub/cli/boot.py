@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from conductor_stub import booting, failure, servers
 from conductor_stub.booting import BootRequest, Placement
-from conductor_stub.cli import base
+from conductor_stub.cli import base, presence
 from conductor_stub.conductor_rpcapi import ComputeTaskAPI
 from conductor_stub.records import Order
 from conductor_stub.watching import Watch, summary, unheard_of
@@ -49,8 +49,13 @@ class Boot(base.OnBus, command.List):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        """Write the rows, ask the conductor, wait if told to."""
+        """Write the rows, ask the conductor, wait if told to.
+
+        Who waits for the servers also waits for the services, which may be starting as well.
+        """
         with self.bus() as connection:
+            if parsed_args.wait:
+                presence.await_services(connection, parsed_args.timeout, self.tell)
             conductor = ComputeTaskAPI(connection, retry=base.BROKER_RETRIES)
             created = self.database.write_retrying(lambda conn: self._create(conn, parsed_args))
             self._ask(conductor, parsed_args, *created)

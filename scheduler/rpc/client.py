@@ -10,6 +10,7 @@ from oslo_config import cfg
 
 from scheduler import errors, objects
 from scheduler.rpc import remote_errors, versions
+from scheduler.rpc.base_client import BaseClient
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 
 TOPIC: Final = "scheduler"
@@ -34,11 +35,7 @@ class SchedulerAPI:
             version_cap=versions.cap_from(conf.upgrade_levels.scheduler),
             serializer=serializer,
         )
-        self._base_client = oslo_messaging.get_rpc_client(
-            transport,
-            oslo_messaging.Target(topic=TOPIC, namespace="baseapi", version="1.0"),
-            serializer=serializer,
-        )
+        self._base_client = BaseClient(transport, TOPIC)
         self._timeout_seconds = conf.long_rpc_timeout
         self._monitor_seconds = conf.rpc_response_timeout
 
@@ -140,10 +137,7 @@ class SchedulerAPI:
 
     def ping(self, context: Any, arg: Any, timeout_seconds: float | None = None) -> dict[str, Any]:
         """Ask any scheduler for a sign of life; MessagingTimeout when there is none."""
-        call = self._base_client.prepare(timeout=timeout_seconds)
-        with remote_errors.translated():
-            answer: dict[str, Any] = call.call(context, "ping", arg=arg)
-        return answer
+        return self._base_client.ping(context, arg, timeout_seconds)
 
     def _fanout(self, context: Any, version: str, method: str, **arguments: Any) -> None:
         self._client.prepare(version=version, fanout=True).cast(context, method, **arguments)
