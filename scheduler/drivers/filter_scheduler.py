@@ -18,6 +18,7 @@ from scheduler.drivers.base import Scheduler
 from scheduler.drivers.pipeline import Decision, Placement, Policy
 from scheduler.drivers.selections import selections_of
 from scheduler.explain.record import DecisionRecord
+from scheduler.explain.watcher import Watcher
 from scheduler.filters.registry import load_chain
 from scheduler.weights.registry import load_weighers
 
@@ -41,6 +42,7 @@ class FilterScheduler(Scheduler):
         )
         self.max_attempts = conf.scheduler.max_attempts
         self.zone_if_none = conf.default_availability_zone
+        self.watcher = Watcher()
         self._seeds = random.SystemRandom()
 
     def select_destinations(
@@ -93,9 +95,9 @@ class FilterScheduler(Scheduler):
     ) -> Placement:
         record.state_age_seconds = self.host_manager.state_age_seconds
         rng = random.Random(record.seed)  # choice among equals, not a secret
-        decision = Decision(
-            self.host_manager.books, self.policy, rng, self.host_manager.clock(), record
-        )
+        now = self.host_manager.clock()
+        books = self.host_manager.books
+        decision = Decision(books, self.policy, rng, now, record, self.watcher)
         placement = decision.place(spec, uuids, count, num_alternates)
         record.chosen = [(state.host, state.nodename) for state in placement.hosts]
         return placement

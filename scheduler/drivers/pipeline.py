@@ -17,6 +17,7 @@ import numpy as np
 
 from scheduler import errors
 from scheduler.explain.record import DecisionRecord
+from scheduler.explain.watcher import Watcher
 from scheduler.filters.chain import FilterChain
 from scheduler.hosts import selector
 from scheduler.hosts.books import Books, Pick
@@ -57,13 +58,20 @@ class Decision:
     """One run of the engine over the table that *books* keeps."""
 
     def __init__(
-        self, books: Books, policy: Policy, rng: random.Random, now: float, record: DecisionRecord
+        self,
+        books: Books,
+        policy: Policy,
+        rng: random.Random,
+        now: float,
+        record: DecisionRecord,
+        watcher: Watcher | None = None,
     ) -> None:
         self.books = books
         self.policy = policy
         self.rng = rng
         self.now = now
         self.record = record
+        self.watcher = watcher or Watcher()
         self.scope = Scope(books.table, now, policy.service_down_time_seconds)
         self.picks: list[Pick] = []
         self._skip_filters = False
@@ -116,12 +124,13 @@ class Decision:
     def _sorted_hosts(self, hosts: Candidates, spec: Any, index: int) -> Candidates:
         """Hosts for instance *index*: the one picked first, the others in weighed order."""
         if not self._skip_filters:
-            hosts, counts = self.policy.chain.run(hosts, spec, index)
+            hosts, counts = self.policy.chain.run(hosts, spec, index, self.watcher.filtered)
             if index == 0:
                 self.record.filters = counts
         if not len(hosts):
             return hosts
         weighed = weigh(self.policy.weighers, hosts, spec)
+        self.watcher.weighed(index, weighed, lambda state: self._limits(state, spec))
         order = np.arange(len(hosts))
         if self.policy.shuffle_best_same_weighed_hosts:
             order = self._with_best_shuffled(order, weighed.totals)

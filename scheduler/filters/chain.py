@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,12 +35,16 @@ class FilterChain:
         self.filters = tuple(filters)
 
     def run(
-        self, hosts: Candidates, request: Any, index: int = 0
+        self,
+        hosts: Candidates,
+        request: Any,
+        index: int = 0,
+        watch: Callable[[int, str, Candidates], None] | None = None,
     ) -> tuple[Candidates, list[FilterCount]]:
         """Hosts left for instance number *index*, and the counts of the filters that ran.
 
         Stops at the filter that leaves nothing.  The removed counts of a filter always add up
-        to ``start - end``.
+        to ``start - end``.  *watch* is called with index, filter name and hosts left.
         """
         counts = []
         for each in self.filters:
@@ -49,6 +53,8 @@ class FilterChain:
             start = len(hosts)
             hosts, removed = _apply(each, hosts, request)
             counts.append(FilterCount(each.name, start, len(hosts), removed))
+            if watch is not None:
+                watch(index, each.name, hosts)
             if not len(hosts):
                 break
         _log(counts, request)
