@@ -1,0 +1,67 @@
+"""What the compute nodes say is used, next to what their instances add up to.
+
+In plain SQL, apart from the project's own queries: this is the second opinion on them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import sqlalchemy
+
+_NODES = """
+    SELECT host, memory_mb, local_gb, vcpus_used, memory_mb_used, local_gb_used, running_vms,
+           free_ram_mb, free_disk_gb
+    FROM compute_nodes WHERE deleted = 0
+"""
+_INSTANCES = """
+    SELECT host, SUM(vcpus) AS vcpus, SUM(memory_mb) AS memory_mb,
+           SUM(root_gb + ephemeral_gb) AS disk_gb, COUNT(*) AS number
+    FROM instances WHERE deleted = 0 AND host IS NOT NULL GROUP BY host
+"""
+
+
+class Usage(NamedTuple):
+    """What of one host is used, and what is free."""
+
+    vcpus_used: int
+    memory_mb_used: int
+    local_gb_used: int
+    running_vms: int
+    free_ram_mb: int
+    free_disk_gb: int
+
+
+class Books(NamedTuple):
+    """By host: its size, what its compute node says, and what follows from its instances."""
+
+    memory_mb: dict[str, int]
+    local_gb: dict[str, int]
+    reported: dict[str, Usage]
+    summed: dict[str, Usage]
+
+
+def read(database_url: str) -> Books:
+    """The books of all hosts, which keep nothing for themselves (``reserved_host_*`` is 0)."""
+    engine = sqlalchemy.create_engine(database_url)
+    try:
+        with engine.connect() as connection:
+            nodes = connection.execute(sqlalchemy.text(_NODES)).mappings().all()
+            sums = connection.execute(sqlalchemy.text(_INSTANCES)).mappings().all()
+    finally:
+        engine.dispose()
+    by_host = {row["host"]: row for row in sums}
+    assert by_host.keys() <= {node["host"] for node in nodes}, "an instance is on no known host"
+    books = Books({}, {}, {}, {})
+    for node in nodes:
+        host = node["host"]
+        found = by_host.get(host, {"vcpus": 0, "memory_mb": 0, "disk_gb": 0, "number": 0})
+        total = {name: int(found[name]) for name in ("vcpus", "memory_mb", "disk_gb", "number")}
+        books.memory_mb[host], books.local_gb[host] = node["memory_mb"], node["local_gb"]
+        books.reported[host] = Usage(*(node[name] for name in Usage._fields))
+        books.summed[host] = Usage(
+            *total.values(),
+            node["memory_mb"] - total["memory_mb"],
+            node["local_gb"] - total["disk_gb"],
+        )
+    return books
