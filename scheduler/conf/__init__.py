@@ -14,9 +14,11 @@ from scheduler.conf import (
     database,
     default,
     filter_scheduler,
+    metrics,
     notifications,
     rpc,
     scheduler,
+    trusted_computing,
     upgrade_levels,
 )
 
@@ -26,6 +28,8 @@ GROUP_MODULES = (
     rpc,
     scheduler,
     filter_scheduler,
+    metrics,
+    trusted_computing,
     conductor,
     notifications,
     upgrade_levels,

@@ -28,6 +28,17 @@ OPTIONS: list[cfg.Opt] = [
         help="What keeps the state of the hosts: `host_manager`, another entry point of the "
         "namespace `nova.scheduler.host_manager`, or the dotted path of a class.",
     ),
+    cfg.StrOpt(
+        "semantics",
+        default="current",
+        choices=[
+            ("current", "as Nova's releases of today"),
+            ("newton", "as Nova's release Newton"),
+        ],
+        help="Whose decisions are taken where the two differ in the same filter, weigher or rule. "
+        "The differences are listed on the compatibility page. Filters that only Newton had decide "
+        "as in Newton under both.",
+    ),
     cfg.IntOpt(
         "max_attempts",
         default=3,

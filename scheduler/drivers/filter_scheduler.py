@@ -13,12 +13,11 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from scheduler import errors, objects
+from scheduler import errors, objects, semantics
 from scheduler.drivers.base import Scheduler
 from scheduler.drivers.pipeline import Decision, Placement, Policy
 from scheduler.drivers.selections import selections_of
 from scheduler.explain.record import DecisionRecord
-from scheduler.explain.watcher import Watcher
 from scheduler.filters.registry import load_chain
 from scheduler.weights.registry import load_weighers
 
@@ -39,10 +38,10 @@ class FilterScheduler(Scheduler):
             host_subset_size=conf.filter_scheduler.host_subset_size,
             shuffle_best_same_weighed_hosts=(conf.filter_scheduler.shuffle_best_same_weighed_hosts),
             service_down_time_seconds=conf.service_down_time,
+            semantics=semantics.of(conf),
         )
         self.max_attempts = conf.scheduler.max_attempts
         self.zone_if_none = conf.default_availability_zone
-        self.watcher = Watcher()
         self._seeds = random.SystemRandom()
 
     def select_destinations(

@@ -24,6 +24,7 @@ from scheduler.hosts.books import Books, Pick
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.host_state import HostState
+from scheduler.semantics import CURRENT, Semantics
 from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.weighing import weigh
 
@@ -39,6 +40,7 @@ class Policy:
     host_subset_size: int
     shuffle_best_same_weighed_hosts: bool
     service_down_time_seconds: float
+    semantics: Semantics = CURRENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class Decision:
             raise
 
     def _place(self, spec: Any, uuids: Sequence[str], count: int, num_alternates: int) -> Placement:
-        hosts = self._all_hosts(spec)
+        hosts = ranked = self._all_hosts(spec)
         chosen: list[HostState] = []
         limits: list[dict[str, Any]] = []
         for index in range(count):
@@ -103,42 +105,47 @@ class Decision:
                 spec.instance_uuid = uuids[index]
             elif not is_named:
                 spec.instance_uuid = f"unnamed-{self.record.seed:016x}-{index}"
-            hosts = self._sorted_hosts(hosts, spec, index)
-            if not len(hosts):
+            passed, ranked = self._sorted_hosts(hosts, spec, index)
+            if not len(ranked):
                 raise errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
-            state = self.scope.state(int(hosts.rows[0]))
+            hosts = self.policy.semantics.next_candidates(passed, ranked)
+            state = self.scope.state(int(ranked.rows[0]))
             chosen.append(state)
             limits.append(self._limits(state, spec))
             self._consume(state, spec, is_named)
-        alternates = self._alternates(hosts, spec, chosen, num_alternates)
+        alternates = self._alternates(hosts, ranked, spec, chosen, num_alternates)
         return Placement(chosen, limits, alternates)
 
     def _all_hosts(self, spec: Any) -> Candidates:
         hosts = Candidates(self.scope, self.books.table.order)
         self.record.hosts_considered = len(hosts)
-        narrowed = selector.narrow(hosts, spec)
+        narrowed = selector.narrow(hosts, spec, self.policy.semantics)
         self._skip_filters = narrowed.skip_filters
         self.record.removed_before_filters = narrowed.removed
         return narrowed.hosts
 
-    def _sorted_hosts(self, hosts: Candidates, spec: Any, index: int) -> Candidates:
-        """Hosts for instance *index*: the one picked first, the others in weighed order."""
+    def _sorted_hosts(
+        self, hosts: Candidates, spec: Any, index: int
+    ) -> tuple[Candidates, Candidates]:
+        """Hosts that pass for instance *index*; the same with the pick first, then by weight."""
         if not self._skip_filters:
             hosts, counts = self.policy.chain.run(hosts, spec, index, self.watcher.filtered)
             if index == 0:
                 self.record.filters = counts
+        self.watcher.passed(index, hosts, lambda state: self._limits(state, spec))
         if not len(hosts):
-            return hosts
-        weighed = weigh(self.policy.weighers, hosts, spec)
-        self.watcher.weighed(index, weighed, lambda state: self._limits(state, spec))
+            return hosts, hosts
+        weighed = weigh(self.policy.weighers, hosts, spec, self.policy.semantics)
+        claimable = self.books.claimable(weighed.hosts.rows)
+        self.watcher.weighed(index, weighed, claimable)
         order = np.arange(len(hosts))
         if self.policy.shuffle_best_same_weighed_hosts:
             order = self._with_best_shuffled(order, weighed.totals)
-        claimable = self.books.claimable(weighed.hosts.rows)
         order = order[np.argsort(~claimable[order], kind="stable")]
         if not claimable[order[0]]:
-            return weighed.hosts.take(order[:0])
-        return weighed.hosts.take(self._with_pick_first(order, int(np.count_nonzero(claimable))))
+            return hosts, weighed.hosts.take(order[:0])
+        order = self._with_pick_first(order, int(np.count_nonzero(claimable)))
+        return hosts, weighed.hosts.take(order)
 
     def _with_best_shuffled(self, order: np.ndarray, totals: np.ndarray) -> np.ndarray:
         best = order[totals == totals[0]].tolist()
@@ -165,15 +172,22 @@ class Decision:
         self.picks.append(self.books.pick(state.row, uuid, amount, self.now, stand_in))
 
     def _alternates(
-        self, hosts: Candidates, spec: Any, chosen: list[HostState], wanted: int
+        self,
+        hosts: Candidates,
+        ranked: Candidates,
+        spec: Any,
+        chosen: list[HostState],
+        wanted: int,
     ) -> list[list[HostState]]:
         if wanted < 1 or not chosen:
             return [[] for _ in chosen]
         if len(chosen) > 1:
-            hosts = self._sorted_hosts(hosts, spec, len(chosen) - 1)
+            _passed, ranked = self._sorted_hosts(hosts, spec, len(chosen) - 1)
         taken = {state.row for state in chosen}
         rows = [
-            row for row in hosts.rows[self.books.claimable(hosts.rows)].tolist() if row not in taken
+            row
+            for row in ranked.rows[self.books.claimable(ranked.rows)].tolist()
+            if row not in taken
         ]
         found = [list(itertools.islice(self._in_cell_of(state, rows), wanted)) for state in chosen]
         for other in {other.row: other for others in found for other in others}.values():

@@ -17,7 +17,7 @@ import sqlalchemy.exc
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
 
-from scheduler import errors
+from scheduler import errors, semantics
 from scheduler.db.fleet import FleetChanges
 from scheduler.hosts import rows, tracking
 from scheduler.hosts.books import Books
@@ -67,8 +67,9 @@ class HostManager:
         self._max_age_seconds = conf.scheduler.max_state_age_seconds
         self._service_down_time_seconds = conf.service_down_time
         self._reader = reader
+        self._semantics = semantics.of(conf)
         ratios = rows.Ratios.from_conf(conf)
-        self._updater = TableUpdater(self.books, ratios, conf.scheduler.cell_uuid)
+        self._updater = TableUpdater(self.books, ratios, conf.scheduler.cell_uuid, self._semantics)
         self._tracker = tracking.InstanceTracker(self.table)
         self._aggregates: dict[int, Any] = {}
         self._shared = SharedRefresh(self._read)
@@ -109,7 +110,7 @@ class HostManager:
             for row in self._reader.services(topic)
             if not row.disabled
             and not row.forced_down
-            and abs(now - rows.last_seen(row)) <= tolerance
+            and abs(now - rows.last_seen(row, self._semantics)) <= tolerance
         ]
 
     def first_nodes(self, hosts: Iterable[str]) -> dict[str, tuple[str, str | None]]:

@@ -12,7 +12,9 @@ from typing import Any
 
 from oslo_log import log as logging
 
+from scheduler import semantics
 from scheduler.hosts.table import NEVER, Key
+from scheduler.semantics import Semantics
 
 LOG = logging.getLogger(__name__)
 
@@ -29,11 +31,12 @@ class Ratios:
 
     @classmethod
     def from_conf(cls, conf: Any) -> Ratios:
-        """The plain option if it is set and not 0, else the initial one (config page, 5.1)."""
+        """The plain option if it is set and not 0, else what the semantics fall back to."""
+        cpu, ram, disk = semantics.of(conf).fallback_ratios(conf)
         return cls(
-            cpu=conf.cpu_allocation_ratio or conf.initial_cpu_allocation_ratio,
-            ram=conf.ram_allocation_ratio or conf.initial_ram_allocation_ratio,
-            disk=conf.disk_allocation_ratio or conf.initial_disk_allocation_ratio,
+            cpu=conf.cpu_allocation_ratio or cpu,
+            ram=conf.ram_allocation_ratio or ram,
+            disk=conf.disk_allocation_ratio or disk,
         )
 
 
@@ -46,9 +49,9 @@ def seconds(when: datetime.datetime | None) -> float:
     return (when - _EPOCH).total_seconds()
 
 
-def last_seen(service: Any) -> float:
+def last_seen(service: Any, chosen: Semantics = semantics.CURRENT) -> float:
     """When the *service* of a row was last heard from, seconds since the epoch."""
-    return seconds(service.last_seen_up or service.created_at)
+    return seconds(chosen.last_heartbeat(service))
 
 
 def key(row: Any) -> Key:

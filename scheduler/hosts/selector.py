@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from oslo_log import log as logging
 
+from scheduler import semantics
 from scheduler.hosts.candidates import Candidates
+from scheduler.semantics import Semantics
 
 LOG = logging.getLogger(__name__)
 
@@ -30,15 +32,22 @@ class Narrowed:
     removed: dict[str, int]
 
 
-def narrow(hosts: Candidates, request: Any) -> Narrowed:
-    """Apply destination, ignore and force lists of *request*, in that order."""
+def narrow(hosts: Candidates, request: Any, chosen: Semantics = semantics.CURRENT) -> Narrowed:
+    """Apply destination, ignore and force lists of *request*, in that order.
+
+    The *chosen* semantics say which nodes a destination without a node means.
+    """
     removed: dict[str, int] = {}
 
     destination = request.requested_destination
     if destination is not None and not destination.host:
         destination = None
+
+    def at_destination(hosts: Candidates, wanted: Any) -> Candidates:
+        return _at_destination(hosts, wanted, chosen)
+
     steps: tuple[tuple[str, Any, Callable[[Candidates, Any], Candidates]], ...] = (
-        ("destination.other", destination, _at_destination),
+        ("destination.other", destination, at_destination),
         ("ignore_hosts.named", request.ignore_hosts, _without_ignored),
         ("force_hosts.other", request.force_hosts, _forced_hosts),
         ("force_nodes.other", request.force_nodes, _forced_nodes),
@@ -65,9 +74,9 @@ def _names(hosts: Candidates, column: str) -> str:
     return ", ".join(str(hosts.table.value(row, column)) for row in hosts.rows.tolist())
 
 
-def _at_destination(hosts: Candidates, destination: Any) -> Candidates:
+def _at_destination(hosts: Candidates, destination: Any, chosen: Semantics) -> Candidates:
     host, node = destination.host, destination.node
-    left = hosts.take(_where(hosts, lambda h, n: h == host and (not node or n == node)))
+    left = hosts.take(_where(hosts, lambda h, n: h == host and chosen.destination_node(node, n)))
     if len(left):
         LOG.info("Host filter only checking host %s and node %s", host, node)
     else:

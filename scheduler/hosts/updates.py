@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from oslo_log import log as logging
 
-from scheduler import objects
+from scheduler import objects, semantics
 from scheduler.db.fleet import FleetChanges
 from scheduler.hosts import rows
 from scheduler.hosts.books import Books, TrackedInstance
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
+from scheduler.semantics import Semantics
 
 LOG = logging.getLogger(__name__)
 
@@ -22,17 +23,24 @@ _FLAGS = ("disabled", "forced_down")
 class TableUpdater:
     """Applies changes to one table and its books."""
 
-    def __init__(self, books: Books, ratios: Ratios, cell_uuid: str) -> None:
+    def __init__(
+        self,
+        books: Books,
+        ratios: Ratios,
+        cell_uuid: str,
+        chosen: Semantics = semantics.CURRENT,
+    ) -> None:
         self.books = books
         self.table: HostTable = books.table
         self.ratios = ratios
         self.cell_uuid = cell_uuid
+        self._semantics = chosen
         self._flagged: dict[str, tuple[bool, bool]] = {}
         self._warned_without_service: set[str] = set()
 
     def apply(self, changes: FleetChanges, now: float) -> None:
         """Apply *changes*; *now* (seconds since the epoch) closes the picks that are settled."""
-        self._nodes(changes.nodes, full=changes.full)
+        self._nodes(changes.nodes, changes.cells, full=changes.full)
         if changes.services is not None:
             self._services(changes.services)
         self._flags(changes.flagged)
@@ -54,7 +62,7 @@ class TableUpdater:
                 of_host[host] = (*of_host.get(host, ()), aggregate)
         self.table.set_aggregates(of_host)
 
-    def _nodes(self, nodes: Sequence[Any], *, full: bool) -> None:
+    def _nodes(self, nodes: Sequence[Any], cells: Mapping[str, str], *, full: bool) -> None:
         live = set()
         for row in sorted(nodes, key=lambda each: each.id):
             key = rows.key(row)
@@ -66,7 +74,8 @@ class TableUpdater:
             live.add(key)
             self._rename(row, key)
             if self.books.accepts(key, rows.seconds(row.updated_at)):
-                self.table.put(key, rows.values(row, self.ratios, self.cell_uuid))
+                cell_uuid = cells.get(row.host, self.cell_uuid)
+                self.table.put(key, rows.values(row, self.ratios, cell_uuid))
                 self.books.reapply(key)
         if full:
             for key in [known for known in self.table.rows if known not in live]:
@@ -90,7 +99,8 @@ class TableUpdater:
             self._service(record)
 
     def _service(self, record: Any) -> None:
-        self.table.set_service(record.host, dict(record._mapping), rows.last_seen(record))
+        last_seen = rows.last_seen(record, self._semantics)
+        self.table.set_service(record.host, dict(record._mapping), last_seen)
 
     def _flags(self, flagged: dict[str, tuple[bool, bool]]) -> None:
         for host in self._flagged.keys() | flagged.keys():

@@ -1,8 +1,6 @@
 """Adding up the weighers: named components, one total, one order.
 
-Bounds belong to this call: a declared bound of the weigher, else the lowest and highest value of
-the hosts at hand; raw values outside a declared bound are raised or lowered to it.  Nothing is
-remembered.  Reference page scheduling, sections 7.1 and 7.2.
+Reference page scheduling, sections 7.1 and 7.2.
 """
 
 from __future__ import annotations
@@ -13,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from scheduler import semantics
 from scheduler.hosts.candidates import Candidates
+from scheduler.semantics import Semantics
 from scheduler.weights.base import BaseHostWeigher
 
 
@@ -41,31 +41,29 @@ class Weighed:
     components: tuple[Component, ...]
 
 
-def normalise(values: np.ndarray, low: float | None, high: float | None) -> np.ndarray:
-    """Map *values* to 0…1 between the bounds; all zero where the bounds coincide."""
-    values = values.astype(np.float64)
-    if low is not None:
-        values = np.maximum(values, low)
-    if high is not None:
-        values = np.minimum(values, high)
-    lowest = float(low) if low is not None else float(values.min())
-    highest = float(high) if high is not None else float(values.max())
-    if highest == lowest:
+def normalise(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """Map *values* to 0…1 between the bounds; those outside count as the bound they exceed."""
+    if high == low:
         return np.zeros(len(values))
-    return (values - lowest) / (highest - lowest)
+    return (np.clip(values.astype(np.float64), low, high) - low) / (high - low)
 
 
-def weigh(weighers: Sequence[BaseHostWeigher], hosts: Candidates, request: Any) -> Weighed:
+def weigh(
+    weighers: Sequence[BaseHostWeigher],
+    hosts: Candidates,
+    request: Any,
+    chosen: Semantics = semantics.CURRENT,
+) -> Weighed:
     """Weigh *hosts*; fewer than two are not weighed and have weight 0.0.
 
-    Equal totals keep the order of *hosts*.
+    Equal totals keep the order of *hosts*.  The *chosen* semantics say what the bounds are.
     """
     totals = np.zeros(len(hosts))
     components = []
     if len(hosts) > 1:
         for each in weighers:
             raw = each.raw(hosts, request)
-            normalised = normalise(raw, each.minval, each.maxval)
+            normalised = normalise(raw, *chosen.bounds(each, raw))
             weighted = normalised * each.multipliers(hosts)
             totals = totals + weighted
             components.append(Component(each.name, raw, normalised, weighted))

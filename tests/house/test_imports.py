@@ -16,7 +16,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"pci"}),
     frozenset({"numa"}),
     frozenset({"conf"}),
-    frozenset({"db"}),
+    frozenset({"db", "semantics"}),
     frozenset({"hosts"}),
     frozenset({"filters", "weights"}),
     frozenset({"explain"}),

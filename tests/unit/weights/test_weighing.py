@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduler import semantics
 from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.disk import DiskWeigher
 from scheduler.weights.io_ops import IoOpsWeigher
@@ -29,12 +30,19 @@ WORKED_EXAMPLE = [
 ]
 
 
+def normalised(values, low, high, chosen=semantics.CURRENT):
+    """*values* as a weigher with these declared bounds has them normalised."""
+    weigher = BaseHostWeigher()
+    weigher.minval, weigher.maxval = low, high
+    return normalise(values, *chosen.bounds(weigher, values))
+
+
 @given(_values, _bound, _bound)
 def test_between_sensible_bounds_all_is_within_0_and_1(values, low, high):
     if low is not None and high is not None and low > high:
         low, high = high, low
 
-    found = normalise(values, low, high)
+    found = normalised(values, low, high)
 
     if (low is None or low <= values.max()) and (high is None or high >= values.min()):
         assert ((found >= 0.0) & (found <= 1.0)).all()
@@ -42,7 +50,7 @@ def test_between_sensible_bounds_all_is_within_0_and_1(values, low, high):
 
 @given(_values)
 def test_order_is_kept_and_the_best_is_1(values):
-    found = normalise(values, None, None)
+    found = normalised(values, None, None)
 
     assert (np.diff(found[np.argsort(values, kind="stable")]) >= 0).all()
     if values.max() > values.min():
@@ -54,7 +62,7 @@ def test_order_is_kept_and_the_best_is_1(values):
 
 @given(_values)
 def test_a_minimum_of_0_keeps_proportions(values):
-    found = normalise(values, 0, None)
+    found = normalised(values, 0, None)
 
     assert not found[values <= 0].any()
     if values.max() > 0:
@@ -62,7 +70,7 @@ def test_a_minimum_of_0_keeps_proportions(values):
 
 
 @pytest.mark.parametrize(
-    ("values", "low", "high", "normalised"),
+    ("values", "low", "high", "expected"),
     [
         ([7], None, None, [0.0]),
         ([7], 0, None, [1.0]),
@@ -73,8 +81,55 @@ def test_a_minimum_of_0_keeps_proportions(values):
         ([1, 92, 100], None, None, [0.0, 0.919192, 1.0]),
     ],
 )
-def test_known_values(values, low, high, normalised):
-    assert normalise(np.array(values), low, high) == pytest.approx(normalised, abs=1e-6)
+def test_known_values(values, low, high, expected):
+    found = normalised(np.array(values), low, high)
+
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("declared", "rounds", "expected"),
+    [
+        pytest.param(0, [[1024, 2048, 8192]], [0.125, 0.25, 1.0], id="first call"),
+        pytest.param(0, [[1024, 2048, 8192], [1024, 2048]], [0.125, 0.25], id="the old maximum"),
+        pytest.param(0, [[-512, -1024]], [1.0, 0.0], id="below the declared minimum"),
+        pytest.param(0, [[100, 0], [-100, 100]], [0.0, 1.0], id="the range grows downwards"),
+        pytest.param(0, [[-100], [100]], [1.0], id="and stays"),
+        pytest.param(0, [[102400, 51200, -10240]], [1.0, 0.545455, 0.0], id="disk"),
+        pytest.param(None, [[0, -2], [0, 0]], [1.0, 1.0], id="no declared minimum"),
+        pytest.param(None, [[5, 5]], [0.0, 0.0], id="all equal"),
+    ],
+)
+def test_newtons_weighers_remember(declared, rounds, expected):
+    weigher = BaseHostWeigher()
+    weigher.minval = declared
+
+    for values in rounds:
+        found = normalise(np.array(values), *semantics.NEWTON.bounds(weigher, np.array(values)))
+
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert BaseHostWeigher.minval is None
+
+
+def test_newtons_worked_example():
+    """Four servers of 4096 MB and 60 GB: the scale of the first round stays."""
+    table = a_fleet(
+        *(
+            {"free_ram_mb": ram, "free_disk_mb": disk, "num_io_ops": io_ops}
+            for ram, disk, io_ops in ((20480, 389120, 0), (14336, 286720, 1), (6144, 153600, 0))
+        )
+    )
+    weighers = [cls(a_conf()) for cls in (RAMWeigher, DiskWeigher, IoOpsWeigher)]
+    request = a_request(flavor={"memory_mb": 4096, "root_gb": 40, "ephemeral_gb": 20})
+    picks = []
+
+    for _server in range(4):
+        weighed = weigh(weighers, candidates(table), request, semantics.NEWTON)
+        [best, *_others] = weighed.hosts.states()
+        picks.append((best.host, pytest.approx(float(weighed.totals[0]), abs=1e-6)))
+        best.consume_from_request(request)
+
+    assert picks == [("h1", 2.0), ("h3", 0.694737), ("h1", 0.642105), ("h2", 0.936842)]
 
 
 @pytest.mark.parametrize(("ram", "disk", "io_ops", "totals", "pick"), WORKED_EXAMPLE)
