@@ -128,6 +128,12 @@ class ConfigurationError(NovaException):
     msg_fmt = "Invalid configuration: %(option)s: %(reason)s"
 
 
+class BadCase(NovaException):
+    """What is to be evaluated is not a case; *place* is file and line."""
+
+    msg_fmt = "%(place)s: %(reason)s"
+
+
 class DatabaseNotReady(NovaException):
     """The database's tables are missing, too old, or not this project's to change."""
 

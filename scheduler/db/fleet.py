@@ -10,8 +10,8 @@ and highest id, and make the read a full one.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
@@ -54,7 +54,8 @@ class FleetChanges:
     *full*: ``nodes``, ``services`` and ``instances`` are everything that lives, and whatever is
     not among them is gone.  Otherwise they are changed rows, deleted ones included.
     ``flagged`` maps every disabled or forced-down compute host to its two flags (all other hosts
-    are neither).  ``services`` and ``aggregates`` are None where nothing changed.
+    are neither).  ``services`` and ``aggregates`` are None where nothing changed.  ``cells`` maps
+    the hosts of other cells than the configured one to the uuid of theirs.
     """
 
     full: bool
@@ -65,6 +66,7 @@ class FleetChanges:
     heartbeats: Sequence[Any]
     flagged: dict[str, tuple[bool, bool]]
     aggregates: Sequence[objects.Aggregate] | None
+    cells: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

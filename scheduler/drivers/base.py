@@ -8,6 +8,7 @@ from typing import Any
 
 from scheduler import objects
 from scheduler.explain.record import DecisionRecord
+from scheduler.explain.watcher import Watcher
 
 #: How many of the latest decision records a driver keeps.
 RECORDS_KEPT = 256
@@ -19,6 +20,7 @@ class Scheduler:
     def __init__(self, conf: Any, host_manager: Any) -> None:
         self.conf = conf
         self.host_manager = host_manager
+        self.watcher = Watcher()
         self.records: deque[DecisionRecord] = deque(maxlen=RECORDS_KEPT)
 
     def select_destinations(

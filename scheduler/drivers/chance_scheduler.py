@@ -43,6 +43,7 @@ class ChanceScheduler(Scheduler):
         hosts = [host for host in hosts if host not in ignored]
         if count and not hosts:
             raise errors.NoValidHost(reason="Could not find another compute")
+        self.watcher.drawn_from(hosts)
         drawn = [self.rng.choice(hosts) for _ in range(count)]
         selections = self._selections(set(drawn))
         return [[selections[host].copy()] for host in drawn]

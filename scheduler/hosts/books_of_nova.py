@@ -18,8 +18,8 @@ from scheduler.hosts.table import NEVER, Key
 class NewtonBooks(Books):
     """No Placement: what a pick took stays taken until its host reports, which settles all.
 
-    A row is ignored while it is older than the last pick on it.  After a request that failed, the
-    hosts it touched take the next row that is read, however old.
+    A row is ignored while it is older than the last pick on it.  What a request took that failed
+    stays taken as well, but the hosts it touched take the next row that is read, however old.
     """
 
     def accepts(self, key: Key, updated_at: float) -> bool:
@@ -48,8 +48,8 @@ class NewtonBooks(Books):
         return pick
 
     def undo(self, pick: Pick) -> None:
-        """Give back what *pick* took, and believe whatever row is read next."""
-        super().undo(pick)
+        """Give nothing back, and believe whatever row is read next."""
+        self._forget(pick)
         row = self.table.rows.get(pick.key)
         if row is not None:
             self.table.column("updated_at")[row] = NEVER

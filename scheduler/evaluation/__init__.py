@@ -1,0 +1,5 @@
+"""Deciding recorded cases again, with the engine that the daemon runs, and comparing.
+
+A case states configuration, database rows and a request; its answer says which hosts pass each
+filter, the limits, the weights and the choice.
+"""

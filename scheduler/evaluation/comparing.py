@@ -1,0 +1,133 @@
+"""Comparing an answer with what was recorded, by the rules of the format.
+
+What the recording leaves open is not compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from scheduler.evaluation.recording import Answer
+
+RELATIVE_TOLERANCE = 1e-6
+#: For weights that are 0.0 but for rounding.
+ABSOLUTE_TOLERANCE = 1e-12
+NO_VALID_HOST = "NoValidHost"
+
+
+def differences(expected: Mapping[str, Any], answer: Answer) -> list[str]:
+    """One line per difference between what was *expected* and the *answer*; empty if they agree."""
+    if "steps" not in expected:
+        return list(_of_request(expected, answer))
+    recorded, answered = expected["steps"], answer.get("steps")
+    if answered is None:
+        return [f"error: {answer.get('error')} at the start, expected none"]
+    if len(recorded) != len(answered):
+        return [f"steps: {len(answered)}, expected {len(recorded)}"]
+    return [
+        f"step {number}: {line}"
+        for number, (wanted, given) in enumerate(zip(recorded, answered, strict=True))
+        for line in _of_request(wanted, given)
+    ]
+
+
+def _of_request(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
+    error, wanted = answer.get("error"), expected.get("error")
+    if expected.get("crash"):
+        if error in (None, NO_VALID_HOST):
+            yield f"error: {error or 'none'}, expected the request to be refused as in {wanted}"
+        return
+    at_start, at_start_wanted = answer.get("stage"), expected.get("stage")
+    if at_start and at_start_wanted:
+        return
+    if (error, at_start) != (wanted, at_start_wanted):
+        yield f"error: {_error(answer)}, expected {_error(expected)}"
+    if at_start or at_start_wanted:
+        return
+    yield from _first_instance(expected, answer)
+    if error is None and wanted is None:
+        yield from _choice(expected, answer)
+
+
+def _error(answer: Mapping[str, Any]) -> str:
+    return f"{answer.get('error') or 'none'}{' at the start' if answer.get('stage') else ''}"
+
+
+def _first_instance(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
+    yield from _filters(expected, answer)
+    if "passed" in expected and expected["passed"] != answer.get("passed"):
+        yield f"passed: {_hosts(expected['passed'], answer.get('passed') or [])}"
+    if "error" not in expected or "limits" in expected:
+        yield from _mapping("limits", expected.get("limits", {}), answer.get("limits", {}))
+    if "weights" in expected:
+        yield from _weights(expected["weights"], answer.get("weights", {}))
+
+
+def _filters(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
+    """The first filter that differs; without candidates it is no matter which of them ran."""
+    recorded, ran = expected.get("filters"), answer.get("filters", [])
+    if recorded is None or (_nothing_to_filter(recorded) and _nothing_to_filter(ran)):
+        return
+    for wanted, given in zip(recorded, ran, strict=False):
+        if wanted["name"] != given["name"]:
+            yield f"filters: {given['name']} ran, expected {wanted['name']}"
+            return
+        if wanted["passed"] != given["passed"]:
+            yield f"{given['name']}: {_hosts(wanted['passed'], given['passed'])}"
+            return
+    if len(recorded) != len(ran):
+        names = ", ".join(each["name"] for each in ran) or "none"
+        yield f"filters: {names} ran, expected {len(recorded)} of them"
+
+
+def _nothing_to_filter(filters: list[dict[str, Any]]) -> bool:
+    return not filters or not filters[0]["passed"]
+
+
+def _hosts(wanted: list[Any], given: list[Any]) -> str:
+    more = [_name(each) for each in given if each not in wanted]
+    fewer = [_name(each) for each in wanted if each not in given]
+    changes = [*(f"+{name}" for name in more), *(f"-{name}" for name in fewer)]
+    return f"{len(given)} hosts, expected {len(wanted)}: {' '.join(changes) or 'other order'}"
+
+
+def _name(pair: list[Any]) -> str:
+    host, node = pair
+    return str(host) if node in (None, host) else f"{host}/{node}"
+
+
+def _mapping(what: str, expected: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted(expected.keys() | answer.keys()):
+        wanted, given = expected.get(name), answer.get(name)
+        if isinstance(wanted, dict) and isinstance(given, dict):
+            yield from _mapping(f"{what} of {name}", wanted, given)
+        elif _plain(name, wanted) != _plain(name, given):
+            yield f"{what}: {name} is {given}, expected {wanted}"
+
+
+def _plain(name: str, value: Any) -> Any:
+    """PCI pools come in no order."""
+    if name == "pci" and isinstance(value, list):
+        return sorted(value, key=lambda pool: sorted(map(str, pool.items())))
+    return value
+
+
+def _weights(expected: Mapping[str, float], answer: Mapping[str, float]) -> Iterator[str]:
+    for name in sorted(expected.keys() | answer.keys()):
+        wanted, given = expected.get(name), answer.get(name)
+        if wanted is None or given is None:
+            yield f"weights: {name} has {given}, expected {wanted}"
+        elif not math.isclose(
+            wanted, given, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE
+        ):
+            yield f"weights: {name} has {given!r}, expected {wanted!r}"
+
+
+def _choice(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
+    for name in ("selected", "alternates"):
+        if name in expected and expected[name] != answer.get(name):
+            yield f"{name}: {answer.get(name)}, expected {expected[name]}"
+    if "state_after" in expected:
+        yield from _mapping("state_after", expected["state_after"], answer.get("state_after", {}))

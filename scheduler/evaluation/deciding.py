@@ -1,0 +1,146 @@
+"""Deciding a case: the driver, on a host manager that is fed from the case."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_config import cfg
+from oslo_context import context as oslo_context
+from oslo_log import log as logging
+
+from scheduler import drivers, errors, objects
+from scheduler.drivers.chance_scheduler import ChanceScheduler
+from scheduler.drivers.loading import host_manager_class
+from scheduler.evaluation.behaviour import Behaviour
+from scheduler.evaluation.cases import Case
+from scheduler.evaluation.fleet import CaseFleet, moment
+from scheduler.evaluation.recording import Answer, Recording
+from scheduler.hosts.host_manager import HostManager
+from scheduler.manager import SchedulerManager
+
+LOG = logging.getLogger(__name__)
+
+COUNTERS = ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_io_ops")
+
+
+def decide(case: Case, behaviour: Behaviour) -> Answer:
+    """The answer to *case* under *behaviour*, with the keys of the format's ``expect``."""
+    clock = Clock(case.content["now"])
+    fleet = CaseFleet(case.fleet)
+    try:
+        conf = behaviour.conf(case)
+        scheduler = _Scheduler(case, behaviour, conf, fleet, clock)
+    except errors.NovaException as error:
+        return {"error": type(error).__name__, "stage": "startup"}
+    if "steps" not in case.content:
+        return scheduler.ask(case.content)
+    answers: list[Answer] = []
+    for step in case.content["steps"]:
+        if "now" in step:
+            clock.set(step["now"])
+        fleet.change(step)
+        if step.get("tick"):
+            scheduler.tick()
+        answers.append(scheduler.ask(step) if "request" in step else {})
+    return {"steps": answers}
+
+
+class Clock:
+    """The time of a case, in seconds since the epoch.  It stands still."""
+
+    def __init__(self, now: str) -> None:
+        self.set(now)
+
+    def set(self, now: str) -> None:
+        """Go to a time as the format writes it."""
+        self._seconds = moment(now).replace(tzinfo=datetime.UTC).timestamp()
+
+    def __call__(self) -> float:
+        return self._seconds
+
+
+class _Scheduler:
+    """One scheduler process that has just started."""
+
+    def __init__(
+        self,
+        case: Case,
+        behaviour: Behaviour,
+        conf: cfg.ConfigOpts,
+        fleet: CaseFleet,
+        clock: Clock,
+    ) -> None:
+        self.case = case
+        self.behaviour = behaviour
+        self.host_manager: HostManager = host_manager_class(conf)(
+            conf, fleet, clock, behaviour.books
+        )
+        self.driver = drivers.load(conf, self.host_manager)
+        self.manager = SchedulerManager(conf, self.driver)
+        self.host_subset_size = conf.filter_scheduler.host_subset_size
+        self.context = oslo_context.RequestContext(overwrite=False)
+
+    def tick(self) -> None:
+        """The driver's periodic task runs."""
+        self.driver.run_periodic_tasks(self.context)
+
+    def ask(self, content: Mapping[str, Any]) -> Answer:
+        """Answer the request of the case or of one of its steps."""
+        recording = self.driver.watcher = Recording(self.host_subset_size)
+        answer = recording.answer
+        try:
+            selections = self._select(content)
+        except errors.NoValidHost as error:
+            answer.setdefault("passed", [])
+            answer["error"] = type(error).__name__
+        except errors.InvalidRequest as error:
+            answer.update(error=type(error).__name__, crash=True)
+        except errors.NovaException as error:
+            answer["error"] = type(error).__name__
+        except Exception as error:
+            LOG.exception("Case %s cannot be decided", self.case.name)
+            answer.update(error=type(error).__name__, crash=True)
+        else:
+            if recording.forced:
+                self._choice(answer, selections)
+        if not answer.get("limits"):
+            answer.pop("limits", None)
+        return answer
+
+    def _select(self, content: Mapping[str, Any]) -> list[list[objects.Selection]]:
+        arguments: dict[str, Any] = dict(content.get("legacy", {}))
+        if "request" in content:
+            arguments["spec_obj"] = objects.from_primitive(content["request"])
+            if self.behaviour.names_instances:
+                arguments["instance_uuids"] = content.get("instance_uuids")
+        return self.manager.select_destinations(
+            self.context, **arguments, return_objects=True, return_alternates=self._wants_alternates
+        )
+
+    @property
+    def _wants_alternates(self) -> bool:
+        return bool(self.case.content.get("return_alternates"))
+
+    def _choice(self, answer: Answer, selections: list[list[objects.Selection]]) -> None:
+        if isinstance(self.driver, ChanceScheduler):  # which leaves the node open
+            answer["selected"] = [[first.service_host, None] for first, *_others in selections]
+            return
+        answer["selected"] = [_pair(first) for first, *_others in selections]
+        if self._wants_alternates:
+            answer["alternates"] = [
+                [_pair(each) for each in others] for _first, *others in selections
+            ]
+        answer["state_after"] = {
+            f"{host}/{node}": self._state(host, node) for host, node in answer["selected"]
+        }
+
+    def _state(self, host: str, node: str) -> dict[str, Any]:
+        table = self.host_manager.table
+        row = table.rows[host, node]
+        return {name: table.value(row, name) for name in COUNTERS}
+
+
+def _pair(selection: objects.Selection) -> list[str]:
+    return [selection.service_host, selection.nodename]

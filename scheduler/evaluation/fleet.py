@@ -1,0 +1,92 @@
+"""The database of a case: rows in memory, read by the host manager like those of a database."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from scheduler import objects
+from scheduler.db import tables
+from scheduler.db.fleet import COMPUTE_BINARY, FleetChanges
+
+#: When rows were created that do not say it.
+CREATED_AT = datetime.datetime(2026, 1, 1)
+_TIMES = ("created_at", "updated_at", "deleted_at", "last_seen_up")
+
+
+def moment(text: str) -> datetime.datetime:
+    """A time of a case as naive UTC."""
+    when = datetime.datetime.fromisoformat(text)
+    return when if when.tzinfo is None else when.astimezone(datetime.UTC).replace(tzinfo=None)
+
+
+class CaseFleet:
+    """A reader of rows; every read is a full one."""
+
+    def __init__(self, fleet: Mapping[str, Any]) -> None:
+        nodes = [_row(tables.compute_nodes, each) for each in fleet.get("compute_nodes", ())]
+        self._nodes = dict(enumerate(nodes))
+        self._instances = [_row(tables.instances, each) for each in fleet.get("instances", ())]
+        self._cells = {
+            host: cell["uuid"] for cell in fleet.get("cells") or () for host in cell["hosts"]
+        }
+        self._set_services(fleet.get("services", ()))
+        self._set_aggregates(fleet.get("aggregates", ()))
+
+    def change(self, step: Mapping[str, Any]) -> None:
+        """Apply the changes of one step: new, replaced and deleted rows, whole new tables."""
+        for each in step.get("compute_nodes", ()):
+            row = _row(tables.compute_nodes, each)
+            self._delete(row.host, row.hypervisor_hostname)
+            self._nodes[max(self._nodes, default=0) + 1] = row
+        for host, node in step.get("delete_nodes", ()):
+            self._delete(host, node)
+        if "services" in step:
+            self._set_services(step["services"])
+        if "aggregates" in step:
+            self._set_aggregates(step["aggregates"])
+
+    def read(
+        self, now: datetime.datetime, *, full: bool = False, heartbeats: bool = True
+    ) -> FleetChanges:
+        """Everything there is."""
+        del full, heartbeats
+        services = [row for row in self._services if row.binary == COMPUTE_BINARY]
+        return FleetChanges(
+            full=True,
+            read_at=now,
+            nodes=list(self._nodes.values()),
+            instances=self._instances,
+            services=services,
+            heartbeats=(),
+            flagged={row.host: (bool(row.disabled), bool(row.forced_down)) for row in services},
+            aggregates=self._aggregates,
+            cells=self._cells,
+        )
+
+    def services(self, topic: str) -> Sequence[Any]:
+        """The services of *topic*."""
+        return [row for row in self._services if row.topic == topic]
+
+    def _set_services(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self._services = [_row(tables.services, each) for each in rows]
+
+    def _set_aggregates(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        self._aggregates = [objects.Aggregate(**each) for each in rows]
+
+    def _delete(self, host: str, node: str) -> None:
+        for number, row in list(self._nodes.items()):
+            if (row.host, row.hypervisor_hostname) == (host, node):
+                del self._nodes[number]
+
+
+def _row(table: Any, values: Mapping[str, Any]) -> Any:
+    """A row as a query gives it: columns as attributes, times as naive UTC."""
+    columns = {**dict.fromkeys(table.c.keys()), "deleted": 0, **values}
+    for name in _TIMES:
+        if columns.get(name):
+            columns[name] = moment(columns[name])
+    columns["created_at"] = columns.get("created_at") or CREATED_AT
+    return SimpleNamespace(**columns, _mapping=columns)
