@@ -6,22 +6,23 @@ MAX_CPU = 65535
 
 
 def parse_cpu_spec(text: str) -> set[int]:
-    """Read ``0-3,^2,5``: numbers and ranges, those behind ``^`` left out; ValueError if bad."""
+    """Read ``0-3,^2,5``: numbers and ranges, those behind ``^`` left out; ValueError if bad.
+
+    Follows reference page numa_pci, section 3.
+    """
     included: set[int] = set()
     excluded: set[int] = set()
     for item in text.split(","):
         item = item.strip()
         if not item:
             continue
-        if item.startswith("^"):
-            excluded.add(_number(item[1:]))
-            continue
-        first, dash, last = item.partition("-")
+        negated = item.startswith("^")
+        first, dash, last = item.removeprefix("^").partition("-")
         low = _number(first)
         high = _number(last) if dash else low
         if low > high:
             raise ValueError(f"{item!r} is not a range of CPUs")
-        included.update(range(low, high + 1))
+        (excluded if negated else included).update(range(low, high + 1))
     return included - excluded
 
 
