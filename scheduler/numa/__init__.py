@@ -11,6 +11,7 @@ from scheduler.numa.host import HostCell, HostTopology, Networks, Pages
 from scheduler.numa.limits import Limits
 from scheduler.numa.placing import Placement, place, undo
 from scheduler.numa.semantics import CURRENT, NEWTON, NumaSemantics
+from scheduler.numa.threads import lacks_threads
 from scheduler.numa.usage import consume, release, usage
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "constraints",
     "consume",
     "fit",
+    "lacks_threads",
     "place",
     "release",
     "undo",

@@ -168,11 +168,6 @@ class HostTopology:
     def __len__(self) -> int:
         return len(self.cells)
 
-    @property
-    def has_threads(self) -> bool:
-        """Whether any core has more than one thread."""
-        return any(cell.threads_per_core > 1 for cell in self.cells)
-
     def around(self, chosen: frozenset[int]) -> Cells:
         """What PCI affinity needs to know when a guest is on the *chosen* cells."""
         return Cells(chosen, tuple((cell.id, cell.socket) for cell in self.cells))

@@ -67,11 +67,17 @@ def memory_unused_unless_paged(host: HostCell, guest: GuestCell, terms: Terms) -
 
 
 def cpus_pinned(host: HostCell, guest: GuestCell, terms: Terms) -> GuestCell | None:
-    """The pinned CPUs find host CPUs of their own."""
-    if not guest.is_pinned:
+    """The pinned CPUs find host CPUs of their own.
+
+    A cell of the mixed policy need not have any; a dedicated cell without CPUs never fits.
+    """
+    needed = len(guest.dedicated) + terms.reserve
+    if guest.policy == "dedicated" and not guest.dedicated:
+        return None
+    if not guest.is_pinned or not needed:
         return guest
     semantics = terms.semantics
-    if len(guest.dedicated) + terms.reserve > len(host.free_pinnable):
+    if needed > len(host.free_pinnable):
         return None
     if guest.thread_policy == "isolate" and not semantics.can_isolate(host):
         return None

@@ -56,7 +56,7 @@ def pack(
     wanted = len(guest.dedicated)
     all_cores, free = cores(host), host.free_pinnable
     groups = [sorted(core & free) for core in all_cores if core & free]
-    if not wanted or not groups:
+    if not groups:
         return None
     full = max(map(len, all_cores))
     isolated = guest.thread_policy == "isolate"

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from scheduler import pci
-from scheduler.numa import ordering, pages, pagesize, pairing, pinning, usage
+from scheduler.numa import ordering, pages, pagesize, pairing, pinning, threads, usage
 from scheduler.numa.guest import GuestCell
-from scheduler.numa.host import HostCell
+from scheduler.numa.host import HostCell, HostTopology
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,8 @@ class NumaSemantics:
     """One named behaviour per field (reference page numa_pci, sections 9 and 10)."""
 
     # Fitting
+    #: Whether a host serves requests that require sibling threads at all.
+    has_siblings: Callable[[HostTopology], bool]
     #: In which order the cells of a host are tried.
     order: ordering.Order
     #: What a pair of cells must pass, in this order; a page size once settled stays settled.
@@ -44,7 +46,7 @@ class NumaSemantics:
     # Booking a whole request
     #: A guest keeps its wishes when the host has no topology; else they are forgotten.
     keeps_wishes_without_host: bool
-    #: Cells are counted before PCI devices are taken; a failure keeps the first from being undone.
+    #: Cells are counted before PCI devices are taken; a failure stops what comes after it.
     counts_before_devices: bool
 
     # Constraints of flavor and image
@@ -64,6 +66,7 @@ class NumaSemantics:
 
 
 CURRENT = NumaSemantics(
+    has_siblings=threads.siblings_exist,
     order=ordering.by_room,
     checks=(
         pairing.pages_or_memory,
@@ -92,6 +95,7 @@ CURRENT = NumaSemantics(
 )
 
 NEWTON = NumaSemantics(
+    has_siblings=threads.siblings_listed,
     order=ordering.as_reported,
     checks=(
         pairing.memory_exists,

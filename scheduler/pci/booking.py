@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scheduler import errors
 from scheduler.pci.affinity import Cells
 from scheduler.pci.matching import eligible
 from scheduler.pci.pools import Pool, Pools
@@ -31,12 +30,6 @@ class Booking:
     pools: Pools
     taken: tuple[Pool, ...]
     complete: bool
-
-    def checked(self) -> Booking:
-        """This booking; raises PciDeviceRequestFailed when a request was not served."""
-        if not self.complete:
-            raise errors.PciDeviceRequestFailed()
-        return self
 
 
 def book(
@@ -98,11 +91,11 @@ def _share(
         usable = [p for p in usable if 0 < allocated[p.provider] <= p.count]
     if semantics.needs_a_pool and not usable:
         return None
-    if sum(pool.count for pool in usable) < request.count:
-        return None
     if allocated:
-        return [pool.holding(allocated[pool.provider]) for pool in usable]
-    return _first(usable, request.count)
+        share = [pool.holding(allocated[pool.provider]) for pool in usable]
+    else:
+        share = _first(usable, request.count)
+    return share if sum(pool.count for pool in share) >= request.count else None
 
 
 def _allocated(request: Request, providers: ProviderMapping | None) -> Counter[str | None]:

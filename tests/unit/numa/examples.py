@@ -112,7 +112,8 @@ def run_fit(given: dict[str, Any], semantics: NumaSemantics) -> dict[str, Any]:
     }
     if requests and pools is not None:
         booking = pci.book(pools, requests, host.around(result.cell_ids), semantics.pci)
-        shown["pools_after"] = booking.checked().pools.to_dicts()
+        assert booking.complete
+        shown["pools_after"] = booking.pools.to_dicts()
     return shown
 
 
@@ -162,7 +163,7 @@ def run_consume(given: dict[str, Any], semantics: NumaSemantics) -> dict[str, An
         counters["vcpus_used"] += sizes["vcpus"]
         counters["num_instances"] += 1
         counters["num_io_ops"] += placement.error is None
-        step = {
+        step: dict[str, Any] = {
             "counters": dict(counters),
             "pools": placement.pools.to_dicts() if placement.pools is not None else None,
             "request_topology": fitted(placement.guest),

@@ -1,0 +1,43 @@
+"""Short ways to write hosts and guests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from scheduler.numa import GuestCell, GuestTopology, HostCell, HostTopology, Pages
+
+GIB_KB = 1048576
+
+
+def cell(number: int = 0, cpus: Iterable[int] = range(4), **fields: Any) -> HostCell:
+    """A host cell: four CPUs without siblings, 8 GiB in pages of 4 KiB."""
+    fields = {"pcpus": None, "memory_mb": 8192, "pages": (Pages(4, 2097152),), **fields}
+    for name in ("pcpus", "pinned"):
+        if fields.get(name) is not None:
+            fields[name] = frozenset(fields[name])
+    if "siblings" in fields:
+        fields["siblings"] = tuple(map(frozenset, fields["siblings"]))
+    return HostCell(id=number, cpus=frozenset(cpus), **fields)
+
+
+def host(*cells: HostCell) -> HostTopology:
+    return HostTopology(cells)
+
+
+def want(
+    cpus: Iterable[int] = (0, 1), policy: str | None = None, number: int = 0, **fields: Any
+) -> GuestCell:
+    """A guest cell of 1 GiB; a dedicated one if *policy* says so."""
+    pinned = frozenset(cpus) if policy == "dedicated" else frozenset()
+    fields = {
+        "floating": frozenset(cpus) - pinned,
+        "dedicated": pinned,
+        "memory_mb": 1024,
+        **fields,
+    }
+    return GuestCell(id=number, policy=policy, **fields)
+
+
+def guest(*cells: GuestCell, **fields: Any) -> GuestTopology:
+    return GuestTopology(cells, **fields)

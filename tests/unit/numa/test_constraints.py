@@ -1,0 +1,215 @@
+"""Which cells flavor and image ask for, and what is refused naming which key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.numa import CURRENT, NEWTON, NumaSemantics, constraints, refusals
+from scheduler.numa.pagesize import current_size_kb, newton_size_kb
+
+BOTH = pytest.mark.parametrize("semantics", [CURRENT, NEWTON], ids=["current", "newton"])
+
+
+def topology(
+    specs: dict[str, str],
+    properties: dict[str, Any] | None = None,
+    semantics: NumaSemantics = CURRENT,
+    vcpus: int = 4,
+) -> objects.InstanceNUMATopology | None:
+    flavor = objects.Flavor(vcpus=vcpus, memory_mb=1024, extra_specs=specs)
+    image = objects.ImageMeta(properties=objects.ImageMetaProps.from_dict(properties or {}))
+    return constraints(flavor, image, semantics)
+
+
+@BOTH
+def test_nothing_asked(semantics: NumaSemantics) -> None:
+    flavor = objects.Flavor(vcpus=1, memory_mb=64, extra_specs={})
+    assert constraints(flavor, None, semantics) is None
+    assert topology({"hw:numa_cpus.0": "nonsense"}, semantics=semantics) is None
+
+
+@pytest.mark.parametrize(
+    ("specs", "properties", "error", "field"),
+    [
+        ({"hw:numa_nodes": "0"}, {}, "InvalidNUMANodesNumber", "hw:numa_nodes"),
+        ({"hw:numa_nodes": "02"}, {}, "InvalidNUMANodesNumber", "hw:numa_nodes"),
+        ({"hw:numa_nodes": "+2"}, {}, "InvalidNUMANodesNumber", "hw:numa_nodes"),
+        ({}, {"hw_numa_nodes": 0}, "InvalidNUMANodesNumber", "hw_numa_nodes"),
+        ({"hw:numa_nodes": "3"}, {}, "ImageNUMATopologyAsymmetric", "hw:numa_nodes"),
+        ({"hw:numa_nodes": "1"}, {"hw_numa_nodes": 1}, "ImageNUMATopologyForbidden", "hw_numa"),
+        ({"hw:numa_nodes": "1", "hw:numa_cpus.0": "3-"}, {}, "InvalidRequest", "hw:numa_cpus.0"),
+        (
+            {"hw:numa_nodes": "1", "hw:numa_cpus.0": "0-3", "hw:numa_mem.0": "1g"},
+            *({}, "InvalidRequest", "hw:numa_mem.0"),
+        ),
+        ({"hw:mem_page_size": "2M"}, {}, "MemoryPageSizeInvalid", "hw:mem_page_size"),
+        (
+            {"hw:mem_page_size": "any"},
+            *({"hw_mem_page_size": "2M"}, "MemoryPageSizeInvalid", "hw_mem_page_size"),
+        ),
+        ({}, {"hw_mem_page_size": "any"}, "MemoryPageSizeForbidden", "hw_mem_page_size"),
+        (
+            {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "x"},
+            *({}, "InvalidCPUThreadAllocationPolicy", "hw:cpu_thread_policy"),
+        ),
+        (
+            {"hw:cpu_policy": "dedicated", "hw:cpu_realtime": "yes"},
+            *({}, "RealtimeMaskNotFoundOrInvalid", "hw:cpu_realtime_mask"),
+        ),
+        ({"hw:cpu_realtime": "yes"}, {}, "RealtimeConfigurationInvalid", "hw:cpu_realtime"),
+    ],
+)
+@BOTH
+def test_refused(
+    specs: dict[str, str],
+    properties: dict[str, Any],
+    error: str,
+    field: str,
+    semantics: NumaSemantics,
+) -> None:
+    with pytest.raises(errors.InvalidRequest) as caught:
+        topology(specs, properties, semantics)
+    assert type(caught.value).__name__ == error
+    assert field in caught.value.kwargs["field"]
+
+
+@pytest.mark.parametrize(
+    ("specs", "properties", "error"),
+    [
+        (
+            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "3"},
+            *({"hw_cpu_policy": "dedicated"}, "ImageCPUPinningForbidden"),
+        ),
+        ({"hw:cpu_policy": "shared"}, {"hw_cpu_policy": "mixed"}, "ImageCPUPinningForbidden"),
+        (
+            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "3-4"},
+            *({}, "InvalidMixedInstanceDedicatedMask"),
+        ),
+        (
+            {"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "x"},
+            *({}, "InvalidMixedInstanceDedicatedMask"),
+        ),
+        (
+            {"hw:cpu_policy": "dedicated", "hw:cpu_realtime": "1", "hw:cpu_realtime_mask": "0-3"},
+            *({}, "RealtimeMaskNotFoundOrInvalid"),
+        ),
+        (
+            {"hw:cpu_policy": "dedicated", "hw:cpu_realtime": "1", "hw:cpu_realtime_mask": "9"},
+            *({}, "RealtimeMaskNotFoundOrInvalid"),
+        ),
+        ({"resources:PCPU": "4", "resources:VCPU": "4"}, {}, "InvalidRequest"),
+        ({"resources:VCPU": "4", "hw:cpu_policy": "shared"}, {}, "InvalidRequest"),
+        ({"resources1:PCPU": "three"}, {}, "InvalidRequest"),
+        (
+            {
+                "resources:PCPU": "4",
+                "trait:HW_CPU_HYPERTHREADING": "required",
+                "hw:cpu_thread_policy": "prefer",
+            },
+            *({}, "InvalidRequest"),
+        ),
+        (
+            {"resources:PCPU": "4", "hw:emulator_threads_policy": "isolate"},
+            *({}, "InvalidRequest"),
+        ),
+    ],
+)
+def test_refused_today(specs: dict[str, str], properties: dict[str, Any], error: str) -> None:
+    with pytest.raises(errors.InvalidRequest) as caught:
+        topology(specs, properties)
+    assert type(caught.value).__name__ == error
+
+
+@pytest.mark.parametrize(
+    ("specs", "policy", "threads", "emulator", "dedicated"),
+    [
+        ({"resources1:PCPU": "2", "resources2:PCPU": "2"}, "dedicated", None, None, 4),
+        (
+            {"resources:PCPU": "4", "trait:HW_CPU_HYPERTHREADING": "required"},
+            *("dedicated", "require", None, 4),
+        ),
+        (
+            {"resources:PCPU": "5", "hw:emulator_threads_policy": "isolate"},
+            *("dedicated", None, "isolate", 4),
+        ),
+        ({"hw:cpu_policy": "mixed", "hw:cpu_dedicated_mask": "^0-1"}, "mixed", None, None, 2),
+        (
+            {
+                "hw:cpu_policy": "dedicated",
+                "hw:cpu_realtime": "1",
+                "hw:emulator_threads_policy": "share",
+            },
+            *("dedicated", None, "share", 4),
+        ),
+        ({"hw:pmem": "6GB"}, None, None, None, 0),
+        ({"hw:numa_nodes": "1", "hw:emulator_threads_policy": "share"}, None, None, None, 0),
+    ],
+)
+def test_asked_today(
+    specs: dict[str, str],
+    policy: str | None,
+    threads: str | None,
+    emulator: str | None,
+    dedicated: int,
+) -> None:
+    found = topology(specs)
+    assert found is not None
+    (cell,) = found.cells
+    assert (cell.cpu_policy, cell.cpu_thread_policy) == (policy, threads)
+    assert (found.emulator_threads_policy, len(cell.pcpuset)) == (emulator, dedicated)
+    assert len(cell.pcpuset | cell.cpuset) == 4
+
+
+def test_newton_does_not_know_later_keys() -> None:
+    later = {"resources:PCPU": "4", "hw:pmem": "6GB", "hw:emulator_threads_policy": "isolate"}
+    assert topology(later, semantics=NEWTON) is None
+    assert topology({"hw:cpu_policy": "mixed"}, semantics=NEWTON) is None
+
+
+def test_the_refusal_says_what_is_wrong() -> None:
+    with pytest.raises(refusals.ImageNUMATopologyForbidden) as caught:
+        topology({"hw:numa_nodes": "1"}, {"hw_numa_nodes": 2})
+    assert caught.value.code == 403
+    assert "image.properties.hw_numa_nodes: the flavor sets it" in str(caught.value)
+
+
+@pytest.mark.parametrize("read", [current_size_kb, newton_size_kb])
+@pytest.mark.parametrize(
+    ("text", "size_kb"),
+    [
+        ("2048", 2048),
+        ("2MB", 2048),
+        ("2048KB", 2048),
+        ("1GB", 1048576),
+        ("1.5GB", 1572864),
+        ("2Mb", 256),
+        ("4KB", 4),
+        ("1GiB", 1048576),
+        ("small", -1),
+        ("large", -2),
+        ("any", -3),
+    ],
+)
+def test_page_sizes(read: Any, text: str, size_kb: int) -> None:
+    assert read(text) == size_kb
+
+
+@pytest.mark.parametrize("read", [current_size_kb, newton_size_kb])
+@pytest.mark.parametrize(
+    "text", ["2M", "1G", "1kB", "2 MB", "Any", "huge", "-1", "0MB", "512B", ""]
+)
+def test_no_page_sizes(read: Any, text: str) -> None:
+    with pytest.raises(ValueError, match="page size"):
+        read(text)
+
+
+def test_page_sizes_that_differ() -> None:
+    assert newton_size_kb(" 2048 ") == 2048
+    assert current_size_kb("0") is None
+    with pytest.raises(ValueError, match="page size"):
+        current_size_kb(" 2048 ")
+    with pytest.raises(ValueError, match="page size"):
+        newton_size_kb("0")

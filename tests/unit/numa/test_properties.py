@@ -1,0 +1,170 @@
+"""What holds for every host and guest: counting undoes itself, nothing is given out twice."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler import errors, numa, objects, pci
+from scheduler.numa import GuestCell, GuestTopology, HostCell, HostTopology, NumaSemantics, Pages
+from scheduler.pci.pools import Pools
+
+BOTH = st.sampled_from([numa.CURRENT, numa.NEWTON])
+SIZES = (4, 2048, 1048576)
+GIB_KB = 1048576
+
+
+@st.composite
+def host_cells(draw: st.DrawFn, number: int) -> HostCell:
+    first, count = number * 8, draw(st.sampled_from([2, 4, 8]))
+    cpus = list(range(first, first + count))
+    siblings: list[frozenset[int]] = []
+    if draw(st.booleans()):
+        siblings = [frozenset(cpus[i : i + 2]) for i in range(0, count, 2)]
+    pages = []
+    for size_kb in draw(st.sets(st.sampled_from(SIZES), max_size=3)):
+        total = draw(st.integers(0, 4)) * (GIB_KB // size_kb)
+        pages.append(Pages(size_kb, total, draw(st.integers(0, total)), 0))
+    return HostCell(
+        id=number,
+        cpus=frozenset(cpus),
+        pcpus=draw(st.sampled_from([None, frozenset(cpus), frozenset(cpus[count // 2 :])])),
+        memory_mb=draw(st.sampled_from([1024, 4096])),
+        cpu_usage=draw(st.integers(0, 8)),
+        memory_usage_mb=draw(st.integers(0, 4096)),
+        siblings=tuple(siblings),
+        pages=tuple(pages),
+        socket=draw(st.sampled_from([None, 0, 1])),
+    )
+
+
+@st.composite
+def hosts(draw: st.DrawFn) -> HostTopology:
+    return HostTopology(tuple(draw(host_cells(n)) for n in range(draw(st.integers(1, 3)))))
+
+
+@st.composite
+def guests(draw: st.DrawFn) -> GuestTopology:
+    policy = draw(st.sampled_from([None, "shared", "dedicated", "mixed"]))
+    threads = draw(st.sampled_from([None, "prefer", "isolate", "require"]))
+    cells = []
+    for number in range(draw(st.integers(1, 2))):
+        cpus = set(range(number * 4, number * 4 + draw(st.integers(1, 4))))
+        pinned = {"dedicated": cpus, "mixed": set(sorted(cpus)[:1])}.get(policy or "", set())
+        cells.append(
+            GuestCell(
+                id=number,
+                floating=frozenset(cpus - pinned),
+                dedicated=frozenset(pinned),
+                memory_mb=draw(st.sampled_from([256, 1024, 1025])),
+                pagesize=draw(st.sampled_from([None, -1, -2, -3, 4, 2048])),
+                policy=policy,
+                thread_policy=threads if pinned else None,
+            )
+        )
+    isolate = draw(st.sampled_from([None, "isolate"])) if policy == "dedicated" else None
+    return GuestTopology(tuple(cells), isolate)
+
+
+@st.composite
+def pool_lists(draw: st.DrawFn) -> Pools:
+    kinds = [
+        {"vendor_id": "8086", "product_id": draw(st.sampled_from(["10ed", "1515"]))}
+        | {"numa_node": draw(st.sampled_from([None, 0, 1])), "count": draw(st.integers(0, 3))}
+        | draw(st.sampled_from([{}, {"dev_type": "type-PF"}, {"physical_network": "p"}]))
+        for _ in range(draw(st.integers(0, 4)))
+    ]
+    return Pools.of(map(objects.PciDevicePool.from_dict, kinds))
+
+
+REQUESTS = st.lists(
+    st.builds(
+        pci.Request,
+        count=st.integers(0, 3),
+        specs=st.sampled_from([((("vendor_id", "8086"),),), ((("product_id", "1515"),),)]),
+        policy=st.sampled_from(["legacy", "required", "preferred", "socket"]),
+    ),
+    max_size=2,
+).map(tuple)
+RATIOS = st.sampled_from([None, numa.Limits(1.0, 1.0), numa.Limits(4.0, 1.5)])
+
+
+@settings(max_examples=150, deadline=None)
+@given(hosts(), guests(), RATIOS, BOTH)
+def test_an_accepted_fit_takes_only_what_is_free(
+    host: HostTopology, guest: GuestTopology, limits: numa.Limits | None, semantics: NumaSemantics
+) -> None:
+    fitted = numa.fit(host, guest, limits, semantics=semantics)
+    if fitted is None:
+        return
+    assert len(fitted.cell_ids) == len(guest)
+    before = {cell.id: cell for cell in host.cells}
+    for mine, wish in zip(fitted.cells, guest.cells, strict=True):
+        theirs = before[mine.id]
+        taken = mine.pinned_to | mine.reserved
+        assert taken <= theirs.free_pinnable
+        assert len(mine.pinned_to) == len(wish.dedicated)
+        if wish.pagesize is not None:
+            (pages,) = (p for p in theirs.pages if p.size_kb == mine.pagesize)
+            assert pages.free_kb - mine.memory_kb >= 0
+        if limits is not None and not mine.is_pinned:
+            used_mb = theirs.memory_usage_mb + mine.memory_mb
+            assert used_mb <= theirs.memory_mb * limits.ram_ratio
+            assert theirs.cpu_usage + len(mine.floating) <= len(theirs.cpus) * limits.cpu_ratio
+
+
+@settings(max_examples=150, deadline=None)
+@given(hosts(), guests(), guests(), pool_lists(), REQUESTS, BOTH, st.booleans())
+def test_undoing_restores_the_documents(
+    host: HostTopology,
+    guest: GuestTopology,
+    other: GuestTopology,
+    pools: Pools,
+    requests: tuple[pci.Request, ...],
+    semantics: NumaSemantics,
+    oldest_first: bool,
+) -> None:
+    texts = (host.to_text(), pools.to_text())
+    first = numa.place(host, guest, None, requests, pools, semantics)
+    second = numa.place(first.host, other, None, requests, first.pools, semantics)
+    now = (second.host, second.pools)
+    for placement in (first, second) if oldest_first else (second, first):
+        now = numa.undo(*now, placement, semantics)
+    assert now == (host, pools)
+    assert now[0] is not None
+    assert now[1] is not None
+    assert (now[0].to_text(), now[1].to_text()) == texts
+
+
+@settings(max_examples=100, deadline=None)
+@given(hosts(), pool_lists())
+def test_the_texts_hold_everything(host: HostTopology, pools: Pools) -> None:
+    assert HostTopology.from_text(host.to_text()) == host
+    assert Pools.from_text(pools.to_text()) == pools
+
+
+@settings(max_examples=100, deadline=None)
+@given(guests(), hosts(), BOTH)
+def test_guests_travel_as_objects(
+    guest: GuestTopology, host: HostTopology, semantics: NumaSemantics
+) -> None:
+    assert GuestTopology.of(guest.to_object()) == guest
+    fitted = numa.fit(host, guest, semantics=semantics)
+    if fitted is not None:
+        assert GuestTopology.of(fitted.to_object()) == fitted
+
+
+@settings(max_examples=100, deadline=None)
+@given(hosts(), guests(), BOTH)
+def test_fitting_twice_gives_the_same(
+    host: HostTopology, guest: GuestTopology, semantics: NumaSemantics
+) -> None:
+    assert numa.fit(host, guest, semantics=semantics) == numa.fit(host, guest, semantics=semantics)
+
+
+def test_what_was_never_counted_is_not_given_back() -> None:
+    host = HostTopology((HostCell(0, frozenset({0, 1}), None, 1024),))
+    pinned = GuestCell(0, frozenset(), frozenset({0}), 512, policy="dedicated", pins=((0, 1),))
+    with pytest.raises(errors.CPUUnpinningInvalid):
+        numa.release(host, GuestTopology((pinned,)), numa.NEWTON)

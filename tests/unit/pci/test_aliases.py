@@ -1,0 +1,131 @@
+"""Aliases of the configuration and what flavors make of them (section 7.3)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.pci import ALIAS_KEY, Alias, affinity_policy, parse_aliases, requests_of_flavor
+
+
+def define(**fields: object) -> str:
+    return json.dumps({"name": "gpu", "vendor_id": "10de", **fields})
+
+
+def flavor(**specs: str) -> objects.Flavor:
+    named = {ALIAS_KEY if key == "alias" else key: text for key, text in specs.items()}
+    return objects.Flavor(extra_specs=named)
+
+
+def test_alternatives_of_one_name() -> None:
+    aliases = parse_aliases(
+        [
+            define(product_id="1db4", device_type="type-PCI", numa_policy="required"),
+            define(product_id="1db5", device_type="type-PCI", numa_policy="required"),
+            define(name=" nic ", capability_type="pci"),
+        ]
+    )
+    assert aliases == {
+        "gpu": Alias(
+            (
+                {"vendor_id": "10de", "product_id": "1db4", "dev_type": "type-PCI"},
+                {"vendor_id": "10de", "product_id": "1db5", "dev_type": "type-PCI"},
+            ),
+            "required",
+        ),
+        "nic": Alias(({"vendor_id": "10de", "capability_type": "pci"},)),
+    }
+
+
+@pytest.mark.parametrize(
+    "definitions",
+    [
+        ["not JSON"],
+        ["[]"],
+        ['{"vendor_id": "10de"}'],
+        [define(name="  ")],
+        [define(name="x" * 257)],
+        [define(vendor_id="10d")],
+        [define(vendor_id="0x10")],
+        [define(vendor_id=4318)],
+        [define(device_type="NIC")],
+        [define(numa_policy="near")],
+        [define(live_migratable="maybe")],
+        [define(color="red")],
+        [define(), define()],
+        [define(device_type="type-VF"), define(device_type="type-PF")],
+        [define(device_type="type-VF"), define(device_type="type-VF", numa_policy="required")],
+    ],
+)
+def test_bad_definitions(definitions: list[str]) -> None:
+    with pytest.raises(errors.InvalidRequest) as caught:
+        parse_aliases(definitions)
+    assert type(caught.value).__name__ == "PciInvalidAlias"
+    assert "[pci] alias" in str(caught.value)
+
+
+def test_requests() -> None:
+    found = requests_of_flavor(flavor(alias="gpu:2, gpu:1"), [define()])
+    assert [(one.count, one.alias_name, one.spec, one.numa_policy) for one in found] == [
+        (2, "gpu", [{"vendor_id": "10de"}], "legacy"),
+        (1, "gpu", [{"vendor_id": "10de"}], "legacy"),
+    ]
+    (one,) = requests_of_flavor(flavor(alias="gpu:1"), [define()], "socket")
+    assert one.numa_policy == "socket"
+
+
+def test_bad_definitions_matter_only_when_used() -> None:
+    assert requests_of_flavor(flavor(), ["not JSON"]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("gpu", "InvalidRequest"),
+        ("gpu:1:2", "InvalidRequest"),
+        ("gpu:many", "InvalidRequest"),
+        ("fpga:1", "PciRequestAliasNotDefined"),
+    ],
+)
+def test_bad_extra_specs(text: str, error: str) -> None:
+    with pytest.raises(errors.InvalidRequest, match="pci_passthrough:alias") as caught:
+        requests_of_flavor(flavor(alias=text), [define()])
+    assert type(caught.value).__name__ == error
+
+
+KEY = "hw:pci_numa_affinity_policy"
+
+
+@pytest.mark.parametrize(
+    ("specs", "image", "policy"),
+    [
+        ({}, None, None),
+        ({KEY: "socket"}, None, "socket"),
+        ({}, "required", "required"),
+        ({KEY: "required"}, "required", "required"),
+    ],
+)
+def test_affinity_policy(specs: dict[str, str], image: str | None, policy: str | None) -> None:
+    assert affinity_policy(objects.Flavor(extra_specs=specs), image_with(image)) == policy
+
+
+@pytest.mark.parametrize(
+    ("word", "image", "error"),
+    [
+        ("near", None, "InvalidPCINUMAAffinity"),
+        ("legacy", "required", "ImagePCINUMAPolicyForbidden"),
+    ],
+)
+def test_bad_affinity_policy(word: str, image: str | None, error: str) -> None:
+    with pytest.raises(errors.InvalidRequest) as caught:
+        affinity_policy(objects.Flavor(extra_specs={KEY: word}), image_with(image))
+    assert type(caught.value).__name__ == error
+
+
+def image_with(policy: str | None) -> objects.ImageMeta | None:
+    if policy is None:
+        return None
+    properties = objects.ImageMetaProps(hw_pci_numa_affinity_policy=policy)
+    return objects.ImageMeta(properties=properties)
