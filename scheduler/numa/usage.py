@@ -101,18 +101,22 @@ def _own_cpus(host: HostCell, guest: GuestCell, semantics: NumaSemantics) -> fro
 def _pinned_after(
     host: HostCell, pinned: frozenset[int], cpus: frozenset[int], sign: int
 ) -> frozenset[int]:
-    text = f"{sorted(cpus)} of NUMA cell {host.id}, where {sorted(pinned)} are pinned"
     if not cpus <= host.pinnable:
-        raise (errors.CPUPinningUnknown if sign > 0 else errors.CPUUnpinningUnknown)(
-            reason=f"{text} and only {sorted(host.pinnable)} may be"
-        )
+        error = errors.CPUPinningUnknown if sign > 0 else errors.CPUUnpinningUnknown
+        raise error(reason=_conflict(host, cpus, f"only {sorted(host.pinnable)} may be pinned"))
     if sign < 0:
         if not cpus <= pinned:
-            raise errors.CPUUnpinningInvalid(reason=f"cannot unpin {text}")
+            reason = _conflict(host, cpus, f"only {sorted(pinned)} are pinned")
+            raise errors.CPUUnpinningInvalid(reason=reason)
         return pinned - cpus
     if cpus & pinned:
-        raise errors.CPUPinningInvalid(reason=f"cannot pin {text}")
+        reason = _conflict(host, cpus, f"{sorted(pinned)} are pinned already")
+        raise errors.CPUPinningInvalid(reason=reason)
     return pinned | cpus
+
+
+def _conflict(host: HostCell, cpus: frozenset[int], why: str) -> str:
+    return f"CPUs {sorted(cpus)} of NUMA cell {host.id}, where {why}"
 
 
 def _pages_after(
