@@ -8,7 +8,7 @@ from cliff import command as cliff_command
 from oslo_config import cfg
 
 from scheduler import errors
-from scheduler.cli import aggregates, flavors, groups, hosts, program, services
+from scheduler.cli import aggregates, evaluate, flavors, groups, hosts, program, services
 from scheduler.cli import database as database_commands
 from scheduler.conf import startup
 from scheduler.db.database import Database
@@ -36,6 +36,7 @@ COMMANDS: dict[str, type[cliff_command.Command]] = {
     "group list": groups.List,
     "group create": groups.Create,
     "group show": groups.Show,
+    "evaluate": evaluate.Evaluate,
 }
 
 GROUPS = {
@@ -45,6 +46,7 @@ GROUPS = {
     "aggregate": "group hosts and give them availability zones and metadata",
     "flavor": "sizes of servers",
     "group": "server groups and their policies",
+    "evaluate": "decide recorded cases again, and compare",
 }
 
 
