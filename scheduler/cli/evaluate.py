@@ -18,7 +18,7 @@ from scheduler import exit_codes
 from scheduler.cli import command
 from scheduler.evaluation import behaviour
 from scheduler.evaluation.cases import STANDARD_INPUT, CaseSource
-from scheduler.evaluation.outcome import Outcome
+from scheduler.evaluation.outcome import Outcome, outcomes
 
 #: Work shorter than this needs no progress bar.
 PATIENCE_SECONDS = 1.0
@@ -63,17 +63,17 @@ class Evaluate(command.Base):
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Decide, and write or compare; the exit status."""
         source = CaseSource(parsed_args.files or [STANDARD_INPUT])
-        outcomes = _outcomes(source, parsed_args.semantics)
+        decided = _decided(source, parsed_args.semantics)
         if parsed_args.check:
-            return self._check(outcomes)
-        for outcome in outcomes:
-            self.app.stdout.write(json.dumps(outcome.line()) + "\n")
+            return self._check(decided)
+        for outcome in decided:
+            self.app.stdout.write(json.dumps(outcome.line) + "\n")
         return exit_codes.OK
 
-    def _check(self, outcomes: Iterator[Outcome]) -> int:
+    def _check(self, decided: Iterator[Outcome]) -> int:
         suites: dict[str, Counter[str]] = {}
-        for outcome in outcomes:
-            count = suites.setdefault(outcome.case.suite, Counter())
+        for outcome in decided:
+            count = suites.setdefault(outcome.suite, Counter())
             verdict = self._verdict(outcome)
             count.update(("cases", verdict))
         self._summary(suites)
@@ -81,13 +81,12 @@ class Evaluate(command.Base):
         return exit_codes.FAILURE if has_failed else exit_codes.OK
 
     def _verdict(self, outcome: Outcome) -> str:
-        differences = outcome.differences()
-        if not differences:
+        if not outcome.differences:
             return "agree"
         reason = outcome.reason_for_difference
         note = "" if reason is None else f" (listed difference: {reason})"
-        self.app.stdout.write(f"{outcome.case.name}{note}\n")
-        for line in differences:
+        self.app.stdout.write(f"{outcome.name}{note}\n")
+        for line in outcome.differences:
             self.app.stdout.write(f"    {line}\n")
         return "differ" if reason is None else "listed"
 
@@ -102,11 +101,10 @@ class Evaluate(command.Base):
         Console(file=self.app.stdout).print(table)
 
 
-def _outcomes(source: CaseSource, wanted: str) -> Iterator[Outcome]:
+def _decided(source: CaseSource, wanted: str) -> Iterator[Outcome]:
     with _progress(source) as show:
-        for case in source:
-            if behaviours := behaviour.of_case(case, wanted):
-                yield Outcome.of(case, behaviours)
+        for item in source:
+            yield from outcomes(item, wanted)
             show()
 
 

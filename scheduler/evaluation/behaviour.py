@@ -11,12 +11,13 @@ from typing import Any
 from oslo_config import cfg
 
 from scheduler import conf as options
-from scheduler import errors
+from scheduler import errors, numa
 from scheduler.conf import check
 from scheduler.evaluation.cases import Case
 from scheduler.hosts.books import Books
 from scheduler.hosts.books_of_nova import NewtonBooks, PlacementBooks
 from scheduler.hosts.table import HostTable
+from scheduler.numa import NumaSemantics
 
 #: Configurations kept; neighbouring cases often share theirs.
 _KEPT = 64
@@ -28,6 +29,7 @@ class Behaviour:
 
     name: str
     semantics: str
+    numa: NumaSemantics
     books: Callable[[HostTable], Books]
     names_instances: bool
 
@@ -37,8 +39,8 @@ class Behaviour:
         return _conf(self.semantics, case.content.get("driver"), json.dumps(config, sort_keys=True))
 
 
-NEWTON = Behaviour("newton", "newton", NewtonBooks, names_instances=False)
-CURRENT = Behaviour("2026", "current", PlacementBooks, names_instances=True)
+NEWTON = Behaviour("newton", "newton", numa.NEWTON, NewtonBooks, names_instances=False)
+CURRENT = Behaviour("2026", "current", numa.CURRENT, PlacementBooks, names_instances=True)
 
 #: The label of a case that both decide alike.
 ALL = "all"

@@ -16,6 +16,31 @@ from scheduler import errors
 
 STANDARD_INPUT = "-"
 _GZIP_MAGIC = b"\x1f\x8b"
+_DOCUMENT_BEGINS = "{"
+#: The behaviours that worked examples were recorded with.
+_ALL = ("newton", "2026")
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One worked example of NUMA or PCI; *expected* by the name of the behaviour."""
+
+    name: str
+    kind: str
+    given: Mapping[str, Any]
+    expected: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any], behaviours: Sequence[str]) -> Example:
+        """Read an entry, which says of the last of *behaviours* how it differs from the others."""
+        recorded = content["expect"]
+        absent = content.get("later_absent", ())
+        later = {**recorded, **content.get("later_differs", {})}
+        expected = {
+            **dict.fromkeys(behaviours, recorded),
+            behaviours[-1]: {name: value for name, value in later.items() if name not in absent},
+        }
+        return cls(content["name"], content["kind"], content["input"], expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +63,10 @@ class Case:
 
 
 class CaseSource:
-    """The cases of several files, in order.  Iterate once."""
+    """The cases of several files, in order.  Iterate once.
+
+    A file that is one JSON document holds worked examples.
+    """
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
@@ -52,7 +80,7 @@ class CaseSource:
             return None
         return sum(os.path.getsize(path) for path in self.paths if os.path.exists(path))
 
-    def __iter__(self) -> Iterator[Case]:
+    def __iter__(self) -> Iterator[Case | Example]:
         """Raises BadCase naming file and line of what is not a case."""
         for path in self.paths:
             try:
@@ -60,25 +88,32 @@ class CaseSource:
             except (OSError, EOFError, UnicodeDecodeError) as error:
                 raise errors.BadCase(place=path, reason=str(error)) from error
 
-    def _cases(self, path: str) -> Iterator[Case]:
+    def _cases(self, path: str) -> Iterator[Case | Example]:
         before = self.bytes_read
         with _opened(path) as raw, _text(raw) as lines:
             for number, line in enumerate(lines, start=1):
-                case = self._case(line, f"{path}, line {number}")
+                if line.strip() == _DOCUMENT_BEGINS:
+                    line += lines.read()
+                yield from self._items(line, f"{path}, line {number}")
                 if raw is not sys.stdin.buffer:
                     self.bytes_read = before + raw.tell()
-                if case is not None:
-                    yield case
 
-    def _case(self, line: str, place: str) -> Case | None:
+    def _items(self, line: str, place: str) -> Iterator[Case | Example]:
         if not line.strip():
-            return None
+            return
         try:
             content = json.loads(line)
         except ValueError as error:
             raise errors.BadCase(place=place, reason=f"not JSON: {error}") from error
         if not isinstance(content, dict):
             raise errors.BadCase(place=place, reason="not an object")
+        if "examples" in content:
+            yield from (Example.of(each, _ALL) for each in content["examples"])
+            yield from (Example.of(each, _ALL[-1:]) for each in content.get("later_only", ()))
+        elif (case := self._case(content, place)) is not None:
+            yield case
+
+    def _case(self, content: Mapping[str, Any], place: str) -> Case | None:
         if "fleet_id" in content:
             self._fleets[content["fleet_id"]] = content["fleet"]
             return None

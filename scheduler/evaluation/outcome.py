@@ -2,53 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.evaluation import comparing, listed
-from scheduler.evaluation.behaviour import Behaviour
-from scheduler.evaluation.cases import Case
+from scheduler.evaluation import behaviour, comparing, listed
+from scheduler.evaluation.calculating import calculate
+from scheduler.evaluation.cases import Case, Example
 from scheduler.evaluation.deciding import decide
 from scheduler.evaluation.recording import Answer
 
 NOTHING_EXPECTED = "the case says nothing of what to expect"
+SUITE_OF_EXAMPLES = "numa_pci_examples"
+#: What the answers of one release do not carry.
+LEFT_OUT_OF_EXAMPLES = {behaviour.CURRENT.name: frozenset({"cpu_topology"})}
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answers to one case by the name of the behaviour, the one to write first."""
+    """One line to write, and how it differs from what was recorded."""
 
-    case: Case
-    answers: Mapping[str, Answer]
-
-    @classmethod
-    def of(cls, case: Case, behaviours: Sequence[Behaviour]) -> Outcome:
-        """Decide *case* under each of the *behaviours*."""
-        return cls(case, {each.name: decide(case, each) for each in behaviours})
-
-    def line(self) -> dict[str, Any]:
-        """The answer; where the behaviours disagree, the others' under ``disagreement``."""
-        (_name, first), *others = self.answers.items()
-        line = {"name": self.case.name, **first}
-        disagreeing = {
-            name: answer for name, answer in others if comparing.differences(first, answer)
-        }
-        return {**line, "disagreement": disagreeing} if disagreeing else line
-
-    def differences(self) -> list[str]:
-        """How the answers differ from what was recorded; those that all share come once."""
-        expected = self.case.expected
-        if expected is None:
-            return [NOTHING_EXPECTED]
-        found = {
-            name: comparing.differences(expected, answer) for name, answer in self.answers.items()
-        }
-        if len({tuple(lines) for lines in found.values()}) == 1:
-            return next(iter(found.values()))
-        return [f"as {name}: {line}" for name, lines in found.items() for line in lines]
+    name: str
+    suite: str
+    line: Mapping[str, Any]
+    differences: list[str]
 
     @property
     def reason_for_difference(self) -> str | None:
         """Why the case is decided otherwise on purpose, if it is."""
-        return listed.REASONS.get(self.case.name)
+        return listed.REASONS.get(self.name)
+
+
+def outcomes(item: Case | Example, wanted: str = behaviour.ALL) -> Iterator[Outcome]:
+    """Decide *item* as its label says, as far as the behaviour is the *wanted* one."""
+    if isinstance(item, Example):
+        yield from _of_example(item, wanted)
+        return
+    behaviours = behaviour.of_case(item, wanted)
+    if behaviours:
+        answers = {each.name: decide(item, each) for each in behaviours}
+        yield Outcome(item.name, item.suite, _line(item, answers), _differences(item, answers))
+
+
+def _of_example(example: Example, wanted: str) -> Iterator[Outcome]:
+    for label, expected in example.expected.items():
+        for each in behaviour.OF_LABEL[label]:
+            if wanted not in (behaviour.ALL, each.name):
+                continue
+            name = f"{SUITE_OF_EXAMPLES}/{example.name}@{label}"
+            left_out = LEFT_OUT_OF_EXAMPLES.get(label, frozenset())
+            answer = calculate(example.kind, example.given, each.numa)
+            different = comparing.example_differences(expected, answer, left_out)
+            yield Outcome(name, SUITE_OF_EXAMPLES, {"name": name, **answer}, different)
+
+
+def _line(case: Case, answers: Mapping[str, Answer]) -> dict[str, Any]:
+    """The first answer; those of behaviours that disagree with it under ``disagreement``."""
+    (_name, first), *others = answers.items()
+    disagreeing = {name: answer for name, answer in others if comparing.differences(first, answer)}
+    line = {"name": case.name, **first}
+    return {**line, "disagreement": disagreeing} if disagreeing else line
+
+
+def _differences(case: Case, answers: Mapping[str, Answer]) -> list[str]:
+    """How the answers differ from what was recorded; what all share comes once."""
+    expected = case.expected
+    if expected is None:
+        return [NOTHING_EXPECTED]
+    found = {name: comparing.differences(expected, answer) for name, answer in answers.items()}
+    if len({tuple(lines) for lines in found.values()}) == 1:
+        return next(iter(found.values()))
+    return [f"as {name}: {line}" for name, lines in found.items() for line in lines]
