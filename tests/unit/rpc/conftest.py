@@ -19,6 +19,8 @@ from tests.unit.rpc.fakes import RecordingDriver, RecordingManager
 def _at_defaults() -> cfg.ConfigOpts:
     project_options.register_all(cfg.CONF)
     cfg.CONF([], project="nova", default_config_files=[], default_config_dirs=[])
+    oslo_messaging.TransportURL.parse(cfg.CONF)  # registers the option
+    cfg.CONF.clear_default("transport_url")  # one that an earlier test's options stood for
     return cfg.CONF
 
 

@@ -41,10 +41,12 @@ def database(_empty_database: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[
 
 
 @pytest.fixture(scope="module")
-def conf() -> Iterator[cfg.ConfigOpts]:
+def conf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[cfg.ConfigOpts]:
     """The process-wide options, which the RPC library insists on: the in-process bus."""
+    file = tmp_path_factory.mktemp("conf") / "nova.conf"
+    file.write_text("[DEFAULT]\ntransport_url = fake://\n", encoding="utf-8")
     project_options.register_all(cfg.CONF)
-    cfg.CONF([], project="nova", default_config_files=[], default_config_dirs=[])
+    cfg.CONF(["--config-file", str(file)], project="nova", default_config_dirs=[])
     yield cfg.CONF
     cfg.CONF.reset()
 
