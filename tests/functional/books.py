@@ -56,12 +56,11 @@ def read(database_url: str) -> Books:
     for node in nodes:
         host = node["host"]
         found = by_host.get(host, {"vcpus": 0, "memory_mb": 0, "disk_gb": 0, "number": 0})
-        total = {name: int(found[name]) for name in ("vcpus", "memory_mb", "disk_gb", "number")}
+        vcpus, memory_mb, disk_gb, number = (
+            int(found[name]) for name in ("vcpus", "memory_mb", "disk_gb", "number")
+        )
         books.memory_mb[host], books.local_gb[host] = node["memory_mb"], node["local_gb"]
         books.reported[host] = Usage(*(node[name] for name in Usage._fields))
-        books.summed[host] = Usage(
-            *total.values(),
-            node["memory_mb"] - total["memory_mb"],
-            node["local_gb"] - total["disk_gb"],
-        )
+        free = (node["memory_mb"] - memory_mb, node["local_gb"] - disk_gb)
+        books.summed[host] = Usage(vcpus, memory_mb, disk_gb, number, *free)
     return books

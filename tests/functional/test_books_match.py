@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 
-from tests.daemons.deployment import CommandFailed, Deployment
 from tests.daemons.fixtures import MakeDeployment
 from tests.functional import books
+from tests.functional.booting import boot, delete, states
 
 HOSTS = 24
 # The fleet has room for all of these but the last burst: empty, it could take 18 of its servers.
@@ -22,17 +20,6 @@ RATIOS = {"memory": 1.5, "disk": 1.0}
 SETTINGS = {"DEFAULT": {"reserved_host_memory_mb": 0, "debug": False}}
 
 
-def booted(cloud: Deployment, flavor: str, count: int) -> list[dict[str, Any]]:
-    """The rows of ``boot``, also when some of the servers failed."""
-    words = ("--flavor", flavor, "--image", "cirros", "--count", str(count))
-    try:
-        return cloud.boot(*words, "--wait", "--timeout", "100")
-    except CommandFailed as failed:
-        assert failed.exit_code == 1, failed
-        rows: list[dict[str, Any]] = json.loads(failed.stdout)
-        return rows
-
-
 @pytest.mark.timeout(300)
 def test_two_hundred_servers_in_bursts(
     deployment: MakeDeployment, transport_url: str, mariadb_url: str
@@ -41,21 +28,23 @@ def test_two_hundred_servers_in_bursts(
     cloud.start(HOSTS, "--build-seconds", "0.1", "--fail-rate", "0.05", "--seed", "1")
 
     with ThreadPoolExecutor(AT_ONCE) as people:
-        bursts = [people.submit(booted, cloud, flavor, count) for flavor, count in BURSTS]
+        bursts = [
+            people.submit(boot, cloud, flavor, "--count", str(count)) for flavor, count in BURSTS
+        ]
         servers = [server for burst in bursts for server in burst.result()]
-    servers += booted(cloud, *TOO_MANY)
+    flavor, count = TOO_MANY
+    servers += boot(cloud, flavor, "--count", str(count))
 
     assert len(servers) == SERVERS
-    assert {server["State"] for server in servers} == {"ACTIVE", "ERROR"}
+    assert states(servers) == {"ACTIVE", "ERROR"}
     active = [server for server in servers if server["State"] == "ACTIVE"]
-    assert len(active) >= SERVERS - TOO_MANY[1] - 10, "more failed than builds may"
+    assert len(active) >= SERVERS - count - 10, "more failed than builds may"
     assert all(server["Host"] and not server["Fault"] for server in active)
     assert all(s["Fault"] and not s["Host"] for s in servers if s["State"] == "ERROR")
     assert max(server["Attempts"] for server in active) > 1, "nothing was rescheduled"
     assert_right(books.read(mariadb_url), len(active))
 
-    ids = [server["ID"] for server in servers]
-    cloud.command("nova-conductor-stub", "delete", "--wait", "--timeout", "100", *ids)
+    delete(cloud, servers)
 
     assert cloud.servers() == []
     assert_right(books.read(mariadb_url), 0)

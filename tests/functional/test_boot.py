@@ -1,0 +1,173 @@
+"""Servers are built where each driver should put them: processes of their own, a real broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scheduler.concurrency import EVENTLET, THREADING
+from tests.daemons.deployment import Deployment
+from tests.daemons.fixtures import MakeDeployment
+from tests.functional import books
+from tests.functional.booting import boot, delete, hosts, states
+from tests.servers.rabbitmq import RabbitMQ
+from tests.waiting import wait_until
+
+HOSTS = 8
+NO_HOST = "No valid host was found. There are not enough hosts available."
+SETTINGS = {
+    "DEFAULT": {"reserved_host_memory_mb": 0, "periodic_fuzzy_delay": 0},
+    "scheduler": {"periodic_task_interval": 1},  # how often the caching driver looks
+}
+
+
+@pytest.fixture(
+    scope="module", params=[("filter_scheduler", EVENTLET), ("caching_scheduler", THREADING)]
+)
+def cloud(
+    request: pytest.FixtureRequest, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Deployment]:
+    """Eight hosts in two zones, for tests that look at their own servers only."""
+    driver, backend = request.param
+    folder = tmp_path_factory.mktemp("cloud")
+    vhost = rabbitmq.create_vhost()
+    url = f"sqlite:///{folder}/nova.sqlite"
+    settings = {**SETTINGS, "scheduler": {**SETTINGS["scheduler"], "driver": driver}}
+    made = Deployment(folder, rabbitmq.url(vhost), url, backend=backend, settings=settings)
+    try:
+        made.sync_database()
+        # The hosts first: a scheduler that caches sees those that are there when it starts.
+        made.start_computes(HOSTS, "--build-seconds", "0").wait_ready()
+        started = [made.start_scheduler(), made.start_conductor()]
+        for daemon in started:
+            daemon.wait_ready()
+        yield made
+    finally:
+        made.close()
+        rabbitmq.delete_vhost(vhost)
+
+
+@pytest.fixture(scope="module")
+def zones(cloud: Deployment) -> dict[str, str]:
+    """The zone of every host."""
+    return {each["Host"]: each["Zone"] for each in cloud.manage("host", "list")}
+
+
+def group(cloud: Deployment, name: str, policy: str) -> tuple[str, str]:
+    """Make a server group; the option that puts servers into it."""
+    cloud.command("nova-scheduler-manage", "group", "create", name, "--policy", policy)
+    return ("--group", name)
+
+
+def test_several_at_once(cloud: Deployment, zones: dict[str, str]) -> None:
+    servers = boot(cloud, "m1.tiny", "--count", "5", "several")
+    assert [each["Name"] for each in servers] == [f"several-{n}" for n in range(1, 6)]
+    assert states(servers) == {"ACTIVE"}
+    assert {each["Attempts"] for each in servers} == {1}
+    assert set(hosts(servers)) <= set(zones)
+
+
+def test_members_that_keep_apart(cloud: Deployment) -> None:
+    apart = group(cloud, "apart", "anti-affinity")
+    too_many = boot(cloud, "m1.tiny", "--count", str(HOSTS + 1), *apart)
+    servers = boot(cloud, "m1.tiny", "--count", str(HOSTS), *apart)
+    one_more = boot(cloud, "m1.tiny", *apart)
+    assert states(too_many) == {"ERROR"}, "all or nothing"
+    assert states(servers) == {"ACTIVE"}
+    assert len(set(hosts(servers))) == HOSTS
+    assert {each["Fault"] for each in too_many + one_more} == {NO_HOST}
+
+
+def test_members_that_keep_together(cloud: Deployment) -> None:
+    together = group(cloud, "together", "affinity")
+    servers = boot(cloud, "m1.tiny", "--count", "2", *together) + boot(cloud, "m1.tiny", *together)
+    assert states(servers) == {"ACTIVE"}
+    assert len(set(hosts(servers))) == 1
+
+
+def test_a_zone(cloud: Deployment, zones: dict[str, str]) -> None:
+    servers = boot(cloud, "m1.tiny", "--count", "4", "--availability-zone", "az2")
+    assert states(servers) == {"ACTIVE"}
+    assert {zones[host] for host in hosts(servers)} == {"az2"}
+
+
+def test_a_forced_host_gets_the_server_though_filters_object(
+    cloud: Deployment, zones: dict[str, str]
+) -> None:
+    sizes = read_books(cloud).memory_mb
+    smallest = min(sizes, key=lambda host: sizes[host])
+    words = ("--availability-zone", f"{zones[smallest]}:{smallest}")
+    (server,) = boot(cloud, "m1.xlarge", *words)
+    assert (server["State"], server["Host"]) == ("ACTIVE", smallest)
+    delete(cloud, [server])
+
+
+def test_what_fits_nowhere(cloud: Deployment) -> None:
+    servers = boot(cloud, "m1.xlarge", "--count", "30", "impossible")
+    assert (len(servers), states(servers)) == (30, {"ERROR"})
+    assert {(each["Host"], each["Attempts"], each["Fault"]) for each in servers} == {
+        (None, 1, NO_HOST)
+    }
+    shown = show(cloud, "impossible-30")
+    assert (shown["vm_state"], shown["task_state"], shown["fault_code"]) == ("error", None, 500)
+
+
+def show(cloud: Deployment, name: str) -> dict[str, Any]:
+    shown: Any = cloud.rows("nova-conductor-stub", "show", name)
+    return dict(shown)
+
+
+def test_a_deleted_server_frees_its_host(cloud: Deployment) -> None:
+    (server,) = boot(cloud, "m1.large", "short-lived")
+    shown = show(cloud, "short-lived")
+    assert (shown["id"], shown["host"]) == (server["ID"], server["Host"])
+    assert server["ID"] in [each["ID"] for each in cloud.servers()]
+    used = read_books(cloud).reported[server["Host"]]
+
+    delete(cloud, [server])
+
+    assert server["ID"] not in [each["ID"] for each in cloud.servers()]
+    left = read_books(cloud).reported[server["Host"]]
+    assert left.vcpus_used == used.vcpus_used - shown["vcpus"]
+    assert left.free_ram_mb == used.free_ram_mb + shown["memory_mb"]
+    assert left.free_disk_gb == used.free_disk_gb + shown["root_gb"] + shown["ephemeral_gb"]
+    assert left.running_vms == used.running_vms - 1
+
+
+def read_books(cloud: Deployment) -> books.Books:
+    found = books.read(f"sqlite:///{cloud.folder}/nova.sqlite")
+    assert found.reported == found.summed
+    return found
+
+
+def test_the_caching_driver_sees_a_host_that_comes_later(
+    deployment: MakeDeployment, transport_url: str, sqlite_url: str
+) -> None:
+    cloud = deployment(transport_url, sqlite_url, "caching_scheduler", settings=SETTINGS)
+    cloud.start(1, "--build-seconds", "0")
+    newcomer = cloud.start_computes(1, "--host-prefix", "later", "--build-seconds", "0")
+    newcomer.wait_ready()
+
+    def ends_there() -> bool:
+        (server,) = boot(cloud, "m1.tiny", *group_of_one)
+        return bool(server["Host"] == "later-01")
+
+    group_of_one = group(cloud, "spread", "soft-anti-affinity")
+    wait_until(ends_there, 60, "a server on the host that came later")
+
+
+def test_the_chance_driver_takes_any_host_that_is_up(
+    deployment: MakeDeployment, transport_url: str, sqlite_url: str
+) -> None:
+    cloud = deployment(transport_url, sqlite_url, "chance_scheduler").start(3)
+    disabled, *up = (each["Host"] for each in cloud.manage("host", "list"))
+    cloud.command("nova-scheduler-manage", "service", "set", "--disable", disabled, "nova-compute")
+
+    servers = boot(cloud, "m1.tiny", "--count", "8", "--ignore-host", up[0])
+
+    assert states(servers) == {"ACTIVE"}
+    assert set(hosts(servers)) == {up[1]}
+    delete(cloud, servers)
+    assert cloud.servers() == []

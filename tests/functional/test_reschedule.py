@@ -1,0 +1,65 @@
+"""A build that fails on one host is tried on others; what is told about it is what happened."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+import pytest
+
+from scheduler.concurrency import EVENTLET, THREADING
+from tests.daemons.fixtures import MakeDeployment
+from tests.daemons.process import Daemon
+from tests.functional import books
+from tests.functional.booting import boot, states
+
+HOSTS = 16
+BURSTS = ("4",) * 5  # few at once: the hosts of one request are no alternates of each other
+MAX_ATTEMPTS = 3
+SETTINGS = {"DEFAULT": {"reserved_host_memory_mb": 0}}
+NEWTON = {**SETTINGS, "upgrade_levels": {"scheduler": "newton", "compute": "newton"}}
+
+
+def failures(computes: Daemon) -> dict[str, list[str]]:
+    """For every instance the hosts on which its build failed, in order, from the hosts' log."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for uuid, host in re.findall(r"Instance (\S+) is not built on (\S+): The hyp", computes.log):
+        found[uuid].append(host)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("settings", "backend"),
+    [
+        pytest.param(SETTINGS, EVENTLET, id="alternates"),
+        pytest.param(NEWTON, THREADING, id="as Newton"),
+    ],
+)
+def test_every_attempt_is_on_another_host_and_is_counted(
+    deployment: MakeDeployment,
+    transport_url: str,
+    sqlite_url: str,
+    settings: dict[str, dict[str, str]],
+    backend: str,
+) -> None:
+    cloud = deployment(transport_url, sqlite_url, backend=backend, settings=settings)
+    cloud.start(HOSTS, "--build-seconds", "0", "--fail-rate", "0.5", "--seed", "7")
+    computes = next(each for each in cloud.daemons if each.name == "nova-compute-stub")
+
+    servers = [each for count in BURSTS for each in boot(cloud, "m1.tiny", "--count", count)]
+
+    tried = failures(computes)
+    assert states(servers) == {"ACTIVE", "ERROR"}, "half of the builds fail"
+    assert any(server["State"] == "ACTIVE" and server["Attempts"] > 1 for server in servers)
+    for server in servers:
+        failed_on = tried[server["ID"]]
+        assert len(set(failed_on)) == len(failed_on), "the same host again"
+        if server["State"] == "ACTIVE":
+            assert server["Attempts"] == len(failed_on) + 1
+            assert (server["Host"] not in failed_on, server["Fault"]) == (True, None)
+        else:
+            assert server["Attempts"] == len(failed_on) == MAX_ATTEMPTS
+            assert server["Host"] is None
+            assert f"Exceeded max scheduling attempts {MAX_ATTEMPTS}" in server["Fault"]
+    found = books.read(sqlite_url)
+    assert found.reported == found.summed
