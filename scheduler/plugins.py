@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
+
+import stevedore.exception
+from stevedore import driver as stevedore_driver
 
 from scheduler import errors
 
@@ -23,6 +26,27 @@ def import_path(path: str) -> Any:
         return getattr(module, name)
     except AttributeError as error:
         raise ImportError(f"Class {name} cannot be found in module {module_name}") from error
+
+
+def entry_point(namespace: str, name: str) -> Any:
+    """What the entry point *name* of *namespace* stands for; None if there is none.
+
+    Whatever its import raises is raised.
+    """
+    try:
+        return stevedore_driver.DriverManager(
+            namespace,
+            name,
+            invoke_on_load=False,
+            warn_on_missing_entrypoint=False,
+            on_load_failure_callback=_refuse,
+        ).driver
+    except stevedore.exception.NoMatches:
+        return None
+
+
+def _refuse(_manager: Any, _entry_point: Any, error: BaseException) -> NoReturn:
+    raise error
 
 
 def classes_at(path: str, base: type, known: Mapping[str, Any], option: str) -> Iterable[type]:

@@ -103,6 +103,19 @@ class FleetReader:
         with self.database.read() as connection:
             return connection.execute(query).all()
 
+    def group_hosts(self, group: str) -> Sequence[str]:
+        """The host of each living instance whose system metadata names *group*, if it has one."""
+        table, texts = tables.instances, tables.instance_system_metadata
+        query = (
+            sa.select(table.c.host)
+            .join(texts, texts.c.instance_uuid == table.c.uuid)
+            .where(texts.c.key == "group", texts.c.value == group, texts.c.deleted == 0)
+            .where(table.c.deleted == 0, table.c.host.is_not(None))
+            .order_by(table.c.id)
+        )
+        with self.database.read() as connection:
+            return connection.execute(query).scalars().all()
+
     def read(
         self, now: datetime.datetime, *, full: bool = False, heartbeats: bool = True
     ) -> FleetChanges:

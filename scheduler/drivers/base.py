@@ -1,9 +1,9 @@
-"""What a driver is (reference page scheduling, section 1.1)."""
+"""What a driver is (reference page scheduling, sections 1.1 and 13.1)."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler import objects
@@ -15,11 +15,19 @@ RECORDS_KEPT = 256
 
 
 class Scheduler:
-    """Base of every driver: a host manager, the hosts that are up, no periodic task."""
+    """Base of every driver: a host manager, the hosts that are up, no periodic task.
 
-    def __init__(self, conf: Any, host_manager: Any) -> None:
-        self.conf = conf
-        self.host_manager = host_manager
+    The constructor of a driver written for Nova takes no arguments.  The loader has set ``conf``
+    and ``host_manager`` when it runs.
+    """
+
+    conf: Any
+    host_manager: Any
+
+    def __init__(self, conf: Any = None, host_manager: Any = None) -> None:
+        if host_manager is not None:
+            self.conf = conf
+            self.host_manager = host_manager
         self.watcher = Watcher()
         self.records: deque[DecisionRecord] = deque(maxlen=RECORDS_KEPT)
 
@@ -47,3 +55,35 @@ class Scheduler:
         del context
         names: list[str] = self.host_manager.hosts_up(topic)
         return names
+
+    def group_hosts(self, context: Any, group: str) -> list[str]:
+        """Host of every instance whose system metadata names *group*, as in Havana."""
+        del context
+        names: list[str] = self.host_manager.group_hosts(group)
+        return names
+
+    def update_service_capabilities(
+        self, service_name: str, host: str, capabilities: Mapping[str, Any]
+    ) -> None:
+        """Take what *host* says of itself, as in Havana; read it in ``HostState.capabilities``."""
+        self.host_manager.update_service_capabilities(service_name, host, capabilities)
+
+    def schedule_run_instance(
+        self,
+        context: Any,
+        request_spec: dict[str, Any],
+        admin_password: str | None,
+        injected_files: list[Any] | None,
+        requested_networks: list[Any] | None,
+        is_first_time: bool,
+        filter_properties: dict[str, Any],
+        legacy_bdm_in_spec: bool,
+    ) -> None:
+        """Find hosts and tell them to build, as in Havana."""
+        raise NotImplementedError("Driver must implement schedule_run_instance")
+
+    def select_hosts(
+        self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
+    ) -> list[str]:
+        """Names of the hosts chosen, as in Havana."""
+        raise NotImplementedError("Driver must implement select_hosts")

@@ -1,7 +1,8 @@
 """From the configured names to a host manager and a driver (scheduling page, section 1.2).
 
 An entry-point name wins; Nova's own dotted paths mean the class of that role here; any other
-dotted path is imported.
+dotted path is imported.  A driver may be written for Nova: with a constructor without arguments,
+and with the ``select_destinations`` of an older release.
 """
 
 from __future__ import annotations
@@ -9,11 +10,10 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import stevedore.exception
 from stevedore import ExtensionManager
-from stevedore import driver as stevedore_driver
 
 from scheduler import errors, plugins
+from scheduler.drivers.older_forms import OPTION, offered
 from scheduler.hosts.host_manager import Reader
 
 DRIVER_NAMESPACE = "nova.scheduler.driver"
@@ -30,9 +30,7 @@ NOVA_PATHS = {
 
 def driver_class(conf: Any) -> Any:
     """The class that ``[scheduler] driver`` names; ConfigurationError if there is none."""
-    return _class_of(
-        DRIVER_NAMESPACE, conf.scheduler.driver, "[scheduler] driver", "select_destinations"
-    )
+    return _class_of(DRIVER_NAMESPACE, conf.scheduler.driver, OPTION, "select_destinations")
 
 
 def host_manager_class(conf: Any) -> Any:
@@ -48,20 +46,29 @@ def load_host_manager(conf: Any, reader: Reader) -> Any:
 
 def load(conf: Any, host_manager: Any) -> Any:
     """The configured driver, deciding on the state that *host_manager* keeps."""
-    return driver_class(conf)(conf, host_manager)
+    return offered(_constructed(driver_class(conf), conf, host_manager), conf)
+
+
+def _constructed(cls: Any, conf: Any, host_manager: Any) -> Any:
+    """A driver of class *cls*, which has both in any case when its constructor runs."""
+    driver = cls.__new__(cls)
+    driver.conf, driver.host_manager = conf, host_manager
+    try:
+        inspect.signature(cls).bind(conf, host_manager)
+    except TypeError:
+        cls.__init__(driver)
+    else:
+        cls.__init__(driver, conf, host_manager)
+    return driver
 
 
 def _class_of(namespace: str, value: str, option: str, method: str) -> Any:
     """The class that *value* of *option* names, which must have *method*."""
     name = NOVA_PATHS.get(value, value)
     try:
-        return stevedore_driver.DriverManager(
-            namespace, name, invoke_on_load=False, warn_on_missing_entrypoint=False
-        ).driver
-    except stevedore.exception.NoMatches:
-        pass
-    try:
-        found = plugins.import_path(name)
+        found = plugins.entry_point(namespace, name)
+        if found is None:
+            found = plugins.import_path(name)
     except (ImportError, ValueError) as error:
         known = ", ".join(sorted(ExtensionManager(namespace).entry_points_names()))
         reason = f"{value!r} is neither one of {known} nor the path of a class ({error})"

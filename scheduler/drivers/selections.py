@@ -17,8 +17,8 @@ def selections_of(placement: Placement, zone_if_none: str) -> list[list[objects.
     """Per instance the Selection of its host and those of its alternates."""
     return [
         [
-            _selection(host, limits, zone_if_none),
-            *(_selection(other, other.limits, zone_if_none) for other in alternates),
+            selection_of(host, limits, zone_if_none),
+            *(selection_of(other, other.limits, zone_if_none) for other in alternates),
         ]
         for host, limits, alternates in zip(
             placement.hosts, placement.limits, placement.alternates, strict=True
@@ -36,7 +36,8 @@ def zone_of(host: HostState, zone_if_none: str) -> str:
     return zone_if_none
 
 
-def _selection(host: HostState, limits: dict[str, Any], zone_if_none: str) -> objects.Selection:
+def selection_of(host: HostState, limits: dict[str, Any], zone_if_none: str) -> objects.Selection:
+    """The Selection of *host* with *limits*; *zone_if_none* if no aggregate names a zone."""
     selection = objects.Selection(
         compute_node_uuid=host.uuid,
         service_host=host.host,

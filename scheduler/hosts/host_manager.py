@@ -10,7 +10,8 @@ from __future__ import annotations
 import datetime
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import sqlalchemy.exc
@@ -21,6 +22,7 @@ from scheduler import errors, semantics
 from scheduler.db.fleet import FleetChanges
 from scheduler.hosts import rows, tracking
 from scheduler.hosts.books import Books
+from scheduler.hosts.host_state import HostState
 from scheduler.hosts.shared_refresh import SharedRefresh
 from scheduler.hosts.table import HostTable
 from scheduler.hosts.updates import TableUpdater
@@ -41,6 +43,9 @@ class Reader(Protocol):
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*."""
+
+    def group_hosts(self, group: str) -> Sequence[str]:
+        """The host of each instance whose system metadata names *group*."""
 
 
 class HostManager:
@@ -127,6 +132,40 @@ class HostManager:
             return {
                 host: (value(row, "nodename"), value(row, "uuid")) for host, row in first.items()
             }
+
+    def state_of(self, host: str, node: str | None = None) -> HostState:
+        """The host *host* as its compute node *node*, or its first one; ComputeHostNotFound.
+
+        As of the last read.
+        """
+        with self.lock:
+            rows_of_host = self.table.rows_of_host.get(host, ())
+            found = [
+                row for row in rows_of_host if node in (None, self.table.value(row, "nodename"))
+            ]
+            if not found:
+                raise errors.ComputeHostNotFound(host=host if node is None else f"{host} ({node})")
+            first = min(found, key=lambda row: self.table.value(row, "node_id"))
+            return HostState(self.table, first, None)
+
+    def group_hosts(self, group: str) -> list[str]:
+        """Host of every instance whose system metadata names *group*, one entry per instance.
+
+        Reference page scheduling, section 13.1.
+        """
+        return list(self._reader.group_hosts(group))
+
+    def update_service_capabilities(
+        self, service_name: str, host: str, capabilities: Mapping[str, Any]
+    ) -> None:
+        """Take what a compute node of Havana's kind says of itself (section 13.1)."""
+        if service_name != "compute":
+            LOG.debug("Capabilities of the service %s on %s are not needed", service_name, host)
+            return
+        now = datetime.datetime.fromtimestamp(self.clock(), datetime.UTC).replace(tzinfo=None)
+        said = MappingProxyType({**capabilities, "timestamp": now})
+        with self.lock:
+            self.table.capabilities[host, capabilities.get("hypervisor_hostname")] = said
 
     def require_state(self) -> None:
         """Raise StateUnavailable if nothing was read yet."""

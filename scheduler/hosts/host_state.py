@@ -7,10 +7,13 @@ and writing goes straight to the table (reference page scheduling, section 6).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from scheduler.hosts import columns, consumption
 from scheduler.hosts.table import HostTable
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class _Column:
@@ -42,6 +45,11 @@ class HostState:
     def service(self) -> Mapping[str, Any]:
         """Read-only copy of the service record."""
         return self.table.service(self.row)
+
+    @property
+    def capabilities(self) -> Mapping[str, Any]:
+        """Read-only: what the node last said of itself, if it is of Havana's kind."""
+        return self.table.capabilities.get((self.host, self.nodename), _NOTHING)
 
     @property
     def instances(self) -> dict[str, Any]:

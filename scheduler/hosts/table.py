@@ -32,6 +32,8 @@ class HostTable:
         self.aggregates_of_host: Mapping[str, tuple[Any, ...]] = {}
         self._last_seen: dict[str, float] = {}
         self.instances: dict[str, dict[str, Any]] = {}
+        #: What compute nodes of Havana's kind say of themselves, besides their row.
+        self.capabilities: dict[Key, Mapping[str, Any]] = {}
         self.host_of_instance: dict[str, str] = {}
         self.pools = {name: DocumentPool(parse) for name, parse in columns.DOCUMENT_PARSERS.items()}
         self.host_numbers: dict[str, int] = {}

@@ -1,0 +1,226 @@
+"""Drivers of every generation are called as they were written, and answer as today's do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.drivers import Scheduler, loading
+from scheduler.hosts.host_state import HostState
+from tests.builders import OWN_UUID, a_conf, a_fleet, a_request
+
+OTHER_UUID = "00000000-0000-4000-a000-000000000002"
+UUID = "c0000001-aaaa-4bbb-8ccc-000000000001"
+LIMITS = {"memory_mb": 6144.5}
+
+
+class Fleet:
+    """A host manager of the hosts of a table; counts how often it is asked to read."""
+
+    def __init__(self, *hosts: dict[str, Any]) -> None:
+        self.table = a_fleet(*hosts)
+        self.refreshed = 0
+
+    def refresh(self) -> None:
+        self.refreshed += 1
+
+    def state_of(self, host: str, node: str | None = None) -> HostState:
+        for (name, nodename), row in self.table.rows.items():
+            if name == host and node in (None, nodename):
+                return HostState(self.table, row, None)
+        raise errors.ComputeHostNotFound(host=host)
+
+
+class Todays(Scheduler):
+    def select_destinations(self, context: Any, spec_obj: Any, uuids: Any, **rest: Any) -> Any:  # type: ignore[override]
+        return [[objects.Selection(service_host="h1")]]
+
+
+class Pikes(Scheduler):
+    """HostStates, as the driver of Pike gave."""
+
+    def select_destinations(  # type: ignore[override]
+        self,
+        context: Any,
+        spec_obj: Any,
+        instance_uuids: Any,
+        alloc_reqs_by_rp_uuid: Any,
+        provider_summaries: Any,
+    ) -> Any:
+        self.asked = context, spec_obj, instance_uuids
+        state = self.host_manager.state_of("h2")
+        state.limits = dict(LIMITS)
+        return [state for _ in instance_uuids]
+
+
+class Newtons(Scheduler):
+    def select_destinations(self, context: Any, spec_obj: Any) -> Any:  # type: ignore[override]
+        self.asked = context, spec_obj, None
+        chosen = {"host": "h2", "nodename": "n2", "limits": dict(LIMITS)}
+        return [chosen] * spec_obj.num_instances
+
+
+class Havanas(Scheduler):
+    """As Havana's chance driver: no node, no limits."""
+
+    def select_destinations(  # type: ignore[override]
+        self, context: Any, request_spec: Any, filter_properties: Any
+    ) -> Any:
+        self.asked = context, request_spec, filter_properties
+        chosen = {"host": "h2", "nodename": None, "limits": None}
+        return [chosen] * request_spec["num_instances"]
+
+
+class Short(Scheduler):
+    def select_destinations(self, context: Any, spec_obj: Any) -> Any:  # type: ignore[override]
+        return [{"host": "h2", "nodename": "n2", "limits": {}}]
+
+
+class Elsewhere(Scheduler):
+    def select_destinations(self, context: Any, spec_obj: Any) -> Any:  # type: ignore[override]
+        return [objects.Selection(service_host="h9"), [objects.Selection(service_host="h8")]]
+
+
+class Unheard(Scheduler):
+    def select_destinations(self) -> Any:  # type: ignore[override]
+        raise AssertionError("must not be called")
+
+
+class Bare:
+    """Takes nothing from the base class, whose constructor it would not call either."""
+
+    def __init__(self) -> None:
+        self.seen = self.host_manager  # type: ignore[attr-defined]
+
+    def select_destinations(self, context: Any, spec_obj: Any) -> Any:
+        return []
+
+
+def load(cls: type) -> Any:
+    conf = a_conf()
+    conf.set_override("driver", f"{__name__}.{cls.__name__}", group="scheduler")
+    known = {"uuid": UUID, "cell_uuid": UUID}
+    return loading.load(conf, Fleet(known, known))
+
+
+CONTEXT = object()
+
+
+def nothing() -> objects.RequestSpec:
+    request = a_request()
+    request.num_instances = 0
+    return request
+
+
+def hosts_of(answer: list[list[objects.Selection]]) -> list[tuple[str, str | None]]:
+    return [(first.service_host, first.nodename) for first, *_others in answer]
+
+
+def test_todays_driver_is_taken_as_it_is() -> None:
+    assert type(load(Todays)) is Todays
+
+
+@pytest.mark.parametrize("cls", [Newtons, Pikes, Havanas])
+def test_older_drivers_answer_with_selections(cls: type) -> None:
+    driver = load(cls)
+
+    answer = driver.select_destinations(CONTEXT, a_request(), [OWN_UUID, OTHER_UUID])
+
+    assert hosts_of(answer) == [("h2", "n2"), ("h2", "n2")]
+    assert driver.host_manager.refreshed == 1
+
+
+def test_request_as_newton_saw_it() -> None:
+    driver, request = load(Newtons), a_request()
+
+    driver.select_destinations(CONTEXT, request, [OWN_UUID, OTHER_UUID], return_alternates=True)
+
+    context, spec, _uuids = driver.asked
+    assert context is CONTEXT
+    assert (spec.num_instances, request.num_instances) == (2, 1)
+
+
+def test_request_as_pike_saw_it() -> None:
+    driver = load(Pikes)
+
+    driver.select_destinations(CONTEXT, a_request(), [OWN_UUID])
+
+    assert driver.asked[2] == [OWN_UUID]
+
+
+def test_request_as_havana_saw_it() -> None:
+    driver = load(Havanas)
+    request = a_request(hints={"near": ["h1"]}, ignore_hosts=["h7"])
+
+    driver.select_destinations(CONTEXT, request, [OWN_UUID, OTHER_UUID])
+
+    _context, request_spec, filter_properties = driver.asked
+    assert request_spec["num_instances"] == 2
+    assert request_spec["instance_uuids"] == [OWN_UUID, OTHER_UUID]
+    assert request_spec["instance_properties"]["memory_mb"] == 512
+    assert filter_properties["scheduler_hints"] == {"near": "h1"}
+    assert filter_properties["ignore_hosts"] == ["h7"]
+    assert filter_properties["instance_type"]["name"] == "m1.tiny"
+
+
+def test_uuids_that_nobody_named_are_not_made_up() -> None:
+    driver = load(Havanas)
+
+    driver.select_destinations(CONTEXT, a_request(), None)
+
+    assert "instance_uuids" not in driver.asked[1]
+
+
+@pytest.mark.parametrize(
+    ("cls", "limits", "exact"), [(Newtons, 6144, LIMITS), (Pikes, 6144, LIMITS)]
+)
+def test_limits_keep_their_fractions(cls: type, limits: int, exact: dict[str, float]) -> None:
+    [[selection]] = load(cls).select_destinations(CONTEXT, a_request(), [OWN_UUID])
+
+    assert (selection.limits.memory_mb, selection.limits_exact) == (limits, exact)
+
+
+def test_no_limits_stay_none() -> None:
+    [[selection]] = load(Havanas).select_destinations(CONTEXT, a_request(), [OWN_UUID])
+
+    assert selection.limits is None
+
+
+def test_fewer_hosts_than_instances() -> None:
+    with pytest.raises(errors.NoValidHost, match="There are not enough hosts available"):
+        load(Short).select_destinations(CONTEXT, a_request(), [OWN_UUID, OTHER_UUID])
+
+
+def test_selections_pass() -> None:
+    answer = load(Elsewhere).select_destinations(CONTEXT, a_request(), [OWN_UUID, OTHER_UUID])
+
+    assert hosts_of(answer) == [("h9", None), ("h8", None)]
+
+
+def test_a_form_that_nobody_knows() -> None:
+    with pytest.raises(errors.ConfigurationError, match=r"\[scheduler\] driver: Unheard\.select"):
+        load(Unheard)
+
+
+def test_constructor_without_arguments_finds_the_host_manager() -> None:
+    driver = load(Bare)
+
+    assert driver.seen is driver.host_manager
+    assert driver.select_destinations(CONTEXT, nothing(), None) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda driver: driver.select_hosts(None, {}, {}), "implement select_hosts"),
+        (
+            lambda driver: driver.schedule_run_instance(None, {}, "", [], [], True, {}, False),
+            "implement schedule_run_instance",
+        ),
+    ],
+)
+def test_havanas_methods_are_for_drivers_to_write(call: Any, message: str) -> None:
+    with pytest.raises(NotImplementedError, match=message):
+        call(load(Newtons))
