@@ -114,14 +114,16 @@ def _progress(source: CaseSource) -> Iterator[Callable[[], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task("Evaluating", total=source.total_bytes)
+    is_seen = bar.console.is_terminal
     patient_until = time.monotonic() + PATIENCE_SECONDS
 
     def show() -> None:
-        if not bar.live.is_started and time.monotonic() > patient_until:
+        if is_seen and not bar.live.is_started and time.monotonic() > patient_until:
             bar.start()
         bar.update(task, completed=source.bytes_read)
 
     try:
         yield show
     finally:
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()

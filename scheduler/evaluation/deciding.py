@@ -13,6 +13,7 @@ from oslo_log import log as logging
 from scheduler import drivers, errors, objects
 from scheduler.drivers.chance_scheduler import ChanceScheduler
 from scheduler.drivers.loading import host_manager_class
+from scheduler.evaluation.attesting import attest
 from scheduler.evaluation.behaviour import Behaviour
 from scheduler.evaluation.cases import Case
 from scheduler.evaluation.fleet import CaseFleet, moment
@@ -33,6 +34,7 @@ def decide(case: Case, behaviour: Behaviour) -> Answer:
         conf = behaviour.conf(case)
         scheduler = _Scheduler(case, behaviour, conf, fleet, clock)
     except errors.NovaException as error:
+        LOG.debug("Case %s: %s", case.name, error)
         return {"error": type(error).__name__, "stage": "startup"}
     if "steps" not in case.content:
         return scheduler.ask(case.content)
@@ -78,6 +80,7 @@ class _Scheduler:
             conf, fleet, clock, behaviour.books
         )
         self.driver = drivers.load(conf, self.host_manager)
+        attest(self.driver, case)
         self.manager = SchedulerManager(conf, self.driver)
         self.host_subset_size = conf.filter_scheduler.host_subset_size
         self.context = oslo_context.RequestContext(overwrite=False)
@@ -92,13 +95,11 @@ class _Scheduler:
         answer = recording.answer
         try:
             selections = self._select(content)
-        except errors.NoValidHost as error:
-            answer.setdefault("passed", [])
-            answer["error"] = type(error).__name__
-        except errors.InvalidRequest as error:
-            answer.update(error=type(error).__name__, crash=True)
         except errors.NovaException as error:
-            answer["error"] = type(error).__name__
+            LOG.debug("Case %s: %s", self.case.name, error)
+            answer.update(_refusal(error))
+            if isinstance(error, errors.NoValidHost):
+                answer.setdefault("passed", [])
         except Exception as error:
             LOG.exception("Case %s cannot be decided", self.case.name)
             answer.update(error=type(error).__name__, crash=True)
@@ -140,6 +141,12 @@ class _Scheduler:
         table = self.host_manager.table
         row = table.rows[host, node]
         return {name: table.value(row, name) for name in COUNTERS}
+
+
+def _refusal(error: errors.NovaException) -> Answer:
+    """How a request ended that was not served; a *crash* is one that cannot be served anywhere."""
+    answer: Answer = {"error": type(error).__name__}
+    return {**answer, "crash": True} if isinstance(error, errors.InvalidRequest) else answer
 
 
 def _pair(selection: objects.Selection) -> list[str]:

@@ -64,6 +64,9 @@ class CaseFleet:
             flagged={row.host: (bool(row.disabled), bool(row.forced_down)) for row in services},
             aggregates=self._aggregates,
             cells=self._cells,
+            system_metadata={
+                row.uuid: getattr(row, "system_metadata", None) or {} for row in self._instances
+            },
         )
 
     def group_hosts(self, group: str) -> Sequence[str]:

@@ -23,7 +23,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"claims"}),
     frozenset({"drivers", "rpc"}),
     frozenset({"manager", "periodic", "readiness", "supervision"}),
-    frozenset({"heartbeat", "worker"}),
+    frozenset({"evaluation", "heartbeat", "worker"}),
     frozenset({"service"}),
     frozenset({"preflight"}),
     frozenset({"daemon", "cli"}),

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.numa import examples, placements
+from scheduler.evaluation import shapes
+from tests.unit.numa import placements
 
 #: Suite -> decisions that must at least be among those compared (shared ones count twice).
 SUITES = {
@@ -72,7 +73,7 @@ def limits(decision: placements.Decision, chain: list[dict[str, Any]]) -> dict[s
 
 
 def differences_after(host: placements.Host, state: dict[str, Any]) -> Iterator[str]:
-    if "numa" in state and examples.used(host.topology) != state["numa"]:
+    if "numa" in state and shapes.used(host.topology) != state["numa"]:
         yield f"cells of {host.key}"
     if "pci" in state and unordered(host.pools.to_dicts()) != unordered(state["pci"]):
         yield f"devices of {host.key}"

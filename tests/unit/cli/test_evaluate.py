@@ -1,0 +1,118 @@
+"""``evaluate``: lines, differences, summary and status; without broker and database."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from scheduler import exit_codes
+from scheduler.cli import app
+from tests.unit.evaluation.builders import a_case, a_fleet
+
+EXPECT = {
+    "filters": [{"name": "RamFilter", "passed": [["h1", "h1"]]}],
+    "passed": [["h1", "h1"]],
+    "limits": {"h1/h1": {"memory_mb": 8192.0}},
+    "weights": {"h1/h1": 0.0},
+    "selected": [["h1", "h1"]],
+}
+#: A database that no command could use.
+CONFIG = "[database]\nconnection = sqlite:////nowhere/at/all\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    """One suite whose case agrees, and one whose case does not."""
+    paths = []
+    for name, expect in (("good/d1", EXPECT), ("bad/d1", {**EXPECT, "passed": [["h2", "h2"]]})):
+        case = a_case(a_fleet(4096), name=name, expect=expect)
+        path = tmp_path / f"{case.suite}.jsonl.gz"
+        path.write_bytes(gzip.compress(json.dumps({**case.content, "fleet": case.fleet}).encode()))
+        paths.append(str(path))
+    return paths
+
+
+@pytest.fixture
+def evaluate(config_file, capsys):
+    """Run the command; give its status and what it prints."""
+    pathlib.Path(config_file).write_text(CONFIG)
+
+    def run(*words):
+        status = app.main(["--config-file", config_file, "evaluate", *words])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def test_a_line_per_case(evaluate, files):
+    status, out, err = evaluate(*files)
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert (status, err) == (exit_codes.OK, "")
+    assert [line.pop("name") for line in lines] == ["good/d1", "bad/d1"]
+    state = {"free_ram_mb": 3072, "free_disk_mb": 101376, "vcpus_used": 1}
+    counters = {**state, "num_instances": 1, "num_io_ops": 1}
+    assert lines == [{**EXPECT, "state_after": {"h1/h1": counters}}] * 2
+
+
+def test_check_of_cases_that_agree(evaluate, files):
+    status, out, _err = evaluate("--check", files[0])
+    assert status == exit_codes.OK
+    assert "good/d1" not in out
+    assert ["good", "1", "1", "0", "0"] in cells(out)
+
+
+def test_check_tells_every_difference_and_fails(evaluate, files):
+    status, out, _err = evaluate("--check", *files)
+    assert status == exit_codes.FAILURE
+    assert "bad/d1\n    passed: 1 hosts, expected 1: +h1 -h2\n" in out
+    assert ["bad", "1", "0", "0", "1"] in cells(out)
+    assert ["total", "2", "1", "0", "1"] in cells(out)
+
+
+def test_a_listed_difference_is_no_failure(evaluate, files, monkeypatch):
+    monkeypatch.setattr("scheduler.evaluation.listed.REASONS", {"bad/d1": "because"})
+    status, out, _err = evaluate("--check", *files)
+    assert status == exit_codes.OK
+    assert "bad/d1 (listed difference: because)" in out
+    assert ["bad", "1", "0", "1", "0"] in cells(out)
+
+
+def cells(out):
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in out.splitlines()]
+
+
+def test_one_behaviour_alone(evaluate, files):
+    assert evaluate("--semantics", "newton", files[0])[1].count("\n") == 1
+    with pytest.raises(SystemExit) as ended:
+        evaluate("--semantics", "nothing", files[0])
+    assert ended.value.code == exit_codes.USAGE
+
+
+def test_what_is_not_a_case_is_one_line(evaluate, tmp_path):
+    path = tmp_path / "cases"
+    path.write_text("nonsense\n")
+    status, out, err = evaluate(str(path))
+    assert (status, out) == (exit_codes.FAILURE, "")
+    assert err.startswith(f"nova-scheduler-manage: error: {path}, line 1: not JSON")
+    assert err.count("\n") == 1
+
+
+def test_standard_input_and_nothing_of_the_message_bus(files):
+    program = (
+        "import sys; from scheduler.cli import app; status = app.main(sys.argv[1:]);"
+        "sys.exit(9 if 'oslo_messaging' in sys.modules else status)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, "evaluate", "-"],
+        input=pathlib.Path(files[0]).read_bytes(),
+        capture_output=True,
+        check=False,
+    )
+    assert ran.returncode == exit_codes.OK, ran.stderr
+    assert json.loads(ran.stdout)["name"] == "good/d1"

@@ -1,0 +1,79 @@
+"""Reading cases: forms of files, fleets by reference, and what is not a case."""
+
+import gzip
+import io
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from scheduler import errors
+from scheduler.evaluation.cases import Case, CaseSource, Example
+
+FLEET = {"compute_nodes": [], "services": [], "aggregates": [], "instances": []}
+CASE = {"name": "some/d1", "suite": "some", "semantics": "all", "now": "2026-01-01T00:00:00Z"}
+LINES = [{"fleet_id": "f", "fleet": FLEET}, {**CASE, "fleet_ref": "f"}, {**CASE, "fleet": FLEET}]
+CONTENT = "\n".join(map(json.dumps, LINES)).encode() + b"\n\n"
+
+
+@pytest.mark.parametrize("wrap", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_a_file(tmp_path, wrap):
+    path = tmp_path / "cases"
+    path.write_bytes(wrap(CONTENT))
+    source = CaseSource([str(path)])
+    assert list(source) == [Case("some/d1", LINES[1], FLEET), Case("some/d1", LINES[2], FLEET)]
+    assert source.total_bytes == source.bytes_read == path.stat().st_size
+
+
+@pytest.mark.parametrize("wrap", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_standard_input(monkeypatch, wrap):
+    raw = io.BufferedReader(io.BytesIO(wrap(CONTENT)))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=raw))
+    source = CaseSource(["-"])
+    assert [case.name for case in source] == ["some/d1", "some/d1"]
+    assert source.total_bytes is None
+
+
+def test_the_suite_is_part_of_the_name_if_nothing_else_says_it():
+    assert Case("ram/d7", {}, FLEET).suite == "ram"
+
+
+def test_worked_examples(tmp_path):
+    path = tmp_path / "examples.json"
+    common = {"kind": "alias", "input": {"aliases": []}, "expect": {"a": 1, "b": 2, "c": 3}}
+    both = {**common, "name": "x", "later_differs": {"b": 9}, "later_absent": ["c"]}
+    later = {**common, "name": "y", "since": "22"}
+    path.write_text(json.dumps({"examples": [both], "later_only": [later]}, indent=1))
+    expected = {"newton": {"a": 1, "b": 2, "c": 3}, "2026": {"a": 1, "b": 9}}
+    assert list(CaseSource([str(path)])) == [
+        Example("x", "alias", {"aliases": []}, expected),
+        Example("y", "alias", {"aliases": []}, {"2026": common["expect"]}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        (b"{}\n", "line 1: not a case, it has no name, semantics, now, a fleet"),
+        (json.dumps(CASE).encode(), "it has no a fleet"),
+        (json.dumps({**CASE, "fleet_ref": "unknown"}).encode(), "it has no a fleet"),
+        (b"\n{nonsense\n", "line 2: not JSON"),
+        (b"[]\n", "line 1: not an object"),
+        (b"\xff\xfe\n", "utf-8"),
+        (gzip.compress(CONTENT)[:-9], "end-of-stream"),
+    ],
+    ids=str,
+)
+def test_what_is_not_a_case_is_named(tmp_path, content, part):
+    path = tmp_path / "cases"
+    path.write_bytes(content)
+    with pytest.raises(errors.BadCase) as caught:
+        list(CaseSource([str(path)]))
+    assert str(path) in str(caught.value)
+    assert part in str(caught.value)
+
+
+def test_a_file_that_is_not_there():
+    with pytest.raises(errors.BadCase, match="/nowhere"):
+        list(CaseSource(["/nowhere"]))

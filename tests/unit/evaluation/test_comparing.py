@@ -1,0 +1,134 @@
+"""The rules of the format: what counts as a difference, and how it is told."""
+
+import pytest
+
+from scheduler.evaluation.comparing import differences, example_differences
+
+A, B = ["a", "a"], ["b", "n"]
+ANSWER = {
+    "filters": [{"name": "F", "passed": [A, B]}, {"name": "G", "passed": [A]}],
+    "passed": [A],
+    "limits": {"a/a": {"memory_mb": 1.5}},
+    "weights": {"a/a": 0.25},
+    "selected": [A],
+    "alternates": [[B]],
+    "state_after": {"a/a": {"free_ram_mb": 7, "pci": [{"x": 1}, {"y": 2}], "numa": [{"id": 0}]}},
+}
+FAILED = {"filters": [{"name": "F", "passed": []}], "passed": [], "error": "NoValidHost"}
+CRASH = {"error": "KeyError", "crash": True}
+STARTUP = {"error": "ImportError", "stage": "startup"}
+
+
+def changed(**values):
+    whole = {**ANSWER, **values}
+    return {name: value for name, value in whole.items() if value is not None}
+
+
+def with_state(**values):
+    return changed(state_after={"a/a": {**ANSWER["state_after"]["a/a"], **values}})
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer"),
+    [
+        (ANSWER, ANSWER),
+        (FAILED, FAILED),
+        (changed(selected=None, alternates=None, state_after=None), ANSWER),
+        (changed(weights=None, passed=None, filters=None), ANSWER),
+        (changed(weights={"a/a": 0.25 * (1 + 9e-7)}), ANSWER),
+        (changed(weights={"a/a": 0.0}), changed(weights={"a/a": 1e-15})),
+        (with_state(pci=[{"y": 2}, {"x": 1}]), ANSWER),
+        ({**FAILED, "filters": []}, FAILED),
+        (FAILED, {**FAILED, "filters": []}),
+        (CRASH, {"error": "InvalidRequest", "crash": True}),
+        (CRASH, {"error": "ComputeHostMetricNotFound"}),
+        (STARTUP, {"error": "ConfigurationError", "stage": "startup"}),
+        ({"steps": [{}, ANSWER]}, {"steps": [{}, ANSWER]}),
+    ],
+)
+def test_agreement(expected, answer):
+    assert differences(expected, answer) == []
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "lines"),
+    [
+        (
+            ANSWER,
+            changed(filters=[{"name": "F", "passed": [A]}, {"name": "G", "passed": []}]),
+            ["F: 1 hosts, expected 2: -b/n"],
+        ),
+        (
+            ANSWER,
+            changed(filters=[{"name": "F", "passed": [A, B]}, {"name": "H", "passed": []}]),
+            ["filters: H ran, expected G"],
+        ),
+        (
+            ANSWER,
+            changed(filters=[{"name": "F", "passed": [A, B]}]),
+            ["filters: F ran, expected 2 of them"],
+        ),
+        (ANSWER, changed(passed=[B]), ["passed: 1 hosts, expected 1: +b/n -a"]),
+        (
+            ANSWER,
+            changed(weights={"a/a": 0.25001, "b/n": 0.0}),
+            ["weights: a/a has 0.25001, expected 0.25", "weights: b/n has 0.0, expected None"],
+        ),
+        (
+            ANSWER,
+            changed(limits={"a/a": {"memory_mb": 1.0, "vcpu": 2}}),
+            [
+                "limits of a/a: memory_mb is 1.0, expected 1.5",
+                "limits of a/a: vcpu is 2, expected None",
+            ],
+        ),
+        (changed(limits=None), ANSWER, ["limits: a/a is {'memory_mb': 1.5}, expected None"]),
+        (ANSWER, changed(selected=[B]), ["selected: [['b', 'n']], expected [['a', 'a']]"]),
+        (ANSWER, changed(selected=None), ["selected: None, expected [['a', 'a']]"]),
+        (ANSWER, changed(alternates=[[]]), ["alternates: [[]], expected [[['b', 'n']]]"]),
+        (
+            ANSWER,
+            with_state(free_ram_mb=8),
+            ["state_after of a/a: free_ram_mb is 8, expected 7"],
+        ),
+        (
+            ANSWER,
+            with_state(numa=[{"id": 1}]),
+            ["state_after of a/a: numa is [{'id': 1}], expected [{'id': 0}]"],
+        ),
+        (
+            FAILED,
+            {**FAILED, "error": "InvalidRequest"},
+            ["error: InvalidRequest, expected NoValidHost"],
+        ),
+        (CRASH, FAILED, ["error: NoValidHost, expected the request to be refused as in KeyError"]),
+        (CRASH, ANSWER, ["error: none, expected the request to be refused as in KeyError"]),
+        (STARTUP, ANSWER, ["error: none, expected ImportError at the start"]),
+        (ANSWER, STARTUP, ["error: ImportError at the start, expected none"]),
+        ({"steps": [{}]}, STARTUP, ["error: ImportError at the start, expected none"]),
+        ({"steps": [{}]}, {"steps": []}, ["steps: 0, expected 1"]),
+        (
+            {"steps": [{}, ANSWER]},
+            {"steps": [{}, changed(passed=[])]},
+            ["step 1: passed: 0 hosts, expected 1: -a"],
+        ),
+    ],
+)
+def test_difference(expected, answer, lines):
+    assert differences(expected, answer) == lines
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "lines"),
+    [
+        ({"cells": [{"cpuset": [0, 1]}]}, {"cells": [{"cpuset": [0], "pcpuset": [1]}]}, []),
+        ({"cells": [{"id": 0, "cpu_topology": 1}]}, {"cells": [{"id": 0}]}, []),
+        ({"error": "KeyError"}, {"error": "InvalidRequest"}, []),
+        ({"error": "KeyError"}, {"fit": True}, None),
+        ({"cells": [{"id": 0}]}, {"cells": [{"id": 1}]}, ["cells 0 id: 1, expected 0"]),
+        ({"pools": [1, 2]}, {"pools": [1]}, ["pools: [1], expected [1, 2]"]),
+    ],
+)
+def test_worked_examples(expected, answer, lines):
+    found = example_differences(expected, answer, frozenset({"cpu_topology"}))
+    assert bool(found) if lines is None else found == lines

@@ -1,0 +1,66 @@
+"""One line per case, differences, and the worked examples."""
+
+import pathlib
+
+import pytest
+
+from scheduler.evaluation import listed
+from scheduler.evaluation.cases import CaseSource, Example
+from scheduler.evaluation.outcome import NOTHING_EXPECTED, outcomes
+from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "data" / "vectors" / "numa_pci_examples.json"
+EXPECT = {"passed": [["h1", "h1"]], "selected": [["h1", "h1"]]}
+
+
+def test_a_case_that_both_decide_alike():
+    (outcome,) = outcomes(a_case(a_fleet(4096), expect={**EXPECT, "limits": {}}))
+    assert outcome.name == outcome.line["name"] == "suite/d1"
+    assert outcome.suite == "suite"
+    assert "disagreement" not in outcome.line
+    assert outcome.differences == ["limits: h1/h1 is {'memory_mb': 8192.0}, expected None"]
+    assert outcome.reason_for_difference is None
+
+
+def test_a_disagreement_is_reported():
+    expect = {"passed": [["h1", "h1"]], "limits": {"h1/h1": {"memory_mb": 8192.0}}, **EXPECT}
+    case = a_case(a_fleet(4096), instance_uuids=UUIDS[:2], expect=expect)
+    (outcome,) = outcomes(case)
+    assert outcome.line["selected"] == [["h1", "h1"], ["h1", "h1"]]
+    assert outcome.line["disagreement"]["newton"]["selected"] == [["h1", "h1"]]
+    assert outcome.differences == [
+        "as 2026: selected: [['h1', 'h1'], ['h1', 'h1']], expected [['h1', 'h1']]"
+    ]
+
+
+def test_a_case_of_another_behaviour_is_left_out():
+    assert list(outcomes(a_case(a_fleet(1), semantics="newton"), "2026")) == []
+
+
+def test_a_case_without_expectation():
+    (outcome,) = outcomes(a_case(a_fleet(4096)))
+    assert outcome.differences == [NOTHING_EXPECTED]
+
+
+def test_a_listed_difference_has_its_reason():
+    name = next(iter(listed.REASONS))
+    (outcome,) = outcomes(a_case(a_fleet(1), name=name))
+    assert outcome.reason_for_difference == listed.REASONS[name]
+
+
+def test_an_example_is_calculated_under_each_behaviour():
+    example = Example("x", "pools_json", {"text": "[]"}, {"newton": {"pools": []}, "2026": {}})
+    first, second = outcomes(example)
+    assert (first.name, first.differences) == ("numa_pci_examples/x@newton", [])
+    assert second.differences == ["pools: [], expected None"]
+    assert [each.name for each in outcomes(example, "2026")] == [second.name]
+
+
+def decided():
+    for item in CaseSource([str(EXAMPLES)]):
+        yield from outcomes(item)
+
+
+@pytest.mark.parametrize("outcome", [pytest.param(each, id=each.name) for each in decided()])
+def test_the_worked_examples_of_the_reference(outcome):
+    assert bool(outcome.differences) is (outcome.reason_for_difference is not None)
