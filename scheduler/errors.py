@@ -88,6 +88,13 @@ class PciDeviceRequestFailed(ResourcesNotBooked):
     msg_fmt = "PCI device request failed: no free devices serve it."
 
 
+class ComputeHostMetricNotFound(NovaException):
+    """A metric that the weights need is missing on a host."""
+
+    msg_fmt = "Metric %(name)s could not be found on the compute host node %(host)s.%(node)s."
+    code = 404
+
+
 class RescheduledException(NovaException):
     """A build failed on its host and is to be tried on another one."""
 

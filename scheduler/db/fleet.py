@@ -24,6 +24,8 @@ from scheduler.db.database import Database
 #: A timestamp younger than this may still be given to another write.
 SETTLE = datetime.timedelta(seconds=3)
 COMPUTE_BINARY = "nova-compute"
+#: Keys of an instance's system metadata that hold properties of its image.
+IMAGE_KEY_PREFIX = "image_"
 _CHUNK = 500
 
 _NODE_COLUMNS = [
@@ -56,6 +58,7 @@ class FleetChanges:
     ``flagged`` maps every disabled or forced-down compute host to its two flags (all other hosts
     are neither).  ``services`` and ``aggregates`` are None where nothing changed.  ``cells`` maps
     the hosts of other cells than the configured one to the uuid of theirs.
+    ``system_metadata`` maps instances to theirs, as far as the reader was asked for it.
     """
 
     full: bool
@@ -67,6 +70,7 @@ class FleetChanges:
     flagged: dict[str, tuple[bool, bool]]
     aggregates: Sequence[objects.Aggregate] | None
     cells: Mapping[str, str] = field(default_factory=dict)
+    system_metadata: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +81,20 @@ class _Probe:
 
 
 class FleetReader:
-    """Reads of one database by one worker; remembers how far it got."""
+    """Reads of one database by one worker; remembers how far it got.
 
-    def __init__(self, database: Database, overlap: datetime.timedelta) -> None:
+    *metadata_prefix* makes it read the instances' system metadata with such keys, too.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        overlap: datetime.timedelta,
+        metadata_prefix: str | None = None,
+    ) -> None:
         self.database = database
         self.overlap = overlap
+        self.metadata_prefix = metadata_prefix
         self._seen: dict[int, datetime.datetime | None] = {}
         self._probe: _Probe | None = None
         self._read_at: datetime.datetime | None = None
@@ -89,8 +102,13 @@ class FleetReader:
 
     @classmethod
     def from_conf(cls, conf: Any, database: Database) -> FleetReader:
-        """A reader of *database* with the overlap that is configured."""
-        return cls(database, datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds))
+        """A reader of *database* with the overlap that is configured.
+
+        It reads the properties of instances' images only for a weigher that looks at them.
+        """
+        overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
+        weighs_images = conf.filter_scheduler.image_props_weight_multiplier != 0
+        return cls(database, overlap, IMAGE_KEY_PREFIX if weighs_images else None)
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*, whatever their state, by id."""
@@ -132,15 +150,17 @@ class FleetReader:
             nodes = self._changed_nodes(connection, since, now)
             if len(self._seen_after(nodes)) != probe.nodes[0]:
                 return self._read_full(connection, now, probe)
+            changed = _touched(tables.instances, since, with_deletion=True)
             changes = FleetChanges(
                 full=False,
                 read_at=now,
                 nodes=nodes,
-                instances=self._changed_instances(connection, since),
+                instances=_instances_where(connection, changed),
                 services=self._services_if_changed(connection, probe),
                 heartbeats=self._heartbeats(connection, since) if heartbeats else (),
                 flagged=_flagged(connection),
                 aggregates=self._aggregates_if_changed(connection, probe, now),
+                system_metadata=self._metadata_where(connection, changed),
             )
         self._seen = self._seen_after(nodes)
         self._probe, self._read_at = probe, now
@@ -150,18 +170,17 @@ class FleetReader:
         self, connection: sa.Connection, now: datetime.datetime, probe: _Probe
     ) -> FleetChanges:
         nodes = connection.execute(_live_nodes()).all()
-        instances = sa.select(*_INSTANCE_COLUMNS).where(
-            tables.instances.c.deleted == 0, tables.instances.c.host.is_not(None)
-        )
+        placed = sa.and_(tables.instances.c.deleted == 0, tables.instances.c.host.is_not(None))
         changes = FleetChanges(
             full=True,
             read_at=now,
             nodes=nodes,
-            instances=connection.execute(instances).all(),
+            instances=_instances_where(connection, placed),
             services=connection.execute(_live_services()).all(),
             heartbeats=(),
             flagged=_flagged(connection),
             aggregates=aggregate_rows.list_all(connection),
+            system_metadata=self._metadata_where(connection, placed),
         )
         self._seen = {row.id: row.updated_at for row in nodes}
         self._probe, self._read_at = probe, now
@@ -200,12 +219,26 @@ class FleetReader:
             return True
         return row.updated_at is None or row.updated_at >= young
 
-    @staticmethod
-    def _changed_instances(connection: sa.Connection, since: datetime.datetime) -> Sequence[Any]:
-        query = sa.select(*_INSTANCE_COLUMNS).where(
-            _touched(tables.instances, since, with_deletion=True)
+    def _metadata_where(
+        self, connection: sa.Connection, condition: sa.ColumnElement[bool]
+    ) -> dict[str, dict[str, str | None]]:
+        """System metadata of the instances that *condition* selects, as far as it is wanted."""
+        found: dict[str, dict[str, str | None]] = {}
+        if self.metadata_prefix is None:
+            return found
+        table = tables.instance_system_metadata
+        query = (
+            sa.select(table.c.instance_uuid, table.c.key, table.c.value)
+            .join(tables.instances, tables.instances.c.uuid == table.c.instance_uuid)
+            .where(
+                condition,
+                table.c.deleted == 0,
+                table.c.key.startswith(self.metadata_prefix, autoescape=True),
+            )
         )
-        return connection.execute(query).all()
+        for uuid, key, value in connection.execute(query):
+            found.setdefault(uuid, {})[key] = value
+        return found
 
     def _services_if_changed(
         self, connection: sa.Connection, probe: _Probe
@@ -255,6 +288,10 @@ def _touched(
 ) -> sa.ColumnElement[bool]:
     stamps = ["updated_at", "created_at", *(["deleted_at"] if with_deletion else [])]
     return sa.or_(*(table.c[name] >= since for name in stamps))
+
+
+def _instances_where(connection: sa.Connection, condition: sa.ColumnElement[bool]) -> Sequence[Any]:
+    return connection.execute(sa.select(*_INSTANCE_COLUMNS).where(condition)).all()
 
 
 def _live_nodes() -> sa.Select[Any]:

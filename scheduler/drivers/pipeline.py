@@ -169,7 +169,8 @@ class Decision:
             if group is not None:
                 group.members = [*(group.members or []), stand_in]
         amount = Consumption.of(spec)
-        self.picks.append(self.books.pick(state.row, uuid, amount, self.now, stand_in))
+        flavor_id = spec.flavor.id
+        self.picks.append(self.books.pick(state.row, uuid, amount, self.now, stand_in, flavor_id))
 
     def _alternates(
         self,

@@ -13,6 +13,8 @@ from scheduler.db.fleet import COMPUTE_BINARY, FleetChanges
 
 #: When rows were created that do not say it.
 CREATED_AT = datetime.datetime(2026, 1, 1)
+#: The flavor of instances that do not say it.
+FLAVOR_ID = 1
 _TIMES = ("created_at", "updated_at", "deleted_at", "last_seen_up")
 
 
@@ -28,7 +30,10 @@ class CaseFleet:
     def __init__(self, fleet: Mapping[str, Any]) -> None:
         nodes = [_row(tables.compute_nodes, each) for each in fleet.get("compute_nodes", ())]
         self._nodes = dict(enumerate(nodes))
-        self._instances = [_row(tables.instances, each) for each in fleet.get("instances", ())]
+        self._instances = [
+            _row(tables.instances, {"instance_type_id": FLAVOR_ID, **each})
+            for each in fleet.get("instances", ())
+        ]
         self._cells = {
             host: cell["uuid"] for cell in fleet.get("cells") or () for host in cell["hosts"]
         }

@@ -1,25 +1,20 @@
-"""Filters that keep servers together or apart.  Reference page filters, sections 6.18 and 6.20."""
+"""Filters that keep servers together or apart.  Reference page filters, sections 6.18 to 6.20."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
-from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler import semantics
+from scheduler.filters import addresses
+from scheduler.filters.base import Condition, HostFilter, Reason, hinted
 from scheduler.hosts.candidates import Candidates
 
 PRESENT = Reason("different_host.present", "the host runs a server that is to be avoided")
 ABSENT = Reason("same_host.absent", "the host runs none of the servers to be joined")
 ELSEWHERE = Reason("affinity.elsewhere", "the server group is on other hosts")
+FAR = Reason("cidr.far", "the host's address is not in the network asked for")
 FULL = Reason("anti_affinity.full", "the host runs as many servers of the group as it may")
-
-
-def _hinted(request: Any, hint: str) -> list[str]:
-    """The instances that *hint* names; empty hints name none."""
-    named = request.get_scheduler_hint(hint)
-    if not named:
-        return []
-    return [named] if isinstance(named, str) else named
 
 
 class DifferentHostFilter(HostFilter):
@@ -30,7 +25,7 @@ class DifferentHostFilter(HostFilter):
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """No overlap."""
-        if uuids := _hinted(request, "different_host"):
+        if uuids := hinted(request, "different_host"):
             yield PRESENT, hosts.count_instances(uuids) == 0
 
 
@@ -42,34 +37,42 @@ class SameHostFilter(HostFilter):
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Some overlap."""
-        if uuids := _hinted(request, "same_host"):
+        if uuids := hinted(request, "same_host"):
             yield ABSENT, hosts.count_instances(uuids) > 0
+
+
+class SimpleCIDRAffinityFilter(HostFilter):
+    """Passes hosts with an address in the network of hints ``build_near_host_ip`` and ``cidr``."""
+
+    run_filter_once_per_request = True
+    reasons = (FAR,)
+
+    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
+        """Raises InvalidRequest when the two hints together are no network."""
+        if near := request.get_scheduler_hint("build_near_host_ip"):
+            suffix = request.get_scheduler_hint("cidr", "/24")
+            yield FAR, hosts.per_value("host_ip", addresses.within(f"{near}{suffix}"))
 
 
 class ServerGroupAffinityFilter(HostFilter):
     """Passes the hosts of a group with policy ``affinity``, by name; any host for the first."""
 
-    policy: ClassVar[str] = "affinity"
     reasons = (ELSEWHERE,)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Among the hosts the group is on."""
         group = request.instance_group
-        if group is not None and group.policy == self.policy and group.hosts:
+        if group is not None and group.policy == "affinity" and group.hosts:
             yield ELSEWHERE, hosts.named(group.hosts)
 
 
 class ServerGroupAntiAffinityFilter(HostFilter):
     """Passes hosts with room for one more member of a group with policy ``anti-affinity``."""
 
-    policy: ClassVar[str] = "anti-affinity"
     reasons = (FULL,)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """Fewer members than the group's rule allows; where the instance is, it may stay."""
+        """Room as the semantics count it; where the instance is, it may stay."""
         group = request.instance_group
-        if group is None or group.policy != self.policy:
-            return
-        most = group.rules.get("max_server_per_host", 1)
-        own = hosts.count_instances([request.instance_uuid]) > 0
-        yield FULL, own | (hosts.count_instances(group.members or ()) < most)
+        if group is not None and group.policy == "anti-affinity":
+            yield FULL, semantics.of(self.conf).room_for_member(hosts, request)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from scheduler.filters import aggregate_metadata
 from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 
 OTHER_ZONE = Reason("availability_zone.other", "the host is not in the availability zone asked for")

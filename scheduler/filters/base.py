@@ -36,6 +36,11 @@ def request_is_rebuild(spec_obj: Any) -> bool:
     return hints.get(CHECK_TYPE_HINT) == ["rebuild"]
 
 
+def hinted(spec_obj: Any, hint: str) -> list[str]:
+    """The values of a scheduler hint; an empty text is none."""
+    return [value for value in (spec_obj.scheduler_hints or {}).get(hint, ()) if value]
+
+
 class BaseHostFilter:
     """Base of every filter; override ``host_passes``."""
 

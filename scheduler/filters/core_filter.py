@@ -1,13 +1,15 @@
-"""CoreFilter: enough processors, with the host's overcommit.  Reference page filters, 6.6."""
+"""CoreFilter, AggregateCoreFilter: enough processors.  Reference page filters, section 6.6."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from oslo_log import log as logging
 
 from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 
@@ -27,16 +29,35 @@ class CoreFilter(HostFilter):
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host, unless the ratio is 0, and into the rest."""
+        physical, insufficient = self.reasons
         wanted, total = request.vcpus, hosts.vcpus_total
         unknown = total == 0
         if unknown.any():
             LOG.warning("VCPUs not set; assuming CPU collection broken")
-        limit = total * hosts.cpu_allocation_ratio
-        yield PHYSICAL, unknown | (limit <= 0) | (total >= wanted)
-        yield INSUFFICIENT, unknown | (limit - hosts.vcpus_used >= wanted)
+        limit = total * self.ratio(hosts)
+        yield physical, unknown | (limit <= 0) | (total >= wanted)
+        yield insufficient, unknown | (limit - hosts.vcpus_used >= wanted)
+
+    def ratio(self, hosts: Candidates) -> np.ndarray:
+        """How often each host's processors may be handed out."""
+        return hosts.cpu_allocation_ratio
 
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """``vcpu``: what the host may promise in all; none where it reports no processors."""
         del request
-        limit = host_state.vcpus_total * host_state.cpu_allocation_ratio
+        limit = host_state.vcpus_total * float(self.ratio(Candidates.alone(host_state))[0])
         return {"vcpu": limit} if limit > 0 else {}
+
+
+class AggregateCoreFilter(CoreFilter):
+    """The same, with the ``cpu_allocation_ratio`` of the host's aggregates before its own."""
+
+    reasons = (
+        Reason("aggregate_core.physical", PHYSICAL.text),
+        Reason("aggregate_core.insufficient", INSUFFICIENT.text),
+    )
+
+    def ratio(self, hosts: Candidates) -> np.ndarray:
+        """The smallest ratio that an aggregate of the host names, else the host's."""
+        key = "cpu_allocation_ratio"
+        return aggregate_metadata.overridden(hosts, key, float, super().ratio(hosts))

@@ -1,16 +1,24 @@
-"""DiskFilter: enough local disk, with the host's overcommit.  Reference page filters, 6.7."""
+"""DiskFilter, AggregateDiskFilter: enough local disk.  Reference page filters, section 6.7."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 
 PHYSICAL = Reason("disk.physical", "the server needs more disk than the host has in all")
 INSUFFICIENT = Reason("disk.insufficient", "not enough disk left, overcommit included")
+
+
+def wanted_disk_mb(request: Any) -> int:
+    """Root, ephemeral and swap disk of one server."""
+    return 1024 * (request.root_gb + request.ephemeral_gb) + request.swap
 
 
 class DiskFilter(HostFilter):
@@ -23,13 +31,33 @@ class DiskFilter(HostFilter):
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host (no server overcommits against itself), and into the rest."""
-        wanted_mb = 1024 * (request.root_gb + request.ephemeral_gb) + request.swap
+        physical, insufficient = self.reasons
+        wanted_mb = wanted_disk_mb(request)
         total_mb = hosts.total_usable_disk_gb * 1024
-        yield PHYSICAL, total_mb >= wanted_mb
+        yield physical, total_mb >= wanted_mb
         used_mb = total_mb - hosts.free_disk_mb
-        yield INSUFFICIENT, total_mb * hosts.disk_allocation_ratio - used_mb >= wanted_mb
+        yield insufficient, total_mb * self.ratio(hosts) - used_mb >= wanted_mb
+
+    def ratio(self, hosts: Candidates) -> np.ndarray:
+        """How often each host's disk may be handed out."""
+        return hosts.disk_allocation_ratio
 
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """``disk_gb``: what the host may promise in all."""
         del request
-        return {"disk_gb": host_state.total_usable_disk_gb * host_state.disk_allocation_ratio}
+        ratio = float(self.ratio(Candidates.alone(host_state))[0])
+        return {"disk_gb": host_state.total_usable_disk_gb * ratio}
+
+
+class AggregateDiskFilter(DiskFilter):
+    """The same, with the ``disk_allocation_ratio`` of the host's aggregates before its own."""
+
+    reasons = (
+        Reason("aggregate_disk.physical", PHYSICAL.text),
+        Reason("aggregate_disk.insufficient", INSUFFICIENT.text),
+    )
+
+    def ratio(self, hosts: Candidates) -> np.ndarray:
+        """The smallest ratio that an aggregate of the host names, else the host's."""
+        key = "disk_allocation_ratio"
+        return aggregate_metadata.overridden(hosts, key, float, super().ratio(hosts))

@@ -27,7 +27,8 @@ class Verdict(enum.IntEnum):
     MET = 3
 
 
-_NUMBERS = frozenset((*columns.INT_COLUMNS, *columns.FLOAT_COLUMNS))
+#: Attributes that are columns of numbers.
+NUMBERS = frozenset((*columns.INT_COLUMNS, *columns.FLOAT_COLUMNS))
 _OBJECTS = {name: name for name in columns.OBJECT_COLUMNS} | {"hypervisor_hostname": "nodename"}
 #: Attributes that the table has no column for: seldom named, so asked host by host.
 _ELSEWHERE = frozenset(("instances", "limits", "service", "updated"))
@@ -46,27 +47,42 @@ def judge(hosts: Candidates, path: Sequence[str], test: Callable[[str], bool]) -
             return Verdict.MISSING
         return Verdict.MET if test(str(found)) else Verdict.REFUSED
 
-    verdicts = _of_attribute(hosts, name, verdict)
+    found = distinct(hosts, name)
+    verdicts = np.full(len(hosts), Verdict.UNKNOWN, dtype=np.int8)
+    if found is not None:
+        values, positions = found
+        verdicts = np.array([verdict(value) for value in values], dtype=np.int8)[positions]
     unknown = np.flatnonzero(verdicts == Verdict.UNKNOWN)
     verdicts[unknown] = hosts.take(unknown).per_document(
         "stats", lambda stats: verdict(stats.get(name)), np.int8
     )
-    if name in _OBJECTS or name in columns.DOCUMENT_PARSERS or name in _ELSEWHERE:
+    if found is not None:
         verdicts[verdicts == Verdict.UNKNOWN] = Verdict.MISSING
     return verdicts
 
 
-def _of_attribute(hosts: Candidates, name: str, verdict: Callable[[Any], Verdict]) -> np.ndarray:
-    if name in _NUMBERS:
-        return hosts.per_value(name, verdict, np.int8)
+def distinct(hosts: Candidates, name: str) -> tuple[list[Any], np.ndarray] | None:
+    """Distinct values of attribute *name*, and per host the position of its own among them.
+
+    None if hosts have no such attribute.
+    """
+    if name in NUMBERS:
+        numbers, positions = np.unique(getattr(hosts, name), return_inverse=True)
+        return numbers.tolist(), positions
     if name in _OBJECTS:
-        return hosts.per_value(_OBJECTS[name], verdict, np.int8)
+        return interned([hosts.table.value(row, _OBJECTS[name]) for row in hosts.rows.tolist()])
     if name in columns.DOCUMENT_PARSERS:
-        return hosts.per_document(name, verdict, np.int8)
+        return hosts.documents(name)
     if name in _ELSEWHERE:
-        found = [verdict(getattr(state, name)) for state in hosts.states()]
-        return np.array(found, dtype=np.int8)
-    return np.full(len(hosts), Verdict.UNKNOWN, dtype=np.int8)
+        return [getattr(state, name) for state in hosts.states()], np.arange(len(hosts))
+    return None
+
+
+def interned(values: list[Any]) -> tuple[list[Any], np.ndarray]:
+    """The distinct ones among hashable *values*, and per value its position among them."""
+    numbers: dict[Any, int] = {}
+    positions = [numbers.setdefault((type(value), value), len(numbers)) for value in values]
+    return [value for _kind, value in numbers], np.array(positions, dtype=np.int64)
 
 
 def _step(found: Any, part: str) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from oslo_utils import versionutils
+import numpy as np
 
-from scheduler import errors, objects
+from scheduler import objects, semantics
 from scheduler.filters import host_attributes
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.filters.host_attributes import Verdict
@@ -33,6 +33,7 @@ class ImagePropertiesFilter(HostFilter):
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
         self.architecture = conf.filter_scheduler.image_properties_default_architecture
+        self.version_test = semantics.of(conf).version_test
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """One supported triple holds all that is named; then version and address bits.
@@ -51,7 +52,13 @@ class ImagePropertiesFilter(HostFilter):
         )
         yield UNSUPPORTED, supported
         if requirement := image.get("img_hv_requested_version"):
-            yield VERSION, hosts.per_value("hypervisor_version", _satisfies(requirement))
+            fitting = np.flatnonzero(supported)
+            verdicts = hosts.take(fitting).per_value(
+                "hypervisor_version", self.version_test(requirement)
+            )
+            satisfied = hosts.everything(True)
+            satisfied[fitting] = verdicts
+            yield VERSION, satisfied
         if bits := image.get("hw_maxphysaddr_bits"):
             verdicts = host_attributes.judge(hosts, _ADDRESS_BITS, _at_least(bits))
             yield ADDRESS_BITS, verdicts != Verdict.REFUSED
@@ -60,17 +67,6 @@ class ImagePropertiesFilter(HostFilter):
 def _runs(entry: Any) -> set[str]:
     parts = entry if isinstance(entry, list) else ()
     return {canonical(str(part)) for canonical, part in zip(_TRIPLE, parts, strict=False)}
-
-
-def _satisfies(requirement: str) -> Callable[[int], bool]:
-    """Whether an unknown version (0) or one like 2005001, that is 2.5.1, will do."""
-    try:
-        predicate = versionutils.VersionPredicate(requirement)
-    except ValueError as error:
-        field = "image.properties.img_hv_requested_version"
-        raise errors.InvalidRequest(field=field, reason=str(error)) from error
-    text = versionutils.convert_version_to_str
-    return lambda number: number <= 0 or predicate.satisfied_by(text(number))
 
 
 def _at_least(bits: int) -> Callable[[str], bool]:

@@ -1,11 +1,14 @@
-"""IoOpsFilter: the host is not busy with operations.  Reference page filters, section 6.9."""
+"""IoOpsFilter, AggregateIoOpsFilter: the host is not busy.  Reference page filters, 6.9."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 
 BUSY = Reason("io_ops.busy", "too many servers are in the middle of an operation")
@@ -23,4 +26,21 @@ class IoOpsFilter(HostFilter):
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Below the maximum before this server is added."""
         del request
-        yield BUSY, hosts.num_io_ops < self.max_io_ops
+        [reason] = self.reasons
+        yield reason, hosts.num_io_ops < self.maximum(hosts)
+
+    def maximum(self, hosts: Candidates) -> np.ndarray | float:
+        """The maximum of all *hosts*, or one per host."""
+        del hosts
+        return self.max_io_ops
+
+
+class AggregateIoOpsFilter(IoOpsFilter):
+    """The same, with the ``max_io_ops_per_host`` of the host's aggregates before the option."""
+
+    reasons = (Reason("aggregate_io_ops.busy", BUSY.text),)
+
+    def maximum(self, hosts: Candidates) -> np.ndarray | float:
+        """The smallest maximum that an aggregate of the host names, else the option's."""
+        key = "max_io_ops_per_host"
+        return aggregate_metadata.overridden(hosts, key, int, super().maximum(hosts))

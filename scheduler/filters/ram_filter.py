@@ -1,11 +1,14 @@
-"""RamFilter: enough memory, with the host's overcommit.  Reference page filters, section 6.5."""
+"""RamFilter, AggregateRamFilter: enough memory.  Reference page filters, section 6.5."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 
@@ -20,13 +23,33 @@ class RamFilter(HostFilter):
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host (no server overcommits against itself), and into the rest."""
+        physical, insufficient = self.reasons
         wanted_mb = request.memory_mb
         total_mb = hosts.total_usable_ram_mb
-        yield PHYSICAL, total_mb >= wanted_mb
+        yield physical, total_mb >= wanted_mb
         used_mb = total_mb - hosts.free_ram_mb
-        yield INSUFFICIENT, total_mb * hosts.ram_allocation_ratio - used_mb >= wanted_mb
+        yield insufficient, total_mb * self.ratio(hosts) - used_mb >= wanted_mb
+
+    def ratio(self, hosts: Candidates) -> np.ndarray:
+        """How often each host's memory may be handed out."""
+        return hosts.ram_allocation_ratio
 
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """``memory_mb``: what the host may promise in all."""
         del request
-        return {"memory_mb": host_state.total_usable_ram_mb * host_state.ram_allocation_ratio}
+        ratio = float(self.ratio(Candidates.alone(host_state))[0])
+        return {"memory_mb": host_state.total_usable_ram_mb * ratio}
+
+
+class AggregateRamFilter(RamFilter):
+    """The same, with the ``ram_allocation_ratio`` of the host's aggregates before its own."""
+
+    reasons = (
+        Reason("aggregate_ram.physical", PHYSICAL.text),
+        Reason("aggregate_ram.insufficient", INSUFFICIENT.text),
+    )
+
+    def ratio(self, hosts: Candidates) -> np.ndarray:
+        """The smallest ratio that an aggregate of the host names, else the host's."""
+        key = "ram_allocation_ratio"
+        return aggregate_metadata.overridden(hosts, key, float, super().ratio(hosts))

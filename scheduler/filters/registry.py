@@ -16,20 +16,32 @@ MODULES: dict[str, tuple[str, ...]] = {
     "affinity_filter": (
         "DifferentHostFilter",
         "SameHostFilter",
+        "SimpleCIDRAffinityFilter",
         "ServerGroupAffinityFilter",
         "ServerGroupAntiAffinityFilter",
     ),
+    "aggregate_image_properties_isolation": ("AggregateImagePropertiesIsolation",),
+    "aggregate_instance_extra_specs": ("AggregateInstanceExtraSpecsFilter",),
+    "aggregate_multitenancy_isolation": ("AggregateMultiTenancyIsolation",),
     "all_hosts_filter": ("AllHostsFilter",),
     "availability_zone_filter": ("AvailabilityZoneFilter",),
     "compute_capabilities_filter": ("ComputeCapabilitiesFilter",),
     "compute_filter": ("ComputeFilter",),
-    "core_filter": ("CoreFilter",),
-    "disk_filter": ("DiskFilter",),
+    "core_filter": ("CoreFilter", "AggregateCoreFilter"),
+    "disk_filter": ("DiskFilter", "AggregateDiskFilter"),
+    "exact_core_filter": ("ExactCoreFilter",),
+    "exact_disk_filter": ("ExactDiskFilter",),
+    "exact_ram_filter": ("ExactRamFilter",),
     "image_props_filter": ("ImagePropertiesFilter",),
-    "io_ops_filter": ("IoOpsFilter",),
-    "num_instances_filter": ("NumInstancesFilter",),
-    "ram_filter": ("RamFilter",),
+    "io_ops_filter": ("IoOpsFilter", "AggregateIoOpsFilter"),
+    "isolated_hosts_filter": ("IsolatedHostsFilter",),
+    "json_filter": ("JsonFilter",),
+    "metrics_filter": ("MetricsFilter",),
+    "num_instances_filter": ("NumInstancesFilter", "AggregateNumInstancesFilter"),
+    "ram_filter": ("RamFilter", "AggregateRamFilter"),
     "retry_filter": ("RetryFilter",),
+    "trusted_filter": ("TrustedFilter",),
+    "type_filter": ("TypeAffinityFilter", "AggregateTypeAffinityFilter"),
 }
 ALL_FILTERS = "nova.scheduler.filters.all_filters"
 OPTION = "[filter_scheduler] available_filters"
@@ -51,6 +63,7 @@ def known_paths() -> dict[str, Any]:
         (ALL_FILTERS, "nova.scheduler.filters.standard_filters", "scheduler.filters.all_filters"),
         all_filters,
     )
+    known["nova.scheduler.filters.BaseHostFilter"] = BaseHostFilter
     for module, names in MODULES.items():
         for name in names:
             cls = plugins.import_path(f"scheduler.filters.{module}.{name}")

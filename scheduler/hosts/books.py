@@ -16,6 +16,7 @@ import numpy as np
 
 from scheduler.hosts import consumption
 from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.image_properties import Properties
 from scheduler.hosts.table import HostTable, Key
 
 #: A pick whose instance never showed up anywhere is given up after this long.
@@ -35,6 +36,7 @@ class TrackedInstance:
     vm_state: str | None = None
     task_state: str | None = None
     updated_at: float = 0.0
+    image_properties: Properties = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,14 +84,18 @@ class Books:
         amount: Consumption,
         now: float,
         stand_in: str | None = None,
+        instance_type_id: int | None = None,
     ) -> Pick:
         """Consume *amount* on *row* and remember it.
 
-        An instance without *uuid* is seen on its host under the name *stand_in*, if given.
+        An instance without *uuid* is seen on its host under the name *stand_in*, if given;
+        *instance_type_id* is the number of its flavor.
         """
         key = (self.table.value(row, "host"), self.table.value(row, "nodename"))
         name = uuid or stand_in
-        placeholder = TrackedInstance(name, key[0], key[1]) if name else None
+        placeholder = None
+        if name:
+            placeholder = TrackedInstance(name, key[0], key[1], instance_type_id=instance_type_id)
         pick = Pick(key, amount, now, uuid, placeholder)
         consumption.apply(self.table, row, amount)
         if placeholder and placeholder.uuid not in self.table.host_of_instance:

@@ -40,9 +40,10 @@ class NewtonBooks(Books):
         amount: Consumption,
         now: float,
         stand_in: str | None = None,
+        instance_type_id: int | None = None,
     ) -> Pick:
         """Consume *amount*; the instance is not seen on its host before the host says so."""
-        del uuid, stand_in
+        del uuid, stand_in, instance_type_id
         pick = super().pick(row, None, amount, now)
         self.table.column("updated_at")[row] = now
         return pick

@@ -42,6 +42,7 @@ class Candidates:
         self.scope = scope
         self.table = scope.table
         self.rows = rows
+        self._distinct: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     @classmethod
     def alone(cls, state: HostState) -> Candidates:
@@ -75,11 +76,23 @@ class Candidates:
         self, name: str, read: Callable[[Any], Any], dtype: Any = np.bool_
     ) -> np.ndarray:
         """``read(document)`` per candidate, called once per distinct parsed document."""
-        numbers = self.table.document_numbers(name)[self.rows]
-        distinct, positions = np.unique(numbers, return_inverse=True)
+        documents, positions = self.documents(name)
+        return np.array([read(each) for each in documents], dtype=dtype)[positions]
+
+    def documents(self, name: str) -> tuple[list[Any], np.ndarray]:
+        """The distinct parsed documents, and per candidate the position of its own among them."""
+        numbers, positions = self._distinct_documents(name)
         pool = self.table.pools[name]
-        values = [read(pool.parsed(int(number))) for number in distinct]
-        return np.array(values, dtype=dtype)[positions]
+        return [pool.parsed(number) for number in numbers.tolist()], positions
+
+    def _distinct_documents(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        known = self._distinct.get(name)
+        if known is None:
+            numbers = self.table.document_numbers(name)[self.rows]
+            known = np.unique(numbers, return_inverse=True)
+            if name not in columns.CHANGED_BY_PICKS:
+                self._distinct[name] = known
+        return known
 
     def per_value(self, name: str, read: Callable[[Any], Any], dtype: Any = np.bool_) -> np.ndarray:
         """``read(value)`` per candidate, called once per distinct value of a column."""

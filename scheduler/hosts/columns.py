@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from oslo_log import log as logging
 
-from scheduler import objects
+from scheduler import errors, objects
+from scheduler.pci import Pools
 
 LOG = logging.getLogger(__name__)
 
@@ -66,6 +67,21 @@ def _json_of(kind: type) -> Callable[[str | None], Any]:
     return parse
 
 
+def _read_metrics(text: str | None) -> list[objects.MonitorMetric]:
+    return list(objects.MonitorMetricList.from_text(text))
+
+
+def _read_with(read: Callable[[str | None], Any], what: str) -> Callable[[str | None], Any]:
+    def parse(text: str | None) -> Any:
+        try:
+            return read(text)
+        except errors.InvalidRequest as error:
+            LOG.warning("A compute node's %s cannot be read and count as none: %s", what, error)
+            return read(None)
+
+    return parse
+
+
 def _same(content: Any) -> Any:
     return content
 
@@ -84,12 +100,15 @@ def _parse_aggregates(content: tuple[Any, ...]) -> list[objects.Aggregate]:
     ]
 
 
+#: Documents that change while a decision is taken.
+CHANGED_BY_PICKS = frozenset(("numa_topology", "pci_stats"))
+
 DOCUMENT_PARSERS: dict[str, Callable[[Any], Any]] = {
     "cpu_info": _same,
     "stats": _json_of(dict),
     "supported_instances": _json_of(list),
     "numa_topology": _same,
-    "pci_stats": _same,
-    "metrics": _json_of(list),
+    "pci_stats": _read_with(Pools.from_text, "PCI pools"),
+    "metrics": _read_with(_read_metrics, "metrics"),
     "aggregates": _parse_aggregates,
 }

@@ -49,6 +49,11 @@ class HostTable:
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def capacity(self) -> int:
+        """One more than the highest row number there may be."""
+        return self._capacity
+
     # --- reading -------------------------------------------------------------------------
 
     def column(self, name: str) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from scheduler.hosts import rows
+from scheduler.hosts import image_properties, rows
 from scheduler.hosts.books import TrackedInstance
 from scheduler.hosts.table import HostTable
 
@@ -19,7 +19,8 @@ class InstanceTracker:
     def update(self, host: str, instances: Iterable[Any]) -> None:
         """Note *instances* (objects of which only ``uuid`` must be set) as running on *host*."""
         for instance in instances:
-            self.table.put_instance(host, instance.uuid, _tracked(host, instance))
+            known = self.table.instances.get(host, {}).get(instance.uuid)
+            self.table.put_instance(host, instance.uuid, _tracked(host, instance, known))
 
     def delete(self, host: str, uuid: str) -> None:
         """Forget the instance if it is on *host*; it may have moved on since the message."""
@@ -35,7 +36,11 @@ class InstanceTracker:
         )
 
 
-def _tracked(host: str, instance: Any) -> TrackedInstance:
+def _tracked(host: str, instance: Any, known: TrackedInstance | None) -> TrackedInstance:
+    if known is not None and not instance.is_set("system_metadata"):
+        properties = known.image_properties
+    else:
+        properties = image_properties.recorded(instance.system_metadata)
     return TrackedInstance(
         uuid=instance.uuid,
         host=host,
@@ -46,4 +51,5 @@ def _tracked(host: str, instance: Any) -> TrackedInstance:
         vm_state=instance.vm_state,
         task_state=instance.task_state,
         updated_at=rows.seconds(instance.updated_at or instance.created_at),
+        image_properties=properties,
     )

@@ -9,7 +9,7 @@ from oslo_log import log as logging
 
 from scheduler import objects, semantics
 from scheduler.db.fleet import FleetChanges
-from scheduler.hosts import rows
+from scheduler.hosts import image_properties, rows
 from scheduler.hosts.books import Books, TrackedInstance
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
@@ -49,7 +49,7 @@ class TableUpdater:
                 self._service(record)
         if changes.aggregates is not None:
             self.set_aggregates(changes.aggregates)
-        gone = self._instances(changes.instances, full=changes.full)
+        gone = self._instances(changes.instances, changes.system_metadata, full=changes.full)
         self.books.settle(now, gone)
         if changes.full or changes.services is not None:
             self._warn_of_missing_services()
@@ -111,12 +111,19 @@ class TableUpdater:
                 self.table.set_service(host, record, self.table.last_seen(host))
         self._flagged = flagged
 
-    def _instances(self, found: Sequence[Any], *, full: bool) -> frozenset[str]:
+    def _instances(
+        self,
+        found: Sequence[Any],
+        system_metadata: Mapping[str, Mapping[str, str | None]],
+        *,
+        full: bool,
+    ) -> frozenset[str]:
         gone = set()
         placed = {pick.uuid for pick in self.books}  # placeholders stay while the pick is open
         for row in found:
             if row.host and not row.deleted:
-                self.table.put_instance(row.host, row.uuid, tracked(row))
+                instance = tracked(row, system_metadata.get(row.uuid))
+                self.table.put_instance(row.host, row.uuid, instance)
                 continue
             if row.deleted or row.vm_state == "error":
                 gone.add(row.uuid)
@@ -135,8 +142,8 @@ class TableUpdater:
         self._warned_without_service = missing
 
 
-def tracked(row: Any) -> TrackedInstance:
-    """The tracked form of an instance's row."""
+def tracked(row: Any, system_metadata: Mapping[str, str | None] | None = None) -> TrackedInstance:
+    """The tracked form of an instance's row and, if it was read, its *system_metadata*."""
     return TrackedInstance(
         uuid=row.uuid,
         host=row.host,
@@ -147,4 +154,5 @@ def tracked(row: Any) -> TrackedInstance:
         vm_state=row.vm_state,
         task_state=row.task_state,
         updated_at=rows.seconds(row.updated_at or row.created_at),
+        image_properties=image_properties.recorded(system_metadata),
     )

@@ -21,6 +21,15 @@ FEW = settings(max_examples=30, deadline=None, suppress_health_check=[HealthChec
 
 # name: (only for the first instance of a request, also for rebuild checks)
 MATRIX = {
+    "AggregateCoreFilter": (False, False),
+    "AggregateDiskFilter": (False, False),
+    "AggregateImagePropertiesIsolation": (True, True),
+    "AggregateInstanceExtraSpecsFilter": (True, False),
+    "AggregateIoOpsFilter": (False, False),
+    "AggregateMultiTenancyIsolation": (True, False),
+    "AggregateNumInstancesFilter": (False, False),
+    "AggregateRamFilter": (False, False),
+    "AggregateTypeAffinityFilter": (True, False),
     "AllHostsFilter": (True, False),
     "AvailabilityZoneFilter": (True, False),
     "ComputeCapabilitiesFilter": (True, False),
@@ -28,14 +37,23 @@ MATRIX = {
     "CoreFilter": (False, False),
     "DifferentHostFilter": (True, False),
     "DiskFilter": (False, False),
+    "ExactCoreFilter": (False, False),
+    "ExactDiskFilter": (False, False),
+    "ExactRamFilter": (False, False),
     "ImagePropertiesFilter": (True, True),
     "IoOpsFilter": (False, False),
+    "IsolatedHostsFilter": (True, True),
+    "JsonFilter": (False, False),
+    "MetricsFilter": (False, False),
     "NumInstancesFilter": (False, False),
     "RamFilter": (False, False),
     "RetryFilter": (False, False),
     "SameHostFilter": (True, False),
     "ServerGroupAffinityFilter": (False, False),
     "ServerGroupAntiAffinityFilter": (False, False),
+    "SimpleCIDRAffinityFilter": (True, False),
+    "TrustedFilter": (True, False),
+    "TypeAffinityFilter": (False, False),
 }
 
 
@@ -92,7 +110,7 @@ def test_it_copes_with_next_to_nothing(each, table):
 def test_limits_are_numbers(each, table, request):
     [state] = candidates(table)
 
-    assert all(type(limit) is float for limit in each.limits(state, request).values())
+    assert all(type(limit) in (int, float) for limit in each.limits(state, request).values())
 
 
 def test_reasons_have_codes_of_their_own():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler import objects
-from scheduler.filters import aggregate_metadata
+from scheduler.hosts import aggregate_metadata
 
 
 @pytest.mark.parametrize(
