@@ -8,9 +8,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from oslo_log import log as logging
 
+from scheduler import semantics
 from scheduler.hosts.candidates import Candidates
 from scheduler.weights.base import HostWeigher
+
+LOG = logging.getLogger(__name__)
 
 
 class _SoftAffinityWeigher(HostWeigher):
@@ -18,6 +22,20 @@ class _SoftAffinityWeigher(HostWeigher):
 
     policy: ClassVar[str]
     sign: ClassVar[int]
+
+    def configured_multiplier(self, conf: Any) -> float:
+        """The option's value; what is less than the semantics allow is raised to that."""
+        value = super().configured_multiplier(conf)
+        least = semantics.of(conf).least_soft_multiplier
+        if value < 0:
+            LOG.warning(
+                "Option [filter_scheduler] %s is %s, below 0; %s is used. Only with [scheduler] "
+                "semantics = newton it means the opposite policy.",
+                self.multiplier_option,
+                value,
+                max(value, least),
+            )
+        return max(value, least)
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Members on the host, or their negative; 0 for groups of another policy."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from oslo_log import log as logging
 
+from scheduler import semantics
+from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 
-LOG = logging.getLogger(__name__)
+_COMPLAINT = "Could not decode '%s' weight multiplier: %s"
 
 
 class BaseHostWeigher:
@@ -56,7 +57,8 @@ class HostWeigher(BaseHostWeigher):
     """Base of the weighers that ship here: raw values over columns.
 
     The multiplier is the option ``multiplier_option`` of ``[filter_scheduler]``, read once;
-    metadata of that name on a host's aggregates overrides it (scheduling page, section 7.4).
+    metadata of that name on a host's aggregates overrides it (scheduling page, section 7.4)
+    where the semantics know that.
     """
 
     multiplier_option: ClassVar[str]
@@ -64,6 +66,7 @@ class HostWeigher(BaseHostWeigher):
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
         self.multiplier = self.configured_multiplier(conf)
+        self.asks_aggregates = semantics.of(conf).multiplier_per_aggregate
 
     def configured_multiplier(self, conf: Any) -> float:
         """The option's value."""
@@ -71,22 +74,24 @@ class HostWeigher(BaseHostWeigher):
 
     def multipliers(self, hosts: Candidates) -> np.ndarray | float:
         """The option, or per host the smallest value found on its aggregates."""
-        return hosts.per_document("aggregates", self._of_aggregates, dtype=np.float64)
+        documents, _positions = hosts.documents("aggregates")
+        if self.asks_aggregates and any(
+            aggregate_metadata.values(each, self.multiplier_option) for each in documents
+        ):
+            return hosts.per_document("aggregates", self._of_aggregates, dtype=np.float64)
+        return self.multiplier
 
     def weight_multiplier(self, host_state: Any) -> float:
         """The multiplier of one host."""
+        if not self.asks_aggregates:
+            return self.multiplier
         return self._of_aggregates(host_state.aggregates)
 
     def _of_aggregates(self, aggregates: list[Any]) -> float:
-        key = self.multiplier_option
-        values = {a.metadata[key] for a in aggregates if key in a.metadata}
-        if not values:
-            return self.multiplier
-        try:
-            return min(float(value) for value in values)
-        except ValueError as error:
-            LOG.warning("Could not decode '%s' weight multiplier: %s", key, error)
-            return self.multiplier
+        smallest = aggregate_metadata.smallest(
+            aggregates, self.multiplier_option, float, _COMPLAINT
+        )
+        return self.multiplier if smallest is None else smallest
 
     def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
         return float(self.raw(Candidates.alone(host_state), weight_properties)[0])

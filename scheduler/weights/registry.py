@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler import plugins
+from scheduler import plugins, semantics
 from scheduler.weights.base import BaseHostWeigher
 
 #: module under ``scheduler.weights`` (and, in Nova, under ``nova.scheduler.weights``) -> classes
@@ -13,8 +13,17 @@ MODULES: dict[str, tuple[str, ...]] = {
     "disk": ("DiskWeigher",),
     "io_ops": ("IoOpsWeigher",),
     "affinity": ("ServerGroupSoftAffinityWeigher", "ServerGroupSoftAntiAffinityWeigher"),
+    "metrics": ("MetricsWeigher",),
+    "cpu": ("CPUWeigher",),
+    "compute": ("BuildFailureWeigher",),
+    "pci": ("PCIWeigher",),
+    "cross_cell": ("CrossCellWeigher",),
+    "hypervisor_version": ("HypervisorVersionWeigher",),
+    "num_instances": ("NumInstancesWeigher",),
+    "image_props": ("ImagePropertiesWeigher",),
 }
-ALL_WEIGHERS = "nova.scheduler.weights.all_weighers"
+#: What "all weighers" may be called.
+ALL_WEIGHERS = ("nova.scheduler.weights.all_weighers", "scheduler.weights.all_weighers")
 OPTION = "[filter_scheduler] weight_classes"
 
 
@@ -29,10 +38,7 @@ def all_weighers() -> list[type[BaseHostWeigher]]:
 
 def known_paths() -> dict[str, Any]:
     """Nova's dotted paths and what they stand for here (reference page config, section 1.3)."""
-    known: dict[str, Any] = {
-        ALL_WEIGHERS: all_weighers,
-        "scheduler.weights.all_weighers": all_weighers,
-    }
+    known: dict[str, Any] = dict.fromkeys(ALL_WEIGHERS, all_weighers)
     for module, names in MODULES.items():
         for name in names:
             cls = plugins.import_path(f"scheduler.weights.{module}.{name}")
@@ -43,9 +49,15 @@ def known_paths() -> dict[str, Any]:
 def load_weighers(conf: Any) -> list[BaseHostWeigher]:
     """Instances of the ``weight_classes``, in order.
 
+    Which classes "all weighers" are is up to the semantics; one that is named always runs.
     Raises ConfigurationError or ClassNotFound for an entry that does not load.
     """
-    known = known_paths()
+    newer = semantics.of(conf).newer_weighers
+
+    def all_of_the_release() -> list[type[BaseHostWeigher]]:
+        return [cls for cls in all_weighers() if cls.__name__ not in newer]
+
+    known = known_paths() | dict.fromkeys(ALL_WEIGHERS, all_of_the_release)
     return [
         plugins.instantiate(cls, conf)
         for path in conf.filter_scheduler.weight_classes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+import numpy as np
 import pytest
 
 from scheduler.weights.ram import RAMWeigher
@@ -27,7 +28,7 @@ def test_aggregates_set_the_multiplier(metadata, multiplier):
     hosts = candidates(a_fleet({"aggregates": metadata}, {}))
     ram = RAMWeigher(a_conf())
 
-    assert ram.multipliers(hosts).tolist() == [multiplier, 1.0]
+    assert np.broadcast_to(ram.multipliers(hosts), 2).tolist() == [multiplier, 1.0]
     assert [ram.weight_multiplier(state) for state in hosts] == [multiplier, 1.0]
 
 
@@ -42,6 +43,25 @@ def test_one_bad_value_spoils_all_and_is_told(metadata, caplog):
 
     assert multipliers.tolist() == [5.0, 5.0]
     assert "Could not decode 'ram_weight_multiplier' weight multiplier" in caplog.text
+
+
+def test_more_than_one_value_is_told(caplog):
+    hosts = candidates(a_fleet({"aggregates": [{KEY: "1"}, {KEY: "1.0"}]}, {}))
+
+    with caplog.at_level(logging.INFO):
+        RAMWeigher(a_conf()).multipliers(hosts)
+
+    assert "2 values found, of which the minimum value will be used." in caplog.messages
+
+
+def test_newton_asks_no_aggregate():
+    conf = a_conf()
+    conf.set_override("semantics", "newton", group="scheduler")
+    hosts = candidates(a_fleet({"aggregates": [{KEY: "-2"}]}, {}))
+    ram = RAMWeigher(conf)
+
+    assert ram.multipliers(hosts) == 1.0
+    assert [ram.weight_multiplier(state) for state in hosts] == [1.0, 1.0]
 
 
 def test_a_multiplier_per_aggregate_counts_for_its_hosts_only():

@@ -42,14 +42,31 @@ def test_both_forms_agree_and_change_nothing(each, table, request, other):
 def test_it_copes_with_next_to_nothing(each, table):
     hosts = candidates(table)
 
-    assert each.raw(hosts, fleets.minimal_request()).tolist() == [0] * len(hosts)
+    nothing = 100 if each.name == "PCIWeigher" else 0  # no devices are best
+    assert each.raw(hosts, fleets.minimal_request()).tolist() == [nothing] * len(hosts)
 
 
 @pytest.mark.parametrize("each", ALL)
 def test_the_multiplier_is_an_option(each):
-    changed = type(each)(a_conf(**{each.multiplier_option: 7.5}))
+    conf = a_conf()
+    if each.name == "MetricsWeigher":
+        conf.set_override("weight_multiplier", 7.5, group="metrics")
+    else:
+        conf.set_override(each.multiplier_option, 7.5, group="filter_scheduler")
+    sign = -1 if each.name == "BuildFailureWeigher" else 1
 
-    assert changed.multipliers(candidates(a_fleet({}, {}))).tolist() == [7.5, 7.5]
+    assert type(each)(conf).multipliers(candidates(a_fleet({}, {}))) == sign * 7.5
+
+
+@pytest.mark.parametrize("each", ALL)
+def test_aggregates_override_the_option(each):
+    table = a_fleet({"aggregates": [{each.multiplier_option: "2.5"}]}, {})
+    sign = -1 if each.name == "BuildFailureWeigher" else 1
+
+    first, second = each.multipliers(candidates(table)).tolist()
+
+    assert first == sign * 2.5
+    assert second == sign * each.multiplier
 
 
 def test_every_module_is_listed():
