@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import configparser
 import importlib.metadata
+import shutil
+import subprocess
 import sys
+import tarfile
+import zipfile
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tests.house.tree import CODE, PACKAGES, ROOT, imports_of, python_files
+from tests.house.tree import CODE, PACKAGES, ROOT, files, imports_of, python_files
 
 DISTRIBUTION = "nova-scheduler-standalone"
 #: Run as programs, not imported.
-TOOLS = {"mypy", "ruff", "sphinx", "myst-parser", "types-pyyaml"}
+TOOLS = {"mypy", "ruff", "setuptools", "sphinx", "myst-parser", "types-pyyaml"}
 #: Loaded by name: by pytest, SQLAlchemy or scheduler.concurrency.
 PLUGINS = {"eventlet", "pytest-randomly", "pytest-timeout", "pytest-xdist", "psycopg"}
 
@@ -84,6 +89,41 @@ def test_every_file_that_setup_cfg_names_exists() -> None:
     metadata = setup_cfg()["metadata"]
     for name in (metadata["long_description"].split()[1], metadata["license_files"]):
         assert (ROOT / name).is_file()
+
+
+@pytest.fixture(scope="module")
+def clean_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project's files alone: what a build leaves behind would be packed by the next one."""
+    copy = tmp_path_factory.mktemp("copy")
+    for path in files():
+        (copy / path.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, copy / path.relative_to(ROOT))
+    return copy
+
+
+def build(project: Path, kind: str, folder: Path) -> Path:
+    """Build a distribution as pip and ``python -m build`` do; nothing of ours is complained of."""
+    program = f"import setuptools.build_meta as b; b.build_{kind}({str(folder)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=True
+    )
+    assert "is absent from the `packages` configuration" not in done.stdout + done.stderr
+    (built,) = folder.iterdir()
+    return built
+
+
+def test_the_source_distribution_is_the_whole_tree(clean_copy: Path, tmp_path: Path) -> None:
+    with tarfile.open(build(clean_copy, "sdist", tmp_path)) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    assert {str(path.relative_to(ROOT)) for path in files()} - packed == set()
+
+
+def test_the_wheel_has_every_file_of_the_packages(clean_copy: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(build(clean_copy, "wheel", tmp_path)) as archive:
+        packed = set(archive.namelist())
+    names = {str(path.relative_to(ROOT)) for path in files()}
+    assert {name for name in names if name.split("/")[0] in PACKAGES} - packed == set()
+    assert not {name for name in packed if name.startswith("tests/")}
 
 
 def test_the_constraints_cover_what_is_asked_for() -> None:
