@@ -16,6 +16,7 @@ from scheduler.drivers.loading import host_manager_class
 from scheduler.evaluation.attesting import attest
 from scheduler.evaluation.behaviour import Behaviour
 from scheduler.evaluation.cases import Case
+from scheduler.evaluation.configuration import Configuration
 from scheduler.evaluation.fleet import CaseFleet, moment
 from scheduler.evaluation.recording import Answer, Recording
 from scheduler.hosts.host_manager import HostManager
@@ -26,12 +27,12 @@ LOG = logging.getLogger(__name__)
 COUNTERS = ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_io_ops")
 
 
-def decide(case: Case, behaviour: Behaviour) -> Answer:
+def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> Answer:
     """The answer to *case* under *behaviour*, with the keys of the format's ``expect``."""
     clock = Clock(case.content["now"])
     fleet = CaseFleet(case.fleet)
     try:
-        conf = behaviour.conf(case)
+        conf = configuration.of(case, behaviour)
         scheduler = _Scheduler(case, behaviour, conf, fleet, clock)
     except errors.NovaException as error:
         LOG.debug("Case %s: %s", case.name, error)

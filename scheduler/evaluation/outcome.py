@@ -9,6 +9,7 @@ from typing import Any
 from scheduler.evaluation import behaviour, comparing, listed
 from scheduler.evaluation.calculating import calculate
 from scheduler.evaluation.cases import Case, Example
+from scheduler.evaluation.configuration import Configuration
 from scheduler.evaluation.deciding import decide
 from scheduler.evaluation.recording import Answer
 
@@ -33,15 +34,22 @@ class Outcome:
         return listed.REASONS.get(self.name)
 
 
-def outcomes(item: Case | Example, wanted: str = behaviour.ALL) -> Iterator[Outcome]:
-    """Decide *item* as its label says, as far as the behaviour is the *wanted* one."""
-    if isinstance(item, Example):
-        yield from _of_example(item, wanted)
-        return
-    behaviours = behaviour.of_case(item, wanted)
-    if behaviours:
-        answers = {each.name: decide(item, each) for each in behaviours}
-        yield Outcome(item.name, item.suite, _line(item, answers), _differences(item, answers))
+class Evaluation:
+    """Decides one case after the other."""
+
+    def __init__(self, wanted: str = behaviour.ALL) -> None:
+        self.wanted = wanted
+        self._configuration = Configuration()
+
+    def outcomes(self, item: Case | Example) -> Iterator[Outcome]:
+        """Decide *item* as its label says, as far as the behaviour is the *wanted* one."""
+        if isinstance(item, Example):
+            yield from _of_example(item, self.wanted)
+            return
+        behaviours = behaviour.of_case(item, self.wanted)
+        if behaviours:
+            answers = {each.name: decide(item, each, self._configuration) for each in behaviours}
+            yield Outcome(item.name, item.suite, _line(item, answers), _differences(item, answers))
 
 
 def _of_example(example: Example, wanted: str) -> Iterator[Outcome]:

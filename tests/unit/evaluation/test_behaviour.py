@@ -1,4 +1,4 @@
-"""Labels, and the configuration that a case decides with."""
+"""Labels."""
 
 import pytest
 
@@ -27,32 +27,3 @@ def test_labels(label, wanted, expected):
 def test_an_unknown_label_is_named():
     with pytest.raises(errors.BadCase, match="suite/d1: semantics 'old'"):
         behaviour.of_case(a_case(FLEET, semantics="old"))
-
-
-def test_what_a_case_leaves_out_has_its_default():
-    case = a_case(FLEET, config={"DEFAULT": {"service_down_time": 300}}, driver="chance_scheduler")
-    conf = CURRENT.conf(case)
-    assert conf.service_down_time == 300
-    assert conf.scheduler.driver == "chance_scheduler"
-    assert conf.scheduler.semantics == "current"
-    assert conf.filter_scheduler.enabled_filters == ["RamFilter"]
-    assert conf.filter_scheduler.host_subset_size == 1
-    assert NEWTON.conf(case).scheduler.semantics == "newton"
-
-
-def test_cases_of_one_configuration_share_it():
-    assert CURRENT.conf(a_case(FLEET)) is CURRENT.conf(a_case(FLEET))
-    assert CURRENT.conf(a_case(FLEET)) is not NEWTON.conf(a_case(FLEET))
-
-
-@pytest.mark.parametrize(
-    ("config", "part"),
-    [
-        ({"filter_scheduler": {"no_such_option": 1}}, r"\[filter_scheduler\] no_such_option"),
-        ({"DEFAULT": {"service_down_time": "soon"}}, "service_down_time"),
-        ({"scheduler": {"max_attempts": 0}}, "max_attempts"),
-    ],
-)
-def test_what_cannot_be_used_is_named(config, part):
-    with pytest.raises(errors.ConfigurationError, match=part):
-        CURRENT.conf(a_case(FLEET, config=config))

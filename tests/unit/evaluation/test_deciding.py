@@ -3,12 +3,17 @@
 import pytest
 
 from scheduler.evaluation.behaviour import CURRENT, NEWTON
-from scheduler.evaluation.deciding import decide
+from scheduler.evaluation.configuration import Configuration
+from scheduler.evaluation.deciding import decide as decide_with
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet, a_node, a_request, a_service
 
 H1, H2, H3 = (["h1", "h1"], ["h2", "h2"], ["h3", "h3"])
 LATER = "2026-11-21T00:00:10Z"
 AGAIN = {"request": a_request(), "instance_uuids": UUIDS[1:2]}
+
+
+def decide(case, behaviour):
+    return decide_with(case, behaviour, Configuration())
 
 
 @pytest.fixture(params=[CURRENT, NEWTON], ids=lambda each: each.name)

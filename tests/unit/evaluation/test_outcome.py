@@ -6,11 +6,15 @@ import pytest
 
 from scheduler.evaluation import listed
 from scheduler.evaluation.cases import CaseSource, Example
-from scheduler.evaluation.outcome import NOTHING_EXPECTED, outcomes
+from scheduler.evaluation.outcome import NOTHING_EXPECTED, Evaluation
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "data" / "vectors" / "numa_pci_examples.json"
 EXPECT = {"passed": [["h1", "h1"]], "selected": [["h1", "h1"]]}
+
+
+def outcomes(item, wanted="all"):
+    return Evaluation(wanted).outcomes(item)
 
 
 def test_a_case_that_both_decide_alike():
