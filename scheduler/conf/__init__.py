@@ -16,6 +16,7 @@ from scheduler.conf import (
     filter_scheduler,
     metrics,
     notifications,
+    pci,
     rpc,
     scheduler,
     trusted_computing,
@@ -25,6 +26,7 @@ from scheduler.conf import (
 GROUP_MODULES = (
     default,
     compute,
+    pci,
     rpc,
     scheduler,
     filter_scheduler,

@@ -1,8 +1,15 @@
-"""``[DEFAULT]`` options of the compute stub.  Reference page config, sections 2 and 5.2."""
+"""``[DEFAULT]`` options of the compute stub, and ``[compute]``.
+
+Reference page config, sections 2 and 5.2; page numa_pci, section 10.4.
+"""
 
 from __future__ import annotations
 
 from oslo_config import cfg
+
+from scheduler.conf import registration
+
+GROUP = cfg.OptGroup("compute", title="Compute", help="How servers are laid out on their host.")
 
 
 def _reserved(name: str, default: int, what: str) -> cfg.Opt:
@@ -37,12 +44,23 @@ OPTIONS: list[cfg.Opt] = [
     ),
 ]
 
+GROUP_OPTIONS: list[cfg.Opt] = [
+    cfg.BoolOpt(
+        "packing_host_numa_cells_allocation_strategy",
+        default=False,
+        help="Where a server has fewer NUMA cells than its host: whether the host's fullest cells "
+        "are tried first, instead of its emptiest. Without effect under `[scheduler] semantics = "
+        "newton`, which tries them as the host lists them.",
+    ),
+]
+
 
 def register(conf: cfg.ConfigOpts) -> None:
     """Register the options on *conf*."""
     conf.register_opts(OPTIONS)
+    registration.register_group(conf, GROUP, GROUP_OPTIONS)
 
 
-def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+def list_opts() -> list[tuple[str | cfg.OptGroup, list[cfg.Opt]]]:
     """The options, for the sample file."""
-    return [("DEFAULT", OPTIONS)]
+    return [("DEFAULT", OPTIONS), (GROUP, GROUP_OPTIONS)]

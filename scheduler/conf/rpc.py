@@ -8,6 +8,12 @@ from __future__ import annotations
 from oslo_config import cfg
 
 OPTIONS: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "compute_topic",
+        default="compute",
+        help="Topic of the compute hosts for drivers that tell them to build, as Nova's drivers "
+        "did until Icehouse. The conductor tells them on `compute`, whatever is set here.",
+    ),
     cfg.IntOpt(
         "long_rpc_timeout",
         default=1800,

@@ -28,6 +28,13 @@ OPTIONS: list[cfg.Opt] = [
         help="What keeps the state of the hosts: `host_manager`, another entry point of the "
         "namespace `nova.scheduler.host_manager`, or the dotted path of a class.",
     ),
+    cfg.BoolOpt(
+        "nova_compat_imports",
+        default=False,
+        help="Where no Nova is installed: let filters, weighers and drivers that were written for "
+        "Nova import from it (`nova.scheduler.filters`, `nova.exception`, ...) and get this "
+        "project's parts. `scheduler/nova_compat/table.py` lists what is provided.",
+    ),
     cfg.StrOpt(
         "semantics",
         default="current",

@@ -52,6 +52,7 @@ SPELLINGS = [
         3.0,
     ),
     ("notifications", "notification_format", "notification_format", "both", "both"),
+    ("pci", "alias", "pci_alias", '{"name": "a1"}', ['{"name": "a1"}']),
 ]
 
 # name under [database], old group, old name, text, value
