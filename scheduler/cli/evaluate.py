@@ -18,7 +18,7 @@ from scheduler import exit_codes
 from scheduler.cli import command
 from scheduler.evaluation import behaviour
 from scheduler.evaluation.cases import STANDARD_INPUT, CaseSource
-from scheduler.evaluation.outcome import Outcome, outcomes
+from scheduler.evaluation.outcome import Evaluation, Outcome
 
 #: Work shorter than this needs no progress bar.
 PATIENCE_SECONDS = 1.0
@@ -102,9 +102,10 @@ class Evaluate(command.Base):
 
 
 def _decided(source: CaseSource, wanted: str) -> Iterator[Outcome]:
+    evaluation = Evaluation(wanted)
     with _progress(source) as show:
         for item in source:
-            yield from outcomes(item, wanted)
+            yield from evaluation.outcomes(item)
             show()
 
 
