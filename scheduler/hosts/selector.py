@@ -33,13 +33,16 @@ class Narrowed:
 
 
 def narrow(hosts: Candidates, request: Any, chosen: Semantics = semantics.CURRENT) -> Narrowed:
-    """Apply destination, ignore and force lists of *request*, in that order.
+    """Apply cell, destination, ignore and force lists of *request*, in that order.
 
     The *chosen* semantics say which nodes a destination without a node means.
     """
     removed: dict[str, int] = {}
 
     destination = request.requested_destination
+    cell = None
+    if destination is not None and not destination.allow_cross_cell_move:
+        cell = destination.cell
     if destination is not None and not destination.host:
         destination = None
 
@@ -47,6 +50,7 @@ def narrow(hosts: Candidates, request: Any, chosen: Semantics = semantics.CURREN
         return _at_destination(hosts, wanted, chosen)
 
     steps: tuple[tuple[str, Any, Callable[[Candidates, Any], Candidates]], ...] = (
+        ("destination.other_cell", cell, _in_cell),
         ("destination.other", destination, at_destination),
         ("ignore_hosts.named", request.ignore_hosts, _without_ignored),
         ("force_hosts.other", request.force_hosts, _forced_hosts),
@@ -72,6 +76,14 @@ def _where(hosts: Candidates, test: Callable[[str, str | None], bool]) -> np.nda
 
 def _names(hosts: Candidates, column: str) -> str:
     return ", ".join(str(hosts.table.value(row, column)) for row in hosts.rows.tolist())
+
+
+def _in_cell(hosts: Candidates, cell: Any) -> Candidates:
+    """The hosts of *cell*, in a fleet of several; where all hosts are in one, it is that one."""
+    cells = set(hosts.per_value("cell_uuid", lambda uuid: uuid, object).tolist())
+    if len(cells) < 2:
+        return hosts
+    return hosts.take(hosts.per_value("cell_uuid", lambda uuid: uuid == cell.uuid))
 
 
 def _at_destination(hosts: Candidates, destination: Any, chosen: Semantics) -> Candidates:
