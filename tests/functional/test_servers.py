@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 
 import psutil
@@ -82,3 +83,14 @@ def test_every_database_takes_a_table(database_url: str) -> None:
         connection.execute(sqlalchemy.text("INSERT INTO t VALUES ('Zürich ☂')"))
         assert connection.scalar(sqlalchemy.text("SELECT name FROM t")) == "Zürich ☂"
     engine.dispose()
+
+
+def test_a_reserved_port_is_reserved_until_the_end() -> None:
+    first, second = MariaDB(), MariaDB()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        with pytest.raises(OSError, match="already in use"):
+            other.bind(("127.0.0.1", first.port))
+        assert first.port != second.port
+        first.close()
+        second.close()
+        other.bind(("127.0.0.1", first.port))

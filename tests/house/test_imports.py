@@ -12,7 +12,8 @@ from tests.house.tree import PACKAGES, imports_of, module_of, name_of, python_fi
 #: From the ground up.  A room may import from every level below its own.
 LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "exit_codes"}),
-    frozenset({"concurrency", "plugins", "objects"}),
+    frozenset({"faults"}),
+    frozenset({"concurrency", "faults", "plugins", "objects"}),
     frozenset({"pci"}),
     frozenset({"numa"}),
     frozenset({"conf"}),
@@ -22,7 +23,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"explain"}),
     frozenset({"claims"}),
     frozenset({"drivers", "rpc"}),
-    frozenset({"manager", "periodic", "readiness", "supervision"}),
+    frozenset({"manager", "nova_compat", "periodic", "readiness", "supervision"}),
     frozenset({"evaluation", "heartbeat", "worker"}),
     frozenset({"service"}),
     frozenset({"preflight"}),

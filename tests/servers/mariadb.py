@@ -9,7 +9,7 @@ from typing import Any
 import pymysql
 
 from tests.servers import programs
-from tests.servers.private import LOOPBACK, START_SECONDS, PrivateServer, free_ports, unique_name
+from tests.servers.private import LOOPBACK, START_SECONDS, PrivateServer, unique_name
 
 PROGRAMS = (programs.MARIADBD, programs.MARIADB_INSTALL_DB)
 
@@ -24,7 +24,7 @@ class MariaDB(PrivateServer):
 
     def __init__(self) -> None:
         super().__init__()
-        (self.port,) = free_ports(1)
+        self.port = self.reserve_port()
         self._data = self.folder / "data"
         self._grants = self.folder / "grants.sql"
         self._user_option = f"--user={pwd.getpwuid(os.getuid()).pw_name}"

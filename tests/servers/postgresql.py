@@ -7,7 +7,7 @@ import signal
 import psycopg
 
 from tests.servers import programs
-from tests.servers.private import LOOPBACK, START_SECONDS, PrivateServer, free_ports, unique_name
+from tests.servers.private import LOOPBACK, START_SECONDS, PrivateServer, unique_name
 
 PROGRAMS = (programs.INITDB, programs.POSTGRES)
 
@@ -23,7 +23,7 @@ class PostgreSQL(PrivateServer):
 
     def __init__(self) -> None:
         super().__init__()
-        (self.port,) = free_ports(1)
+        self.port = self.reserve_port()
         self._data = self.folder / "data"
 
     def set_up(self) -> None:

@@ -10,6 +10,7 @@ import os
 import pwd
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import uuid
@@ -23,23 +24,9 @@ import port_for
 START_SECONDS = 60
 LOOPBACK = "127.0.0.1"
 
-_FIRST_PORT = 20000
-_PORTS_PER_WORKER = 500
-
-
-def free_ports(count: int) -> list[int]:
-    """*count* unused TCP ports, from a range of this test worker's own.
-
-    The ranges end below the ports that the kernel gives to clients, so that a server that is
-    stopped and started again finds its port still free.
-    """
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    first = _FIRST_PORT + worker * _PORTS_PER_WORKER
-    chosen: list[int] = []
-    while len(chosen) < count:
-        ports = set(range(first, first + _PORTS_PER_WORKER))
-        chosen.append(port_for.select_random(ports, exclude_ports=chosen))
-    return chosen
+# Below the ports that the kernel gives to clients, so that a server which is stopped and started
+# again finds its port still free.
+_PORTS = range(20000, 30000)
 
 
 class _Process(mirakuru.Executor):
@@ -76,9 +63,25 @@ class PrivateServer:
         self.folder = Path(tempfile.mkdtemp(prefix=f"nst-{self.name}-"))
         self.log_path = self.folder / f"{self.name}.log"
         self._log: IO[str] | None = None
+        self._reservations: list[socket.socket] = []
         self._process: _Process | None = None
         if account := self._identity().get("user"):
             shutil.chown(self.folder, account)
+
+    def reserve_port(self) -> int:
+        """A free TCP port that no other test run on this machine takes before :meth:`close`."""
+        while True:
+            port = port_for.select_random(set(_PORTS))
+            # A server may need seconds until it listens.  Until then the same number of UDP,
+            # which none of them uses, tells other runs that the port is taken.
+            reservation = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            try:
+                reservation.bind((LOOPBACK, port))
+            except OSError:
+                reservation.close()
+                continue
+            self._reservations.append(reservation)
+            return port
 
     def set_up(self) -> None:
         """Fill the folder with what the server needs before its first start."""
@@ -134,6 +137,8 @@ class PrivateServer:
             self.kill()
             if self._log is not None:
                 self._log.close()
+            for reservation in self._reservations:
+                reservation.close()
             shutil.rmtree(self.folder)
 
     def __enter__(self) -> Self:

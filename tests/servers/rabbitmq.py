@@ -7,7 +7,7 @@ import json
 import kombu
 
 from tests.servers import programs
-from tests.servers.private import LOOPBACK, START_SECONDS, PrivateServer, free_ports, unique_name
+from tests.servers.private import LOOPBACK, START_SECONDS, PrivateServer, unique_name
 
 PROGRAMS = (programs.RABBITMQ_SERVER, programs.RABBITMQCTL)
 
@@ -23,7 +23,9 @@ class RabbitMQ(PrivateServer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.port, self._distribution_port, self._name_daemon_port = free_ports(3)
+        self.port = self.reserve_port()
+        self._distribution_port = self.reserve_port()
+        self._name_daemon_port = self.reserve_port()
 
     def set_up(self) -> None:
         for room in ("home", "mnesia", "log"):
