@@ -5,7 +5,6 @@ Reference page conductor, section 6.
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from sqlalchemy import Connection
 
 from conductor_stub import hooks
 from conductor_stub.hooks import BuildHooks
-from scheduler import errors, objects
+from scheduler import errors, faults, objects
 from scheduler.db import build_requests, instances
 from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
@@ -29,37 +28,12 @@ ATTEMPTS_KEY = "nova_scheduler_attempts"
 """The key of the system metadata under which the number of attempts is kept for operators."""
 
 
-@dataclass(frozen=True)
-class Fault:
-    """What a failed build leaves for its user to read."""
-
-    code: int
-    message: str
-    details: str
-
-
-def fault_of(error: BaseException) -> Fault:
-    """The fault that *error* becomes; it has a traceback if its code is 500."""
-    kwargs = getattr(error, "kwargs", None)
-    code = int(kwargs.get("code", 500)) if isinstance(kwargs, dict) else 500
-    text = message_of(error) or type(error).__name__
-    details = "".join(traceback.format_exception(error)) if code == 500 else ""
-    return Fault(code, text, details)
-
-
-def message_of(error: BaseException) -> str:
-    """The text of *error* without the traceback that errors from remote services carry along."""
-    if isinstance(error, errors.NovaException):
-        return error.format_message()
-    return str(error).partition("\n")[0]
-
-
 def record(conn: Connection, uuid: str, error: BaseException, host: str, attempts: int) -> None:
     """Write that the build of the instance has ended with *error*, as *host* saw it.
 
     Raises InstanceNotFound when the instance is gone.
     """
-    fault = fault_of(error)
+    fault = faults.fault_of(error)
     instances.update(conn, uuid, vm_state="error", task_state=None)
     instances.add_fault(conn, uuid, fault.code, fault.message, fault.details, host)
     instances.set_system_metadata(conn, uuid, ATTEMPTS_KEY, str(attempts))
@@ -92,7 +66,7 @@ class FailureBranch:
         An instance that is gone is left alone: there is nobody to tell.
         """
         extra = {"instance_uuid": instance.uuid}
-        LOG.warning("Failed to %s_%s: %s", SERVICE, METHOD, message_of(error), extra=extra)
+        LOG.warning("Failed to %s_%s: %s", SERVICE, METHOD, faults.message_of(error), extra=extra)
         LOG.warning("Setting instance to ERROR state.", extra=extra)
         try:
             self.database.write_retrying(
@@ -118,7 +92,7 @@ class FailureBranch:
             "instance_id": instance.uuid,
             "state": "error",
             "method": METHOD,
-            "reason": message_of(error),
+            "reason": faults.message_of(error),
         }
         self.notifier.error(context, f"{SERVICE}.{METHOD}", payload)
 

@@ -14,7 +14,7 @@ from conductor_stub.cli import base, presence
 from conductor_stub.conductor_rpcapi import ComputeTaskAPI
 from conductor_stub.records import Order
 from conductor_stub.watching import Watch, summary, unheard_of
-from scheduler import errors, exit_codes, objects
+from scheduler import errors, exit_codes, faults, objects
 from scheduler.cli import command
 from scheduler.db import aggregates, compute_nodes, flavors, groups
 from scheduler.rpc.context import RequestContext
@@ -88,7 +88,7 @@ class Boot(base.OnBus, command.List):
             conductor.build_instances(order, instances, request.filter_properties())
         except base.UNDELIVERED as error:
             self._give_up([each.uuid for each in instances], error)
-            reason = f"the conductor could not be told: {failure.message_of(error)}"
+            reason = f"the conductor could not be told: {faults.message_of(error)}"
             raise base.Failed(reason=reason) from error
 
     def _give_up(self, uuids: list[str], error: Exception) -> None:

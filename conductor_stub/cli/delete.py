@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from conductor_stub import failure, servers
+from conductor_stub import servers
 from conductor_stub.cli import base
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.deleting import delete_server
 from conductor_stub.service import compute_api
 from conductor_stub.watching import Watch
-from scheduler import errors
+from scheduler import errors, faults
 from scheduler.rpc.context import RequestContext
 
 
@@ -44,7 +44,7 @@ class Delete(base.OnBus):
         except errors.InstanceNotFound:
             self.tell(f"{server.name} was deleted meanwhile")
         except base.UNDELIVERED as error:
-            reason = f"host {instance.host} could not be told: {failure.message_of(error)}"
+            reason = f"host {instance.host} could not be told: {faults.message_of(error)}"
             raise base.Failed(reason=reason) from error
 
     def _wait(self, uuids: list[str], timeout: float) -> None:

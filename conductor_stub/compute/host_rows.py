@@ -14,10 +14,9 @@ from typing import Any, TypeVar
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from conductor_stub import failure
 from conductor_stub.compute import affinity
 from conductor_stub.compute.node_report import NodeReport
-from scheduler import errors, objects
+from scheduler import errors, faults, objects
 from scheduler.db import compute_nodes, instances
 from scheduler.db.database import Database
 
@@ -110,9 +109,9 @@ class HostRows:
 
         None as for :meth:`release`.
         """
-        return self._give_up(uuid, failure.fault_of(error))
+        return self._give_up(uuid, faults.fault_of(error))
 
-    def _give_up(self, uuid: str, fault: failure.Fault | None) -> objects.Instance | None:
+    def _give_up(self, uuid: str, fault: faults.Fault | None) -> objects.Instance | None:
         def change(conn: Connection, node: objects.ComputeNode) -> objects.Instance | None:
             instance = _find(conn, uuid)
             ours = instance is not None and _unfinished(instance, self.host)

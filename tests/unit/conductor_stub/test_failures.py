@@ -7,9 +7,8 @@ import logging
 
 import pytest
 
-from conductor_stub import failure
 from conductor_stub.hooks import BuildHooks
-from scheduler import errors, objects
+from scheduler import errors, faults, objects
 from scheduler.db import build_requests, groups, instances, mappings, services
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import attempts, build, fault, states, tried
@@ -273,6 +272,6 @@ def test_what_operators_grep_for_is_logged(conductor, caplog):
     ],
 )
 def test_an_error_becomes_a_fault(error, code, message, has_details):
-    left = failure.fault_of(error)
+    left = faults.fault_of(error)
 
     assert (left.code, left.message, bool(left.details)) == (code, message, has_details)
