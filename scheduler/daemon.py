@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from oslo_log import log as logging
 
-from scheduler import concurrency, errors, preflight
+from scheduler import concurrency, errors, nova_compat, preflight
 from scheduler.conf import startup
 from scheduler.readiness import Readiness
 from scheduler.rpc import transport
@@ -22,6 +22,8 @@ def main(argv: Sequence[str]) -> int:
     transport.set_defaults()
     conf = startup.parse(argv, BINARY)
     LOG.info("Requests run side by side by means of %s", concurrency.current())
+    if conf.scheduler.nova_compat_imports:
+        nova_compat.install(conf)
     try:
         preflight.check(conf)
     except errors.NovaException as error:

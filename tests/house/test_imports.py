@@ -13,7 +13,6 @@ from tests.house.tree import PACKAGES, imports_of, module_of, name_of, python_fi
 LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "exit_codes"}),
     frozenset({"faults"}),
-    frozenset({"faults"}),
     frozenset({"concurrency", "faults", "plugins", "objects"}),
     frozenset({"pci"}),
     frozenset({"numa"}),

@@ -1,0 +1,104 @@
+"""What a driver of Havana's kind casts, as it arrives on the bus, against the recorded message."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pathlib
+import queue
+from collections.abc import Iterator
+from typing import Any
+
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+
+from scheduler import conf as project_options
+from scheduler import objects
+from scheduler.rpc.context import RequestContext
+from tests.builders import OWN_UUID, a_request
+
+DEADLINE_SECONDS = 20
+WIRE = pathlib.Path(__file__).parents[2] / "data" / "wire"
+RECORDED = json.loads((WIRE / "derived-havana-compute-run_instance-v2.37.cast.json").read_text())
+CONTEXT = RequestContext("u", "p", remote_address="10.1.7.42", overwrite=False)
+TOPIC = "compute_of_havana"
+
+
+class Host:
+    """Records what reaches it, undecoded."""
+
+    target = oslo_messaging.Target(version="2.37")
+
+    def __init__(self) -> None:
+        self.received: queue.Queue[tuple[dict[str, Any], dict[str, Any]]] = queue.Queue()
+
+    def run_instance(self, context: dict[str, Any], **arguments: Any) -> None:
+        self.received.put((context, arguments))
+
+
+@pytest.fixture
+def conf() -> Iterator[cfg.ConfigOpts]:
+    """The process-wide options, which oslo.messaging insists on, with the in-process bus."""
+    project_options.register_all(cfg.CONF)
+    cfg.CONF([], project="nova", default_config_files=[], default_config_dirs=[])
+    oslo_messaging.TransportURL.parse(cfg.CONF)  # registers the option
+    cfg.CONF.set_override("transport_url", "fake://")
+    cfg.CONF.set_override("compute_topic", TOPIC)
+    yield cfg.CONF
+    cfg.CONF.clear_override("transport_url")
+    cfg.CONF.clear_override("compute_topic")
+    cfg.CONF.reset()
+
+
+@pytest.fixture
+def host(conf: cfg.ConfigOpts) -> Iterator[Host]:
+    """A host named ``cmp1`` on the bus."""
+    transport = oslo_messaging.get_rpc_transport(conf, url="fake://")
+    target = oslo_messaging.Target(topic=TOPIC, server="cmp1", exchange="nova")
+    recording = Host()
+    server = oslo_messaging.get_rpc_server(
+        transport,
+        target,
+        [recording],
+        executor="threading",
+        access_policy=oslo_messaging.DefaultRPCAccessPolicy,
+    )
+    server.start()
+    yield recording
+    server.stop()
+    server.wait()
+
+
+@pytest.mark.usefixtures("installed")
+def test_run_instance_as_havana_sent_it(host: Host) -> None:
+    spec = a_request()
+    request_spec = {**spec.to_legacy_request_spec_dict(), "instance_uuids": [OWN_UUID]}
+    instance = objects.Instance(uuid=OWN_UUID, memory_mb=512, system_metadata={"group": "web"})
+    rpcapi = importlib.import_module("nova.compute.rpcapi")
+
+    rpcapi.ComputeAPI().run_instance(
+        CONTEXT,
+        instance=instance,
+        host="cmp1",
+        request_spec=request_spec,
+        filter_properties={"context": CONTEXT, "limits": {"memory_mb": 98304.0}},
+        requested_networks=None,
+        injected_files=[],
+        admin_password="s3cret",
+        is_first_time=True,
+        node="cmp1",
+        legacy_bdm_in_spec=False,
+    )
+
+    context, arguments = host.received.get(timeout=DEADLINE_SECONDS)
+    recorded = RECORDED["message"]["args"]
+    assert arguments.keys() == recorded.keys()
+    assert arguments["instance"]["uuid"] == OWN_UUID
+    assert arguments["instance"]["system_metadata"] == {"group": "web"}
+    assert arguments["request_spec"]["instance_type"]["name"] == "m1.tiny"
+    assert arguments["request_spec"]["instance_uuids"] == [OWN_UUID]
+    assert arguments["filter_properties"] == {"limits": {"memory_mb": 98304.0}}
+    same = ("injected_files", "admin_password", "is_first_time", "node", "legacy_bdm_in_spec")
+    assert {name: arguments[name] for name in same} == {name: recorded[name] for name in same}
+    assert context["remote_address"] == RECORDED["message"]["_context_remote_address"]
