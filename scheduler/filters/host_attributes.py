@@ -30,6 +30,8 @@ class Verdict(enum.IntEnum):
 #: Attributes that are columns of numbers.
 NUMBERS = frozenset((*columns.INT_COLUMNS, *columns.FLOAT_COLUMNS))
 _OBJECTS = {name: name for name in columns.OBJECT_COLUMNS} | {"hypervisor_hostname": "nodename"}
+#: Attributes that a host does not have before its row is filled in.
+_ONCE_REPORTED = frozenset((*columns.FLOAT_COLUMNS, "hypervisor_hostname"))
 #: Attributes that the table has no column for: seldom named, so asked host by host.
 _ELSEWHERE = frozenset(("instances", "limits", "service", "updated"))
 
@@ -66,6 +68,10 @@ def distinct(hosts: Candidates, name: str) -> tuple[list[Any], np.ndarray] | Non
 
     None if hosts have no such attribute.
     """
+    if name in _ONCE_REPORTED and not hosts.reported.all():
+        column = _OBJECTS.get(name, name)
+        known = zip(hosts.rows.tolist(), hosts.reported.tolist(), strict=True)
+        return interned([hosts.table.value(row, column) if there else None for row, there in known])
     if name in NUMBERS:
         numbers, positions = np.unique(getattr(hosts, name), return_inverse=True)
         return numbers.tolist(), positions

@@ -115,7 +115,7 @@ class _Evaluation:
         if found is None:
             return self._same(None)
         values, positions = found
-        if name in host_attributes.NUMBERS and not rest:
+        if name in host_attributes.NUMBERS and not rest and None not in values:
             return _Values(values, positions, getattr(self.hosts, name))
         if name == "host_ip":
             values = [_address(value) for value in values]
