@@ -44,7 +44,8 @@ class MetricsWeigher(HostWeigher):
         idle = np.broadcast_to(np.asarray(self.multipliers(hosts)) == 0, len(hosts))
         if not idle.any():
             return counting
-        return np.where(idle, hosts.per_document("metrics", self._value(weighs=False)), counting)
+        idling = hosts.per_document("metrics", self._value(weighs=False), np.float64)
+        return np.where(idle, idling, counting)
 
     def _refuse(self, name: str, hosts: Candidates) -> None:
         def lacks(found: Any) -> bool:

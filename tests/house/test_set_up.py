@@ -57,6 +57,7 @@ def test_missing_programs_are_named_by_package(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert programs.missing_packages(root=tmp_path) == [
         "mariadb-server",
+        "openssl",
         "postgresql",
         "rabbitmq-server",
         "systemd",

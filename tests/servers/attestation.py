@@ -28,7 +28,8 @@ class AttestationServer:
         self.certificate = folder / "certificate.pem"
         key = folder / "key.pem"
         make_certificate(self.certificate, key)
-        self._server = http.server.ThreadingHTTPServer((ADDRESS, 0), self._handler())
+        self._server = http.server.ThreadingHTTPServer((ADDRESS, 0), _Poll)
+        self._server.owner = self  # type: ignore[attr-defined]
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificate, key)
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
@@ -48,24 +49,22 @@ class AttestationServer:
         self._thread.join()
         self._server.server_close()
 
-    def _handler(outer) -> type[http.server.BaseHTTPRequestHandler]:  # noqa: N805
-        class Handler(http.server.BaseHTTPRequestHandler):
-            """One poll."""
 
-            def do_POST(self) -> None:  # noqa: N802 - the library's name
-                length = int(self.headers["content-length"])
-                body = json.loads(self.rfile.read(length))
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                outer.polls.append({"path": self.path, "headers": headers, "body": body})
-                text = outer.answer if isinstance(outer.answer, str) else json.dumps(outer.answer)
-                self.send_response(outer.status)
-                self.end_headers()
-                self.wfile.write(text.encode())
+class _Poll(http.server.BaseHTTPRequestHandler):
+    """One poll."""
 
-            def log_message(self, *_arguments: object) -> None:
-                """Nothing on stderr."""
+    def do_POST(self) -> None:
+        owner: AttestationServer = self.server.owner  # type: ignore[attr-defined]
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        owner.polls.append({"path": self.path, "headers": headers, "body": body})
+        text = owner.answer if isinstance(owner.answer, str) else json.dumps(owner.answer)
+        self.send_response(owner.status)
+        self.end_headers()
+        self.wfile.write(text.encode())
 
-        return Handler
+    def log_message(self, *_arguments: object) -> None:
+        """Nothing on stderr."""
 
 
 def make_certificate(certificate: Path, key: Path) -> None:

@@ -32,6 +32,7 @@ MARIADB_INSTALL_DB = Program("mariadb-install-db", "mariadb-server")
 INITDB = Program("initdb", "postgresql", _POSTGRESQL)
 POSTGRES = Program("postgres", "postgresql", _POSTGRESQL)
 SYSTEMD_ANALYZE = Program("systemd-analyze", "systemd")  # no server, but its units are tested
+OPENSSL = Program("openssl", "openssl")  # makes the certificate of a server
 
 ALL = (
     RABBITMQ_SERVER,
@@ -41,6 +42,7 @@ ALL = (
     INITDB,
     POSTGRES,
     SYSTEMD_ANALYZE,
+    OPENSSL,
 )
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import errors, objects
+from scheduler import errors, objects, semantics
 from scheduler.drivers.pipeline import Decision, Policy
 from scheduler.explain.record import DecisionRecord
 from scheduler.filters.registry import load_chain
@@ -251,3 +251,48 @@ def test_accepted_placements_never_exceed_the_limits(fleet, count):
     for pick in list(decision.books):
         decision.books.undo(pick)
     assert contents(table) == contents(a_fleet(*fleet))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "picks"),
+    [
+        # The first pick leaves h1 and h2 equal: whoever stands first among them is next.
+        pytest.param(semantics.CURRENT, ["h2", "h2"], id="the host chosen before"),
+        pytest.param(semantics.NEWTON, ["h2", "h1"], id="the order of the filters"),
+    ],
+)
+def test_what_decides_between_equals_of_the_next_round(chosen, picks):
+    table = a_fleet({"free_ram_mb": 1024}, {"free_ram_mb": 1536})
+    weighers = load_weighers(CONF)
+    request = a_request(flavor={"memory_mb": 512})
+
+    assert place(a_decision(table, weighers=weighers, semantics=chosen), request, count=2) == picks
+
+
+def test_alternates_under_newton_come_by_weight():
+    table = a_fleet(*({"free_ram_mb": 1024 + 512 * n} for n in range(4)))
+    policy = {"weighers": load_weighers(CONF), "semantics": semantics.NEWTON}
+    placement = a_decision(table, **policy).place(a_request(), (), 1, 2)
+    assert [state.host for state in placement.hosts] == ["h4"]
+    assert [[other.host for other in others] for others in placement.alternates] == [["h3", "h2"]]
+
+
+def test_newtons_weighers_keep_their_scale_from_one_decision_to_the_next():
+    policy = {"weighers": load_weighers(CONF), "semantics": semantics.NEWTON}
+    for largest in (8192, 4096):
+        place(a_decision(a_fleet({"free_ram_mb": largest}, {}), **policy))
+    [ram] = policy["weighers"]
+    assert (ram.minval, ram.maxval) == (0, 8192.0)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"), [(semantics.CURRENT, ["h2"]), (semantics.NEWTON, None)]
+)
+def test_a_destination_without_node(chosen, expected):
+    decision = a_decision(a_fleet({}, {}), semantics=chosen)
+    request = a_request(requested_destination=objects.Destination(host="h2", node=None))
+    if expected is None:
+        with pytest.raises(errors.NoValidHost):
+            place(decision, request)
+    else:
+        assert place(decision, request) == expected

@@ -94,6 +94,92 @@ def test_anti_affinity_counts_members(residents, group, reasons):
     assert found == reasons
 
 
+@pytest.mark.parametrize(
+    ("residents", "group", "reasons"),
+    [
+        pytest.param([U1], {"members": [U1]}, [], id="members do not count"),
+        pytest.param([], {"hosts": ["h1"]}, FULL, id="hosts do"),
+        pytest.param([], {"hosts": ["H1"]}, [], id="exactly"),
+        pytest.param([], {"hosts": None}, [], id="hosts null"),
+        pytest.param([OWN_UUID], {"hosts": ["h1"]}, [], id="the instance is here itself"),
+        pytest.param(
+            [], {"hosts": ["h1"], "rules": {"max_server_per_host": "2"}}, FULL, id="no rules"
+        ),
+    ],
+)
+def test_newtons_anti_affinity_goes_by_hosts(residents, group, reasons):
+    conf = a_conf()
+    conf.set_override("semantics", "newton", group="scheduler")
+    anti_affinity = affinity_filter.ServerGroupAntiAffinityFilter(conf)
+    request = a_request(group={"policy": "anti-affinity", **group})
+
+    assert verdict(anti_affinity, a_host(instances=residents), request) == reasons
+
+
+@pytest.mark.parametrize(
+    ("address", "hints", "near"),
+    [
+        pytest.param("192.168.1.10", {}, True, id="no hint"),
+        pytest.param("192.168.1.10", {"build_near_host_ip": [""]}, True, id="empty hint"),
+        pytest.param("192.168.1.10", {"cidr": ["/8"]}, True, id="only a prefix"),
+        pytest.param("192.168.1.10", {"build_near_host_ip": ["192.168.1.1"]}, True, id="/24"),
+        pytest.param("192.168.2.10", {"build_near_host_ip": ["192.168.1.1"]}, False, id="next"),
+        pytest.param(
+            "192.168.2.10", {"build_near_host_ip": ["192.168.1.1"], "cidr": ["/16"]}, True, id="16"
+        ),
+        pytest.param(
+            *(
+                "192.168.1.9",
+                {"build_near_host_ip": ["192.168.1.1"]} | {"cidr": ["/255.255.255.0"]},
+            ),
+            *(True,),
+            id="mask",
+        ),
+        pytest.param(
+            "192.168.1.10",
+            {"build_near_host_ip": ["192.168.1.1"], "cidr": ["24"]},
+            False,
+            id="glue",
+        ),
+        pytest.param(
+            "192.168.1.124", {"build_near_host_ip": ["192.168.1.1"], "cidr": ["24"]}, True, id="d"
+        ),
+        pytest.param(
+            "192.168.1.1", {"build_near_host_ip": ["192.168.1.1"], "cidr": [""]}, True, id="one"
+        ),
+        pytest.param(
+            "fd00::9", {"build_near_host_ip": ["fd00::1"], "cidr": ["/64"]}, True, id="v6"
+        ),
+        pytest.param("fd00::9", {"build_near_host_ip": ["10.0.0.1"]}, False, id="other family"),
+        pytest.param(None, {"build_near_host_ip": ["10.0.0.1"]}, False, id="no address"),
+        pytest.param("here", {"build_near_host_ip": ["10.0.0.1"]}, False, id="not an address"),
+    ],
+)
+def test_hosts_near_an_address(address, hints, near):
+    cidr = affinity_filter.SimpleCIDRAffinityFilter(a_conf())
+
+    found = verdict(cidr, a_host(host_ip=address), a_request(hints=hints))
+
+    assert found == ([] if near else ["cidr.far"])
+
+
+@pytest.mark.parametrize(
+    "hints",
+    [
+        {"build_near_host_ip": ["10.0.0.1"], "cidr": ["/33"]},
+        {"build_near_host_ip": ["fd00::1"], "cidr": ["/255.255.255.0"]},
+        {"build_near_host_ip": ["here"]},
+        {"build_near_host_ip": ["10.0.0.1", "10.0.0.2"]},
+        {"build_near_host_ip": ["10.0.0.1"], "cidr": ["/24", "/8"]},
+    ],
+)
+def test_hints_that_are_no_network(hints):
+    cidr = affinity_filter.SimpleCIDRAffinityFilter(a_conf())
+
+    with pytest.raises(errors.InvalidRequest, match="build_near_host_ip"):
+        verdict(cidr, a_host(host_ip="10.0.0.1"), a_request(hints=hints))
+
+
 def test_a_rule_that_is_no_number_is_the_requests_fault():
     anti_affinity = affinity_filter.ServerGroupAntiAffinityFilter(a_conf())
     group = {"policy": "anti-affinity", "rules": {"max_server_per_host": "many"}}

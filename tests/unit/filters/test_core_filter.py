@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from scheduler.filters.core_filter import CoreFilter
+from scheduler.filters.core_filter import AggregateCoreFilter, CoreFilter
 from tests.builders import a_conf, a_host, a_request, verdict
 
 PHYSICAL, INSUFFICIENT = ["core.physical"], ["core.insufficient"]
@@ -53,3 +53,41 @@ def test_missing_processors_are_told(caplog):
         verdict(CoreFilter(a_conf()), a_host(vcpus_total=0), a_request())
 
     assert "VCPUs not set; assuming CPU collection broken" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("metadata", "used", "limits", "reasons"),
+    [
+        pytest.param([], 4, {"vcpu": 64.0}, [], id="the host's own ratio"),
+        pytest.param(
+            [{"cpu_allocation_ratio": "1.0"}],
+            *(4, {"vcpu": 4.0}, ["aggregate_core.insufficient"]),
+            id="an aggregate's",
+        ),
+        pytest.param(
+            [{"cpu_allocation_ratio": "2"}, {"cpu_allocation_ratio": "1.5"}],
+            *(4, {"vcpu": 6.0}, []),
+            id="the smallest",
+        ),
+        pytest.param(
+            [{"cpu_allocation_ratio": "0"}],
+            *(0, {}, ["aggregate_core.insufficient"]),
+            id="zero leaves nothing, and no limit",
+        ),
+        pytest.param([{"cpu_allocation_ratio": ""}], 4, {"vcpu": 64.0}, [], id="no number"),
+    ],
+)
+def test_aggregates_set_the_ratio(metadata, used, limits, reasons):
+    aggregate_core = AggregateCoreFilter(a_conf())
+    host = a_host(vcpus_used=used, aggregates=metadata)
+
+    assert verdict(aggregate_core, host, a_request(flavor={"vcpus": 2})) == reasons
+    assert aggregate_core.limits(host, a_request()) == limits
+
+
+def test_aggregates_do_not_lift_the_physical_size():
+    host = a_host(aggregates=[{"cpu_allocation_ratio": "10"}])
+
+    found = verdict(AggregateCoreFilter(a_conf()), host, a_request(flavor={"vcpus": 5}))
+
+    assert found == ["aggregate_core.physical"]

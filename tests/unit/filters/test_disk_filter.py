@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from scheduler.filters.disk_filter import DiskFilter
+from scheduler.filters.disk_filter import AggregateDiskFilter, DiskFilter
 from tests.builders import a_conf, a_host, a_request, verdict
 
 PHYSICAL, INSUFFICIENT = ["disk.physical"], ["disk.insufficient"]
@@ -57,3 +57,31 @@ def test_the_limit_is_the_overcommitted_total():
 
     assert limits == {"disk_gb": 200.0}
     assert isinstance(limits["disk_gb"], float)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "limit", "reasons"),
+    [
+        pytest.param([], 100.0, ["aggregate_disk.insufficient"], id="the host's own ratio"),
+        pytest.param([{"disk_allocation_ratio": "2"}], 200.0, [], id="an aggregate's"),
+        pytest.param(
+            [{"disk_allocation_ratio": "2"}, {"disk_allocation_ratio": "1.1"}],
+            *(110.00000000000001, ["aggregate_disk.insufficient"]),
+            id="the smallest",
+        ),
+    ],
+)
+def test_aggregates_set_the_ratio(metadata, limit, reasons):
+    aggregate_disk = AggregateDiskFilter(a_conf())
+    host = a_host(free_disk_mb=0, aggregates=metadata)
+    request = a_request(flavor={"root_gb": 50, "ephemeral_gb": 50})
+
+    assert verdict(aggregate_disk, host, request) == reasons
+    assert aggregate_disk.limits(host, request) == {"disk_gb": limit}
+
+
+def test_aggregates_do_not_lift_the_physical_size():
+    host = a_host(aggregates=[{"disk_allocation_ratio": "10"}])
+    request = a_request(flavor={"root_gb": 100, "swap": 1})
+
+    assert verdict(AggregateDiskFilter(a_conf()), host, request) == ["aggregate_disk.physical"]

@@ -6,10 +6,11 @@ import math
 
 import pytest
 
-from scheduler.filters.ram_filter import RamFilter
+from scheduler.filters.ram_filter import AggregateRamFilter, RamFilter
 from tests.builders import a_conf, a_host, a_request, verdict
 
 PHYSICAL, INSUFFICIENT = ["ram.physical"], ["ram.insufficient"]
+AGGREGATE = ["aggregate_ram.insufficient"]
 
 
 @pytest.mark.parametrize(
@@ -40,3 +41,37 @@ def test_the_limit_is_the_overcommitted_total():
 
     assert limits == {"memory_mb": 6144.0}
     assert isinstance(limits["memory_mb"], float)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "limit", "reasons"),
+    [
+        pytest.param([], 6144.0, [], id="the host's own ratio"),
+        pytest.param([{"ram_allocation_ratio": "0.5"}], 2048.0, AGGREGATE, id="an aggregate's"),
+        pytest.param(
+            [{"ram_allocation_ratio": "10.0"}, {"ram_allocation_ratio": "9.0"}],
+            *(36864.0, []),
+            id="the smallest, as numbers",
+        ),
+        pytest.param(
+            [{"ram_allocation_ratio": "0.5"}, {"ram_allocation_ratio": "x"}],
+            *(6144.0, []),
+            id="one bad value spoils all",
+        ),
+        pytest.param([{"ram_allocation_ratio": "0"}], 0.0, AGGREGATE, id="zero is a value"),
+        pytest.param([{"cpu_allocation_ratio": "0.5"}], 6144.0, [], id="another ratio"),
+    ],
+)
+def test_aggregates_set_the_ratio(metadata, limit, reasons):
+    aggregate_ram, host = AggregateRamFilter(a_conf()), a_host(aggregates=metadata)
+
+    assert verdict(aggregate_ram, host, a_request(flavor={"memory_mb": 4096})) == reasons
+    assert aggregate_ram.limits(host, a_request()) == {"memory_mb": limit}
+
+
+def test_aggregates_do_not_lift_the_physical_size():
+    host = a_host(aggregates=[{"ram_allocation_ratio": "10"}])
+
+    found = verdict(AggregateRamFilter(a_conf()), host, a_request(flavor={"memory_mb": 4097}))
+
+    assert found == ["aggregate_ram.physical"]

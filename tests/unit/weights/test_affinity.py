@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from scheduler.weights.affinity import (
@@ -52,3 +54,26 @@ def test_all_nodes_of_a_host_share_its_members():
     raw = ServerGroupSoftAffinityWeigher(a_conf()).raw(candidates(table), request)
 
     assert raw.tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "cls", [ServerGroupSoftAffinityWeigher, ServerGroupSoftAntiAffinityWeigher]
+)
+@pytest.mark.parametrize(
+    ("chosen", "configured", "used"),
+    [
+        ("current", 2.0, 2.0),
+        ("current", -1.5, 0.0),
+        ("newton", -1.5, -1.5),
+        ("newton", 2.0, 2.0),
+    ],
+)
+def test_a_multiplier_below_0(cls, chosen, configured, used, caplog):
+    conf = a_conf(**{cls.multiplier_option: configured})
+    conf.set_override("semantics", chosen, group="scheduler")
+
+    with caplog.at_level(logging.WARNING):
+        assert cls(conf).multipliers(candidates(a_fleet({}, {}))) == used
+    assert [cls.multiplier_option in message for message in caplog.messages] == (
+        [True] if configured < 0 else []
+    )
