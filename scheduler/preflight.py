@@ -10,17 +10,13 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-import sqlalchemy.exc
 from oslo_config import cfg
-from oslo_db import exception as db_exception
 from oslo_log import log as logging
-from oslo_utils import strutils
 
 from scheduler import errors, exit_codes
 from scheduler.conf import startup
 from scheduler.db import migration
-from scheduler.db.database import Database
-from scheduler.db.url import OPTION as DATABASE_OPTION
+from scheduler.db.database import FAILURES, Database
 from scheduler.rpc import transport
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.service import build_manager
@@ -51,9 +47,8 @@ def check_surroundings(
         if build is not None:
             build(conf, database)
         _check_database(database)
-    except (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError) as error:
-        reason = f"{database.masked_url} cannot be used: {_cause(error)}"
-        raise errors.ConfigurationError(option=DATABASE_OPTION, reason=reason) from error
+    except FAILURES as error:
+        raise database.unusable(error) from error
     finally:
         database.dispose()
 
@@ -93,11 +88,3 @@ def _warn_of_in_process_bus(conf: cfg.ConfigOpts) -> None:
             "The message bus is the one inside this process: no other process can reach this "
             "service. Set [DEFAULT] transport_url to change that."
         )
-
-
-def _cause(error: Exception) -> str:
-    """The first line of the driver's own text, without SQL and without passwords."""
-    original = getattr(error, "inner_exception", None) or error
-    original = getattr(original, "orig", None) or original
-    lines = str(original).strip().splitlines() or [type(original).__name__]
-    return str(strutils.mask_password(lines[0]))

@@ -8,10 +8,7 @@ from cliff import command as cliff_command
 from oslo_config import cfg
 
 from conductor_stub.cli import boot, delete, listing
-from scheduler import errors
 from scheduler.cli import program
-from scheduler.conf import startup
-from scheduler.db.database import Database
 
 PROG = "nova-conductor-stub"
 
@@ -41,11 +38,4 @@ class Servers(program.Program):
 
 def run(conf: cfg.ConfigOpts) -> int:
     """Run the command that *conf* was filled for; returns the exit status."""
-    try:
-        database = Database.from_conf(conf)
-    except errors.ConfigurationError as error:
-        startup.fail(PROG, error)
-    try:
-        return Servers(conf, database).run(program.words_of(conf))
-    finally:
-        database.dispose()
+    return program.run(Servers, conf)

@@ -9,6 +9,7 @@ from typing import Any
 
 import kombu.exceptions
 import oslo_messaging as messaging
+from kombu.transport import pyamqp
 from oslo_messaging.transport import RPCTransport
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -21,7 +22,12 @@ from scheduler.rpc import transport
 LOCAL_USER = "admin"
 LOCAL_PROJECT = "admin"
 DEFAULT_TIMEOUT_SECONDS = 300.0
-UNDELIVERED = (messaging.MessagingException, kombu.exceptions.KombuError, OSError)
+UNDELIVERED = (
+    messaging.MessagingException,
+    kombu.exceptions.KombuError,
+    *pyamqp.Transport.connection_errors,
+    *pyamqp.Transport.channel_errors,  # a login that is refused, for one
+)
 """What a message that cannot be sent raises; the RPC library does not translate all of it."""
 BROKER_RETRIES = 2
 """A person waits: a broker that cannot be reached is given up after so many more attempts."""

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from cliff import command as cliff_command
 from oslo_config import cfg
 
-from scheduler import errors
 from scheduler.cli import aggregates, evaluate, flavors, groups, hosts, program, services
 from scheduler.cli import database as database_commands
 from scheduler.conf import startup
-from scheduler.db.database import Database
 
 PROG = "nova-scheduler-manage"
 
@@ -61,11 +59,4 @@ def main(argv: Sequence[str]) -> int:
     """Run the command that *argv* asks for and return the exit status."""
     option = program.command_option(PROG, GROUPS)
     conf = startup.parse(argv, PROG, cfg.ConfigOpts(), cli_opts=[option], quiet=True)
-    try:
-        database = Database.from_conf(conf)
-    except errors.ConfigurationError as error:
-        startup.fail(PROG, error)
-    try:
-        return Manage(conf, database).run(program.words_of(conf))
-    finally:
-        database.dispose()
+    return program.run(Manage, conf)

@@ -8,14 +8,11 @@ from typing import Any, ClassVar
 
 from cliff import command, lister, show
 from oslo_config import cfg
-from oslo_db import exception as db_exception
 from oslo_log import log as logging
-from oslo_utils import strutils
 
 from scheduler import errors, exit_codes
 from scheduler.db import migration
-from scheduler.db.database import Database
-from scheduler.db.url import OPTION as DATABASE_OPTION
+from scheduler.db.database import FAILURES, Database
 
 LOG = logging.getLogger(__name__)
 
@@ -42,17 +39,12 @@ class Base(command.Command):
             if self.needs_tables:
                 migration.check_ready(self.database)
             return super().run(parsed_args)
-        except (errors.NovaException, db_exception.DBError) as error:
+        except (errors.NovaException, *FAILURES) as error:
             LOG.debug("The command failed.", exc_info=True)
-            sys.stderr.write(f"{self.app.NAME}: error: {self._reason(error)}\n")
+            is_ours = isinstance(error, errors.NovaException)
+            reason = error if is_ours else self.database.unusable(error)
+            sys.stderr.write(f"{self.app.NAME}: error: {reason}\n")
             return exit_codes.FAILURE
-
-    def _reason(self, error: Exception) -> str:
-        if isinstance(error, errors.NovaException):
-            return str(error)
-        first_line = str(error).strip().partition("\n")[0]
-        reason = strutils.mask_password(first_line)
-        return f"{DATABASE_OPTION}: {self.database.masked_url} cannot be used: {reason}"
 
 
 class List(Base, lister.Lister):

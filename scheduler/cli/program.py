@@ -16,8 +16,13 @@ from cliff import commandmanager
 from oslo_config import cfg
 
 import scheduler
+from scheduler import errors
+from scheduler.conf import database as database_conf
+from scheduler.conf import startup
 from scheduler.db.database import Database
 
+DATABASE_RETRIES = 2
+DATABASE_RETRY_SECONDS = 1
 BUILT_IN = {"help": "help on a command", "complete": "print a completion script for bash"}
 
 
@@ -72,6 +77,16 @@ def command_option(prog: str, words: Mapping[str, str]) -> cfg.SubCommandOpt:
     )
 
 
-def words_of(conf: cfg.ConfigOpts) -> list[str]:
-    """The command line from the command on."""
-    return [conf.command.name, *conf.command.words]
+def run(program: type[Program], conf: cfg.ConfigOpts) -> int:
+    """Run the command that *conf* was filled for; returns the exit status."""
+    # A person waits: unlike a daemon, a command soon gives up a server that does not answer.
+    conf.set_default("max_retries", DATABASE_RETRIES, group=database_conf.GROUP)
+    conf.set_default("retry_interval", DATABASE_RETRY_SECONDS, group=database_conf.GROUP)
+    try:
+        database = Database.from_conf(conf)
+    except errors.ConfigurationError as error:
+        startup.fail(program.NAME, error)
+    try:
+        return program(conf, database).run([conf.command.name, *conf.command.words])
+    finally:
+        database.dispose()

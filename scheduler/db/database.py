@@ -19,9 +19,11 @@ from oslo_config import cfg
 from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines
+from oslo_utils import strutils
 from sqlalchemy import event, exc
 from sqlalchemy.engine import URL, Connection, Engine
 
+from scheduler import errors
 from scheduler.conf import database as database_conf
 from scheduler.db import options as db_options
 from scheduler.db import url as db_url
@@ -35,6 +37,8 @@ SQLITE_POLL_SECONDS = (0.001, 0.01)
 #: PostgreSQL's codes for a serialisation failure and for a lock that was not to be had in time.
 POSTGRESQL_RETRYABLE = ("40001", "55P03")
 IMMEDIATE = "nova_immediate"
+#: What using a database that does not answer, or not as it should, raises.
+FAILURES = (db_exception.DBError, exc.SQLAlchemyError)
 
 
 class Database:
@@ -78,6 +82,15 @@ class Database:
     def dialect_name(self) -> str:
         """``sqlite``, ``mysql`` or ``postgresql``."""
         return self.url.get_backend_name()
+
+    def unusable(self, error: Exception) -> errors.ConfigurationError:
+        """What the operator is told in one line, without SQL and secrets, after *error*."""
+        original = getattr(error, "inner_exception", None) or error
+        original = getattr(original, "orig", None) or original
+        lines = str(original).strip().splitlines() or [type(original).__name__]
+        cause = strutils.mask_password(lines[0])
+        reason = f"{self.masked_url} cannot be used: {cause}"
+        return errors.ConfigurationError(option=db_url.OPTION, reason=reason)
 
     @property
     def engine(self) -> Engine:

@@ -15,6 +15,8 @@ from scheduler.db import migration
 from scheduler.db.database import Database
 from tests.daemons.deployment import render
 from tests.daemons.process import environment, program
+from tests.servers.mariadb import MariaDB
+from tests.servers.rabbitmq import RabbitMQ
 
 COMMAND_SECONDS = 60
 
@@ -205,6 +207,25 @@ def test_a_database_without_tables_stops_the_start(
     assert_refused(
         run(tmp_path, command, config_text(url, {})), command[0], "nova-scheduler-manage db sync"
     )
+
+
+@pytest.mark.functional
+@pytest.mark.parametrize("command", ALL, ids=" ".join)
+def test_a_database_that_refuses_the_login_stops_the_start(
+    tmp_path: Path, mariadb: MariaDB, command: tuple[str, ...]
+) -> None:
+    url = f"mysql+pymysql://nova:wrong-secret@{mariadb.url('nova').partition('@')[2]}"
+    done = run(tmp_path, command, config_text(url, {}))
+    assert_refused(done, command[0], "[database] connection", "Access denied")
+
+
+@pytest.mark.functional
+def test_a_broker_that_refuses_the_login_is_told_in_one_line(
+    tmp_path: Path, database_url: str, rabbitmq: RabbitMQ
+) -> None:
+    url = rabbitmq.url().replace("guest:guest", "guest:wrong-secret")
+    done = run(tmp_path, BOOT, config_text(database_url, bus(url)))
+    assert_refused(done, BOOT[0], "ACCESS_REFUSED")
 
 
 @pytest.mark.parametrize(

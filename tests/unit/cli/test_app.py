@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import pathlib
+import time
 
 import pytest
 import yaml
 
 import scheduler
 from scheduler import exit_codes
-from scheduler.cli import app
+from scheduler.cli import app, program
 from scheduler.db import migration
 
 
@@ -58,6 +59,17 @@ def test_without_tables_the_command_to_run_is_named(refused, name) -> None:
 def test_database_that_cannot_be_opened(config_file, tmp_path, refused) -> None:
     pathlib.Path(config_file).write_text("[database]\nconnection = sqlite:////nowhere/at/all\n")
     assert "sqlite:////nowhere/at/all" in refused("db", "sync")
+
+
+def test_a_person_does_not_wait_long_for_a_server_that_is_away(config_file, capsys) -> None:
+    url = "mysql+pymysql://u:secret@127.0.0.1:1/nova"
+    pathlib.Path(config_file).write_text(f"[database]\nconnection = {url}\n")
+    before = time.monotonic()
+    assert app.main(["--config-file", config_file, "host", "list"]) == exit_codes.FAILURE
+    assert time.monotonic() - before < 2 * program.DATABASE_RETRIES * program.DATABASE_RETRY_SECONDS
+    last_line = capsys.readouterr().err.splitlines()[-1]
+    assert last_line.startswith("nova-scheduler-manage: error: ")
+    assert "[database] connection: mysql+pymysql://u:***@127.0.0.1:1/nova" in last_line
 
 
 def test_bad_database_url(config_file, refused) -> None:
