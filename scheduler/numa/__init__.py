@@ -11,7 +11,7 @@ from scheduler.numa.host import HostCell, HostTopology, Networks, Pages
 from scheduler.numa.limits import Limits
 from scheduler.numa.placing import Placement, place, undo
 from scheduler.numa.semantics import CURRENT, NEWTON, NumaSemantics
-from scheduler.numa.threads import lacks_threads
+from scheduler.numa.threads import lacks_threads, requires_threads
 from scheduler.numa.usage import consume, release, usage
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "lacks_threads",
     "place",
     "release",
+    "requires_threads",
     "undo",
     "usage",
 ]

@@ -21,21 +21,18 @@ def siblings_exist(host: HostTopology) -> bool:
     return any(cell.threads_per_core > 1 for cell in host.cells)
 
 
-def lacks_threads(
-    host: HostTopology | None,
-    flavor: objects.Flavor,
-    image: objects.ImageMeta | None,
-    semantics: NumaSemantics,
-) -> bool:
-    """Whether flavor or image require sibling threads of a host that has cells but no siblings.
+def requires_threads(flavor: objects.Flavor, image: objects.ImageMeta | None) -> bool:
+    """Whether flavor or image ask for pinned CPUs that are siblings.
 
     Asked even of requests without a topology of their own.
     """
-    if not host:
-        return False
     specs = flavor.extra_specs or {}
     properties = objects.ImageMetaProps() if image is None else image.properties
     policies = (specs.get("hw:cpu_policy"), properties.hw_cpu_policy)
     threads = (specs.get("hw:cpu_thread_policy"), properties.hw_cpu_thread_policy)
-    wanted = "dedicated" in policies and "require" in threads
-    return wanted and not semantics.has_siblings(host)
+    return "dedicated" in policies and "require" in threads
+
+
+def lacks_threads(host: HostTopology | None, semantics: NumaSemantics) -> bool:
+    """Whether *host* has cells, but no siblings."""
+    return bool(host) and not semantics.has_siblings(host)

@@ -81,7 +81,8 @@ class Decision:
         return pci.supports(host.pools, self.requests, None, self.semantics.pci)
 
     def has_cells(self, host: Host) -> bool:
-        if numa.lacks_threads(host.topology, self.spec.flavor, self.spec.image, self.semantics):
+        wanted = numa.requires_threads(self.spec.flavor, self.spec.image)
+        if wanted and numa.lacks_threads(host.topology, self.semantics):
             return False
         if not self.guest or not host.topology:
             return not self.guest

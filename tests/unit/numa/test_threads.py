@@ -5,56 +5,56 @@ from __future__ import annotations
 import pytest
 
 from scheduler import objects
-from scheduler.numa import CURRENT, NEWTON, HostTopology, NumaSemantics, lacks_threads
+from scheduler.numa import (
+    CURRENT,
+    NEWTON,
+    HostTopology,
+    NumaSemantics,
+    lacks_threads,
+    requires_threads,
+)
 from tests.unit.numa.builders import cell, host
 
 NONE, ONES, PAIRS = (), [[0], [1], [2], [3]], [[0, 1], [2, 3]]
 
 
 @pytest.mark.parametrize(
-    ("semantics", "siblings", "lacking"),
+    ("semantics", "place", "lacking"),
     [
-        (CURRENT, NONE, True),
-        (CURRENT, ONES, True),
-        (CURRENT, PAIRS, False),
-        (NEWTON, NONE, True),
-        (NEWTON, ONES, False),
-        (NEWTON, PAIRS, False),
+        (CURRENT, host(cell(siblings=NONE), cell(1, siblings=NONE)), True),
+        (CURRENT, host(cell(siblings=NONE), cell(1, siblings=ONES)), True),
+        (CURRENT, host(cell(siblings=NONE), cell(1, siblings=PAIRS)), False),
+        (NEWTON, host(cell(siblings=NONE), cell(1, siblings=NONE)), True),
+        (NEWTON, host(cell(siblings=NONE), cell(1, siblings=ONES)), False),
+        (NEWTON, host(cell(siblings=NONE), cell(1, siblings=PAIRS)), False),
+        (CURRENT, None, False),
+        (CURRENT, HostTopology(), False),
     ],
 )
+def test_lacking(semantics: NumaSemantics, place: HostTopology | None, lacking: bool) -> None:
+    assert lacks_threads(place, semantics) is lacking
+
+
 @pytest.mark.parametrize(
-    ("specs", "properties"),
+    ("specs", "properties", "required"),
     [
-        ({"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"}, {}),
-        ({"hw:cpu_policy": "shared"}, {"cpu_policy": "dedicated", "cpu_thread_policy": "require"}),
-        ({"hw:cpu_thread_policy": "require"}, {"cpu_policy": "dedicated"}),
+        ({"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"}, {}, True),
+        (
+            {"hw:cpu_policy": "shared"},
+            {"cpu_policy": "dedicated", "cpu_thread_policy": "require"},
+            True,
+        ),
+        ({"hw:cpu_thread_policy": "require"}, {"cpu_policy": "dedicated"}, True),
+        ({"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "prefer"}, {}, False),
+        ({"hw:cpu_policy": "Dedicated", "hw:cpu_thread_policy": "require"}, {}, False),
+        ({"hw:cpu_thread_policy": "require"}, {}, False),
+        ({}, {}, False),
     ],
 )
-def test_require(
-    semantics: NumaSemantics,
-    siblings: list[list[int]],
-    lacking: bool,
-    specs: dict[str, str],
-    properties: dict[str, str],
-) -> None:
-    place = host(cell(siblings=NONE), cell(1, siblings=siblings))
+def test_requiring(specs: dict[str, str], properties: dict[str, str], required: bool) -> None:
     image = objects.ImageMeta(
         properties=objects.ImageMetaProps(**{f"hw_{k}": v for k, v in properties.items()})
     )
-    flavor = objects.Flavor(extra_specs=specs)
-    assert lacks_threads(place, flavor, image, semantics) is lacking
-
-
-@pytest.mark.parametrize(
-    ("place", "specs"),
-    [
-        (None, {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"}),
-        (HostTopology(), {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"}),
-        (host(cell()), {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "prefer"}),
-        (host(cell()), {"hw:cpu_thread_policy": "require"}),
-        (host(cell()), {}),
-    ],
-)
-def test_not_asked(place: HostTopology | None, specs: dict[str, str]) -> None:
-    flavor = objects.Flavor(extra_specs=specs)
-    assert not lacks_threads(place, flavor, None, CURRENT)
+    assert requires_threads(objects.Flavor(extra_specs=specs), image) is required
+    if not properties:
+        assert requires_threads(objects.Flavor(extra_specs=specs), None) is required
