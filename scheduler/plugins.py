@@ -45,6 +45,22 @@ def entry_point(namespace: str, name: str) -> Any:
         return None
 
 
+def entry_point_class(namespace: str, name: str, base: type, option: str) -> Any:
+    """The class derived from *base* that the entry point is; None if there is no such entry point.
+
+    Raises ConfigurationError, naming *option*, if it cannot be imported, ClassNotFound if it is
+    anything else.
+    """
+    try:
+        found = entry_point(namespace, name)
+    except (ImportError, AttributeError) as error:
+        raise errors.ConfigurationError(option=option, reason=f"{name!r}: {error}") from error
+    if found is None or (inspect.isclass(found) and issubclass(found, base)):
+        return found
+    reason = f"Not a class of the correct type for {option}"
+    raise errors.ClassNotFound(class_name=name, exception=reason)
+
+
 def _refuse(_manager: Any, _entry_point: Any, error: BaseException) -> NoReturn:
     raise error
 

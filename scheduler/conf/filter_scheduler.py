@@ -98,13 +98,15 @@ SELECTION = [
         default=DEFAULT_FILTERS,
         deprecated_opts=_formerly("scheduler_default_filters"),
         help="Class names of the filters that run, in this order. A name that is not among "
-        "available_filters stops the start.",
+        "available_filters may be an entry point of the namespace `nova.scheduler.filters`; any "
+        "other stops the start.",
     ),
     cfg.ListOpt(
         "weight_classes",
         default=["nova.scheduler.weights.all_weighers"],
         deprecated_opts=_formerly("scheduler_weight_classes"),
-        help="Weighers that run: dotted paths of classes, or of functions that return classes. "
+        help="Weighers that run: dotted paths of classes, or of functions that return classes, or "
+        "entry points of the namespace `nova.scheduler.weights`. "
         "`nova.scheduler.weights.all_weighers` stands for every weigher that comes with the "
         "scheduler.",
     ),

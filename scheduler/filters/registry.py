@@ -10,6 +10,7 @@ from typing import Any
 from scheduler import errors, plugins
 from scheduler.filters.base import BaseHostFilter
 from scheduler.filters.chain import FilterChain
+from scheduler.filters.filter_properties import offered
 
 #: module under ``scheduler.filters`` (and, in Nova, under ``nova.scheduler.filters``) -> classes
 MODULES: dict[str, tuple[str, ...]] = {
@@ -45,6 +46,7 @@ MODULES: dict[str, tuple[str, ...]] = {
 }
 ALL_FILTERS = "nova.scheduler.filters.all_filters"
 OPTION = "[filter_scheduler] available_filters"
+NAMESPACE = "nova.scheduler.filters"
 ENABLED_OPTION = "[filter_scheduler] enabled_filters"
 
 
@@ -74,6 +76,7 @@ def known_paths() -> dict[str, Any]:
 def load_chain(conf: Any, names: list[str] | None = None) -> FilterChain:
     """The chain of ``enabled_filters`` (or *names*), each class instantiated once.
 
+    A name that no available class has may be that of an entry point.
     Raises SchedulerHostFilterNotFound naming every unknown filter, ConfigurationError or
     ClassNotFound for an ``available_filters`` entry that does not load.
     """
@@ -84,11 +87,15 @@ def load_chain(conf: Any, names: list[str] | None = None) -> FilterChain:
             classes[cls.__name__] = cls
     wanted = conf.filter_scheduler.enabled_filters if names is None else names
     wanted = [name for name in wanted if name]
+    for name in [name for name in wanted if name not in classes]:
+        found = plugins.entry_point_class(NAMESPACE, name, BaseHostFilter, ENABLED_OPTION)
+        if found is not None:
+            classes[name] = found
     missing = [name for name in wanted if name not in classes]
     if missing:
         raise _not_found(", ".join(missing))
     filters = {name: plugins.instantiate(classes[name], conf) for name in dict.fromkeys(wanted)}
-    return FilterChain([filters[name] for name in wanted])
+    return FilterChain([offered(filters[name]) for name in wanted])
 
 
 def _not_found(names: str) -> errors.SchedulerHostFilterNotFound:

@@ -7,6 +7,7 @@ raw values of all hosts at once.  Reference page scheduling, section 7.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,6 +50,8 @@ class BaseHostWeigher:
 
     def multipliers(self, hosts: Candidates) -> np.ndarray | float:
         """The multiplier of all *hosts*: one number, or one per host."""
+        if not inspect.signature(self.weight_multiplier).parameters:  # as in Nova until Rocky
+            return float(self.weight_multiplier())  # type: ignore[call-arg]
         values = [self.weight_multiplier(state) for state in hosts.states()]
         return np.array(values, dtype=np.float64)
 

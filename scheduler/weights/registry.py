@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scheduler import plugins, semantics
@@ -24,6 +25,7 @@ MODULES: dict[str, tuple[str, ...]] = {
 }
 #: What "all weighers" may be called.
 ALL_WEIGHERS = ("nova.scheduler.weights.all_weighers", "scheduler.weights.all_weighers")
+NAMESPACE = "nova.scheduler.weights"
 OPTION = "[filter_scheduler] weight_classes"
 
 
@@ -62,5 +64,14 @@ def load_weighers(conf: Any) -> list[BaseHostWeigher]:
         plugins.instantiate(cls, conf)
         for path in conf.filter_scheduler.weight_classes
         if path
-        for cls in plugins.classes_at(path, BaseHostWeigher, known, OPTION)
+        for cls in _classes(path, known)
     ]
+
+
+def _classes(path: str, known: Mapping[str, Any]) -> Iterable[type]:
+    """What one entry of the option stands for: a dotted path, or the name of an entry point."""
+    if "." not in path:
+        found = plugins.entry_point_class(NAMESPACE, path, BaseHostWeigher, OPTION)
+        if found is not None:
+            return [found]
+    return plugins.classes_at(path, BaseHostWeigher, known, OPTION)

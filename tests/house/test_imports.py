@@ -12,7 +12,6 @@ from tests.house.tree import PACKAGES, imports_of, module_of, name_of, python_fi
 #: From the ground up.  A room may import from every level below its own.
 LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "exit_codes"}),
-    frozenset({"faults"}),
     frozenset({"concurrency", "faults", "plugins", "objects"}),
     frozenset({"pci"}),
     frozenset({"numa"}),

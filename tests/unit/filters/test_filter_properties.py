@@ -1,0 +1,128 @@
+"""Filters written for the dict get it, and everything else of theirs stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler import objects
+from scheduler.filters.base import BaseHostFilter
+from scheduler.filters.chain import FilterChain
+from scheduler.filters.filter_properties import filter_properties_of, offered
+from tests.builders import OWN_UUID, a_fleet, a_request, candidates, names
+
+REQUEST = a_request(
+    image={"hw_architecture": "x86_64", "os_type": "linux"},
+    hints={"one": ["a"], "two": ["b", "c"]},
+    tried=[("h9", "n9")],
+    ignore_hosts=["h7"],
+    project_id="p1",
+    availability_zone="z1",
+    group={"policy": "affinity", "hosts": ["h1"], "uuid": OWN_UUID},
+)
+
+
+class Roomy(BaseHostFilter):
+    """As the RAM filter of Havana read its request."""
+
+    run_filter_once_per_request = True
+
+    def host_passes(self, host_state: Any, filter_properties: Any) -> bool:
+        return host_state.free_ram_mb >= filter_properties.get("instance_type")["memory_mb"]
+
+
+class RoomyOnRebuild(Roomy):
+    RUN_ON_REBUILD = True
+
+
+class FirstOnly(BaseHostFilter):
+    """Decides on the whole list."""
+
+    def filter_all(self, filter_obj_list: Any, filter_properties: Any) -> Any:
+        assert filter_properties["project_id"] == "p1"
+        return list(filter_obj_list)[:1]
+
+
+class Todays(BaseHostFilter):
+    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+        return True
+
+
+FLEET = a_fleet({"free_ram_mb": 100}, {"free_ram_mb": 512}, {})
+
+
+@pytest.mark.parametrize(("cls", "left"), [(Roomy, ["h2", "h3"]), (FirstOnly, ["h1"])])
+def test_it_decides_on_the_dict(cls: type[BaseHostFilter], left: list[str]) -> None:
+    hosts, [count] = FilterChain([offered(cls())]).run(candidates(FLEET), REQUEST)
+
+    assert names(hosts) == left
+    assert (count.name, count.start, count.end) == (cls.__name__, 3, len(left))
+
+
+@pytest.mark.parametrize(("cls", "left"), [(Roomy, 3), (RoomyOnRebuild, 2)])
+def test_rebuild_checks(cls: type[BaseHostFilter], left: int) -> None:
+    request = a_request(hints={"_nova_check_type": ["rebuild"]})
+    hosts, _counts = FilterChain([offered(cls())]).run(candidates(FLEET), request)
+
+    assert len(hosts) == left
+
+
+def test_once_per_request() -> None:
+    hosts, counts = FilterChain([offered(Roomy())]).run(candidates(FLEET), REQUEST, index=1)
+
+    assert (len(hosts), counts) == (3, [])
+
+
+def test_todays_filter_is_taken_as_it_is() -> None:
+    each = Todays()
+    assert offered(each) is each
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("instance_type.memory_mb", 512),
+        ("instance_type.extra_specs", {}),
+        ("request_spec.instance_type.name", "m1.tiny"),
+        ("request_spec.num_instances", 1),
+        ("request_spec.instance_properties.project_id", "p1"),
+        ("request_spec.instance_properties.availability_zone", "z1"),
+        ("request_spec.instance_properties.uuid", OWN_UUID),
+        ("request_spec.instance_properties.root_gb", 1),
+        ("request_spec.instance_properties.image_ref", ""),
+        ("request_spec.image.properties.architecture", "x86_64"),
+        ("request_spec.image.properties.hw_architecture", "x86_64"),
+        ("project_id", "p1"),
+        ("os_type", "linux"),
+        ("scheduler_hints.one", "a"),
+        ("scheduler_hints.two", ["b", "c"]),
+        ("retry.num_attempts", 1),
+        ("retry.hosts", [["h9", "n9"]]),
+        ("ignore_hosts", ["h7"]),
+        ("group_hosts", ["h1"]),
+        ("group_policies", ["affinity"]),
+        ("pci_requests", None),
+    ],
+)
+def test_where_what_is_asked_stands(path: str, value: Any) -> None:
+    found: Any = filter_properties_of(REQUEST)
+    for name in path.split("."):
+        found = found[name]
+
+    assert found == value
+
+
+def test_a_request_that_says_next_to_nothing() -> None:
+    properties = filter_properties_of(objects.RequestSpec(flavor=objects.Flavor()))
+
+    assert properties["scheduler_hints"] == {}
+    assert properties["project_id"] is None
+    assert properties["request_spec"]["image"] == {"properties": {}}
+
+
+def test_the_request_stays_as_it_is() -> None:
+    before = objects.to_primitive(REQUEST)
+    filter_properties_of(REQUEST)["request_spec"]["instance_properties"].clear()
+
+    assert objects.to_primitive(REQUEST) == before

@@ -1,0 +1,179 @@
+"""A filter, weigher, driver or host manager of somebody else's: one class and one line."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+from scheduler import errors
+from scheduler.drivers import loading
+from scheduler.filters.registry import load_chain
+from scheduler.weights.registry import load_weighers
+from tests.builders import a_conf, a_fleet, a_request, candidates, names
+
+MODULE = """
+from scheduler.drivers import Scheduler
+from scheduler.filters import BaseHostFilter
+from scheduler.hosts.host_manager import HostManager
+from scheduler.weights import BaseHostWeigher
+
+
+class EvenNodes(BaseHostFilter):
+    def host_passes(self, host_state, spec_obj):
+        return int(host_state.nodename[1:]) % 2 == 0
+
+
+class Fewest(BaseHostWeigher):
+    def weight_multiplier(self):
+        return -2.0
+
+    def _weigh_object(self, host_state, weight_properties):
+        return host_state.num_instances
+
+
+class First(Scheduler):
+    def select_destinations(self, context, spec_obj, instance_uuids, **rest):
+        return []
+
+
+class Shelf(HostManager):
+    pass
+
+
+class NotOne:
+    pass
+"""
+ENTRY_POINTS = """
+[nova.scheduler.filters]
+even_nodes = acme_scheduling:EvenNodes
+broken = acme_scheduling:NoSuchThing
+not_one = acme_scheduling:NotOne
+
+[nova.scheduler.weights]
+fewest = acme_scheduling:Fewest
+broken = acme_no_such_module:Fewest
+
+[nova.scheduler.driver]
+first = acme_scheduling:First
+broken = acme_no_such_module:First
+
+[nova.scheduler.host_manager]
+shelf = acme_scheduling:Shelf
+"""
+
+
+@pytest.fixture(autouse=True)
+def acme(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An installed distribution of somebody else's."""
+    (tmp_path / "acme_scheduling.py").write_text(MODULE)
+    info = tmp_path / "acme_scheduling-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-scheduling\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    sys.modules.pop("acme_scheduling", None)
+
+
+def configured(tmp_path: pathlib.Path, lines: str) -> cfg.ConfigOpts:
+    """The options with these lines in their file."""
+    file = tmp_path / "nova.conf"
+    file.write_text(lines)
+    conf = a_conf()
+    conf(["--config-file", str(file)], default_config_dirs=[])
+    return conf
+
+
+FILTER = "[filter_scheduler]\nenabled_filters = "
+AVAILABLE = """available_filters = nova.scheduler.filters.all_filters
+available_filters = acme_scheduling.EvenNodes
+"""
+
+
+@pytest.mark.parametrize(
+    "lines", [f"{FILTER}AllHostsFilter, even_nodes\n", f"{FILTER}EvenNodes\n{AVAILABLE}"]
+)
+def test_filter(tmp_path: pathlib.Path, lines: str) -> None:
+    chain = load_chain(configured(tmp_path, lines))
+    hosts, counts = chain.run(candidates(a_fleet({}, {}, {}, {})), a_request())
+
+    assert names(hosts) == ["h2", "h4"]
+    assert counts[-1].name == "EvenNodes"
+
+
+@pytest.mark.parametrize("entry", ["acme_scheduling.Fewest", "fewest"])
+def test_weigher(tmp_path: pathlib.Path, entry: str) -> None:
+    lines = f"[filter_scheduler]\nweight_classes = {entry}\n"
+    [weigher] = load_weighers(configured(tmp_path, lines))
+    hosts = candidates(a_fleet({"num_instances": 3}, {"num_instances": 1}))
+
+    assert weigher.name == "Fewest"
+    assert weigher.raw(hosts, a_request()).tolist() == [3.0, 1.0]
+    assert weigher.multipliers(hosts) == -2.0
+
+
+@pytest.mark.parametrize("entry", ["acme_scheduling.First", "first"])
+def test_driver(tmp_path: pathlib.Path, entry: str) -> None:
+    conf = configured(tmp_path, f"[scheduler]\ndriver = {entry}\n")
+    driver = loading.load(conf, "host manager")
+
+    assert type(driver).__name__ == "First"
+    assert (driver.conf, driver.host_manager) == (conf, "host manager")
+
+
+@pytest.mark.parametrize("entry", ["acme_scheduling.Shelf", "shelf"])
+def test_host_manager(tmp_path: pathlib.Path, entry: str) -> None:
+    conf = configured(tmp_path, f"[scheduler]\nhost_manager = {entry}\n")
+    reader: Any = "reader"
+
+    assert type(loading.load_host_manager(conf, reader)).__name__ == "Shelf"
+
+
+@pytest.mark.parametrize(
+    ("lines", "load", "error", "message"),
+    [
+        (f"{FILTER}broken", load_chain, errors.ConfigurationError, "enabled_filters: 'broken': "),
+        (f"{FILTER}not_one", load_chain, errors.ClassNotFound, "Class not_one could not be found"),
+        (
+            f"{FILTER}odd_nodes",
+            load_chain,
+            errors.SchedulerHostFilterNotFound,
+            "Scheduler Host Filter odd_nodes could not be found",
+        ),
+        (
+            "[filter_scheduler]\nweight_classes = broken",
+            load_weighers,
+            errors.ConfigurationError,
+            "weight_classes: 'broken': No module named",
+        ),
+        (
+            "[filter_scheduler]\nweight_classes = most",
+            load_weighers,
+            errors.ConfigurationError,
+            "weight_classes: 'most'",
+        ),
+        (
+            "[scheduler]\ndriver = broken",
+            loading.driver_class,
+            errors.ConfigurationError,
+            "acme_no_such_module",
+        ),
+        (
+            "[scheduler]\ndriver = acme_scheduling.NotOne",
+            loading.driver_class,
+            errors.ConfigurationError,
+            "is not a class with a method select_destinations",
+        ),
+    ],
+)
+def test_mistakes(
+    tmp_path: pathlib.Path, lines: str, load: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        load(configured(tmp_path, lines))
