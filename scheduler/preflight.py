@@ -23,8 +23,7 @@ from scheduler.service import build_manager
 
 LOG = logging.getLogger(__name__)
 
-# Where oslo.config looks, and for what.
-SEARCHED_FILES: Final = ("nova.conf", "nova-scheduler.conf")
+# Where oslo.config looks.
 SEARCHED_FOLDERS: Final = ("~/.nova", "~", "/etc/nova", "/etc")
 
 
@@ -78,9 +77,10 @@ def _check_database(database: Database) -> None:
 def _warn_of_in_process_bus(conf: cfg.ConfigOpts) -> None:
     if startup.is_embedded(conf):
         LOG.warning(
-            "No configuration: neither --config-file nor --config-dir is given, and there is no %s "
-            "in %s. Running on the embedded defaults.",
-            " or ".join(SEARCHED_FILES),
+            "No configuration: neither --config-file nor --config-dir is given, and there is no "
+            "%s.conf or %s.conf in %s. Running on the embedded defaults.",
+            startup.PROJECT,
+            conf.prog,
             ", ".join(SEARCHED_FOLDERS),
         )
     if transport.is_in_process(conf):

@@ -216,11 +216,17 @@ def test_sigterm_while_the_broker_is_away(daemon: StartDaemon, tables: str, back
     assert not waiting.notified.receive(0)
 
 
-def test_starts_on_the_embedded_defaults_and_says_so(tmp_path: pathlib.Path, backend: str) -> None:
+@pytest.mark.parametrize(
+    "words", [(PROGRAM,), ("nova-conductor-stub", "serve"), ("nova-compute-stub",)], ids=" ".join
+)
+def test_starts_on_the_embedded_defaults_and_says_so(
+    tmp_path: pathlib.Path, backend: str, words: tuple[str, ...]
+) -> None:
     places = {"HOME": str(tmp_path), "OS_DEFAULT__STATE_PATH": str(tmp_path)}
-    alone = Daemon(PROGRAM, [], tmp_path, backend, places)
+    alone = Daemon(words[0], list(words[1:]), tmp_path, backend, places)
     try:
         alone.wait_ready()
+        assert f"there is no nova.conf or {words[0]}.conf in ~/.nova, ~, " in alone.log
         assert "Running on the embedded defaults." in alone.log
         assert "no other process can reach this service" in alone.log
         assert (tmp_path / EMBEDDED_FILE).exists()
