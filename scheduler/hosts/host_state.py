@@ -6,12 +6,13 @@ and writing goes straight to the table (reference page scheduling, section 6).
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from scheduler.hosts import columns, consumption
-from scheduler.hosts.table import HostTable
+from scheduler.hosts.table import NEVER, HostTable
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -62,10 +63,22 @@ class HostState:
         return self.nodename
 
     @property
-    def updated(self) -> float | None:
-        """When the compute node last reported, seconds since the epoch, or None."""
+    def updated(self) -> datetime.datetime | None:
+        """When the compute node last reported, in UTC, or None."""
         seconds = self.table.value(self.row, "updated_at")
-        return None if seconds == float("-inf") else seconds
+        if seconds == NEVER:
+            return None
+        return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+
+    @property
+    def allocation_candidates(self) -> list[Any]:
+        """What Placement offers on the host: nothing, as it is not asked."""
+        return []
+
+    @property
+    def _lock_name(self) -> tuple[str, str | None]:
+        """The name of Nova's lock of the host; here the host manager has one for all."""
+        return self.host, self.nodename
 
     def consume_from_request(self, spec_obj: Any) -> None:
         """Take the request's resources from this row (scheduling page, section 6.4)."""

@@ -122,6 +122,16 @@ class WireObject:
         """Nova's name of :meth:`is_set`."""
         return self.is_set(name)
 
+    @property
+    def fields(self) -> dict[str, Field]:
+        """The table of the class under Nova's name; what is iterated are the names."""
+        return self.FIELDS
+
+    @property
+    def obj_fields(self) -> list[str]:
+        """The names of all fields, set or not, as Nova lists them."""
+        return list(self.FIELDS)
+
     def set_fields(self) -> dict[str, Any]:
         """The set fields and their values, in the order of the table."""
         values = self.__dict__

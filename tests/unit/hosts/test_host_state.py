@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+
 import pytest
 
 from tests.builders import NOW, a_fleet, a_host, a_request, candidates
@@ -36,7 +38,7 @@ def test_attributes_are_those_of_the_row():
     assert [each.metadata for each in state.aggregates] == [{"ssd": "yes"}]
     assert list(state.instances) == ["u1"]
     assert (state.service["id"], state.service["disabled"]) == (7, False)
-    assert state.updated == NOW
+    assert state.updated == datetime.datetime.fromtimestamp(NOW, datetime.UTC)
     assert state.limits == {}
 
 
@@ -79,3 +81,18 @@ def test_consuming_takes_everything_but_swap():
     assert (state.free_ram_mb, state.free_disk_mb, state.vcpus_used) == (88, -1024, 2)
     assert (state.num_instances, state.num_io_ops) == (4, 2)
     assert repr(state) == "(h1, n1) ram: 88MB disk: -1024MB io_ops: 2 instances: 4"
+
+
+#: Every attribute that Nova's releases have, by section 6.1 of the scheduling page.
+OF_NOVA = """
+    host nodename uuid cell_uuid total_usable_ram_mb free_ram_mb total_usable_disk_gb disk_mb_used
+    free_disk_mb vcpus_total vcpus_used num_instances num_io_ops failed_builds stats metrics
+    pci_stats numa_topology host_ip hypervisor_type hypervisor_version hypervisor_hostname cpu_info
+    supported_instances cpu_allocation_ratio ram_allocation_ratio disk_allocation_ratio limits
+    aggregates instances service updated allocation_candidates _lock_name capabilities
+"""
+
+
+@pytest.mark.parametrize("name", OF_NOVA.split())
+def test_every_attribute_of_novas_is_there(name):
+    assert hasattr(a_host(), name)

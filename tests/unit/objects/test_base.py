@@ -23,6 +23,8 @@ def test_unset_null_and_set_differ():
     assert ("name" in flavor, "swap" in flavor, "nonsense" in flavor) == (True, False, False)
     assert dict(flavor) == {"name": None, "vcpus": 4}
     assert (flavor.get("vcpus"), flavor.get("swap", 7), flavor["vcpus"]) == (4, 7, 4)
+    assert list(flavor.fields) == flavor.obj_fields
+    assert {"name", "swap"} < set(flavor.obj_fields)
 
 
 @pytest.mark.parametrize("read", [getattr, objects.Flavor.is_set, objects.Flavor.get])
