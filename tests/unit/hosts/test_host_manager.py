@@ -11,6 +11,7 @@ from scheduler import errors, objects
 from scheduler.db import aggregates, compute_nodes, instances, migration, services, tables
 from scheduler.db.database import Database
 from scheduler.db.fleet import FleetReader
+from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.host_manager import HostManager
 from tests.builders import a_conf
 
@@ -106,6 +107,16 @@ def test_a_report_is_seen(manager, database):
     manager.refresh()
     assert value(manager, "h2", "free_ram_mb") == 100
     assert value(manager, "h2", "vcpus_used") == 7
+
+
+def test_a_row_emptied_by_its_host_keeps_its_numbers_and_its_picks(manager, database):
+    amount = Consumption(ram_mb=512, disk_mb=1024, vcpus=1)
+    pick = manager.books.pick(row_of(manager, "h2"), "u1", amount, manager.clock())
+    change(database, compute_nodes.upsert, "h2", "h2.example", {**NODE, "free_disk_gb": None})
+    manager.refresh()
+    assert value(manager, "h2", "free_ram_mb") == 7680 - 512
+    manager.books.undo(pick)
+    assert value(manager, "h2", "free_ram_mb") == 7680
 
 
 def test_two_reports_within_one_second_are_both_seen(manager, database):
@@ -250,6 +261,74 @@ def broken(manager, monkeypatch):
     monkeypatch.setattr(manager._reader, "read", read)
 
 
+@pytest.fixture
+def looking_at_images(database, clock):
+    """A host manager for weighers that look at the images of the servers."""
+    conf = a_conf(image_props_weight_multiplier=1.0)
+    manager = HostManager(conf, FleetReader.from_conf(conf, database), clock)
+    manager.refresh()
+    return manager
+
+
+def properties_on(manager, host):
+    return {
+        uuid: set(instance.image_properties)
+        for uuid, instance in manager.table.instances.get(host, {}).items()
+    }
+
+
+def test_images_of_instances_are_read_for_those_who_look_at_them(database, manager, request):
+    metadata = {"image_hw_vm_mode": "hvm", "image_base_image_ref": "i1", "owner": "x"}
+    instance = an_instance("u1", "h1")
+    instance.system_metadata = metadata
+    change(database, instances.create, instance)
+    change(database, instances.create, an_instance("u2", "h1"))
+    known = {"u1": {("hw_vm_mode", "hvm")}, "u2": set()}
+
+    looking = request.getfixturevalue("looking_at_images")  # reads all
+    assert properties_on(looking, "h1") == known
+    change(database, instances.set_system_metadata, "u2", "image_os_type", "linux")
+    change(database, instances.update, "u2", task_state="rebuilding")
+    looking.refresh()  # reads what changed
+    assert properties_on(looking, "h1") == known | {"u2": {("os_type", "linux")}}
+    manager.refresh()
+    assert properties_on(manager, "h1") == {"u1": set(), "u2": set()}
+
+
+def test_an_update_by_rpc_keeps_the_image_unless_it_says_another(looking_at_images):
+    manager, mode = looking_at_images, {("hw_vm_mode", "hvm")}
+    full = objects.Instance(uuid="u1", system_metadata={"image_hw_vm_mode": "hvm"})
+    for instance in (full, objects.Instance(uuid="u1", vm_state="active")):
+        manager.update_instance_info(None, "h1", [instance])
+        assert properties_on(manager, "h1") == {"u1": mode}
+    manager.update_instance_info(None, "h1", [objects.Instance(uuid="u1", system_metadata={})])
+    assert properties_on(manager, "h1") == {"u1": set()}
+
+
+@pytest.mark.parametrize(("chosen", "is_up"), [("current", []), ("newton", ["h1"])])
+def test_liveness_without_a_heartbeat_is_up_to_the_semantics(database, clock, chosen, is_up):
+    conf = a_conf()
+    conf.set_override("semantics", chosen, group="scheduler")
+    long_ago = utc_now() - datetime.timedelta(hours=1)
+    with database.write() as connection:
+        connection.execute(
+            tables.services.update()
+            .where(tables.services.c.host == "h1")
+            .values(last_seen_up=None, created_at=long_ago, updated_at=utc_now())
+        )
+        connection.execute(
+            tables.services.update()
+            .where(tables.services.c.host != "h1")
+            .values(last_seen_up=long_ago, created_at=long_ago)
+        )
+    manager = HostManager(conf, FleetReader.from_conf(conf, database), clock)
+    manager.refresh()
+
+    assert manager.hosts_up("compute") == is_up
+    up = manager.table.column("service_last_seen")[row_of(manager, "h1")] > time.time() - 60
+    assert ["h1"] * int(up) == is_up
+
+
 def test_the_last_state_serves_for_a_while_when_the_database_is_away(manager, clock, monkeypatch):
     broken(manager, monkeypatch)
     clock.ahead_seconds = 59
@@ -259,6 +338,19 @@ def test_the_last_state_serves_for_a_while_when_the_database_is_away(manager, cl
         manager.refresh()
     monkeypatch.undo()
     manager.refresh()
+
+
+def test_memory_alone_serves_no_longer_while_the_database_is_away(manager, clock, monkeypatch):
+    clock.ahead_seconds = 3600
+    manager.require_state()
+    broken(manager, monkeypatch)
+    with pytest.raises(errors.StateUnavailable, match="3600 s old"):
+        manager.refresh()
+    with pytest.raises(errors.StateUnavailable, match="3600 s old"):
+        manager.require_state()
+    monkeypatch.undo()
+    manager.refresh()
+    manager.require_state()
 
 
 def test_without_any_state_there_is_no_decision(database, clock, monkeypatch):
