@@ -13,6 +13,7 @@ from oslo_log import log as logging
 from scheduler import drivers, errors, objects
 from scheduler.drivers.chance_scheduler import ChanceScheduler
 from scheduler.drivers.loading import host_manager_class
+from scheduler.evaluation import shapes
 from scheduler.evaluation.attesting import attest
 from scheduler.evaluation.behaviour import Behaviour
 from scheduler.evaluation.cases import Case
@@ -21,6 +22,7 @@ from scheduler.evaluation.fleet import CaseFleet, moment
 from scheduler.evaluation.recording import Answer, Recording
 from scheduler.hosts.host_manager import HostManager
 from scheduler.manager import SchedulerManager
+from scheduler.numa import HostTopology
 
 LOG = logging.getLogger(__name__)
 
@@ -141,7 +143,13 @@ class _Scheduler:
     def _state(self, host: str, node: str) -> dict[str, Any]:
         table = self.host_manager.table
         row = table.rows[host, node]
-        return {name: table.value(row, name) for name in COUNTERS}
+        state = {name: table.value(row, name) for name in COUNTERS}
+        topology, pools = table.value(row, "numa_topology"), table.value(row, "pci_stats")
+        if isinstance(topology, HostTopology):
+            state["numa"] = shapes.used(topology)
+        if pools is not None and pools.pools:
+            state["pci"] = pools.to_dicts()
+        return state
 
 
 def _refusal(error: errors.NovaException) -> Answer:

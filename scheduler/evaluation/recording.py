@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scheduler import objects
 from scheduler.explain.watcher import Watcher
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
@@ -39,7 +40,9 @@ class Recording(Watcher):
         self.answer.setdefault("filters", [])
         self.answer["passed"] = pairs(hosts)
         limits = {name_of(state): limits_of(state) for state in hosts.states()}
-        self.answer["limits"] = {name: shown_limits(each) for name, each in limits.items() if each}
+        self.answer["limits"] = {
+            name: objects.to_plain(each) for name, each in limits.items() if each
+        }
 
     def weighed(self, index: int, weighed: Weighed, claimable: np.ndarray) -> None:
         """Note the weights of the first instance, and whether the best host stands out."""
@@ -65,8 +68,3 @@ def name_of(state: HostState) -> str:
 def pairs(hosts: Candidates) -> list[list[str | None]]:
     """Host and node of each, sorted."""
     return sorted([state.host, state.nodename] for state in hosts.states())
-
-
-def shown_limits(limits: dict[str, Any]) -> dict[str, Any]:
-    """Limits as plain values."""
-    return limits
