@@ -19,6 +19,7 @@ from oslo_service import service as oslo_service
 import scheduler
 from scheduler import exit_codes
 from scheduler.readiness import Readiness
+from scheduler.rpc import transport
 from scheduler.supervision import Supervision
 
 LOG = logging.getLogger(__name__)
@@ -49,14 +50,21 @@ class Worker(oslo_service.ServiceBase):
             with contextlib.ExitStack() as ending:
                 self._start(ending)
                 self._ending = ending.pop_all()
+        except transport.REFUSALS as refusal:
+            self._failed()
+            LOG.critical("%s: the broker refuses this service: %s", transport.OPTION, refusal)
+            raise SystemExit(exit_codes.FAILURE) from None
         except BaseException:
-            if not self._is_stopping:
-                self._supervision.worker_failed()
-            self._stopped.set()
+            self._failed()
             raise
         self._supervision.worker_started()
         self._readiness.announce()
         LOG.info("Serving requests on topic %s as %s", self._topic, self._conf.host)
+
+    def _failed(self) -> None:
+        if not self._is_stopping:
+            self._supervision.worker_failed()
+        self._stopped.set()
 
     def stop(self, graceful: bool = True) -> None:
         """Take no more requests, finish those in hand, then end the rest.

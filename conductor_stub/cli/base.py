@@ -9,7 +9,6 @@ from typing import Any
 
 import kombu.exceptions
 import oslo_messaging as messaging
-from kombu.transport import pyamqp
 from oslo_messaging.transport import RPCTransport
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -25,8 +24,8 @@ DEFAULT_TIMEOUT_SECONDS = 300.0
 UNDELIVERED = (
     messaging.MessagingException,
     kombu.exceptions.KombuError,
-    *pyamqp.Transport.connection_errors,
-    *pyamqp.Transport.channel_errors,  # a login that is refused, for one
+    *transport.REFUSALS,
+    OSError,
 )
 """What a message that cannot be sent raises; the RPC library does not translate all of it."""
 BROKER_RETRIES = 2

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
+import amqp
 import oslo_messaging
 from oslo_config import cfg
 from oslo_messaging.transport import NotificationTransport, RPCTransport
@@ -23,6 +24,8 @@ CONTROL_EXCHANGE: Final = "nova"
 OPTION: Final = "[DEFAULT] transport_url"
 NOTIFICATION_OPTION: Final = "[oslo_messaging_notifications] transport_url"
 IN_PROCESS: Final = "fake"
+#: What a broker that answers says to a wrong login or virtual host: trying again is no use.
+REFUSALS: Final = (amqp.IrrecoverableConnectionError, amqp.IrrecoverableChannelError)
 
 DEFAULT_LOCATIONS: Final = (cfg.Locations.opt_default, cfg.Locations.set_default)
 

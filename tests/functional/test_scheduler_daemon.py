@@ -25,6 +25,7 @@ from tests.builders import OWN_UUID, a_request
 from tests.daemons.fixtures import StartDaemon
 from tests.daemons.process import Daemon
 from tests.functional import gate_driver
+from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.functional
@@ -205,6 +206,32 @@ def test_start_that_fails_in_the_worker_ends_the_daemon(
     assert failed.wait() == 1
     assert "there is none" in failed.log
     assert not failed.notified.receive(0)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "reason"),
+    [
+        pytest.param("guest:guest@", "guest:wrong-secret@", "ACCESS_REFUSED", id="password"),
+        pytest.param("/%2F", "/nowhere", "vhost nowhere not found", id="virtual host"),
+    ],
+)
+def test_a_broker_that_refuses_ends_the_daemon_with_one_line(
+    daemon: StartDaemon,
+    rabbitmq: RabbitMQ,
+    tables: str,
+    backend: str,
+    right: str,
+    wrong: str,
+    reason: str,
+) -> None:
+    refused = daemon(PROGRAM, config(rabbitmq.url().replace(right, wrong), tables), backend=backend)
+
+    assert refused.wait() == 1
+    (line,) = [line for line in refused.log.splitlines() if " CRITICAL " in line]
+    assert "[DEFAULT] transport_url: the broker refuses this service: " in line
+    assert reason in line
+    assert "Traceback" not in refused.log
+    assert "wrong-secret" not in refused.log
 
 
 def test_sigterm_while_the_broker_is_away(daemon: StartDaemon, tables: str, backend: str) -> None:
