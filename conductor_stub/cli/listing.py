@@ -102,7 +102,7 @@ def _details(server: servers.Server) -> dict[str, Any]:
         "fault_code": fault.code if fault else None,
         "fault_message": fault.message if fault else None,
         "fault_host": fault.host if fault else None,
-        "fault_details": (fault.details or None) if fault else None,
+        "fault_details": cells.LongText(fault.details) if fault and fault.details else None,
     }
 
 

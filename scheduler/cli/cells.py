@@ -43,3 +43,18 @@ class Properties(columns.FormattableColumn[Any]):
     def machine_readable(self) -> dict[str, Any]:
         """The mapping."""
         return dict(self._value)
+
+
+class LongText(columns.FormattableColumn[str]):
+    """Text of many lines, a traceback for one: people get its last line and how to see the rest."""
+
+    def human_readable(self) -> str:
+        """The last line, which of a traceback is the error."""
+        lines = self._value.rstrip().splitlines() or [""]
+        if len(lines) == 1:
+            return lines[0]
+        return f"{lines[-1]} (last of {len(lines)} lines; all of them: -f value)"
+
+    def machine_readable(self) -> str:
+        """All of it."""
+        return self._value

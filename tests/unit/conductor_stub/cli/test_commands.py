@@ -24,6 +24,9 @@ NODE = {
 }
 
 
+TRACEBACK = "Traceback (most recent call last):\n  " + "x" * 2000 + "\nNoValidHost: none\n"
+
+
 @pytest.fixture(scope="module")
 def database(tmp_path_factory):
     made = Database(f"sqlite:///{tmp_path_factory.mktemp('commands')}/nova.sqlite")
@@ -43,7 +46,7 @@ def database(tmp_path_factory):
         )
         first, _ = booting.create_servers(conn, request)
         instances.update(conn, first.uuid, vm_state="error", task_state=None)
-        instances.add_fault(conn, first.uuid, 500, "No valid host was found.", "Trace", "ctl")
+        instances.add_fault(conn, first.uuid, 500, "No valid host was found.", TRACEBACK, "ctl")
         instances.set_system_metadata(conn, first.uuid, "nova_scheduler_attempts", "3")
     yield made
     made.dispose()
@@ -99,7 +102,14 @@ def test_show_explains_the_fault(run):
 
     shown = json.loads(output)
     assert (shown["fault_code"], shown["fault_host"]) == (500, "ctl")
-    assert (shown["fault_details"], shown["attempts"], shown["memory_mb"]) == ("Trace", 3, 2048)
+    assert (shown["fault_details"], shown["attempts"], shown["memory_mb"]) == (TRACEBACK, 3, 2048)
+
+
+def test_show_keeps_its_table_as_narrow_as_a_terminal(run):
+    _, output = run("show", "vm-1", "-c", "fault_message", "-c", "fault_details")
+
+    assert "NoValidHost: none (last of 3 lines; all of them: -f value)" in output
+    assert max(map(len, output.splitlines())) < 100
 
 
 @pytest.mark.parametrize(
