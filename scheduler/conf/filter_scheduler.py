@@ -65,6 +65,17 @@ DEFAULT_FILTERS = [
     "ServerGroupAffinityFilter",
 ]
 
+BARE_METAL_FILTERS = [
+    "RetryFilter",
+    "AvailabilityZoneFilter",
+    "ComputeFilter",
+    "ComputeCapabilitiesFilter",
+    "ImagePropertiesFilter",
+    "ExactRamFilter",
+    "ExactDiskFilter",
+    "ExactCoreFilter",
+]
+
 
 def _formerly(name: str) -> list[cfg.DeprecatedOpt]:
     return [cfg.DeprecatedOpt(name, group="DEFAULT")]
@@ -100,6 +111,19 @@ SELECTION = [
         help="Class names of the filters that run, in this order. A name that is not among "
         "available_filters may be an entry point of the namespace `nova.scheduler.filters`; any "
         "other stops the start.",
+    ),
+    cfg.BoolOpt(
+        "use_baremetal_filters",
+        default=False,
+        deprecated_opts=_formerly("scheduler_use_baremetal_filters"),
+        help="Whether baremetal_enabled_filters run instead of enabled_filters, if "
+        "`[scheduler] host_manager` is `ironic_host_manager`.",
+    ),
+    cfg.ListOpt(
+        "baremetal_enabled_filters",
+        default=BARE_METAL_FILTERS,
+        deprecated_opts=_formerly("baremetal_scheduler_default_filters"),
+        help="Class names of the filters that run for bare metal, in this order.",
     ),
     cfg.ListOpt(
         "weight_classes",

@@ -25,7 +25,8 @@ OPTIONS: list[cfg.Opt] = [
         "host_manager",
         default="host_manager",
         deprecated_opts=[cfg.DeprecatedOpt("scheduler_host_manager", group="DEFAULT")],
-        help="What keeps the state of the hosts: `host_manager`, another entry point of the "
+        help="What keeps the state of the hosts: `host_manager`, "
+        "`ironic_host_manager` for fleets with bare-metal nodes, another entry point of the "
         "namespace `nova.scheduler.host_manager`, or the dotted path of a class.",
     ),
     cfg.BoolOpt(

@@ -33,7 +33,7 @@ class FilterScheduler(Scheduler):
     def __init__(self, conf: Any, host_manager: Any) -> None:
         super().__init__(conf, host_manager)
         self.policy = Policy(
-            chain=load_chain(conf),
+            chain=load_chain(conf, host_manager.filters_option),
             weighers=load_weighers(conf),
             host_subset_size=conf.filter_scheduler.host_subset_size,
             shuffle_best_same_weighed_hosts=(conf.filter_scheduler.shuffle_best_same_weighed_hosts),

@@ -25,6 +25,8 @@ NOVA_PATHS = {
     "nova.scheduler.chance.ChanceScheduler": "chance_scheduler",
     "nova.tests.unit.scheduler.fakes.FakeScheduler": "fake_scheduler",
     "nova.scheduler.host_manager.HostManager": "host_manager",
+    "nova.scheduler.ironic_host_manager.IronicHostManager": "ironic_host_manager",
+    "nova.scheduler.baremetal_host_manager.BaremetalHostManager": "ironic_host_manager",
 }
 
 

@@ -47,7 +47,6 @@ MODULES: dict[str, tuple[str, ...]] = {
 ALL_FILTERS = "nova.scheduler.filters.all_filters"
 OPTION = "[filter_scheduler] available_filters"
 NAMESPACE = "nova.scheduler.filters"
-ENABLED_OPTION = "[filter_scheduler] enabled_filters"
 
 
 def all_filters() -> list[type[BaseHostFilter]]:
@@ -73,8 +72,8 @@ def known_paths() -> dict[str, Any]:
     return known
 
 
-def load_chain(conf: Any, names: list[str] | None = None) -> FilterChain:
-    """The chain of ``enabled_filters`` (or *names*), each class instantiated once.
+def load_chain(conf: Any, option: str = "enabled_filters") -> FilterChain:
+    """The chain that *option* of ``[filter_scheduler]`` lists, each class instantiated once.
 
     A name that no available class has may be that of an entry point.
     Raises SchedulerHostFilterNotFound naming every unknown filter, ConfigurationError or
@@ -85,21 +84,21 @@ def load_chain(conf: Any, names: list[str] | None = None) -> FilterChain:
     for path in conf.filter_scheduler.available_filters:
         for cls in plugins.classes_at(path, BaseHostFilter, known, OPTION):
             classes[cls.__name__] = cls
-    wanted = conf.filter_scheduler.enabled_filters if names is None else names
-    wanted = [name for name in wanted if name]
+    named_in = f"[filter_scheduler] {option}"
+    wanted = [name for name in conf.filter_scheduler[option] if name]
     for name in [name for name in wanted if name not in classes]:
-        found = plugins.entry_point_class(NAMESPACE, name, BaseHostFilter, ENABLED_OPTION)
+        found = plugins.entry_point_class(NAMESPACE, name, BaseHostFilter, named_in)
         if found is not None:
             classes[name] = found
     missing = [name for name in wanted if name not in classes]
     if missing:
-        raise _not_found(", ".join(missing))
+        raise _not_found(", ".join(missing), named_in)
     filters = {name: plugins.instantiate(classes[name], conf) for name in dict.fromkeys(wanted)}
     return FilterChain([offered(filters[name]) for name in wanted])
 
 
-def _not_found(names: str) -> errors.SchedulerHostFilterNotFound:
+def _not_found(names: str, named_in: str) -> errors.SchedulerHostFilterNotFound:
     """Nova's text, and which options to look at."""
     told = errors.SchedulerHostFilterNotFound(filter_name=names).format_message()
-    where = f"It is named in {ENABLED_OPTION}, but not among {OPTION}."
+    where = f"It is named in {named_in}, but not among {OPTION}."
     return errors.SchedulerHostFilterNotFound(f"{told} {where}", filter_name=names)

@@ -31,7 +31,7 @@ class TypeAffinityFilter(HostFilter):
             for host, instances in hosts.table.instances.items()
             if any(each.instance_type_id != wanted for each in instances.values())
         ]
-        yield OTHER_TYPE, ~hosts.named(others) if others else hosts.everything(True)
+        yield OTHER_TYPE, ~hosts.running_on(others) if others else hosts.everything(True)
 
 
 class AggregateTypeAffinityFilter(HostFilter):

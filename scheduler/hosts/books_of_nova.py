@@ -23,9 +23,14 @@ class NewtonBooks(Books):
     """
 
     def accepts(self, key: Key, updated_at: float) -> bool:
-        """Not rows older than what is known; a row that was never written always counts."""
+        """Not rows older than what is known.
+
+        A row that was never written always counts, and so does every row of bare metal.
+        """
         row = self.table.rows.get(key)
         if row is None or key[0] not in self.table.services or updated_at == NEVER:
+            return True
+        if self.table.column("bare_metal")[row]:
             return True
         return bool(self.table.value(row, "updated_at") <= updated_at)
 

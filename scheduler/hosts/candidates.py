@@ -113,7 +113,7 @@ class Candidates:
         per_host = Counter(homes[uuid] for uuid in set(uuids) if uuid in homes)
         counts = np.zeros(len(self.rows), dtype=np.int64)
         for host, present in per_host.items():
-            counts[self.named([host])] = present
+            counts[self.running_on([host])] = present
         return counts
 
     @property
@@ -124,3 +124,7 @@ class Candidates:
         """
         silence = np.abs(self.scope.now - self.service_last_seen)
         return ~self.service_forced_down & (silence <= self.scope.service_down_time_seconds)
+    def running_on(self, hosts: Iterable[str]) -> np.ndarray:
+        """Mask of candidates that show the instances of one of *hosts* (exact case)."""
+        return np.isin(self.rows, self.table.rows_showing_instances(hosts))
+

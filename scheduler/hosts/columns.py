@@ -39,6 +39,12 @@ INTERNAL_COLUMNS = {
     "reported": np.bool_,
     "updated_at": np.float64,
     "service_disabled": np.bool_,
+    # A bare-metal node is taken as a whole: by how many, and what was free before the first.
+    "bare_metal": np.bool_,
+    "takers": np.int64,
+    "idle_ram_mb": np.int64,
+    "idle_disk_mb": np.int64,
+    "idle_vcpus_used": np.int64,
     "service_forced_down": np.bool_,
     "service_last_seen": np.float64,
 }

@@ -54,7 +54,9 @@ class HostState:
 
     @property
     def instances(self) -> dict[str, Any]:
-        """Instances on the host (all its nodes), uuid to instance."""
+        """Instances on the host (all its nodes), uuid to instance; none on bare metal."""
+        if self.table.column("bare_metal")[self.row]:
+            return {}
         return self.table.instances.get(self.host, {})
 
     @property

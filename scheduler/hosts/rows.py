@@ -21,6 +21,19 @@ LOG = logging.getLogger(__name__)
 _EPOCH = datetime.datetime(1970, 1, 1)
 
 
+#: ``hypervisor_type`` of the bare-metal nodes.
+IRONIC = "ironic"
+#: What is not read from the row of a bare-metal node.
+_UNKNOWN_OF_BARE_METAL = {
+    "disk_mb_used": 0,
+    "num_instances": 0,
+    "num_io_ops": 0,
+    "host_ip": None,
+    "numa_topology": None,
+    "pci_stats": None,
+    "metrics": None,
+}
+
 @dataclass(frozen=True, slots=True)
 class Ratios:
     """Allocation ratios for rows that hold none (NULL or 0.0)."""
@@ -65,27 +78,47 @@ def values(row: Any, ratios: Ratios, cell_uuid: str | None) -> dict[str, Any]:
     A row that its host never filled in (``free_disk_gb`` is NULL) yields zeros and
     ``reported`` False.
     """
-    identity = {
+    identity = _identity(row, cell_uuid)
+    if not identity["reported"]:
+        return identity
+    return {**identity, **_report(row, ratios, _free_disk_gb(row))}
+
+
+def values_of_nodes(row: Any, ratios: Ratios, cell_uuid: str | None) -> dict[str, Any]:
+    """The same where some nodes are bare metal (reference page scheduling, section 5.8)."""
+    if row.hypervisor_type != IRONIC:
+        return {**values(row, ratios, cell_uuid), "bare_metal": False}
+    identity = {**_identity(row, cell_uuid), "bare_metal": True}
+    if not identity["reported"]:
+        return identity
+    report = _report(row, ratios, row.free_disk_gb)
+    return {**identity, **report, **_UNKNOWN_OF_BARE_METAL, "takers": 0}
+
+
+def _identity(row: Any, cell_uuid: str | None) -> dict[str, Any]:
+    if row.free_disk_gb is None:
+        LOG.debug("Ignoring compute node %s as its usage has not been updated yet.", row.uuid)
+    return {
         "node_id": row.id,
         "uuid": row.uuid,
         "cell_uuid": cell_uuid,
         "updated_at": seconds(row.updated_at),
         "reported": row.free_disk_gb is not None,
     }
-    if row.free_disk_gb is None:
-        LOG.debug("Ignoring compute node %s as its usage has not been updated yet.", row.uuid)
-        return identity
-    return {**identity, **_resources(row), **_documents(row), **_ratios(row, ratios)}
 
 
-def _resources(row: Any) -> dict[str, Any]:
+def _report(row: Any, ratios: Ratios, free_disk_gb: int) -> dict[str, Any]:
+    return {**_resources(row, free_disk_gb), **_documents(row), **_ratios(row, ratios)}
+
+
+def _resources(row: Any, free_disk_gb: int) -> dict[str, Any]:
     stats = _stats(row.stats)
     return {
         "total_usable_ram_mb": row.memory_mb or 0,
         "free_ram_mb": row.free_ram_mb or 0,
         "total_usable_disk_gb": row.local_gb or 0,
         "disk_mb_used": (row.local_gb_used or 0) * 1024,
-        "free_disk_mb": 1024 * _free_disk_gb(row),
+        "free_disk_mb": 1024 * int(free_disk_gb),
         "vcpus_total": row.vcpus or 0,
         "vcpus_used": row.vcpus_used or 0,
         "num_instances": _count(stats, "num_instances", row),

@@ -233,3 +233,8 @@ class HostTable:
     def row_numbers(self, hosts: Iterable[str]) -> list[int]:
         """Rows of all nodes of the *hosts* named (exact case); unknown names are left out."""
         return [row for host in hosts for row in self.rows_of_host.get(host, ())]
+    def rows_showing_instances(self, hosts: Iterable[str]) -> list[int]:
+        """Rows of the *hosts* named, except the bare-metal ones: those show no instances."""
+        bare_metal = self._columns["bare_metal"]
+        return [row for row in self.row_numbers(hosts) if not bare_metal[row]]
+

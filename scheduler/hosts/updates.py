@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from oslo_log import log as logging
@@ -19,6 +19,9 @@ LOG = logging.getLogger(__name__)
 
 _FLAGS = ("disabled", "forced_down")
 
+Decoder = Callable[[Any, Ratios, str | None], dict[str, Any]]
+"""From a compute node's row, the ratios and its cell to the values of the table."""
+
 
 class TableUpdater:
     """Applies changes to one table and its books."""
@@ -29,12 +32,14 @@ class TableUpdater:
         ratios: Ratios,
         cell_uuid: str,
         chosen: Semantics = semantics.CURRENT,
+        decode: Decoder = rows.values,
     ) -> None:
         self.books = books
         self.table: HostTable = books.table
         self.ratios = ratios
         self.cell_uuid = cell_uuid
         self._semantics = chosen
+        self._decode = decode
         self._flagged: dict[str, tuple[bool, bool]] = {}
         self._warned_without_service: set[str] = set()
 
@@ -75,8 +80,11 @@ class TableUpdater:
             self._rename(row, key)
             if self.books.accepts(key, rows.seconds(row.updated_at)):
                 cell_uuid = cells.get(row.host, self.cell_uuid)
-                self.table.put(key, rows.values(row, self.ratios, cell_uuid))
-                self.books.reapply(key)
+                values = self._decode(row, self.ratios, cell_uuid)
+                keeps_numbers = key in self.table.rows and not values["reported"]
+                self.table.put(key, values)
+                if not keeps_numbers:
+                    self.books.reapply(key)
         if full:
             for key in [known for known in self.table.rows if known not in live]:
                 self._remove(key)

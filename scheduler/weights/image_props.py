@@ -41,7 +41,7 @@ class ImagePropertiesWeigher(HostWeigher):
                     if properties not in shared:
                         shared[properties] = sum(map(self._ratio, wanted & properties))
                     total += shared[properties]
-                of_row[hosts.table.row_numbers([host])] = total
+                of_row[hosts.table.rows_showing_instances([host])] = total
         return of_row[hosts.rows]
 
     def _ratio(self, pair: tuple[str, str]) -> float:

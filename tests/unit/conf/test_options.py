@@ -25,6 +25,14 @@ SPELLINGS = [
     ("filter_scheduler", "enabled_filters", "scheduler_default_filters", "A, B", ["A", "B"]),
     ("filter_scheduler", "weight_classes", "scheduler_weight_classes", "a.W", ["a.W"]),
     ("filter_scheduler", "host_subset_size", "scheduler_host_subset_size", "4", 4),
+    ("filter_scheduler", "use_baremetal_filters", "scheduler_use_baremetal_filters", "yes", True),
+    (
+        "filter_scheduler",
+        "baremetal_enabled_filters",
+        "baremetal_scheduler_default_filters",
+        "A, B",
+        ["A", "B"],
+    ),
     (
         "filter_scheduler",
         "track_instance_changes",

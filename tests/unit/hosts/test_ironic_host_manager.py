@@ -1,0 +1,278 @@
+"""Bare-metal nodes: read without what nobody knows of them, taken as wholes, given back exactly."""
+
+import datetime
+import json
+import random
+
+import pytest
+
+from scheduler import drivers, errors, objects
+from scheduler.db import compute_nodes, instances, migration, services
+from scheduler.db.database import Database
+from scheduler.db.fleet import FleetReader
+from scheduler.drivers.loading import host_manager_class
+from scheduler.hosts import consumption
+from scheduler.hosts.books import Books
+from scheduler.hosts.books_of_nova import NewtonBooks
+from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.host_manager import HostManager
+from scheduler.hosts.ironic_host_manager import IronicHostManager
+from tests.builders import a_conf, a_request
+
+EXACT = ["ExactRamFilter", "ExactDiskFilter", "ExactCoreFilter"]
+NODE = {
+    "vcpus": 8,
+    "vcpus_used": 0,
+    "memory_mb": 8192,
+    "memory_mb_used": 0,
+    "free_ram_mb": 8192,
+    "local_gb": 100,
+    "local_gb_used": 10,
+    "free_disk_gb": 90,
+    "disk_available_least": 50,
+    "hypervisor_type": "ironic",
+    "hypervisor_version": 1,
+    "host_ip": "192.0.2.7",
+    "cpu_info": "baremetal cpu",
+    "numa_topology": json.dumps({"cells": [{"id": 0, "cpus": "0-7", "mem": {"total": 8192}}]}),
+    "metrics": json.dumps([{"name": "cpu.percent", "value": 1, "timestamp": None, "source": "x"}]),
+    "stats": {"num_instances": "3", "io_workload": "2", "boot_option": "local"},
+}
+TAKEN = {"free_ram_mb": 0, "free_disk_mb": 0, "vcpus_used": 8, "num_instances": 0, "num_io_ops": 0}
+FREE = {**TAKEN, "free_ram_mb": 8192, "free_disk_mb": 90 * 1024, "vcpus_used": 0}
+AMOUNT = Consumption(ram_mb=512, disk_mb=1024, vcpus=1)
+KEY = ("metal", "m1")
+
+
+def utc_now():
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
+
+
+def a_database(tmp_path):
+    database = Database(f"sqlite:///{tmp_path}/nova.sqlite")
+    migration.sync(database)
+    with database.write() as connection:
+        services.create_many(connection, ["metal", "h1"], "nova-compute", "compute", 74)
+        services.heartbeat_many(connection, [1, 2], utc_now())
+        for node in ("m1", "m2"):
+            compute_nodes.upsert(connection, "metal", node, NODE)
+        compute_nodes.upsert(connection, "h1", "h1", {**NODE, "hypervisor_type": "QEMU"})
+    return database
+
+
+@pytest.fixture
+def database(tmp_path):
+    database = a_database(tmp_path)
+    yield database
+    database.dispose()
+
+
+@pytest.fixture
+def manager(database):
+    return a_manager(a_conf(), database)
+
+
+def a_manager(conf, database, books=Books):
+    manager = IronicHostManager(conf, FleetReader.from_conf(conf, database), books=books)
+    manager.refresh()
+    return manager
+
+
+def values(manager, names, key=KEY):
+    table = manager.table
+    return {name: table.value(table.rows[key], name) for name in names}
+
+
+def report(database, node="m1", host="metal", **changes):
+    with database.write() as connection:
+        compute_nodes.upsert(connection, host, node, {**NODE, **changes})
+
+
+@pytest.mark.parametrize(
+    ("name", "metal", "ordinary"),
+    [
+        ("total_usable_ram_mb", 8192, 8192),
+        ("free_disk_mb", 90 * 1024, 50 * 1024),
+        ("disk_mb_used", 0, 10 * 1024),
+        ("num_instances", 0, 3),
+        ("num_io_ops", 0, 2),
+        ("host_ip", None, "192.0.2.7"),
+        ("metrics", [], ["cpu.percent"]),
+        ("vcpus_total", 8, 8),
+        ("stats", NODE["stats"], NODE["stats"]),
+        ("hypervisor_type", "ironic", "QEMU"),
+        ("cpu_info", "baremetal cpu", "baremetal cpu"),
+    ],
+)
+def test_what_is_read_of_a_node(database, manager, name, metal, ordinary):
+    report(database, "h1", "h1", hypervisor_type="QEMU")
+    manager.refresh()
+
+    def read(host):
+        found = getattr(manager.state_of(host), name)
+        return [each.name for each in found] if name == "metrics" else found
+
+    assert (read("metal"), read("h1")) == (metal, ordinary)
+
+
+def test_neither_cells_nor_devices_of_a_node_are_read(manager):
+    table = manager.table
+    for name in ("numa_topology", "pci_stats"):
+        content = table.pools[name].content(int(table.document_numbers(name)[table.rows[KEY]]))
+        assert content is None
+    assert manager.state_of("h1").numa_topology is not None
+
+
+@pytest.mark.parametrize("kind", ["Ironic", "IRONIC", "", "QEMU"])
+def test_other_types_are_ordinary(database, manager, kind):
+    report(database, hypervisor_type=kind)
+    manager.refresh()
+    assert values(manager, ["num_instances"]) == {"num_instances": 3}
+
+
+def test_a_node_is_taken_whole_and_given_back(manager):
+    pick = manager.books.pick(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
+    assert values(manager, TAKEN) == TAKEN
+    manager.books.undo(pick)
+    assert values(manager, FREE) == FREE
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_last_to_leave_gives_a_node_back(manager, first):
+    row = manager.table.rows[KEY]
+    picks = [manager.books.pick(row, f"u{n}", AMOUNT, manager.clock()) for n in range(2)]
+    manager.books.undo(picks[first])
+    assert values(manager, TAKEN) == TAKEN
+    manager.books.undo(picks[1 - first])
+    assert values(manager, FREE) == FREE
+
+
+def test_a_report_without_the_instance_leaves_the_node_taken(database, manager):
+    pick = manager.books.pick(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
+    report(database, memory_mb=16384, free_ram_mb=16384, vcpus=16)
+    manager.refresh()
+    assert values(manager, TAKEN) == {**TAKEN, "vcpus_used": 16}
+    manager.books.undo(pick)
+    assert values(manager, FREE) == {**FREE, "free_ram_mb": 16384}
+
+
+def test_a_node_that_turns_ordinary_keeps_its_picks(database, manager):
+    pick = manager.books.pick(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
+    report(database, hypervisor_type="QEMU")
+    manager.refresh()
+    assert values(manager, ["free_ram_mb", "vcpus_used"]) == {"free_ram_mb": 7680, "vcpus_used": 1}
+    manager.books.undo(pick)
+    assert values(manager, ["free_ram_mb", "vcpus_used"]) == {"free_ram_mb": 8192, "vcpus_used": 0}
+
+
+def test_newton_reads_every_row_of_bare_metal(database):
+    manager = a_manager(a_conf(), database, NewtonBooks)
+    for key in (KEY, ("h1", "h1")):
+        pick = manager.books.pick(manager.table.rows[key], "u1", AMOUNT, manager.clock() + 100)
+        manager.books.confirm([pick])
+    report(database, free_ram_mb=4096)
+    report(database, "h1", "h1", free_ram_mb=4096, hypervisor_type="QEMU")
+    manager.refresh()
+    assert values(manager, ["free_ram_mb"]) == {"free_ram_mb": 4096}
+    assert values(manager, ["free_ram_mb"], ("h1", "h1")) == {"free_ram_mb": 8192 - 512}
+
+
+def test_bare_metal_shows_no_instances(database, manager):
+    uuids = {"metal": "00000000-0000-4000-a000-00000000000a"}
+    uuids["h1"] = "00000000-0000-4000-a000-00000000000b"
+    with database.write() as connection:
+        for host, uuid in uuids.items():
+            instance = objects.Instance(uuid=uuid, host=host, vm_state="active", metadata={})
+            instances.create(connection, instance)
+    manager.refresh()
+    assert manager.state_of("metal").instances == {}
+    assert list(manager.state_of("h1").instances) == [uuids["h1"]]
+    hosts = Candidates(Scope(manager.table, manager.clock(), 60.0), manager.table.order)
+    assert hosts.count_instances(uuids.values()).tolist() == [0, 0, 1]
+
+
+def test_a_state_can_be_consumed_by_hand(manager):
+    manager.state_of("metal").consume_from_request(a_request())
+    assert values(manager, TAKEN) == TAKEN
+
+
+def test_random_consumption_is_undone_bit_for_bit(manager):
+    rng = random.Random(7)
+    row, table = manager.table.rows[KEY], manager.table
+    before = {name: table.value(row, name) for name in table._columns}
+    open_picks = 0
+    for _step in range(50):
+        sign = rng.choice([1, -1]) if open_picks else 1
+        consumption.apply(table, row, AMOUNT, sign)
+        open_picks += sign
+        assert values(manager, TAKEN) == (TAKEN if open_picks else FREE)
+    for _left in range(open_picks):
+        consumption.apply(table, row, AMOUNT, -1)
+    assert {name: table.value(row, name) for name in table._columns} == before
+
+
+@pytest.mark.parametrize(
+    ("name", "cls"),
+    [
+        ("ironic_host_manager", IronicHostManager),
+        ("nova.scheduler.ironic_host_manager.IronicHostManager", IronicHostManager),
+        ("nova.scheduler.baremetal_host_manager.BaremetalHostManager", IronicHostManager),
+        ("host_manager", HostManager),
+    ],
+)
+def test_names_of_the_host_manager(name, cls):
+    conf = a_conf()
+    conf.set_override("host_manager", name, group="scheduler")
+    assert host_manager_class(conf) is cls
+
+
+@pytest.mark.parametrize(
+    ("cls", "use", "expected"),
+    [
+        (IronicHostManager, False, ["AllHostsFilter"]),
+        (IronicHostManager, True, EXACT),
+        (HostManager, True, ["AllHostsFilter"]),
+    ],
+)
+def test_filters_for_bare_metal(database, cls, use, expected):
+    conf = a_conf(
+        enabled_filters=["AllHostsFilter"],
+        baremetal_enabled_filters=EXACT,
+        use_baremetal_filters=use,
+    )
+    driver = drivers.load(conf, cls(conf, FleetReader.from_conf(conf, database)))
+    assert [each.name for each in driver.policy.chain.filters] == expected
+
+
+def test_the_filters_that_are_meant_for_bare_metal():
+    names = a_conf().filter_scheduler.baremetal_enabled_filters
+    assert (len(names), names[-3:]) == (8, EXACT)
+
+
+def test_an_unknown_filter_is_said_to_be_in_the_option_that_names_it(database):
+    conf = a_conf(baremetal_enabled_filters=["NoFilter"], use_baremetal_filters=True)
+    manager = a_manager(conf, database)
+    with pytest.raises(
+        errors.SchedulerHostFilterNotFound,
+        match=r"NoFilter.*\[filter_scheduler\] baremetal_enabled_filters",
+    ):
+        drivers.load(conf, manager)
+
+
+def test_the_exact_filters_give_every_instance_a_node_of_its_own(database):
+    conf = a_conf(use_baremetal_filters=True, baremetal_enabled_filters=EXACT)
+    manager = a_manager(conf, database)
+    driver = drivers.load(conf, manager)
+    request = a_request(flavor={"memory_mb": 8192, "vcpus": 8, "root_gb": 90})
+    uuids = [f"00000000-0000-4000-a000-00000000000{n}" for n in range(3)]
+
+    with pytest.raises(errors.NoValidHost):
+        driver.select_destinations(None, request, uuids)
+    assert values(manager, FREE) == FREE
+    answer = driver.select_destinations(None, request, uuids[:2])
+
+    assert sorted(first.nodename for first, *_others in answer) == ["m1", "m2"]
+    assert answer[0][0].limits_exact == {"memory_mb": 8192, "disk_gb": 100, "vcpu": 8}
+    with pytest.raises(errors.NoValidHost):
+        driver.select_destinations(None, request, uuids[2:])
