@@ -12,6 +12,7 @@ from oslo_log import log as logging
 from oslo_messaging.rpc.server import RPCServer
 
 from scheduler import errors
+from scheduler.rpc.listener import UnsubscribingListener
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 
 LOG = logging.getLogger(__name__)
@@ -92,6 +93,13 @@ class EndpointPolicy(oslo_messaging.DefaultRPCAccessPolicy):
         )
 
 
+class Server(RPCServer):
+    """The library's server, which in addition loses no request when it stops."""
+
+    def _create_listener(self) -> UnsubscribingListener:
+        return UnsubscribingListener(super()._create_listener())
+
+
 def build_server(
     transport: oslo_messaging.transport.RPCTransport,
     topic: str,
@@ -105,7 +113,7 @@ def build_server(
     """
     serializer = RequestContextSerializer(ObjectSerializer())
     dispatcher = Dispatcher(list(endpoints), serializer, EndpointPolicy)
-    return RPCServer(transport, oslo_messaging.Target(topic=topic, server=host), dispatcher)
+    return Server(transport, oslo_messaging.Target(topic=topic, server=host), dispatcher)
 
 
 def _check_form(message: dict[str, Any]) -> None:

@@ -1,0 +1,57 @@
+"""Where a server gets its requests from, and how it stops to without losing any.
+
+The library stops to read, but stays subscribed until it closes the connection after the last
+answer.  Whatever the broker has sent by then is acknowledged while the connection is closed, and
+forgotten: its senders wait in vain.  So this project unsubscribes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from oslo_log import log as logging
+from oslo_messaging._drivers.amqpdriver import AMQPListener
+
+LOG = logging.getLogger(__name__)
+
+
+class UnsubscribingListener:
+    """A listener of the library, made such that ``stop`` ends its subscriptions."""
+
+    def __init__(self, listener: Any) -> None:
+        self._listener = listener
+        self._on_incoming: Callable[[list[Any]], None] | None = None
+
+    def start(self, on_incoming: Callable[[list[Any]], None]) -> None:
+        """Hand every request from now on to *on_incoming*."""
+        self._on_incoming = on_incoming
+        self._listener.start(on_incoming)
+
+    def stop(self) -> None:
+        """Take no more requests from the bus; all that were taken have been handed on then."""
+        self._listener.stop()
+        poller = self._listener._poll_style_listener
+        if self._on_incoming is None or not isinstance(poller, AMQPListener):
+            return  # nothing was taken yet, or the bus is the one inside this process
+        _unsubscribe(poller)
+        while poller.incoming:
+            self._on_incoming([poller.incoming.pop(0)])
+
+    def cleanup(self) -> None:
+        """Close the connection; requests must have been answered by now."""
+        self._listener.cleanup()
+
+
+def _unsubscribe(poller: AMQPListener) -> None:
+    """Leave further requests to other servers, and receive those that are on the way."""
+    connection = poller.conn.connection
+    bus = connection.connection
+    try:
+        if bus.connected:
+            # Not connection.reset(), which forgets which queue to delete when it is closed.
+            for consumer, tag in connection._consumers.items():
+                consumer.cancel(tag)
+    except (*bus.connection_errors, *bus.channel_errors) as error:
+        # The broker itself gives to others what it has not seen acknowledged.
+        LOG.info("Not unsubscribed, because the connection is broken: %s", error)
