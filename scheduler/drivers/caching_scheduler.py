@@ -20,6 +20,7 @@ class CachingScheduler(FilterScheduler):
         self.host_manager.refresh()
 
     def bring_state_up_to_date(self) -> None:
-        """Read the state only if it was never read."""
+        """Read the state only if it was never read; it may not be old because reads fail."""
         if self.host_manager.read_at is None:
             self.host_manager.refresh()
+        self.host_manager.require_state()

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import sqlalchemy.exc
 from oslo_db import exception as db_exception
@@ -25,7 +25,7 @@ from scheduler.hosts.books import Books
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.shared_refresh import SharedRefresh
 from scheduler.hosts.table import HostTable
-from scheduler.hosts.updates import Decoder, TableUpdater
+from scheduler.hosts.updates import TableUpdater
 
 LOG = logging.getLogger(__name__)
 
@@ -56,9 +56,6 @@ class HostManager:
     consumed on the table it is made with.
     """
 
-    #: How the row of a compute node is read.
-    decode: ClassVar[Decoder] = staticmethod(rows.values)
-
     def __init__(
         self,
         conf: Any,
@@ -77,22 +74,13 @@ class HostManager:
         self._reader = reader
         self._semantics = semantics.of(conf)
         ratios = rows.Ratios.from_conf(conf)
-        self._updater = TableUpdater(
-            self.books, ratios, conf.scheduler.cell_uuid, self._semantics, self.decode
-        )
+        self._updater = TableUpdater(self.books, ratios, conf.scheduler.cell_uuid, self._semantics)
         self._tracker = tracking.InstanceTracker(self.table)
-        self.filters_option = self.option_of_filters(conf)
         self._aggregates: dict[int, Any] = {}
         self._shared = SharedRefresh(self._read)
         self._full_at: float | None = None
         self._heartbeats_at = float("-inf")
         self._failing = False
-
-    @staticmethod
-    def option_of_filters(conf: Any) -> str:
-        """Name of the option of ``[filter_scheduler]`` that lists the filters for these hosts."""
-        del conf
-        return "enabled_filters"
 
     # --- state ---------------------------------------------------------------------------
 
@@ -180,20 +168,18 @@ class HostManager:
             self.table.capabilities[host, capabilities.get("hypervisor_hostname")] = said
 
     def require_state(self) -> None:
-        """Raise StateUnavailable if nothing was read yet."""
-        if self.read_at is None:
-            raise errors.StateUnavailable(reason="nothing was read yet")
+        """Raise StateUnavailable if nothing was read yet, or if reads fail for too long."""
+        age = self.state_age_seconds
+        if age is None:
+            raise errors.StateUnavailable(reason="it could not be read")
+        if self._failing and age > self._max_age_seconds:
+            raise errors.StateUnavailable(reason=f"the last state read is {age:.0f} s old")
 
     def _on_failed_read(self, error: Exception) -> None:
         if not self._failing:
             LOG.error("The state of the compute hosts cannot be read: %s", error)
         self._failing = True
-        age = self.state_age_seconds
-        if age is None:
-            raise errors.StateUnavailable(reason="it could not be read") from error
-        if age > self._max_age_seconds:
-            reason = f"the last state read is {age:.0f} s old"
-            raise errors.StateUnavailable(reason=reason) from error
+        self.require_state()
 
     def _read(self) -> None:
         began = self.clock()

@@ -21,7 +21,7 @@ class SchedulerEndpoint:
     def __init__(self, manager: Any) -> None:
         self._manager = manager
 
-    @oslo_messaging.expected_exceptions(errors.NoValidHost)
+    @oslo_messaging.expected_exceptions(errors.NoValidHost, errors.StateUnavailable)
     def select_destinations(self, context: Any, **arguments: Any) -> Any:
         """Choose hosts (4.0 to 4.5)."""
         return self._manager.select_destinations(context, **arguments)

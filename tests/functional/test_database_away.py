@@ -1,0 +1,83 @@
+"""The scheduler while its database is away: it goes on with what it knows, but not for ever."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import pytest
+
+from scheduler import errors
+from scheduler.concurrency import EVENTLET, THREADING
+from scheduler.db import services
+from scheduler.db.database import Database
+from scheduler.rpc.client import SchedulerAPI
+from tests.daemons.fixtures import MakeDeployment
+from tests.functional import fleet
+from tests.functional.bus import a_context, scheduler_api
+from tests.servers import mariadb
+from tests.servers.fixtures import require
+from tests.servers.mariadb import MariaDB
+from tests.waiting import wait_until
+
+MAX_AGE_SECONDS = 4
+
+
+def answer(api: SchedulerAPI, **fields: object) -> str:
+    """The host that a request gets, or the name of the error."""
+    own = str(uuid.uuid4())
+    try:
+        (chosen,) = api.select_destinations(a_context(), fleet.a_spec(own, **fields), [own])
+    except errors.NovaException as error:
+        return type(error).__name__
+    return str(chosen["host"])
+
+
+@pytest.mark.parametrize(
+    ("driver", "backend"), [("filter_scheduler", EVENTLET), ("caching_scheduler", THREADING)]
+)
+def test_decisions_end_with_the_age_of_the_state_and_come_back(
+    deployment: MakeDeployment, transport_url: str, tmp_path: Path, driver: str, backend: str
+) -> None:
+    require(mariadb.PROGRAMS)
+    settings = {
+        "DEFAULT": {"service_down_time": 3600, "report_interval": 2, "periodic_fuzzy_delay": 0},
+        "scheduler": {"max_state_age_seconds": MAX_AGE_SECONDS, "periodic_task_interval": 1},
+    }
+    with MariaDB() as server:
+        url = server.url(server.create_database())
+        fleet.install(url)
+        cloud = deployment(transport_url, url, driver, backend, settings)
+        scheduler = cloud.start_scheduler().wait_ready()
+        with scheduler_api(tmp_path, transport_url) as api:
+            assert answer(api) in fleet.HOSTS
+
+            server.stop()
+            assert answer(api) in fleet.HOSTS, "the last state is fresh enough"
+            seen: list[str] = []
+            wait_until(lambda: _gave_up(api, seen), 60, lambda: f"an end of decisions: {seen}")
+            assert set(seen) <= {*fleet.HOSTS, "StateUnavailable"}
+            assert answer(api, ignore_hosts=list(fleet.HOSTS)) == "StateUnavailable"
+            assert scheduler.exit_code is None
+
+            server.start()
+            wait_until(lambda: answer(api) in fleet.HOSTS, 60, "decisions again")
+            assert answer(api, ignore_hosts=list(fleet.HOSTS)) == "NoValidHost"
+            beats = heartbeats(url)
+            wait_until(lambda: heartbeats(url) > beats, 30, "a heartbeat")
+        assert scheduler.terminate() == 0
+
+
+def heartbeats(url: str) -> int:
+    """How many heartbeats the scheduler has written."""
+    database = Database(url)
+    try:
+        with database.read() as connection:
+            return int(services.get(connection, "controller", "nova-scheduler").report_count)
+    finally:
+        database.dispose()
+
+
+def _gave_up(api: SchedulerAPI, seen: list[str]) -> bool:
+    seen.append(answer(api))
+    return seen[-1] == "StateUnavailable"
