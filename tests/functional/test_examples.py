@@ -1,0 +1,127 @@
+"""The examples of the documentation, in the daemon, on a real broker."""
+
+from __future__ import annotations
+
+import pathlib
+import uuid
+from typing import Any
+
+import pytest
+
+from scheduler.rpc.context import RequestContext
+from tests.daemons.deployment import render
+from tests.daemons.fixtures import StartDaemon
+from tests.daemons.process import Daemon
+from tests.functional import fleet
+from tests.functional.bus import scheduler_api
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "docs" / "examples"
+HOSTS = ("doc1", "ops1", "dev1")
+
+
+def a_scheduler(
+    daemon: StartDaemon,
+    transport_url: str,
+    database_url: str,
+    backend: str,
+    **groups: dict[str, Any],
+) -> Daemon:
+    """A scheduler of these hosts that finds the examples."""
+    fleet.install(database_url, HOSTS)
+    settings = {
+        "DEFAULT": {
+            "host": "sched1",
+            "debug": True,
+            "transport_url": transport_url,
+            "service_down_time": 3600,  # nothing sends heartbeats for the hosts
+        },
+        "database": {"connection": database_url},
+        **groups,
+    }
+    found = {"PYTHONPATH": str(EXAMPLES)}
+    started = daemon("nova-scheduler", render(settings), backend=backend, extra_environment=found)
+    return started.wait_ready()
+
+
+@pytest.mark.parametrize(
+    "scheduler",
+    [
+        {"driver": "ip_scheduler.IPScheduler", "nova_compat_imports": True},
+        {"driver": "prefix_scheduler.PrefixScheduler"},
+    ],
+    ids=["nova", "ours"],
+)
+def test_hosts_by_the_callers_address(
+    daemon: StartDaemon,
+    transport_url: str,
+    sqlite_url: str,
+    backend: str,
+    tmp_path: pathlib.Path,
+    scheduler: dict[str, Any],
+) -> None:
+    a_scheduler(daemon, transport_url, sqlite_url, backend, scheduler=scheduler)
+    uuids = [str(uuid.uuid4()) for _ in range(2)]
+    spec = fleet.a_spec(uuids[0])
+
+    answers = {}
+    for cap in (None, "newton"):
+        spec.num_instances = len(uuids)
+        with scheduler_api(tmp_path, transport_url, cap) as api:
+            for address in ("10.1.7.42", "10.2.0.1", None):
+                context = RequestContext("u", "p", remote_address=address, overwrite=False)
+                answers[cap, address] = api.select_destinations(
+                    context, spec, uuids, return_objects=cap is None
+                )
+
+    hosts = {"10.1.7.42": "doc1", "10.2.0.1": "ops1", None: "dev1"}
+    for address, host in hosts.items():
+        selections = [first for [first] in answers[None, address]]
+        assert [(each.service_host, each.nodename) for each in selections] == [(host, host)] * 2
+        assert [each["host"] for each in answers["newton", address]] == [host] * 2
+
+
+def test_the_filter_that_tells_everything(
+    daemon: StartDaemon, transport_url: str, sqlite_url: str, backend: str, tmp_path: pathlib.Path
+) -> None:
+    scheduler = a_scheduler(
+        daemon,
+        transport_url,
+        sqlite_url,
+        backend,
+        scheduler={"nova_compat_imports": True},
+        filter_scheduler={
+            "available_filters": [
+                "nova.scheduler.filters.all_filters",
+                "dump_filter.DumpFilter",
+            ],
+            "enabled_filters": "ComputeFilter, DumpFilter",
+        },
+    )
+    own = str(uuid.uuid4())
+    with scheduler_api(tmp_path, transport_url) as api:
+        context = RequestContext("u", "p", overwrite=False)
+        [[selection]] = api.select_destinations(
+            context, fleet.a_spec(own), [own], return_objects=True
+        )
+
+    assert selection.service_host in HOSTS
+    scheduler.wait_log(f"request: instance_uuid = {own}")
+    scheduler.wait_log(f"host ops1: free_ram_mb = {fleet.MEMORY_MB}")
+    scheduler.wait_log("Filter DumpFilter returned 3 host(s)")
+
+
+def test_without_the_option_there_is_no_nova(
+    daemon: StartDaemon, transport_url: str, sqlite_url: str
+) -> None:
+    fleet.install(sqlite_url, HOSTS)
+    settings = {
+        "DEFAULT": {"transport_url": transport_url},
+        "database": {"connection": sqlite_url},
+        "scheduler": {"driver": "ip_scheduler.IPScheduler"},
+    }
+    found = {"PYTHONPATH": str(EXAMPLES)}
+    refused = daemon("nova-scheduler", render(settings), extra_environment=found)
+
+    assert refused.wait() != 0
+    assert "[scheduler] driver: 'ip_scheduler.IPScheduler' is neither one of" in refused.log
+    assert "No module named 'nova'" in refused.log

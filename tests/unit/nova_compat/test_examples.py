@@ -1,0 +1,254 @@
+"""The examples of the documentation: as they stand, through the configuration, to a decision."""
+
+from __future__ import annotations
+
+import pathlib
+import queue
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import oslo_messaging
+import pytest
+from oslo_config import cfg
+
+from scheduler import conf as project_options
+from scheduler import errors, nova_compat, objects
+from scheduler.db import instances
+from scheduler.db.database import Database
+from scheduler.manager import SchedulerManager
+from scheduler.rpc.context import RequestContext
+from scheduler.service import build_manager
+from tests.functional import fleet
+
+EXAMPLES = pathlib.Path(__file__).parents[3] / "docs" / "examples"
+HOSTS = ("doc1", "doc2", "ops1", "dev1", "dev2")
+UUIDS = [f"00000000-0000-4000-a000-00000000000{number}" for number in range(1, 4)]
+IP_SCHEDULER = "[scheduler]\ndriver = ip_scheduler.IPScheduler\n"
+PREFIX_SCHEDULER = "[scheduler]\ndriver = prefix_scheduler.PrefixScheduler\n"
+DUMP_FILTER = """[filter_scheduler]
+available_filters = nova.scheduler.filters.all_filters
+available_filters = dump_filter.DumpFilter
+enabled_filters = ComputeFilter, DumpFilter
+"""
+DEADLINE_SECONDS = 20
+
+Start = Callable[[str], SchedulerManager]
+
+
+@pytest.fixture
+def database(tmp_path: pathlib.Path) -> Iterator[Database]:
+    """The hosts, all of them just heard from, and instances that wait for one."""
+    url = f"sqlite:///{tmp_path}/nova.sqlite"
+    fleet.install(url, HOSTS)
+    database = Database(url)
+    with database.write() as connection:
+        for uuid in UUIDS:
+            instance = objects.Instance(
+                uuid=uuid, host="old", vm_state="building", metadata={}, system_metadata={}
+            )
+            instances.create(connection, instance)
+    yield database
+    database.dispose()
+
+
+@pytest.fixture
+def start(
+    tmp_path: pathlib.Path,
+    database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    clean_imports: None,
+) -> Iterator[Start]:
+    """A function that makes a scheduler from lines of configuration, as the daemon does."""
+    monkeypatch.syspath_prepend(EXAMPLES)
+    project_options.register_all(cfg.CONF)
+
+    def manager(lines: str) -> SchedulerManager:
+        path = tmp_path / "nova.conf"
+        path.write_text(
+            "[DEFAULT]\nhost = sched1\nservice_down_time = 3600\ntransport_url = fake://\n"
+            f"[database]\nconnection = sqlite:///{tmp_path}/nova.sqlite\n{lines}"
+        )
+        cfg.CONF(["--config-file", str(path)], project="nova", default_config_dirs=[])
+        nova_compat.install(cfg.CONF)
+        made = build_manager(cfg.CONF, database)
+        made.driver.host_manager.refresh()
+        return made
+
+    yield manager
+    cfg.CONF.reset()
+    for path in EXAMPLES.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+def a_context(address: str | None) -> RequestContext:
+    return RequestContext("u", "p", remote_address=address, overwrite=False)
+
+
+def chosen(
+    manager: SchedulerManager, address: str | None, uuids: list[str], **fields: Any
+) -> list[str]:
+    answer = manager.select_destinations(
+        a_context(address),
+        spec_obj=fleet.a_spec(uuids[0], **fields),
+        instance_uuids=uuids,
+        return_objects=True,
+        return_alternates=True,
+    )
+    assert len(answer) == len(uuids)
+    return [first.service_host for first, *_alternates in answer]
+
+
+@pytest.mark.parametrize("lines", [IP_SCHEDULER, PREFIX_SCHEDULER], ids=["nova", "ours"])
+@pytest.mark.parametrize(
+    ("address", "department"),
+    [
+        ("10.1.7.42", {"doc1", "doc2"}),
+        ("10.15.0.1", {"doc1", "doc2"}),
+        ("10.2.0.1", {"ops1"}),
+        ("10.20.0.1", {"ops1"}),
+        ("10.3.0.1", {"dev1", "dev2"}),
+        ("192.0.2.1", {"dev1", "dev2"}),
+        ("", {"dev1", "dev2"}),
+        (None, {"dev1", "dev2"}),
+    ],
+)
+def test_hosts_of_the_department(
+    start: Start, lines: str, address: str | None, department: set[str]
+) -> None:
+    manager = start(lines)
+
+    assert set(chosen(manager, address, UUIDS)) <= department
+
+
+@pytest.mark.parametrize("lines", [IP_SCHEDULER, PREFIX_SCHEDULER], ids=["nova", "ours"])
+def test_every_host_of_the_department_is_drawn(start: Start, lines: str) -> None:
+    manager = start(lines)
+    drawn = {host for _ in range(60) for host in chosen(manager, "10.1.0.1", UUIDS[:1])}
+
+    assert drawn == {"doc1", "doc2"}
+
+
+@pytest.mark.parametrize("lines", [IP_SCHEDULER, PREFIX_SCHEDULER], ids=["nova", "ours"])
+def test_hosts_that_are_to_be_ignored(start: Start, lines: str) -> None:
+    manager = start(lines)
+
+    assert chosen(manager, "10.1.0.1", UUIDS, ignore_hosts=["doc2"]) == ["doc1"] * 3
+    with pytest.raises(errors.NoValidHost):
+        chosen(manager, "10.2.0.1", UUIDS, ignore_hosts=["ops1"])
+
+
+@pytest.mark.parametrize("lines", [IP_SCHEDULER, PREFIX_SCHEDULER], ids=["nova", "ours"])
+def test_what_an_older_caller_gets(start: Start, lines: str) -> None:
+    spec = fleet.a_spec(UUIDS[0])
+    answer = start(lines).select_destinations(
+        a_context("10.2.0.1"),
+        request_spec=spec.to_legacy_request_spec_dict(),
+        filter_properties=spec.to_legacy_filter_properties_dict(),
+    )
+
+    [reply] = answer
+    assert (reply["host"], reply["nodename"], reply["limits"] or {}) == ("ops1", "ops1", {})
+
+
+class Host:
+    """Takes what is cast to it."""
+
+    target = oslo_messaging.Target(version="2.37")
+
+    def __init__(self) -> None:
+        self.received: queue.Queue[dict[str, Any]] = queue.Queue()
+
+    def run_instance(self, context: dict[str, Any], **arguments: Any) -> None:
+        self.received.put(arguments)
+
+
+@pytest.fixture
+def ops1(start: Start) -> Iterator[Host]:
+    """The host ``ops1`` on the bus inside this process."""
+    transport = oslo_messaging.get_rpc_transport(cfg.CONF, url="fake://")
+    host = Host()
+    target = oslo_messaging.Target(topic="compute", server="ops1", exchange="nova")
+    policy = oslo_messaging.DefaultRPCAccessPolicy
+    server = oslo_messaging.get_rpc_server(
+        transport, target, [host], executor="threading", access_policy=policy
+    )
+    server.start()
+    yield host
+    server.stop()
+    server.wait()
+
+
+def run_instances(manager: SchedulerManager, uuids: list[str], ignored: list[str]) -> None:
+    spec = fleet.a_spec(uuids[0])
+    manager.driver.schedule_run_instance(
+        a_context("10.2.0.1"),
+        {**spec.to_legacy_request_spec_dict(), "instance_uuids": uuids},
+        "s3cret",
+        [],
+        None,
+        True,
+        {"ignore_hosts": ignored},
+        False,
+    )
+
+
+def test_a_driver_that_tells_hosts_to_build(start: Start, ops1: Host, database: Database) -> None:
+    """The instance in the middle is gone; the others are built all the same."""
+    gone = "00000000-0000-4000-a000-0000000000ff"
+    run_instances(start(IP_SCHEDULER), [UUIDS[0], gone, UUIDS[1]], [])
+
+    casts = [ops1.received.get(timeout=DEADLINE_SECONDS) for _ in range(2)]
+    assert [cast["instance"]["uuid"] for cast in casts] == [UUIDS[0], UUIDS[1]]
+    launched = [cast["request_spec"]["instance_properties"]["launch_index"] for cast in casts]
+    assert launched == [0, 2]
+    assert {cast["node"] for cast in casts} == {None}
+    with database.read() as connection:
+        assert [each.host for each in instances.list_all(connection, uuids=UUIDS)] == [
+            *(None, None),
+            "old",
+        ]
+
+
+def test_a_driver_that_finds_no_host(start: Start, database: Database) -> None:
+    run_instances(start(IP_SCHEDULER), UUIDS[:2], ["ops1"])
+
+    with database.read() as connection:
+        states = [each.vm_state for each in instances.list_all(connection, uuids=UUIDS)]
+        fault = instances.latest_fault(connection, UUIDS[0])
+    assert states == ["error", "error", "building"]
+    assert fault is not None
+    assert fault.message == "No valid host was found. Could not find another compute"
+
+
+def test_select_hosts(start: Start) -> None:
+    driver = start(IP_SCHEDULER).driver
+    context = a_context("10.2.0.1")
+
+    assert driver.select_hosts(context, {"instance_uuids": UUIDS}, {}) == ["ops1"] * 3
+
+
+def test_the_filter_that_tells_everything(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "dump_filter")
+    manager = start(DUMP_FILTER)
+
+    [host] = chosen(manager, "10.1.0.1", UUIDS[:1], availability_zone="az-east")
+
+    assert host in HOSTS
+    told = [record.getMessage() for record in caplog.records if record.name == "dump_filter"]
+    for line in (
+        f"request: instance_uuid = {UUIDS[0]}",
+        "request: availability_zone = az-east",
+        "host doc1: host = doc1",
+        "host doc1: nodename = doc1",
+        f"host doc1: free_ram_mb = {fleet.MEMORY_MB}",
+        f"host doc1: vcpus_total = {fleet.VCPUS}",
+        "host doc1: ram_allocation_ratio = 1.5",
+        "host doc1: limits = {}",
+        "host dev2: supported_instances = [['x86_64', 'kvm', 'hvm']]",
+    ):
+        assert line in told
+    per_host = [text for text in told if text.startswith("host ops1: ")]
+    assert len(per_host) == len(sys.modules["dump_filter"].OF_HOST)
+    [filtered] = manager.driver.records[-1].filters[1:]
+    assert (filtered.name, filtered.start, filtered.end) == ("DumpFilter", 5, 5)
