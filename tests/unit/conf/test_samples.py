@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from oslo_config import cfg
+from oslo_messaging._drivers import impl_rabbit
 
 from scheduler.conf import startup
 
@@ -57,7 +58,7 @@ def test_sample_configuration_changes_nothing(tmp_path) -> None:
 @pytest.fixture
 def own_loggers():
     """Put back what a logging file sets up."""
-    names = ["", "scheduler", "conductor_stub", "oslo_messaging"]
+    names = ["", "scheduler", "conductor_stub", "oslo.messaging", "oslo_service"]
     loggers = [logging.getLogger(name) for name in names]
     before = [(list(each.handlers), each.level, each.propagate) for each in loggers]
     yield
@@ -85,5 +86,7 @@ def test_sample_logging_file_works(tmp_path, capsys, own_loggers) -> None:
     logging.getLogger("scheduler.manager").info("decided")
     logging.getLogger("scheduler.manager").debug("not said")
     logging.getLogger("elsewhere").info("not said")
-    (line,) = log.read_text().splitlines()
-    assert line.endswith(" INFO scheduler.manager [-] decided")
+    logging.getLogger(impl_rabbit.LOG.name).info("Reconnected")
+    decided, reconnected = log.read_text().splitlines()
+    assert decided.endswith(" INFO scheduler.manager [-] decided")
+    assert reconnected.endswith(f" INFO {impl_rabbit.LOG.name} [-] Reconnected")
