@@ -17,7 +17,7 @@ from typing import Any
 
 from oslo_utils import versionutils
 
-from scheduler import errors
+from scheduler import errors, numa
 
 _TENANT_KEY = "filter_tenant_id"
 _VERSION_FIELD = "image.properties.img_hv_requested_version"
@@ -113,6 +113,16 @@ class Semantics:
         newton="fails the request",
         current="the image counts as one that is not isolated",
     )
+    numa: numa.NumaSemantics = _entry(
+        "NUMA cells and PCI devices",
+        newton="see the table of its own below",
+        current="see the table of its own below",
+    )
+    rebuild_checks_cells: bool = _entry(
+        "NUMATopologyFilter and a server that is rebuilt where it is",
+        newton="decides",
+        current="is not asked",
+    )
 
 
 # --- today's releases ------------------------------------------------------------------------
@@ -186,6 +196,8 @@ CURRENT = Semantics(
     room_for_member=_fewer_members_than_allowed,
     version_test=_any_version,
     image_id=_id_if_any,
+    numa=numa.CURRENT,
+    rebuild_checks_cells=False,
 )
 
 
@@ -276,6 +288,8 @@ NEWTON = Semantics(
     room_for_member=_not_a_host_of_the_group,
     version_test=_strict_version,
     image_id=_id_needed,
+    numa=numa.NEWTON,
+    rebuild_checks_cells=True,
 )
 
 CHOICES = {"current": CURRENT, "newton": NEWTON}

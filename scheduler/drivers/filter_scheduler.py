@@ -5,6 +5,7 @@ Reference page scheduling, section 2.
 
 from __future__ import annotations
 
+import copy
 import random
 import time
 from collections import Counter
@@ -15,10 +16,12 @@ from oslo_log import log as logging
 
 from scheduler import errors, objects, semantics
 from scheduler.drivers.base import Scheduler
+from scheduler.drivers.json_options import JsonOptions
 from scheduler.drivers.pipeline import Decision, Placement, Policy
 from scheduler.drivers.selections import selections_of
 from scheduler.explain.record import DecisionRecord
 from scheduler.filters.registry import load_chain
+from scheduler.hosts.fitting import Fitting
 from scheduler.weights.registry import load_weighers
 
 LOG = logging.getLogger(__name__)
@@ -39,7 +42,9 @@ class FilterScheduler(Scheduler):
             shuffle_best_same_weighed_hosts=(conf.filter_scheduler.shuffle_best_same_weighed_hosts),
             service_down_time_seconds=conf.service_down_time,
             semantics=semantics.of(conf),
+            fitting=Fitting.from_conf(conf),
         )
+        self.json_options = JsonOptions(conf.scheduler_json_config_location, host_manager.clock)
         self.max_attempts = conf.scheduler.max_attempts
         self.zone_if_none = conf.default_availability_zone
         self._seeds = random.SystemRandom()
@@ -68,8 +73,10 @@ class FilterScheduler(Scheduler):
         began = time.perf_counter()
         try:
             self.bring_state_up_to_date()
+            spec = spec_obj.copy()
+            spec.config_options = copy.deepcopy(self.json_options.current())
             with self.host_manager.lock:
-                placement = self._decide(spec_obj.copy(), uuids, count, alternates, record)
+                placement = self._decide(spec, uuids, count, alternates, record)
                 return selections_of(placement, self.zone_if_none)
         except Exception as error:
             known = isinstance(error, errors.NovaException)

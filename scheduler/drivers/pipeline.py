@@ -19,10 +19,11 @@ from scheduler import errors
 from scheduler.explain.record import DecisionRecord
 from scheduler.explain.watcher import Watcher
 from scheduler.filters.chain import FilterChain
-from scheduler.hosts import selector
+from scheduler.hosts import fitting, selector
 from scheduler.hosts.books import Books, Pick
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_state import HostState
 from scheduler.semantics import CURRENT, Semantics
 from scheduler.weights.base import BaseHostWeigher
@@ -41,6 +42,7 @@ class Policy:
     shuffle_best_same_weighed_hosts: bool
     service_down_time_seconds: float
     semantics: Semantics = CURRENT
+    fitting: Fitting = Fitting()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class Decision:
         self.now = now
         self.record = record
         self.watcher = watcher or Watcher()
-        self.scope = Scope(books.table, now, policy.service_down_time_seconds)
+        self.scope = Scope(books.table, now, policy.service_down_time_seconds, policy.fitting)
         self.picks: list[Pick] = []
         self._skip_filters = False
 
@@ -112,7 +114,7 @@ class Decision:
             state = self.scope.state(int(ranked.rows[0]))
             chosen.append(state)
             limits.append(self._limits(state, spec))
-            self._consume(state, spec, is_named)
+            self._consume(state, spec, limits[-1], is_named)
         alternates = self._alternates(hosts, ranked, spec, chosen, num_alternates)
         return Placement(chosen, limits, alternates)
 
@@ -159,7 +161,7 @@ class Decision:
             return order
         return np.concatenate([order[pick : pick + 1], order[:pick], order[pick + 1 :]])
 
-    def _consume(self, state: HostState, spec: Any, is_named: bool) -> None:
+    def _consume(self, state: HostState, spec: Any, limits: dict[str, Any], is_named: bool) -> None:
         uuid, stand_in = spec.instance_uuid, None
         group = spec.instance_group
         if group is not None:
@@ -168,9 +170,12 @@ class Decision:
             uuid, stand_in = None, uuid
             if group is not None:
                 group.members = [*(group.members or []), stand_in]
-        amount = Consumption.of(spec)
+        amount = Consumption.of(spec, limits, self.policy.fitting)
         flavor_id = spec.flavor.id
-        self.picks.append(self.books.pick(state.row, uuid, amount, self.now, stand_in, flavor_id))
+        pick = self.books.pick(state.row, uuid, amount, self.now, stand_in, flavor_id)
+        self.picks.append(pick)
+        if pick.booking is not None:
+            fitting.hand_over(self.books.table, state.row, pick.booking, spec)
 
     def _alternates(
         self,

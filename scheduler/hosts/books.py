@@ -16,6 +16,7 @@ import numpy as np
 
 from scheduler.hosts import consumption
 from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.fitting import Booking
 from scheduler.hosts.image_properties import Properties
 from scheduler.hosts.table import HostTable, Key
 
@@ -39,7 +40,7 @@ class TrackedInstance:
     image_properties: Properties = frozenset()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Pick:
     """One instance promised to one host at *time* (seconds since the epoch)."""
 
@@ -50,6 +51,8 @@ class Pick:
     uuid: str | None
     #: What stands for the instance on its host until the instance itself is seen there.
     placeholder: TrackedInstance | None
+    #: The cells and devices it has in the row as it is now, if it wants any.
+    booking: Booking | None = None
 
 
 class Books:
@@ -97,7 +100,7 @@ class Books:
         if name:
             placeholder = TrackedInstance(name, key[0], key[1], instance_type_id=instance_type_id)
         pick = Pick(key, amount, now, uuid, placeholder)
-        consumption.apply(self.table, row, amount)
+        pick.booking = consumption.take(self.table, row, amount)
         if placeholder and placeholder.uuid not in self.table.host_of_instance:
             self.table.put_instance(key[0], placeholder.uuid, placeholder)
         self._picks.setdefault(key, []).append(pick)
@@ -106,10 +109,17 @@ class Books:
         return pick
 
     def undo(self, pick: Pick) -> None:
-        """Give back what *pick* took, and forget it."""
+        """Give back what *pick* took, and forget it.
+
+        Picks that found their cells and devices after it find them anew.
+        """
         row = self.table.rows.get(pick.key)
         if row is not None:
-            consumption.apply(self.table, row, pick.amount, sign=-1)
+            later = self._fitted_after(pick)
+            for each in (*reversed(later), pick):
+                consumption.give_back(self.table, row, each.amount, each.booking)
+            for each in later:
+                each.booking = consumption.take(self.table, row, each.amount)
         self._forget(pick)
 
     def confirm(self, picks: Iterable[Pick]) -> None:
@@ -126,7 +136,7 @@ class Books:
         """Subtract the open picks again after the row of *key* was read from the database."""
         row = self.table.rows[key]
         for pick in self._picks.get(key, ()):
-            consumption.apply(self.table, row, pick.amount)
+            pick.booking = consumption.take(self.table, row, pick.amount)
 
     def settle(self, now: float, gone: frozenset[str]) -> None:
         """Close every pick that the state just read has caught up with.
@@ -151,6 +161,12 @@ class Books:
         if home != pick.key[0]:
             return True
         return reported_at >= max(math.floor(pick.time), instance.updated_at)
+
+    def _fitted_after(self, pick: Pick) -> list[Pick]:
+        if pick.booking is None:
+            return []
+        picks = self._picks[pick.key]
+        return [each for each in picks[picks.index(pick) + 1 :] if each.booking is not None]
 
     def _forget(self, pick: Pick) -> None:
         _drop(self._picks, pick.key, pick)

@@ -50,7 +50,8 @@ class NewtonBooks(Books):
         """Consume *amount*; the instance is not seen on its host before the host says so."""
         del uuid, stand_in, instance_type_id
         pick = super().pick(row, None, amount, now)
-        self.table.column("updated_at")[row] = now
+        if pick.booking is None or pick.booking.placement.error is None:
+            self.table.column("updated_at")[row] = now
         return pick
 
     def undo(self, pick: Pick) -> None:

@@ -8,12 +8,13 @@ moment of the decision, from the last heartbeat seen.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from scheduler.hosts import columns
+from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.table import HostTable
 
@@ -21,10 +22,19 @@ from scheduler.hosts.table import HostTable
 class Scope:
     """What all candidates of one decision share: table, clock reading, host-state views."""
 
-    def __init__(self, table: HostTable, now: float, service_down_time_seconds: float) -> None:
+    def __init__(
+        self,
+        table: HostTable,
+        now: float,
+        service_down_time_seconds: float,
+        fitting: Fitting = Fitting(),  # noqa: B008  (a value)
+    ) -> None:
         self.table = table
         self.now = now
         self.service_down_time_seconds = service_down_time_seconds
+        self.fitting = fitting
+        #: What was found out in this decision, per question and what the answer depends on.
+        self.answers: dict[Hashable, dict[tuple[Any, ...], Any]] = {}
         self._states: dict[int, HostState] = {}
 
     def state(self, row: int) -> HostState:
@@ -94,6 +104,38 @@ class Candidates:
                 self._distinct[name] = known
         return known
 
+    def per_combination(
+        self, question: Hashable, names: Sequence[str], answer: Callable[..., Any]
+    ) -> np.ndarray:
+        """``answer(*values)``, a truth value, per candidate, for what is costly to find out.
+
+        Called once per distinct combination of the documents and numbers *names* within one
+        decision; *question* must say everything else that the answer depends on.
+        """
+        if not len(self.rows):
+            return self.everything(True)
+        distinct = [self._distinct_numbers(name) for name in names]
+        sizes = tuple(len(numbers) for numbers, _positions in distinct)
+        codes = np.ravel_multi_index(tuple(positions for _numbers, positions in distinct), sizes)
+        combinations, inverse = np.unique(codes, return_inverse=True)
+        chosen = np.unravel_index(combinations, sizes)
+        keys = [numbers[at].tolist() for (numbers, _pos), at in zip(distinct, chosen, strict=True)]
+        known = self.scope.answers.setdefault(question, {})
+        for key in zip(*keys, strict=True):
+            if key not in known:
+                known[key] = answer(*map(self._value, names, key))
+        found = np.array([known[key] for key in zip(*keys, strict=True)], dtype=np.bool_)
+        return found[inverse]
+
+    def _distinct_numbers(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        if name in columns.DOCUMENT_PARSERS:
+            return self._distinct_documents(name)
+        return np.unique(getattr(self, name), return_inverse=True)
+
+    def _value(self, name: str, number: Any) -> Any:
+        pool = self.table.pools.get(name)
+        return number if pool is None else pool.parsed(number)
+
     def per_value(self, name: str, read: Callable[[Any], Any], dtype: Any = np.bool_) -> np.ndarray:
         """``read(value)`` per candidate, called once per distinct value of a column."""
         if name in columns.OBJECT_COLUMNS:
@@ -106,6 +148,10 @@ class Candidates:
     def named(self, hosts: Iterable[str]) -> np.ndarray:
         """Mask of candidates whose host name is one of *hosts* (exact case)."""
         return np.isin(self.rows, self.table.row_numbers(hosts))
+
+    def running_on(self, hosts: Iterable[str]) -> np.ndarray:
+        """Mask of candidates that show the instances of one of *hosts* (exact case)."""
+        return np.isin(self.rows, self.table.rows_showing_instances(hosts))
 
     def count_instances(self, uuids: Iterable[str]) -> np.ndarray:
         """How many of the instances *uuids* each candidate's host runs."""
@@ -124,7 +170,3 @@ class Candidates:
         """
         silence = np.abs(self.scope.now - self.service_last_seen)
         return ~self.service_forced_down & (silence <= self.scope.service_down_time_seconds)
-    def running_on(self, hosts: Iterable[str]) -> np.ndarray:
-        """Mask of candidates that show the instances of one of *hosts* (exact case)."""
-        return np.isin(self.rows, self.table.rows_showing_instances(hosts))
-

@@ -10,12 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from oslo_log import log as logging
 
 from scheduler import errors, objects
+from scheduler.numa import HostTopology
 from scheduler.pci import Pools
-
-LOG = logging.getLogger(__name__)
 
 INT_COLUMNS = (
     "total_usable_ram_mb",
@@ -39,14 +37,14 @@ INTERNAL_COLUMNS = {
     "reported": np.bool_,
     "updated_at": np.float64,
     "service_disabled": np.bool_,
+    "service_forced_down": np.bool_,
+    "service_last_seen": np.float64,
     # A bare-metal node is taken as a whole: by how many, and what was free before the first.
     "bare_metal": np.bool_,
     "takers": np.int64,
     "idle_ram_mb": np.int64,
     "idle_disk_mb": np.int64,
     "idle_vcpus_used": np.int64,
-    "service_forced_down": np.bool_,
-    "service_last_seen": np.float64,
 }
 OBJECT_COLUMNS = ("host", "nodename", "uuid", "host_ip", "hypervisor_type", "cell_uuid")
 
@@ -63,29 +61,30 @@ def _json_of(kind: type) -> Callable[[str | None], Any]:
             return kind()
         try:
             value = json.loads(text)
-        except ValueError:
-            value = None
+        except ValueError as error:
+            raise _unreadable(text, str(error)) from error
         if not isinstance(value, kind):
-            LOG.warning("A compute node's document is not a JSON %s: %.80r", kind.__name__, text)
-            return kind()
+            raise _unreadable(text, f"not a JSON {kind.__name__}")
         return value
 
     return parse
+
+
+def _unreadable(text: str, reason: str) -> errors.InvalidRequest:
+    return errors.InvalidRequest(field=f"{text:.80}", reason=reason)
 
 
 def _read_metrics(text: str | None) -> list[objects.MonitorMetric]:
     return list(objects.MonitorMetricList.from_text(text))
 
 
-def _read_with(read: Callable[[str | None], Any], what: str) -> Callable[[str | None], Any]:
-    def parse(text: str | None) -> Any:
-        try:
-            return read(text)
-        except errors.InvalidRequest as error:
-            LOG.warning("A compute node's %s cannot be read and count as none: %s", what, error)
-            return read(None)
+def _read_topology(content: str | HostTopology | None) -> HostTopology | None:
+    return content if isinstance(content, HostTopology) else HostTopology.from_text(content)
 
-    return parse
+
+def _read_pools(content: str | Pools | None) -> Pools | None:
+    """None where the host never reported; a host without devices has no pools."""
+    return content if content is None or isinstance(content, Pools) else Pools.from_text(content)
 
 
 def _same(content: Any) -> Any:
@@ -106,15 +105,15 @@ def _parse_aggregates(content: tuple[Any, ...]) -> list[objects.Aggregate]:
     ]
 
 
-#: Documents that change while a decision is taken.
+#: Documents that change while a decision is taken: to values, where the host reported text.
 CHANGED_BY_PICKS = frozenset(("numa_topology", "pci_stats"))
 
 DOCUMENT_PARSERS: dict[str, Callable[[Any], Any]] = {
     "cpu_info": _same,
     "stats": _json_of(dict),
     "supported_instances": _json_of(list),
-    "numa_topology": _same,
-    "pci_stats": _read_with(Pools.from_text, "PCI pools"),
-    "metrics": _read_with(_read_metrics, "metrics"),
+    "numa_topology": _read_topology,
+    "pci_stats": _read_pools,
+    "metrics": _read_metrics,
     "aggregates": _parse_aggregates,
 }

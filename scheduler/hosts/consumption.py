@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scheduler.hosts import fitting
+from scheduler.hosts.fitting import Booking, Fitting, Wish
 from scheduler.hosts.table import HostTable
 
 
@@ -15,12 +18,31 @@ class Consumption:
     ram_mb: int
     disk_mb: int
     vcpus: int
+    #: Cells and devices, for the few that want any.
+    wish: Wish | None = None
 
     @classmethod
-    def of(cls, spec_obj: Any) -> Consumption:
-        """What one instance of the request takes."""
-        disk_gb = spec_obj.root_gb + spec_obj.ephemeral_gb
-        return cls(ram_mb=spec_obj.memory_mb, disk_mb=disk_gb * 1024, vcpus=spec_obj.vcpus)
+    def of(cls, spec_obj: Any, limits: Mapping[str, Any], how: Fitting) -> Consumption:
+        """What one instance of the request takes of a host with *limits*."""
+        return cls(
+            ram_mb=spec_obj.memory_mb,
+            disk_mb=(spec_obj.root_gb + spec_obj.ephemeral_gb) * 1024,
+            vcpus=spec_obj.vcpus,
+            wish=Wish.of(spec_obj, limits, how),
+        )
+
+
+def take(table: HostTable, row: int, amount: Consumption) -> Booking | None:
+    """Consume *amount* on *row*; the booking of its cells and devices, if it wants any."""
+    apply(table, row, amount)
+    return None if amount.wish is None else fitting.book(table, row, amount.wish)
+
+
+def give_back(table: HostTable, row: int, amount: Consumption, booking: Booking | None) -> None:
+    """Undo a consumption; of those with a booking it must be the last one on the row."""
+    if booking is not None:
+        fitting.give_back(table, row, booking)
+    apply(table, row, amount, sign=-1)
 
 
 #: A column, what it is while a bare-metal node is taken, and where the value from before is kept.

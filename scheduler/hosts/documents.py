@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
+from scheduler import errors
+
 _UNPARSED = object()
 
 
@@ -23,10 +25,18 @@ class _Entry:
 
 
 class DocumentPool:
-    """Distinct contents of one column; *parse* turns a content into what filters read."""
+    """Distinct contents of one column; *parse* turns a content into what filters read.
 
-    def __init__(self, parse: Callable[[Any], Any]) -> None:
+    A content that it refuses counts as none: *complain* is given its number and the error.
+    """
+
+    def __init__(
+        self,
+        parse: Callable[[Any], Any],
+        complain: Callable[[int, errors.NovaException], None],
+    ) -> None:
         self._parse = parse
+        self._complain = complain
         self._numbers: dict[Hashable, int] = {}
         self._entries: dict[int, _Entry] = {}
         self._next_number = 0
@@ -61,5 +71,9 @@ class DocumentPool:
         """The parsed content; the same object for every row that shares it."""
         entry = self._entries[number]
         if entry.parsed is _UNPARSED:
-            entry.parsed = self._parse(entry.content)
+            try:
+                entry.parsed = self._parse(entry.content)
+            except errors.NovaException as error:
+                self._complain(number, error)
+                entry.parsed = self._parse(None)
         return entry.parsed

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from scheduler.hosts import columns, consumption
+from scheduler.hosts import columns, consumption, fitting
 from scheduler.hosts.table import NEVER, HostTable
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -84,7 +84,11 @@ class HostState:
 
     def consume_from_request(self, spec_obj: Any) -> None:
         """Take the request's resources from this row (scheduling page, section 6.4)."""
-        consumption.apply(self.table, self.row, consumption.Consumption.of(spec_obj))
+        how = fitting.Fitting() if self.scope is None else self.scope.fitting
+        amount = consumption.Consumption.of(spec_obj, self.limits, how)
+        booking = consumption.take(self.table, self.row, amount)
+        if booking is not None:
+            fitting.hand_over(self.table, self.row, booking, spec_obj)
 
     def __repr__(self) -> str:
         return (

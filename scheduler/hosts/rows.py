@@ -14,12 +14,12 @@ from oslo_log import log as logging
 
 from scheduler import semantics
 from scheduler.hosts.table import NEVER, Key
+from scheduler.pci import Pools
 from scheduler.semantics import Semantics
 
 LOG = logging.getLogger(__name__)
 
 _EPOCH = datetime.datetime(1970, 1, 1)
-
 
 #: ``hypervisor_type`` of the bare-metal nodes.
 IRONIC = "ironic"
@@ -33,6 +33,7 @@ _UNKNOWN_OF_BARE_METAL = {
     "pci_stats": None,
     "metrics": None,
 }
+
 
 @dataclass(frozen=True, slots=True)
 class Ratios:
@@ -131,8 +132,9 @@ def _resources(row: Any, free_disk_gb: int) -> dict[str, Any]:
 
 
 def _documents(row: Any) -> dict[str, Any]:
-    names = ("cpu_info", "stats", "supported_instances", "numa_topology", "pci_stats", "metrics")
-    return {name: getattr(row, name) for name in names}
+    names = ("cpu_info", "stats", "supported_instances", "numa_topology", "metrics")
+    documents = {name: getattr(row, name) for name in names}
+    return {**documents, "pci_stats": Pools() if row.pci_stats is None else row.pci_stats}
 
 
 def _ratios(row: Any, ratios: Ratios) -> dict[str, float]:

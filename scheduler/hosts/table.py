@@ -6,17 +6,23 @@ I/O and knows no clock; whoever changes it holds the worker's decision lock.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from oslo_log import log as logging
 
+from scheduler import errors
 from scheduler.hosts import columns
 from scheduler.hosts.documents import DocumentPool
 
+LOG = logging.getLogger(__name__)
+
 NEVER = float("-inf")
 _FIRST_CAPACITY = 64
+_NODES_NAMED = 10
 _NO_SERVICE: Mapping[str, Any] = MappingProxyType({})
 Key = tuple[str, str | None]
 
@@ -35,7 +41,10 @@ class HostTable:
         #: What compute nodes of Havana's kind say of themselves, besides their row.
         self.capabilities: dict[Key, Mapping[str, Any]] = {}
         self.host_of_instance: dict[str, str] = {}
-        self.pools = {name: DocumentPool(parse) for name, parse in columns.DOCUMENT_PARSERS.items()}
+        self.pools = {
+            name: DocumentPool(parse, functools.partial(self._complain, name))
+            for name, parse in columns.DOCUMENT_PARSERS.items()
+        }
         self.host_numbers: dict[str, int] = {}
         self._free: list[int] = []
         self._capacity = 0
@@ -71,6 +80,10 @@ class HostTable:
         if name in self._documents:
             return self.pools[name].parsed(int(self._documents[name][row]))
         return self._objects[name][row]
+
+    def content(self, row: int, name: str) -> Any:
+        """One row's document as it was stored."""
+        return self.pools[name].content(int(self._documents[name][row]))
 
     def service(self, row: int) -> Mapping[str, Any]:
         """The read-only service record of the row's host."""
@@ -178,6 +191,13 @@ class HostTable:
         if not instances:
             del self.instances[host]
 
+    def _complain(self, name: str, number: int, error: errors.NovaException) -> None:
+        rows = np.flatnonzero(self._documents[name] == number)[:_NODES_NAMED].tolist()
+        nodes = ", ".join(str(self._objects["nodename"][row]) for row in rows)
+        LOG.warning(
+            "%s of compute node %s cannot be read and counts as none: %s", name, nodes, error
+        )
+
     # --- inside --------------------------------------------------------------------------
 
     def _add(self, key: Key) -> int:
@@ -230,11 +250,11 @@ class HostTable:
         self._columns["service_forced_down"][row] = bool(record.get("forced_down"))
         self._columns["service_last_seen"][row] = self._last_seen[host]
 
-    def row_numbers(self, hosts: Iterable[str]) -> list[int]:
-        """Rows of all nodes of the *hosts* named (exact case); unknown names are left out."""
-        return [row for host in hosts for row in self.rows_of_host.get(host, ())]
     def rows_showing_instances(self, hosts: Iterable[str]) -> list[int]:
         """Rows of the *hosts* named, except the bare-metal ones: those show no instances."""
         bare_metal = self._columns["bare_metal"]
         return [row for row in self.row_numbers(hosts) if not bare_metal[row]]
 
+    def row_numbers(self, hosts: Iterable[str]) -> list[int]:
+        """Rows of all nodes of the *hosts* named (exact case); unknown names are left out."""
+        return [row for host in hosts for row in self.rows_of_host.get(host, ())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from scheduler import objects
@@ -117,6 +117,14 @@ class GuestTopology:
     def isolates_emulator(self) -> bool:
         """Whether the emulator's threads want a host CPU of their own, beside cell 0."""
         return self.emulator_threads_policy == "isolate"
+
+    def unplaced(self) -> GuestTopology:
+        """The guest as any host sees it: without what a fit settled, but for its page sizes."""
+        cells = tuple(
+            replace(cell, id=number, pins=None, reserved=frozenset(), cores=None)
+            for number, cell in enumerate(self.cells)
+        )
+        return replace(self, cells=cells)
 
     @property
     def cell_ids(self) -> frozenset[int]:

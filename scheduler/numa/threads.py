@@ -35,4 +35,4 @@ def requires_threads(flavor: objects.Flavor, image: objects.ImageMeta | None) ->
 
 def lacks_threads(host: HostTopology | None, semantics: NumaSemantics) -> bool:
     """Whether *host* has cells, but no siblings."""
-    return bool(host) and not semantics.has_siblings(host)
+    return host is not None and len(host) > 0 and not semantics.has_siblings(host)

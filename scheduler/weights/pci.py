@@ -28,5 +28,6 @@ class PCIWeigher(HostWeigher):
         return hosts.per_document("pci_stats", _scarcity, np.int64)
 
 
-def _scarcity(pools: Pools) -> int:
-    return 100 - min(sum(pool.count for pool in pools.pools), _MANY)
+def _scarcity(pools: Pools | None) -> int:
+    devices = sum(pool.count for pool in pools.pools) if pools else 0
+    return 100 - min(devices, _MANY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler import errors
 from scheduler.hosts.documents import DocumentPool
 
 
@@ -13,12 +14,19 @@ def parsed():
 
 
 @pytest.fixture
-def pool(parsed):
+def complaints():
+    return []
+
+
+@pytest.fixture
+def pool(parsed, complaints):
     def parse(content):
         parsed.append(content)
+        if content == "bad":
+            raise errors.InvalidRequest(field="f", reason="r")
         return [content]
 
-    return DocumentPool(parse)
+    return DocumentPool(parse, lambda number, error: complaints.append((number, str(error))))
 
 
 def test_equal_contents_share_a_number_and_a_parse(pool, parsed):
@@ -40,3 +48,11 @@ def test_a_content_is_forgotten_with_its_last_user(pool):
 
     assert len(pool) == 0
     assert pool.acquire("a") != first
+
+
+def test_a_content_that_cannot_be_read_counts_as_none_and_is_complained_of_once(pool, complaints):
+    number = pool.acquire("bad")
+
+    assert pool.parsed(number) == pool.parsed(number) == [None]
+    assert complaints == [(number, "Invalid request: f: r")]
+    assert pool.content(number) == "bad"

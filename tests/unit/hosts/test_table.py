@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from scheduler import objects
 from scheduler.hosts.table import NEVER, HostTable
+from scheduler.numa import HostTopology
+from scheduler.pci import Pools
 from tests.builders import NOW, a_fleet, a_host
 
 
@@ -130,6 +132,15 @@ def test_documents_are_shared_and_forgotten():
         ("supported_instances", "{}", []),
         ("metrics", "null", []),
         ("cpu_info", "not json", "not json"),
+        ("numa_topology", None, None),
+        ("numa_topology", "{}", HostTopology()),
+        ("numa_topology", "not json", None),
+        ("numa_topology", '{"nova_object.namespace": "other", "nova_object.name": "x"}', None),
+        ("numa_topology", HostTopology(), HostTopology()),
+        ("pci_stats", None, None),
+        ("pci_stats", "[]", Pools()),
+        ("pci_stats", '[{"vendor_id": "1"}]', None),
+        ("pci_stats", Pools(), Pools()),
     ],
 )
 def test_documents_that_cannot_be_read_are_empty(name, text, value):
@@ -137,6 +148,16 @@ def test_documents_that_cannot_be_read_are_empty(name, text, value):
     row = table.put(("h1", "n1"), {name: text})
 
     assert table.value(row, name) == value
+    assert table.content(row, name) == text
+
+
+def test_one_warning_names_the_nodes_of_a_document_that_cannot_be_read(caplog):
+    table = HostTable()
+    rows = [table.put((f"h{n}", f"n{n}"), {"numa_topology": "not json"}) for n in (1, 2)]
+
+    assert [table.value(row, "numa_topology") for row in (*rows, *rows)] == [None] * 4
+    [message] = caplog.messages
+    assert message.startswith("numa_topology of compute node n1, n2 cannot be read")
 
 
 _keys = st.tuples(st.sampled_from(["h1", "h2", "h3"]), st.sampled_from(["n1", "n2", None]))

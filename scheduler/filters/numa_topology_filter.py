@@ -1,0 +1,74 @@
+"""NUMATopologyFilter: the server's NUMA cells fit on the host's.
+
+Reference page filters, section 6.24; page numa_pci, sections 5, 8.1 and 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from scheduler import numa, pci, semantics
+from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.hosts import fitting
+from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.host_state import HostState
+
+THREADS = Reason("numa.threads", "the server requires sibling threads, which the host lacks")
+ABSENT = Reason("numa.absent", "the server has NUMA cells, and the host reports none")
+UNFIT = Reason("numa.unfit", "the server's NUMA cells do not fit on the host's")
+
+_DEPENDS_ON = ("numa_topology", "pci_stats", "cpu_allocation_ratio", "ram_allocation_ratio")
+
+
+class NUMATopologyFilter(HostFilter):
+    """Passes every host for servers without cells, else those where the cells fit."""
+
+    reasons = (THREADS, ABSENT, UNFIT)
+
+    def __init__(self, conf: Any) -> None:
+        super().__init__(conf)
+        self.fitting = Fitting.from_conf(conf)
+        self.RUN_ON_REBUILD = semantics.of(conf).rebuild_checks_cells
+
+    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
+        """Threads if they are required, cells if some are wanted, and a fit if there are any."""
+        if numa.requires_threads(request.flavor, request.image):
+            yield THREADS, hosts.per_document("numa_topology", self._has_threads)
+        guest = fitting.guest_of(request)
+        if guest is None:
+            return
+        has_cells = hosts.per_document("numa_topology", bool)
+        yield ABSENT, has_cells
+        fits = hosts.everything(True)
+        fits[has_cells] = self._fits(hosts.take(np.flatnonzero(has_cells)), guest, request)
+        yield UNFIT, fits
+
+    def _has_threads(self, host: numa.HostTopology | None) -> bool:
+        return not numa.lacks_threads(host, self.fitting.semantics)
+
+    def _fits(self, hosts: Candidates, guest: numa.GuestTopology, request: Any) -> np.ndarray:
+        requests, networks = pci.requests_of(request.pci_requests), _networks(request)
+        guest, how = guest.unplaced(), self.fitting
+
+        def fits(host: Any, pools: Any, cpu_ratio: float, ram_ratio: float) -> bool:
+            limits = numa.Limits(cpu_ratio, ram_ratio, networks)
+            fitted = numa.fit(host, guest, limits, requests, pools, how.semantics, pack=how.pack)
+            return fitted is not None
+
+        return hosts.per_combination((self.name, guest, requests, networks), _DEPENDS_ON, fits)
+
+    def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
+        """``numa_topology``: how far the host's cells may be overcommitted."""
+        if not request.numa_topology or not host_state.numa_topology:
+            return {}
+        ratios = host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio
+        return {fitting.LIMITS_KEY: numa.Limits(*ratios, _networks(request)).to_object()}
+
+
+def _networks(request: Any) -> numa.Networks | None:
+    metadata = request.get("network_metadata")
+    return None if metadata is None else numa.Networks.of(metadata)
