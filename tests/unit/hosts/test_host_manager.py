@@ -8,84 +8,20 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from scheduler import errors, objects
-from scheduler.db import aggregates, compute_nodes, instances, migration, services, tables
-from scheduler.db.database import Database
+from scheduler.db import aggregates, compute_nodes, instances, services, tables
 from scheduler.db.fleet import FleetReader
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.host_manager import HostManager
 from tests.builders import a_conf
-
-
-class Clock:
-    """Real time, moved on at will."""
-
-    def __init__(self) -> None:
-        self.ahead_seconds = 0.0
-
-    def __call__(self) -> float:
-        return time.time() + self.ahead_seconds
-
-
-NODE = {
-    "vcpus": 8,
-    "vcpus_used": 1,
-    "memory_mb": 8192,
-    "memory_mb_used": 512,
-    "free_ram_mb": 7680,
-    "local_gb": 100,
-    "local_gb_used": 10,
-    "free_disk_gb": 90,
-    "hypervisor_type": "QEMU",
-    "hypervisor_version": 7002000,
-    "cpu_info": "{}",
-    "stats": {"num_instances": "1", "io_workload": "0"},
-}
-
-
-@pytest.fixture
-def database(tmp_path):
-    database = Database(f"sqlite:///{tmp_path}/nova.sqlite")
-    migration.sync(database)
-    with database.write() as connection:
-        services.create_many(connection, ["h1", "h2", "h3"], "nova-compute", "compute", 74)
-        services.heartbeat_many(connection, [1, 2, 3], utc_now())
-        for host in ("h1", "h2", "h3"):
-            compute_nodes.upsert(connection, host, f"{host}.example", NODE)
-    yield database
-    database.dispose()
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-def a_manager(database, clock):
-    conf = a_conf()
-    return HostManager(conf, FleetReader.from_conf(conf, database), clock)
-
-
-@pytest.fixture
-def manager(database, clock):
-    manager = a_manager(database, clock)
-    manager.refresh()
-    return manager
-
-
-def utc_now():
-    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
-
-
-def row_of(manager, host):
-    return manager.table.rows[(host, f"{host}.example")]
-
-
-def value(manager, host, name):
-    return manager.table.value(row_of(manager, host), name)
-
-
-def candidates(manager):
-    return [manager.table.value(row, "host") for row in manager.table.order.tolist()]
+from tests.unit.hosts.reading import (
+    NODE,
+    a_manager,
+    candidates,
+    change,
+    row_of,
+    utc_now,
+    value,
+)
 
 
 def test_the_first_refresh_reads_everything(manager):
@@ -95,11 +31,6 @@ def test_the_first_refresh_reads_everything(manager):
     assert value(manager, "h1", "num_instances") == 1
     assert value(manager, "h1", "ram_allocation_ratio") == 1.0
     assert manager.state_age_seconds < 5
-
-
-def change(database, function, *arguments, **values):
-    with database.write() as connection:
-        return function(connection, *arguments, **values)
 
 
 def test_a_report_is_seen(manager, database):
@@ -370,76 +301,3 @@ def test_a_full_read_repairs_what_was_missed(manager, database, clock):
     clock.ahead_seconds = 301
     manager.refresh()
     assert value(manager, "h2", "free_ram_mb") == 1
-
-
-@pytest.mark.parametrize(
-    ("changes", "is_up"),
-    [
-        ({"last_seen_up": -59}, True),
-        ({"last_seen_up": -62}, False),
-        ({"last_seen_up": 58}, True),
-        ({"last_seen_up": 63}, False),
-        ({"last_seen_up": None, "created_at": -10}, True),
-        ({"last_seen_up": None, "created_at": -62}, False),
-        ({"disabled": True}, False),
-        ({"forced_down": True}, False),
-        ({"deleted": 1}, False),
-        ({"topic": "other"}, False),
-    ],
-    ids=str,
-)
-def test_hosts_up_are_those_heard_from(manager, database, changes, is_up):
-    values = {
-        name: utc_now() + datetime.timedelta(seconds=value) if type(value) is int else value
-        for name, value in changes.items()
-        if name != "deleted"
-    }
-    table = tables.services
-    with database.write() as connection:
-        connection.execute(table.update().where(table.c.host == "h2").values({**changes, **values}))
-    assert manager.hosts_up("compute") == (["h1", "h2", "h3"] if is_up else ["h1", "h3"])
-
-
-def test_the_first_node_of_a_host_is_that_of_the_lowest_id(manager, database):
-    change(database, compute_nodes.upsert, "h2", "another.example", NODE)
-    expected = {host: f"{host}.example" for host in ("h1", "h2")}
-    found = manager.first_nodes(["h1", "h2", "ghost"])
-    assert {host: node for host, (node, _uuid) in found.items()} == expected
-    assert found["h2"][1] == manager.table.value(row_of(manager, "h2"), "uuid")
-
-
-def test_one_host_by_node_or_by_name(manager, database):
-    change(database, compute_nodes.upsert, "h2", "another.example", NODE)
-    manager.refresh()
-
-    assert manager.state_of("h2").nodename == "h2.example"
-    assert manager.state_of("h2", "another.example").nodename == "another.example"
-    for ghost in (("ghost", None), ("h2", "h1.example")):
-        with pytest.raises(errors.ComputeHostNotFound):
-            manager.state_of(*ghost)
-
-
-def test_hosts_of_a_group_of_havanas_kind(manager, database):
-    homes = {1: "h1", 2: "h1", 3: "h2", 4: None, 5: "h3"}
-    for number, host in homes.items():
-        uuid = f"00000000-0000-4000-a000-00000000000{number}"
-        metadata = {"group": "web" if number != 5 else "db", "image": "web"}
-        instance = objects.Instance(uuid=uuid, host=host, metadata={}, system_metadata=metadata)
-        change(database, instances.create, instance)
-    change(database, instances.destroy, "00000000-0000-4000-a000-000000000002")
-
-    assert manager.group_hosts("web") == ["h1", "h2"]
-    assert manager.group_hosts("none") == []
-
-
-def test_capabilities_of_havanas_kind(manager, clock):
-    said = {"hypervisor_hostname": "h1.example", "cpus": 4}
-    manager.update_service_capabilities("compute", "h1", said)
-    manager.update_service_capabilities("volume", "h2", {"hypervisor_hostname": "h2.example"})
-
-    capabilities = manager.state_of("h1").capabilities
-    assert capabilities["cpus"] == 4
-    assert abs(capabilities["timestamp"] - utc_now()) < datetime.timedelta(seconds=5)
-    with pytest.raises(TypeError):
-        capabilities["cpus"] = 5
-    assert manager.state_of("h2").capabilities == {}

@@ -1,0 +1,32 @@
+"""A database of three hosts, a clock, and a host manager on both."""
+
+import pytest
+
+from scheduler.db import compute_nodes, migration, services
+from scheduler.db.database import Database
+from tests.unit.hosts.reading import NODE, Clock, a_manager, utc_now
+
+
+@pytest.fixture
+def database(tmp_path):
+    database = Database(f"sqlite:///{tmp_path}/nova.sqlite")
+    migration.sync(database)
+    with database.write() as connection:
+        services.create_many(connection, ["h1", "h2", "h3"], "nova-compute", "compute", 74)
+        services.heartbeat_many(connection, [1, 2, 3], utc_now())
+        for host in ("h1", "h2", "h3"):
+            compute_nodes.upsert(connection, host, f"{host}.example", NODE)
+    yield database
+    database.dispose()
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def manager(database, clock):
+    manager = a_manager(database, clock)
+    manager.refresh()
+    return manager
