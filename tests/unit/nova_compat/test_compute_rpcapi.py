@@ -13,10 +13,10 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
-from scheduler import conf as project_options
 from scheduler import objects
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request
+from tests.process_options import on_in_process_bus
 
 DEADLINE_SECONDS = 20
 WIRE = pathlib.Path(__file__).parents[2] / "data" / "wire"
@@ -38,16 +38,9 @@ class Host:
 
 
 @pytest.fixture
-def conf() -> Iterator[cfg.ConfigOpts]:
-    """The process-wide options, which oslo.messaging insists on, with the in-process bus."""
-    project_options.register_all(cfg.CONF)
-    cfg.CONF([], project="nova", default_config_files=[], default_config_dirs=[])
-    oslo_messaging.TransportURL.parse(cfg.CONF)  # registers the option
-    cfg.CONF.set_override("transport_url", "fake://")
-    cfg.CONF.set_override("compute_topic", TOPIC)
-    yield cfg.CONF
-    cfg.CONF.clear_override("transport_url")
-    cfg.CONF.clear_override("compute_topic")
+def conf(tmp_path: pathlib.Path) -> Iterator[cfg.ConfigOpts]:
+    """The process-wide options, with the in-process bus."""
+    yield on_in_process_bus(tmp_path, compute_topic=TOPIC)
     cfg.CONF.reset()
 
 

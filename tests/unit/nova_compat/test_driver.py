@@ -7,18 +7,16 @@ import pathlib
 from collections.abc import Iterator
 from types import ModuleType
 
-import oslo_messaging
 import pytest
 from oslo_config import cfg
 from oslo_messaging.notify import _impl_test
 
-from scheduler import conf as project_options
 from scheduler import errors, objects
 from scheduler.db import instances, migration
 from scheduler.db.database import Database
-from scheduler.rpc import transport as bus
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID
+from tests.process_options import on_in_process_bus
 
 CONTEXT = RequestContext("u", "p", overwrite=False)
 GHOST = "00000000-0000-4000-a000-0000000000ff"
@@ -28,21 +26,11 @@ REQUEST_SPEC = {"instance_properties": {"uuid": OWN_UUID}}
 @pytest.fixture
 def conf(tmp_path: pathlib.Path) -> Iterator[cfg.ConfigOpts]:
     """The process-wide options, which oslo.messaging insists on, with a database."""
-    project_options.register_all(cfg.CONF)
-    cfg.CONF([], project="nova", default_config_files=[], default_config_dirs=[])
-    oslo_messaging.TransportURL.parse(cfg.CONF)  # registers the option
-    bus.get_notification_transport(cfg.CONF).cleanup()  # registers its options
-    overrides = {
-        ("transport_url", None): "fake://",
-        ("host", None): "sched1",
-        ("connection", "database"): f"sqlite:///{tmp_path}/nova.sqlite",
-        ("driver", "oslo_messaging_notifications"): ["test"],
+    sections = {
+        "database": {"connection": f"sqlite:///{tmp_path}/nova.sqlite"},
+        "oslo_messaging_notifications": {"driver": "test"},
     }
-    for (name, group), value in overrides.items():
-        cfg.CONF.set_override(name, value, group=group)
-    yield cfg.CONF
-    for name, group in overrides:
-        cfg.CONF.clear_override(name, group=group)
+    yield on_in_process_bus(tmp_path, sections, host="sched1")
     cfg.CONF.reset()
     _impl_test.reset()
 

@@ -9,36 +9,28 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
-from scheduler import conf as project_options
 from scheduler.rpc import transport as bus
 from scheduler.rpc.endpoints import SchedulerEndpoint
 from scheduler.rpc.server import BaseAPI, build_server
+from tests.process_options import on_in_process_bus
 from tests.unit.rpc.fakes import RecordingDriver, RecordingManager
 
 
-def _at_defaults() -> cfg.ConfigOpts:
-    project_options.register_all(cfg.CONF)
-    cfg.CONF([], project="nova", default_config_files=[], default_config_dirs=[])
-    oslo_messaging.TransportURL.parse(cfg.CONF)  # registers the option
-    cfg.CONF.clear_default("transport_url")  # one that an earlier test's options stood for
-    return cfg.CONF
-
-
 @pytest.fixture
-def conf() -> Iterator[cfg.ConfigOpts]:
-    """The process-wide options, which oslo.messaging insists on, at their defaults."""
-    yield _at_defaults()
+def conf(tmp_path: pathlib.Path) -> Iterator[cfg.ConfigOpts]:
+    """The process-wide options, with the in-process bus."""
+    yield on_in_process_bus(tmp_path)
     cfg.CONF.clear_override("scheduler", group="upgrade_levels")
     cfg.CONF.reset()
 
 
 @pytest.fixture(scope="module")
-def scheduler() -> Iterator[RecordingManager]:
+def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingManager]:
     """A scheduler named ``sched1`` that serves on the bus inside this process.
 
     One for all tests of a module, because stopping a server takes a second.
     """
-    conf = _at_defaults()
+    conf = on_in_process_bus(tmp_path_factory.mktemp("conf"))
     transport = bus.get_transport(conf)
     manager = RecordingManager(conf, RecordingDriver())
     endpoints = [SchedulerEndpoint(manager), BaseAPI("scheduler")]

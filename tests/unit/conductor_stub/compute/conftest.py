@@ -11,11 +11,11 @@ import oslo_messaging as messaging
 import pytest
 from oslo_config import cfg
 
-from scheduler import conf as project_options
 from scheduler.db import migration
 from scheduler.db.database import Database
 from scheduler.rpc import transport as bus
 from scheduler.rpc.server import build_server
+from tests.process_options import on_in_process_bus
 from tests.unit.conductor_stub.compute.ends import ConductorEnd, SchedulerEnd
 from tests.unit.conductor_stub.compute.fleets import Fleet
 from tests.waiting import wait_until
@@ -43,11 +43,7 @@ def database(_empty_database: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[
 @pytest.fixture(scope="module")
 def conf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[cfg.ConfigOpts]:
     """The process-wide options, which the RPC library insists on: the in-process bus."""
-    file = tmp_path_factory.mktemp("conf") / "nova.conf"
-    file.write_text("[DEFAULT]\ntransport_url = fake://\n", encoding="utf-8")
-    project_options.register_all(cfg.CONF)
-    cfg.CONF(["--config-file", str(file)], project="nova", default_config_dirs=[])
-    yield cfg.CONF
+    yield on_in_process_bus(tmp_path_factory.mktemp("conf"))
     cfg.CONF.reset()
 
 
