@@ -19,14 +19,13 @@ ENVIRONMENT_VARIABLE = "OS_NOVA_DISABLE_EVENTLET_PATCHING"
 OPTION = "concurrency_backend"
 EVENTLET = "eventlet"
 THREADING = "threading"
-CHOICES = ("auto", EVENTLET, THREADING)
 
 
 def choose(argv: Sequence[str], environ: Mapping[str, str]) -> str:
     """Name the back end: environment first, then ``[DEFAULT] concurrency_backend``, else eventlet.
 
     Only the files named by ``--config-file`` and ``--config-dir`` are looked at, as Nova does.
-    A value that is none of the choices counts as ``auto`` here; the option's own check names it
+    A value that is none of the option's choices counts as ``auto`` here; its own check names it
     when the configuration is parsed.
     """
     value = environ.get(ENVIRONMENT_VARIABLE, "").strip().lower()

@@ -8,49 +8,13 @@ from __future__ import annotations
 from oslo_config import cfg
 
 from scheduler.conf import registration
+from scheduler.objects.enums import ARCHITECTURES
 
 GROUP = cfg.OptGroup(
     "filter_scheduler",
     title="Filter scheduler",
     help="Filters, weighers and the choice among the best hosts.",
 )
-
-ARCHITECTURES = [
-    "alpha",
-    "armv6",
-    "armv7l",
-    "armv7b",
-    "aarch64",
-    "cris",
-    "i686",
-    "ia64",
-    "lm32",
-    "m68k",
-    "microblaze",
-    "microblazeel",
-    "mips",
-    "mipsel",
-    "mips64",
-    "mips64el",
-    "openrisc",
-    "parisc",
-    "parisc64",
-    "ppc",
-    "ppcle",
-    "ppc64",
-    "ppc64le",
-    "ppcemb",
-    "s390",
-    "s390x",
-    "sh4",
-    "sh4eb",
-    "sparc",
-    "sparc64",
-    "unicore32",
-    "x86_64",
-    "xtensa",
-    "xtensaeb",
-]
 
 # Later releases of Nova leave out what Placement does for them; there is no Placement here.
 DEFAULT_FILTERS = [
