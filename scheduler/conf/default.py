@@ -61,6 +61,18 @@ def _process() -> list[cfg.Opt]:
     ]
 
 
+def _files() -> list[cfg.Opt]:
+    return [
+        cfg.StrOpt(
+            "scheduler_json_config_location",
+            default="",
+            help="Path of a JSON file with options for filters and weighers of your own, which "
+            "find what it says in `spec_obj.config_options`. It may be edited at any time and is "
+            "looked at once in five minutes. Empty: no such file.",
+        ),
+    ]
+
+
 def _liveness() -> list[cfg.Opt]:
     return [
         cfg.IntOpt(
@@ -150,7 +162,7 @@ def _ratios() -> list[cfg.Opt]:
 
 def options() -> list[cfg.Opt]:
     """Every option of the group; the defaults of host and my_ip are this machine's."""
-    return [*_identity(), *_process(), *_liveness(), *_periodic(), *_zones(), *_ratios()]
+    return [*_identity(), *_process(), *_files(), *_liveness(), *_periodic(), *_zones(), *_ratios()]
 
 
 def register(conf: cfg.ConfigOpts) -> None:

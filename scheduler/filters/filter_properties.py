@@ -59,6 +59,7 @@ def filter_properties_of(spec: objects.RequestSpec) -> dict[str, Any]:
         "scheduler_hints": {},
         **spec.to_legacy_filter_properties_dict(),
         "request_spec": request_spec,
+        "config_options": spec.config_options,
         "instance_type": request_spec["instance_type"],
         "project_id": instance.get("project_id"),
         "os_type": instance["os_type"],

@@ -78,7 +78,7 @@ class HostManager:
         self._semantics = semantics.of(conf)
         ratios = rows.Ratios.from_conf(conf)
         self._updater = TableUpdater(
-            self.books, ratios, conf.scheduler.cell_uuid, self._semantics, self.decode
+            self.books, ratios, conf.scheduler.cell_uuid, self._semantics, type(self).decode
         )
         self._tracker = tracking.InstanceTracker(self.table)
         self.filters_option = self.option_of_filters(conf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Self
 
 from scheduler import errors
@@ -39,6 +40,10 @@ class RequestSpec(WireObject):
     """
 
     VERSION = "1.15"
+
+    #: The scheduler's JSON options (scheduling page, section 12), on the driver's copy; not sent.
+    config_options: Any = MappingProxyType({})
+
     FIELDS = {
         "id": Field(INT),
         "image": Field(ObjectOf(ImageMeta), nullable=True),

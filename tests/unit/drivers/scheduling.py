@@ -1,0 +1,55 @@
+"""Drivers that decide on rows in memory, as the daemon does on those of its database."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from scheduler import drivers, objects
+from scheduler.evaluation.fleet import CaseFleet, moment
+from scheduler.hosts.books import Books
+from scheduler.hosts.host_manager import HostManager
+from tests.builders import a_conf
+from tests.unit.evaluation.builders import NOW
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.seconds = moment(NOW).replace(tzinfo=datetime.UTC).timestamp()
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def a_driver(
+    fleet: dict[str, Any],
+    driver: str = "filter_scheduler",
+    *,
+    clock: Clock | None = None,
+    books: Any = Books,
+    options: dict[str, Any] | None = None,
+    **filter_scheduler: Any,
+) -> Any:
+    """A *driver* on *fleet*, with the RAM filter and weigher unless told otherwise.
+
+    *options* are those of ``[scheduler]`` and, under their own names, of ``[DEFAULT]``.
+    """
+    conf = a_conf(
+        **{
+            "enabled_filters": ["RamFilter"],
+            "weight_classes": ["nova.scheduler.weights.ram.RAMWeigher"],
+            **filter_scheduler,
+        }
+    )
+    for name, value in {"driver": driver, **(options or {})}.items():
+        conf.set_override(name, value, group="scheduler" if name in conf.scheduler else None)
+    manager = HostManager(conf, CaseFleet(fleet), clock or Clock(), books)
+    return drivers.load(conf, manager)
+
+
+def select(driver: Any, request: objects.RequestSpec, *uuids: str, **how: Any) -> list[str]:
+    """The hosts chosen, in order."""
+    answer = driver.select_destinations(None, request, list(uuids) or None, **how)
+    return [first.service_host for first, *_others in answer]

@@ -1,0 +1,134 @@
+"""The JSON options file: read anew when it is newer, looked at once in five minutes."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from scheduler import objects
+from scheduler.drivers.json_options import JsonOptions
+from scheduler.filters.base import BaseHostFilter
+from tests.builders import a_request
+from tests.unit.drivers.scheduling import Clock, a_driver, select
+from tests.unit.evaluation.builders import a_fleet
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def path(tmp_path: Any) -> Any:
+    path = tmp_path / "scheduler.json"
+    write(path, {"a": 1}, 1000)
+    return path
+
+
+def write(path: Any, data: Any, modified_at: float) -> None:
+    path.write_text(data if isinstance(data, str) else json.dumps(data))
+    os.utime(path, (modified_at, modified_at))
+
+
+def test_without_a_file_there_are_no_options(clock: Clock) -> None:
+    assert JsonOptions("", clock).current() == {}
+
+
+@pytest.mark.parametrize(
+    ("data", "modified_at", "after_seconds", "expected"),
+    [
+        ({"b": 2}, 1001, 300, {"b": 2}),
+        ({"b": 2}, 1001, 299, {"a": 1}),  # not looked at yet
+        ({"b": 2}, 1001, -1, {"b": 2}),  # the clock was set back
+        ({"b": 2}, 1000, 300, {"a": 1}),  # not newer
+        ({"b": 2}, 999, 300, {"a": 1}),  # an older file copied over it
+        ("{", 1001, 300, {}),
+        ("\udcff", 1001, 300, {}),
+        ("[" * 100_000, 1001, 300, {}),
+        ("null", 1001, 300, {}),
+        ("[]", 1001, 300, {}),
+        ("0", 1001, 300, {}),
+        ("[1]", 1001, 300, [1]),
+    ],
+)
+def test_edits(
+    path: Any, clock: Clock, data: Any, modified_at: float, after_seconds: float, expected: Any
+) -> None:
+    options = JsonOptions(str(path), clock)
+    assert options.current() == {"a": 1}
+    if data == "\udcff":
+        path.write_bytes(b"\xff")
+        os.utime(path, (modified_at, modified_at))
+    else:
+        write(path, data, modified_at)
+    clock.seconds += after_seconds
+    assert options.current() == expected
+
+
+def test_broken_options_are_gone_until_the_file_changes_again(path: Any, clock: Clock) -> None:
+    options = JsonOptions(str(path), clock)
+    write(path, "{", 1001)
+    assert options.current() == {}
+    for modified_at, expected in ((1001, {}), (1002, {"c": 3})):
+        write(path, {"c": 3}, modified_at)
+        clock.seconds += 300
+        assert options.current() == expected
+
+
+def test_a_missing_file_leaves_what_was_read_and_is_logged_once_per_check(
+    path: Any, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = JsonOptions(str(path), clock)
+    options.current()
+    path.unlink()
+    clock.seconds += 300
+    for _request in range(3):
+        assert options.current() == {"a": 1}
+    told = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+    assert told == [f"Could not stat scheduler options file {path}"]
+
+
+def test_a_file_that_appears_is_seen_by_the_next_check(tmp_path: Any, clock: Clock) -> None:
+    path = tmp_path / "later.json"
+    options = JsonOptions(str(path), clock)
+    assert options.current() == {}
+    write(path, {"a": 1}, 1000)
+    clock.seconds += 299
+    assert options.current() == {}
+    clock.seconds += 1
+    assert options.current() == {"a": 1}
+
+
+class NamedHostFilter(BaseHostFilter):
+    """Third-party code: passes the host that the file names, and writes where it must not."""
+
+    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+        wanted = spec_obj.config_options["host"]
+        wanted.append(host_state.host)
+        return wanted[0] == host_state.host
+
+
+class HavanasNamedHostFilter(BaseHostFilter):
+    """The same, as it was written when the request was a dict."""
+
+    def host_passes(self, host_state: Any, filter_properties: Any) -> bool:
+        return filter_properties["config_options"]["host"] == [host_state.host]
+
+
+@pytest.mark.parametrize("name", ["NamedHostFilter", "HavanasNamedHostFilter"])
+def test_filters_find_the_options_in_the_request(path: Any, clock: Clock, name: str) -> None:
+    write(path, {"host": ["h2"]}, 1000)
+    driver = a_driver(
+        a_fleet(4096, 2048),
+        clock=clock,
+        options={"scheduler_json_config_location": str(path)},
+        available_filters=[f"{__name__}.{name}"],
+        enabled_filters=[name],
+    )
+    request = a_request()
+    assert [select(driver, request) for _again in range(2)] == [["h2"], ["h2"]]
+    assert dict(request.config_options) == {}
+    assert "config_options" not in objects.to_primitive(request)["nova_object.data"]
