@@ -50,8 +50,8 @@ class Semantics:
 
     bounds: Callable[[Any, Any], Bounds] = _entry(
         "Bounds that weights are normalised with",
-        newton="the lowest and highest raw value a weigher has ever seen in its process; raw "
-        "values below a declared minimum widen the range",
+        newton="the lowest and highest raw value a weigher has ever seen in its process, requests "
+        "that failed apart; raw values below a declared minimum widen the range",
         current="those of the candidates at hand; raw values outside a declared bound count as "
         "the bound",
     )

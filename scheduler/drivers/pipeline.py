@@ -27,7 +27,7 @@ from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_state import HostState
 from scheduler.semantics import CURRENT, Semantics
 from scheduler.weights.base import BaseHostWeigher
-from scheduler.weights.weighing import weigh
+from scheduler.weights.weighing import bounds_of, restore_bounds, weigh
 
 NOT_ENOUGH_HOSTS = "There are not enough hosts available."
 
@@ -86,11 +86,13 @@ class Decision:
         *uuids* may be empty when the caller did not name the instances; the first is then the
         one that *spec* names.  Raises NoValidHost when not all fit; then nothing stays consumed.
         """
+        bounds = bounds_of(self.policy.weighers)
         try:
             placement = self._place(spec, uuids, count, num_alternates)
             self.books.confirm(self.picks)
             return placement
         except BaseException:
+            restore_bounds(self.policy.weighers, bounds)
             self.record.placed_before_failure = len(self.picks)
             for pick in reversed(self.picks):
                 self.books.undo(pick)

@@ -48,6 +48,20 @@ def normalise(values: np.ndarray, low: float, high: float) -> np.ndarray:
     return (np.clip(values.astype(np.float64), low, high) - low) / (high - low)
 
 
+def bounds_of(weighers: Sequence[BaseHostWeigher]) -> list[tuple[float | None, float | None]]:
+    """The bounds that *weighers* carry, to be given back to them by ``restore_bounds``."""
+    return [(each.minval, each.maxval) for each in weighers]
+
+
+def restore_bounds(
+    weighers: Sequence[BaseHostWeigher], bounds: list[tuple[float | None, float | None]]
+) -> None:
+    """Make *weighers* forget what they have seen since *bounds* were theirs."""
+    for each, (low, high) in zip(weighers, bounds, strict=True):
+        if (each.minval, each.maxval) != (low, high):
+            each.minval, each.maxval = low, high
+
+
 def weigh(
     weighers: Sequence[BaseHostWeigher],
     hosts: Candidates,

@@ -296,3 +296,12 @@ def test_a_destination_without_node(chosen, expected):
             place(decision, request)
     else:
         assert place(decision, request) == expected
+
+
+def test_a_request_that_fails_leaves_newtons_weighers_as_they_were():
+    policy = {"weighers": load_weighers(CONF), "semantics": semantics.NEWTON}
+    [ram] = policy["weighers"]
+    place(a_decision(a_fleet({"free_ram_mb": 2048}, {}), **policy))
+    with pytest.raises(errors.NoValidHost):
+        place(a_decision(a_fleet({"free_ram_mb": 8192}, {}), **policy), count=50)
+    assert (ram.minval, ram.maxval) == (0, 4096.0)
