@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -76,13 +77,20 @@ def classes_at(path: str, base: type, known: Mapping[str, Any], option: str) -> 
     try:
         found = known[path] if path in known else import_path(path.strip())
     except (ImportError, ValueError) as error:
-        raise errors.ConfigurationError(option=option, reason=f"{path!r}: {error}") from error
+        reason = f"{path!r}: {error}{_meant(path, known)}"
+        raise errors.ConfigurationError(option=option, reason=reason) from error
     if inspect.isclass(found) and issubclass(found, base) and not found.__name__.startswith("_"):
         return [found]
     if inspect.isfunction(found):
         return list(found())
     reason = f"Not a class of the correct type for {option}"
     raise errors.ClassNotFound(class_name=path, exception=reason)
+
+
+def _meant(path: str, known: Iterable[str]) -> str:
+    """A question for whoever mistyped one of Nova's paths: no module of that name is there."""
+    near = difflib.get_close_matches(path, known, n=1, cutoff=0.9)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def instantiate(cls: Callable[..., Any], conf: Any) -> Any:

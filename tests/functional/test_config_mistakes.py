@@ -91,6 +91,11 @@ MISTAKES = {
         ("[filter_scheduler] weight_classes", "no.such.Weigher"),
         (SCHEDULER,),
     ),
+    "weigher with a typo": Mistake(
+        filter_option(weight_classes="nova.scheduler.weights.ram.RAMWeiger"),
+        ("[filter_scheduler] weight_classes", "did you mean nova.scheduler.weights.ram.RAMWeigher"),
+        (SCHEDULER,),
+    ),
     "unknown database": Mistake(database("sqlight:///x"), ("[database] connection", "sqlight")),
     "database URL that is none": Mistake(
         database("nova.sqlite"), ("[database] connection",), (SCHEDULER,)
