@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import sqlalchemy.exc
 from oslo_db import exception as db_exception
@@ -25,7 +25,7 @@ from scheduler.hosts.books import Books
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.shared_refresh import SharedRefresh
 from scheduler.hosts.table import HostTable
-from scheduler.hosts.updates import Decoder, TableUpdater
+from scheduler.hosts.updates import TableUpdater
 
 LOG = logging.getLogger(__name__)
 
@@ -56,9 +56,6 @@ class HostManager:
     consumed on the table it is made with.
     """
 
-    #: How the row of a compute node is read.
-    decode: ClassVar[Decoder] = staticmethod(rows.values)
-
     def __init__(
         self,
         conf: Any,
@@ -78,7 +75,7 @@ class HostManager:
         self._semantics = semantics.of(conf)
         ratios = rows.Ratios.from_conf(conf)
         self._updater = TableUpdater(
-            self.books, ratios, conf.scheduler.cell_uuid, self._semantics, type(self).decode
+            self.books, ratios, conf.scheduler.cell_uuid, self._semantics, self.decode
         )
         self._tracker = tracking.InstanceTracker(self.table)
         self.filters_option = self.option_of_filters(conf)
@@ -87,6 +84,11 @@ class HostManager:
         self._full_at: float | None = None
         self._heartbeats_at = float("-inf")
         self._failing = False
+
+    @staticmethod
+    def decode(row: Any, ratios: rows.Ratios, cell_uuid: str | None) -> dict[str, Any]:
+        """The values that the *row* of a compute node gives the table."""
+        return rows.values(row, ratios, cell_uuid)
 
     @staticmethod
     def option_of_filters(conf: Any) -> str:

@@ -15,7 +15,10 @@ from scheduler.hosts.host_manager import HostManager
 class IronicHostManager(HostManager):
     """Keeps bare-metal and ordinary nodes, and may bring filters of its own."""
 
-    decode = staticmethod(rows.values_of_nodes)
+    @staticmethod
+    def decode(row: Any, ratios: rows.Ratios, cell_uuid: str | None) -> dict[str, Any]:
+        """Bare-metal nodes as such, the others as ever."""
+        return rows.values_of_nodes(row, ratios, cell_uuid)
 
     @staticmethod
     def option_of_filters(conf: Any) -> str:
