@@ -19,7 +19,7 @@ Shown = tuple[Sequence[str], Iterable[Any]]
 
 
 class List(command.List):
-    """List the server groups; ``Members`` is how many they have."""
+    """List the server groups and how many members they have."""
 
     def take_action(
         self,
