@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import subprocess
 import uuid
 from typing import Any
 
@@ -14,6 +15,7 @@ from tests.daemons.fixtures import StartDaemon
 from tests.daemons.process import Daemon
 from tests.functional import fleet
 from tests.functional.bus import scheduler_api
+from tests.pages import WRITE_A_FILTER, commands, environment
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "docs" / "examples"
 HOSTS = ("doc1", "ops1", "dev1")
@@ -125,3 +127,29 @@ def test_without_the_option_there_is_no_nova(
     assert refused.wait() != 0
     assert "[scheduler] driver: 'ip_scheduler.IPScheduler' is neither one of" in refused.log
     assert "No module named 'nova'" in refused.log
+
+
+@pytest.mark.timeout(300)
+def test_the_filter_of_the_page_from_copy_to_service(
+    transport_url: str, tmp_path: pathlib.Path
+) -> None:
+    """Its commands as they stand, but for the broker's address; the daemons end with the shell."""
+    address = "rabbit://guest:guest@localhost:5672/"
+    script = commands(WRITE_A_FILTER, "copy", "rows", "decide", "serve")
+    assert script.count(address) == 1
+    ending = "trap 'kill $(jobs -p); wait' EXIT\n"
+    with (tmp_path / "printed").open("w") as printed:
+        done = subprocess.run(
+            ["bash", "-c", ending + script.replace(address, transport_url)],
+            cwd=tmp_path,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            timeout=250,
+            check=False,
+        )
+    text = (tmp_path / "printed").read_text()
+    assert done.returncode == 0, text
+    assert text.count("ACTIVE") >= 4
+    assert "Filter CalmHostsFilter returned" in text
