@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from scheduler import objects
 from scheduler.hosts.table import HostTable
+from tests import cells
 from tests.builders import NOW, OWN_UUID, a_fleet, a_request
 
 _UUIDS = [f"aaaaaaaa-0000-4000-a000-00000000000{n}" for n in range(4)]
@@ -34,6 +35,8 @@ _host = st.fixed_dictionaries(
         "disk_allocation_ratio": _ratio,
         "hypervisor_version": st.sampled_from([-1, 0, 6, 2005000]),
         "hypervisor_type": st.sampled_from([None, "QEMU"]),
+        "numa_topology": cells.topologies,
+        "pci_stats": cells.pools,
         "supported_instances": st.sampled_from(
             [None, [], [["x86_64", "kvm", "hvm"]], [["aarch64", "kvm", "hvm"]]]
         ),
@@ -67,6 +70,7 @@ _request = st.fixed_dictionaries(
                         {"tier": "gold"},
                         {"capabilities:cpu_info:vendor": "Intel", "hw:x": "1"},
                         {"capabilities:hypervisor_type": "s== QEMU", "free_ram_mb": ">= 0"},
+                        {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"},
                     ]
                 ),
             }
@@ -97,6 +101,8 @@ _request = st.fixed_dictionaries(
         ),
         "tried": st.sampled_from([None, [], [("h1", "n1"), ("h2", None)]]),
         "availability_zone": st.sampled_from([None, "", "nova", "z1", "z2"]),
+        "numa_topology": st.one_of(st.none(), cells.guests()),
+        "pci_requests": st.one_of(st.none(), cells.devices()),
     }
 )
 

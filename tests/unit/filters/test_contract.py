@@ -109,10 +109,15 @@ def test_it_copes_with_next_to_nothing(each, table):
 @pytest.mark.parametrize("each", ALL)
 @FEW
 @given(table=fleets.fleets(max_size=1), request=fleets.requests())
-def test_limits_are_numbers(each, table, request):
+def test_limits_are_numbers_or_those_of_cells(each, table, request):
     [state] = candidates(table)
 
-    assert all(type(limit) in (int, float) for limit in each.limits(state, request).values())
+    limits = each.limits(state, request)
+
+    assert {name for name, limit in limits.items() if type(limit) not in (int, float)} <= {
+        "numa_topology"
+    }
+    assert objects.SchedulerLimits.from_dict(limits).to_dict().keys() == limits.keys()
 
 
 def test_reasons_have_codes_of_their_own():
