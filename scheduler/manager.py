@@ -14,6 +14,10 @@ LOG = logging.getLogger(__name__)
 NOT_GIVEN: Final = object()
 """Stands for an argument that the message does not carry, as null is a value of its own."""
 
+FIRST_WITH_NETWORKS: Final = "1.10"
+"""The RequestSpec whose senders read limits that speak of networks (page objects, section 2.6)."""
+LIMITS_WITHOUT_NETWORKS: Final = "1.0"
+
 
 class SchedulerManager:
     """Checks what a message brought, asks the driver, and shapes the answer for the caller."""
@@ -44,7 +48,10 @@ class SchedulerManager:
         chosen = self.driver.select_destinations(
             context, spec, instance_uuids, return_alternates=alternates
         )
-        return chosen if return_objects else [_as_dict(each) for each in chosen]
+        if return_objects:
+            return chosen
+        is_old = spec_obj is NOT_GIVEN or objects.is_older(spec, FIRST_WITH_NETWORKS)
+        return [_as_dict(each, LIMITS_WITHOUT_NETWORKS if is_old else None) for each in chosen]
 
     def reset(self) -> None:
         """Take over what the database says now, without waiting for the driver to read it."""
@@ -111,7 +118,7 @@ def _request(request_spec: Any, filter_properties: Any, spec_obj: Any) -> object
     return objects.RequestSpec.from_primitives(request_spec, properties)
 
 
-def _as_dict(chosen: Any) -> dict[str, Any]:
+def _as_dict(chosen: Any, numa_limits_version: str | None) -> dict[str, Any]:
     """What callers below 4.5 get for one instance; a driver of Newton's kind made it itself.
 
     The limits keep the fractions that the integers of a SchedulerLimits object lose.
@@ -119,7 +126,7 @@ def _as_dict(chosen: Any) -> dict[str, Any]:
     if isinstance(chosen, dict):
         return chosen
     selection = chosen[0]
-    reply: dict[str, Any] = selection.to_dict()
+    reply: dict[str, Any] = selection.to_dict(numa_limits_version)
     if selection.limits is None:
         return {**reply, "limits": None}
     exact = getattr(selection, "limits_exact", None) or {}

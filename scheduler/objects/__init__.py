@@ -13,7 +13,7 @@ type is stored as it is.
 from __future__ import annotations
 
 from scheduler.objects.aggregate import Aggregate, AggregateList
-from scheduler.objects.base import WireObject, from_primitive, to_primitive
+from scheduler.objects.base import WireObject, from_primitive, is_older, to_primitive
 from scheduler.objects.block_device import BlockDeviceMapping, BlockDeviceMappingList
 from scheduler.objects.cell import CellMapping
 from scheduler.objects.compute_node import ComputeNode, ComputeNodeList, HVSpec
@@ -93,6 +93,7 @@ __all__ = [
     "VirtCPUTopology",
     "WireObject",
     "from_primitive",
+    "is_older",
     "to_plain",
     "to_primitive",
 ]

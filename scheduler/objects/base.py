@@ -297,6 +297,11 @@ def to_primitive(obj: Any, version: str | None = None) -> dict[str, Any]:
     return obj.obj_to_primitive() if version is None else obj.obj_to_primitive(version)
 
 
+def is_older(obj: WireObject, version: str) -> bool:
+    """Whether *obj* came from a sender that knew its class in less than *version* only."""
+    return versions.parse(obj._version) < versions.parse(version)
+
+
 def within_depth(part: str, value: Any) -> Any:
     """Pass *value* through unless it nests too deeply to be emitted safely again.
 

@@ -20,7 +20,12 @@ from tests.unit.rpc.fakes import RecordingDriver, a_selection
 CONTEXT = RequestContext("u", "p", overwrite=False)
 WIRE = pathlib.Path(__file__).parents[1] / "data" / "wire"
 OTHER_UUID = "00000000-0000-4000-a000-000000000002"
-NUMA_LIMITS = objects.NUMATopologyLimits(cpu_allocation_ratio=1.0, ram_allocation_ratio=1.0)
+VERSION_KEY = "nova_object.version"
+NUMA_LIMITS = objects.NUMATopologyLimits(
+    cpu_allocation_ratio=1.0,
+    ram_allocation_ratio=1.0,
+    network_metadata=objects.NetworkMetadata(physnets={"p1"}, tunneled=False),
+)
 
 
 def a_manager(driver: RecordingDriver, max_instances: int = 3) -> SchedulerManager:
@@ -146,7 +151,21 @@ def test_dict_form(fields: dict[str, Any], limits: dict[str, Any] | None) -> Non
     assert reply[0] == {"host": "a", "nodename": "a", "limits": limits}
 
 
-def test_dict_form_keeps_numa_limits_an_object() -> None:
+def _request_of_version(version: str) -> objects.RequestSpec:
+    return objects.from_primitive({**objects.to_primitive(a_request()), VERSION_KEY: version})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "version"),
+    [
+        pytest.param({"spec_obj": _request_of_version("1.6")}, "1.0", id="Newton"),
+        pytest.param({"spec_obj": _request_of_version("1.9")}, "1.0", id="before networks"),
+        pytest.param({"spec_obj": _request_of_version("1.10")}, "1.1", id="with networks"),
+        pytest.param({"spec_obj": a_request()}, "1.1", id="today"),
+        pytest.param({"request_spec": {}, "filter_properties": {}}, "1.0", id="dicts"),
+    ],
+)
+def test_dict_form_keeps_numa_limits_an_object(arguments: dict[str, Any], version: str) -> None:
     selection = a_selection(
         limits=objects.SchedulerLimits(memory_mb=6144, numa_topology=NUMA_LIMITS),
         limits_exact={"memory_mb": 6144.5, "numa_topology": NUMA_LIMITS},
@@ -154,10 +173,13 @@ def test_dict_form_keeps_numa_limits_an_object() -> None:
     driver = RecordingDriver()
     driver.answer = [[selection]]
 
-    (reply,) = a_manager(driver).select_destinations(CONTEXT, spec_obj=a_request())
+    (reply,) = a_manager(driver).select_destinations(CONTEXT, **arguments)
 
     assert reply["limits"]["memory_mb"] == 6144.5
-    assert reply["limits"]["numa_topology"]["nova_object.name"] == "NUMATopologyLimits"
+    envelope = reply["limits"]["numa_topology"]
+    assert envelope["nova_object.name"] == "NUMATopologyLimits"
+    assert envelope[VERSION_KEY] == version
+    assert ("network_metadata" in envelope["nova_object.data"]) is (version != "1.0")
 
 
 @pytest.mark.parametrize("return_objects", [False, True])
