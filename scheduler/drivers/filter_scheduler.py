@@ -30,20 +30,25 @@ _SEED_BITS = 64
 _NAMES_LOGGED = 20
 
 
+def configured_policy(conf: Any, host_manager: Any) -> Policy:
+    """How to choose, with filters and weighers loaded; raises errors that name the option."""
+    return Policy(
+        chain=load_chain(conf, host_manager.filters_option),
+        weighers=load_weighers(conf),
+        host_subset_size=conf.filter_scheduler.host_subset_size,
+        shuffle_best_same_weighed_hosts=conf.filter_scheduler.shuffle_best_same_weighed_hosts,
+        service_down_time_seconds=conf.service_down_time,
+        semantics=semantics.of(conf),
+        fitting=Fitting.from_conf(conf),
+    )
+
+
 class FilterScheduler(Scheduler):
     """Places instances on the best hosts that pass every filter."""
 
     def __init__(self, conf: Any, host_manager: Any) -> None:
         super().__init__(conf, host_manager)
-        self.policy = Policy(
-            chain=load_chain(conf, host_manager.filters_option),
-            weighers=load_weighers(conf),
-            host_subset_size=conf.filter_scheduler.host_subset_size,
-            shuffle_best_same_weighed_hosts=(conf.filter_scheduler.shuffle_best_same_weighed_hosts),
-            service_down_time_seconds=conf.service_down_time,
-            semantics=semantics.of(conf),
-            fitting=Fitting.from_conf(conf),
-        )
+        self.policy = configured_policy(conf, host_manager)
         self.json_options = JsonOptions(conf.scheduler_json_config_location, host_manager.clock)
         self.max_attempts = conf.scheduler.max_attempts
         self.zone_if_none = conf.default_availability_zone

@@ -13,7 +13,9 @@ from typing import Any
 from stevedore import ExtensionManager
 
 from scheduler import errors, plugins
-from scheduler.drivers.older_forms import OPTION, offered
+from scheduler.drivers.filter_scheduler import configured_policy
+from scheduler.drivers.older_forms import OPTION, OlderDriver, form_of
+from scheduler.drivers.older_host_manager import OlderHostManager
 from scheduler.hosts.host_manager import Reader
 
 DRIVER_NAMESPACE = "nova.scheduler.driver"
@@ -48,7 +50,12 @@ def load_host_manager(conf: Any, reader: Reader) -> Any:
 
 def load(conf: Any, host_manager: Any) -> Any:
     """The configured driver, deciding on the state that *host_manager* keeps."""
-    return offered(_constructed(driver_class(conf), conf, host_manager), conf)
+    cls = driver_class(conf)
+    form = form_of(cls)
+    if form is None:
+        return _constructed(cls, conf, host_manager)
+    older = OlderHostManager(host_manager, configured_policy(conf, host_manager))
+    return OlderDriver(_constructed(cls, conf, older), form, conf)
 
 
 def _constructed(cls: Any, conf: Any, host_manager: Any) -> Any:

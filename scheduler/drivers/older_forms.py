@@ -16,26 +16,26 @@ from scheduler.drivers.selections import selection_of
 
 OPTION = "[scheduler] driver"
 
-Ask = Callable[[Any, objects.RequestSpec, list[str]], Sequence[Any]]
+Ask = Callable[[Any, Any, objects.RequestSpec, list[str]], Sequence[Any]]
 """Calls a driver with context, request (whose ``num_instances`` counts) and uuids, if known."""
 
 
-def offered(driver: Any, conf: Any) -> Any:
-    """*driver* itself if it is called as today's are, else one that calls it as it expects.
+def form_of(cls: Any) -> Ask | None:
+    """How a driver of class *cls* wants to be called; None: as today's are.
 
     Raises ConfigurationError when its ``select_destinations`` has none of the known forms.
     """
-    method = driver.select_destinations
-    if _takes(method, "context", "spec", "uuids", return_alternates=False):
-        return driver
+    method = cls.select_destinations
+    if _takes(method, "self", "context", "spec", "uuids", return_alternates=False):
+        return None
     names = list(inspect.signature(method).parameters)
     if "filter_properties" in names:
-        return OlderDriver(driver, _havana(method), conf)
-    if "instance_uuids" in names and _takes(method, "context", "spec", "uuids", None, None):
-        return OlderDriver(driver, _pike(method), conf)
-    if _takes(method, "context", "spec"):
-        return OlderDriver(driver, _newton(method), conf)
-    reason = f"{type(driver).__name__}.select_destinations takes {', '.join(names)}"
+        return _as_havana
+    if "instance_uuids" in names and _takes(method, "self", "context", "spec", "uuids", None, None):
+        return _as_pike
+    if _takes(method, "self", "context", "spec"):
+        return _as_newton
+    reason = f"{cls.__name__}.select_destinations takes {', '.join(names)}"
     raise errors.ConfigurationError(
         option=OPTION,
         reason=f"{reason}; neither (context, spec_obj, instance_uuids, ...), nor "
@@ -74,7 +74,7 @@ class OlderDriver:
         uuids = list(instance_uuids or ())
         spec = spec_obj.copy()
         spec.num_instances = len(uuids) or spec.num_instances
-        chosen = self._ask(context, spec, uuids)
+        chosen = self._ask(self.driver, context, spec, uuids)
         if len(chosen) < spec.num_instances:
             raise errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
         self.driver.host_manager.refresh()
@@ -103,30 +103,27 @@ def _takes(method: Callable[..., Any], *arguments: Any, **named: Any) -> bool:
     return True
 
 
-def _havana(select: Callable[..., Any]) -> Ask:
-    def ask(context: Any, spec: objects.RequestSpec, uuids: list[str]) -> Sequence[Any]:
-        request_spec = spec.to_legacy_request_spec_dict()
-        if uuids:
-            request_spec["instance_uuids"] = uuids
-        filter_properties = spec.to_legacy_filter_properties_dict()
-        filter_properties["instance_type"] = request_spec["instance_type"]
-        chosen: Sequence[Any] = select(context, request_spec, filter_properties)
-        return chosen
-
-    return ask
-
-
-def _newton(select: Callable[..., Any]) -> Ask:
-    def ask(context: Any, spec: objects.RequestSpec, _uuids: list[str]) -> Sequence[Any]:
-        chosen: Sequence[Any] = select(context, spec)
-        return chosen
-
-    return ask
+def _as_havana(
+    driver: Any, context: Any, spec: objects.RequestSpec, uuids: list[str]
+) -> Sequence[Any]:
+    request_spec = spec.to_legacy_request_spec_dict()
+    if uuids:
+        request_spec["instance_uuids"] = uuids
+    filter_properties = spec.to_legacy_filter_properties_dict()
+    filter_properties["instance_type"] = request_spec["instance_type"]
+    chosen: Sequence[Any] = driver.select_destinations(context, request_spec, filter_properties)
+    return chosen
 
 
-def _pike(select: Callable[..., Any]) -> Ask:
-    def ask(context: Any, spec: objects.RequestSpec, uuids: list[str]) -> Sequence[Any]:
-        chosen: Sequence[Any] = select(context, spec, uuids, None, None)
-        return chosen
+def _as_newton(
+    driver: Any, context: Any, spec: objects.RequestSpec, _uuids: list[str]
+) -> Sequence[Any]:
+    chosen: Sequence[Any] = driver.select_destinations(context, spec)
+    return chosen
 
-    return ask
+
+def _as_pike(
+    driver: Any, context: Any, spec: objects.RequestSpec, uuids: list[str]
+) -> Sequence[Any]:
+    chosen: Sequence[Any] = driver.select_destinations(context, spec, uuids, None, None)
+    return chosen

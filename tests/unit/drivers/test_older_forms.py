@@ -19,6 +19,8 @@ LIMITS = {"memory_mb": 6144.5}
 class Fleet:
     """A host manager of the hosts of a table; counts how often it is asked to read."""
 
+    filters_option = "enabled_filters"
+
     def __init__(self, *hosts: dict[str, Any]) -> None:
         self.table = a_fleet(*hosts)
         self.refreshed = 0
