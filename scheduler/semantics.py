@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import math
+import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -113,6 +114,11 @@ class Semantics:
         newton="fails the request",
         current="the image counts as one that is not isolated",
     )
+    draw: Callable[[random.Random, list[str], int], list[str]] = _entry(
+        "Chance driver and a request for several servers",
+        newton="a host is drawn for each; two servers may share one",
+        current="different hosts are drawn while there are enough, else as in Newton",
+    )
     numa: numa.NumaSemantics = _entry(
         "NUMA cells and PCI devices",
         newton="see the table of its own below",
@@ -183,6 +189,14 @@ def _id_if_any(image: Any) -> str | None:
     return None if image is None else image.id
 
 
+def _draw_different_hosts(rng: random.Random, hosts: list[str], count: int) -> list[str]:
+    return rng.sample(hosts, count) if count <= len(hosts) else _draw_each(rng, hosts, count)
+
+
+def _draw_each(rng: random.Random, hosts: list[str], count: int) -> list[str]:
+    return [rng.choice(hosts) for _ in range(count)]
+
+
 CURRENT = Semantics(
     bounds=_bounds_at_hand,
     multiplier_per_aggregate=True,
@@ -196,6 +210,7 @@ CURRENT = Semantics(
     room_for_member=_fewer_members_than_allowed,
     version_test=_any_version,
     image_id=_id_if_any,
+    draw=_draw_different_hosts,
     numa=numa.CURRENT,
     rebuild_checks_cells=False,
 )
@@ -288,6 +303,7 @@ NEWTON = Semantics(
     room_for_member=_not_a_host_of_the_group,
     version_test=_strict_version,
     image_id=_id_needed,
+    draw=_draw_each,
     numa=numa.NEWTON,
     rebuild_checks_cells=True,
 )

@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from scheduler import errors, objects
+from scheduler import errors, objects, semantics
 from scheduler.drivers.base import Scheduler
 from scheduler.drivers.selections import NO_ALLOCATION_REQUEST
 
@@ -20,7 +20,8 @@ class ChanceScheduler(Scheduler):
 
     def __init__(self, conf: Any, host_manager: Any) -> None:
         super().__init__(conf, host_manager)
-        self.rng = random.SystemRandom()
+        self.rng: random.Random = random.SystemRandom()
+        self.draw = semantics.of(conf).draw
 
     def select_destinations(
         self,
@@ -44,16 +45,18 @@ class ChanceScheduler(Scheduler):
         if count and not hosts:
             raise errors.NoValidHost(reason="Could not find another compute")
         self.watcher.drawn_from(hosts)
-        drawn = [self.rng.choice(hosts) for _ in range(count)]
-        selections = self._selections(set(drawn))
+        selections = self._selections(hosts) if count else {}
+        drawn = self.draw(self.rng, [host for host in hosts if host in selections], count)
         return [[selections[host].copy()] for host in drawn]
 
-    def _selections(self, hosts: set[str]) -> dict[str, objects.Selection]:
-        """One Selection per host, with its first compute node and without limits."""
+    def _selections(self, hosts: list[str]) -> dict[str, objects.Selection]:
+        """One Selection per host, with its first compute node and without limits.
+
+        Hosts without a compute node have none; raises ComputeHostNotFound if all are such.
+        """
         nodes = self.host_manager.first_nodes(hosts)
-        missing = sorted(hosts - nodes.keys())
-        if missing:
-            raise errors.ComputeHostNotFound(host=", ".join(missing))
+        if not nodes:
+            raise errors.ComputeHostNotFound(host=", ".join(hosts))
         return {
             host: objects.Selection(
                 compute_node_uuid=uuid,

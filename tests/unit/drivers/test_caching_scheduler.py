@@ -1,0 +1,154 @@
+"""The caching driver: the state is as old as the last run of its task, own picks count at once."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.hosts.books import Books
+from scheduler.hosts.books_of_nova import NewtonBooks, PlacementBooks
+from tests.builders import a_request
+from tests.unit.drivers.scheduling import Clock, a_driver, select
+from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
+
+
+class World:
+    """A caching driver and the database that it reads now and then."""
+
+    def __init__(self, fleet: dict[str, Any], **how: Any) -> None:
+        self.clock = Clock()
+        self.driver = a_driver(fleet, "caching_scheduler", clock=self.clock, **how)
+        self.database = self.driver.host_manager._reader
+
+    def ask(self, memory_mb: int = 1024, *uuids: str) -> list[str]:
+        """The hosts chosen; none if there is none."""
+        try:
+            return select(self.driver, a_request(flavor={"memory_mb": memory_mb}), *uuids)
+        except errors.NoValidHost:
+            return []
+
+    def fill(self) -> None:
+        """The periodic task runs."""
+        self.driver.run_periodic_tasks(None)
+
+
+@pytest.fixture(params=["current", "newton"])
+def semantics(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {"semantics": request.param}
+
+
+@pytest.mark.parametrize(
+    ("change", "before", "after"),
+    [
+        ({"compute_nodes": [a_node("h2", 2)], "services": "both"}, ["h1"], ["h2"]),
+        ({"delete_nodes": [["h1", "h1"]]}, ["h1"], []),
+        ({"services": [a_service("h1", disabled=True)]}, ["h1"], []),
+        ({"services": [a_service("h1", forced_down=True)]}, ["h1"], []),
+        ({"services": []}, ["h1"], []),
+        ({"compute_nodes": [a_node("h1", free_ram_mb=0)]}, ["h1"], []),
+    ],
+    ids=["new host", "deleted host", "disabled", "forced down", "service gone", "full"],
+)
+def test_changes_are_seen_by_the_task_only(
+    semantics: Any, change: Any, before: list[str], after: list[str]
+) -> None:
+    world = World(
+        a_fleet(4096),
+        options=semantics,
+        enabled_filters=["RamFilter", "ComputeFilter"],
+        books=PlacementBooks,
+    )
+    assert world.ask() == before
+    if change.get("services") == "both":
+        change = {**change, "services": [a_service("h1"), a_service("h2")]}
+    world.database.change(change)
+    assert world.ask() == before
+    world.fill()
+    assert world.ask() == after
+
+
+def test_own_picks_are_seen_at_once(semantics: Any) -> None:
+    world = World(a_fleet(4096, 3584), options=semantics)
+    assert [world.ask(1024, uuid) for uuid in UUIDS[:3]] == [["h1"], ["h2"], ["h1"]]
+
+
+@pytest.mark.parametrize(
+    ("books", "left_mb"), [(Books, 3072), (NewtonBooks, 3072), (PlacementBooks, 4096)]
+)
+def test_who_remembers_picks_over_a_fill(books: Any, left_mb: int) -> None:
+    world = World(a_fleet(4096), books=books)
+    world.ask(1024, UUIDS[0])
+    world.fill()
+    assert world.driver.host_manager.state_of("h1").free_ram_mb == left_mb
+
+
+@pytest.mark.parametrize(("books", "left_mb"), [(Books, 4096), (NewtonBooks, 1024)])
+def test_what_a_failed_request_leaves_until_the_next_fill(books: Any, left_mb: int) -> None:
+    """With this project's books nothing; edge case 13."""
+    world = World(a_fleet(4096), books=books, options={"ram_allocation_ratio": 1.0})
+    assert world.ask(3072, *UUIDS[:2]) == []
+    assert world.driver.host_manager.state_of("h1").free_ram_mb == left_mb
+    world.fill()
+    assert world.driver.host_manager.state_of("h1").free_ram_mb == 4096
+
+
+def test_an_empty_fleet_stays_empty_until_the_task_runs(semantics: Any) -> None:
+    world = World(a_fleet(), options=semantics)
+    assert world.ask() == []
+    world.database.change({"compute_nodes": [a_node("h1")], "services": [a_service("h1")]})
+    assert world.ask() == []
+    world.fill()
+    assert world.ask() == ["h1"]
+
+
+@pytest.mark.parametrize(
+    ("period", "down_time", "late", "expected"), [(60, 60, 31, []), (60, 60, 30, ["h1"])]
+)
+def test_heartbeats_are_those_of_the_fill(
+    semantics: Any, period: int, down_time: int, late: int, expected: list[str]
+) -> None:
+    """The heartbeat is 30 seconds old at the fill; edge case 35."""
+    world = World(a_fleet(4096), options=semantics, enabled_filters=["ComputeFilter"])
+    assert world.ask() == ["h1"]
+    world.clock.seconds += late
+    assert world.ask() == expected
+
+
+def test_messages_count_without_a_fill(semantics: Any) -> None:
+    world = World(
+        a_fleet(4096), options=semantics, enabled_filters=["AggregateInstanceExtraSpecsFilter"]
+    )
+    wanted = {"extra_specs": {"aggregate_instance_extra_specs:ssd": "true"}}
+    request = a_request(flavor=wanted)
+    with pytest.raises(errors.NoValidHost):
+        select(world.driver, request)
+    aggregate = objects.Aggregate(id=1, uuid="u", name="a", hosts=["h1"], metadata={"ssd": "true"})
+    world.driver.host_manager.update_aggregates(aggregate)
+    assert select(world.driver, request) == ["h1"]
+
+
+@pytest.mark.parametrize(("cell", "expected"), [("c1", "h1"), ("c2", "h2"), ("c9", None)])
+def test_a_request_that_names_its_cell_stays_there(cell: str, expected: str | None) -> None:
+    cells = [{"uuid": f"c{number}", "hosts": [f"h{number}"]} for number in (1, 2)]
+    world = World({**a_fleet(4096, 4096), "cells": cells})
+    destination = objects.Destination(cell=objects.CellMapping(uuid=cell))
+    request = a_request(requested_destination=destination)
+    if expected is None:
+        with pytest.raises(errors.NoValidHost):
+            select(world.driver, request)
+    else:
+        assert select(world.driver, request) == [expected]
+
+
+def test_the_database_is_read_once_for_any_number_of_requests() -> None:
+    world = World(a_fleet(4096))
+    read = world.database.read
+    world.database.read = mock.Mock(side_effect=read)
+    for _again in range(3):
+        world.ask(1)
+    assert world.database.read.call_count == 1
+    assert math.isclose(world.driver.host_manager.state_age_seconds, 0.0)

@@ -1,0 +1,125 @@
+"""The chance driver looks at nothing but liveness and the hosts to be ignored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler import errors
+from tests.builders import a_request
+from tests.unit.drivers.scheduling import Clock, a_driver, select
+from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
+
+
+def chance(fleet: dict[str, Any], semantics: str = "current", clock: Clock | None = None) -> Any:
+    return a_driver(fleet, "chance_scheduler", clock=clock, options={"semantics": semantics})
+
+
+@pytest.mark.parametrize(
+    ("service", "ignored", "expected"),
+    [
+        ({}, None, {"h1", "h2"}),
+        ({}, [], {"h1", "h2"}),
+        ({}, ["h2"], {"h1"}),
+        ({}, ["H2"], {"h1", "h2"}),  # unlike the other drivers it compares case
+        ({"disabled": True}, None, {"h1"}),
+        ({"forced_down": True}, None, {"h1"}),
+        ({"last_seen_up": "2026-11-20T23:58:59Z"}, None, {"h1"}),
+        ({"last_seen_up": "2026-11-20T23:59:00Z"}, None, {"h1", "h2"}),
+        ({"topic": "other"}, None, {"h1"}),
+    ],
+    ids=str,
+)
+def test_hosts_it_draws_from(service: Any, ignored: Any, expected: set[str]) -> None:
+    fleet = a_fleet(0, 0, services=[a_service("h1"), a_service("h2", **service)])
+    driver = chance(fleet)
+    drawn = [select(driver, a_request(ignore_hosts=ignored)) for _again in range(40)]
+    assert {host for [host] in drawn} == expected
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"force_hosts": ["h9"]},
+        {"force_nodes": ["h9"]},
+        {"availability_zone": "z9"},
+        {"tried": [("h1", "h1")]},
+        {"hints": {"different_host": [UUIDS[0]]}},
+        {"group": {"policy": "anti-affinity", "hosts": ["h1"]}},
+        {"flavor": {"memory_mb": 10**6}},
+    ],
+    ids=str,
+)
+def test_what_it_does_not_look_at(fields: Any) -> None:
+    assert select(chance(a_fleet(0)), a_request(**fields)) == ["h1"]
+
+
+@pytest.mark.parametrize(
+    ("fleet", "ignored", "reason"),
+    [
+        (a_fleet(), None, "Is the appropriate service running?"),
+        (a_fleet(0, services=[a_service("h1", disabled=True)]), ["h1"], "Is the appropriate"),
+        (a_fleet(0), ["h1"], "Could not find another compute"),
+    ],
+)
+def test_nothing_to_draw_from(fleet: Any, ignored: Any, reason: str) -> None:
+    with pytest.raises(errors.NoValidHost, match=reason):
+        select(chance(fleet), a_request(ignore_hosts=ignored))
+
+
+@pytest.mark.parametrize(
+    ("semantics", "hosts", "count", "distinct"),
+    [
+        ("current", 4, 4, {4}),
+        ("current", 4, 3, {3}),
+        ("current", 2, 4, {1, 2}),
+        ("newton", 4, 4, {1, 2, 3, 4}),
+    ],
+)
+def test_whether_servers_share_hosts(
+    semantics: str, hosts: int, count: int, distinct: set[int]
+) -> None:
+    driver = chance(a_fleet(*[0] * hosts), semantics)
+    drawn = [select(driver, a_request(), *UUIDS[:count]) for _again in range(200)]
+    assert all(len(each) == count for each in drawn)
+    assert {len(set(each)) for each in drawn} == distinct
+
+
+def test_one_selection_per_server_without_limits_or_alternates() -> None:
+    driver = chance(a_fleet(0, 0))
+    answer = driver.select_destinations(None, a_request(), UUIDS[:2], return_alternates=True)
+    assert [len(each) for each in answer] == [1, 1]
+    for [selection] in answer:
+        number = int(selection.service_host[1:])
+        assert selection.nodename == selection.service_host
+        assert selection.compute_node_uuid == a_node("h", number)["uuid"]
+        assert (selection.limits, selection.allocation_request) == (None, "null")
+
+
+def test_the_number_of_the_request_counts_where_no_server_is_named() -> None:
+    request = a_request()
+    for count in (0, 3):
+        request.num_instances = count
+        assert len(select(chance(a_fleet(0)), request)) == count
+
+
+def test_nothing_is_consumed() -> None:
+    driver = chance(a_fleet(4096))
+    for _again in range(2):
+        select(driver, a_request(), UUIDS[0])
+    assert driver.host_manager.state_of("h1").free_ram_mb == 4096
+
+
+def test_a_live_service_without_compute_node_is_passed_over() -> None:
+    fleet = a_fleet(0, services=[a_service("h1"), a_service("h2")])
+    driver = chance(fleet)
+    assert {select(driver, a_request())[0] for _again in range(20)} == {"h1"}
+    with pytest.raises(errors.ComputeHostNotFound, match="h2"):
+        select(driver, a_request(ignore_hosts=["h1"]))
+
+
+def test_a_filter_that_does_not_exist_does_not_matter_to_it() -> None:
+    fleet = a_fleet(0)
+    driver = a_driver(fleet, "chance_scheduler", enabled_filters=["NoSuchFilter"])
+    assert select(driver, a_request()) == ["h1"]
