@@ -33,9 +33,14 @@ class Consumption:
 
 
 def take(table: HostTable, row: int, amount: Consumption) -> Booking | None:
-    """Consume *amount* on *row*; the booking of its cells and devices, if it wants any."""
+    """Consume *amount* on *row*; the booking of its cells and devices, if it wants any.
+
+    Of bare metal neither is known.
+    """
     apply(table, row, amount)
-    return None if amount.wish is None else fitting.book(table, row, amount.wish)
+    if amount.wish is None or table.column("bare_metal")[row]:
+        return None
+    return fitting.book(table, row, amount.wish)
 
 
 def give_back(table: HostTable, row: int, amount: Consumption, booking: Booking | None) -> None:

@@ -18,7 +18,7 @@ import sqlalchemy.exc
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
 
-from scheduler import errors, semantics
+from scheduler import errors, objects, semantics
 from scheduler.db.fleet import FleetChanges
 from scheduler.hosts import rows, tracking
 from scheduler.hosts.books import Books
@@ -215,7 +215,7 @@ class HostManager:
 
     def update_aggregates(self, aggregates: Iterable[Any] | Any) -> None:
         """Take one aggregate or several, each replacing the one of its id."""
-        several = aggregates if isinstance(aggregates, Iterable) else [aggregates]
+        several = [aggregates] if isinstance(aggregates, objects.Aggregate) else aggregates
         with self.lock:
             self._aggregates.update({each.id: each for each in several})
             self._updater.set_aggregates(self._aggregates.values())

@@ -16,6 +16,7 @@ from scheduler.hosts.books import Books
 from scheduler.hosts.books_of_nova import NewtonBooks
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.ironic_host_manager import IronicHostManager
 from tests.builders import a_conf, a_request
@@ -133,6 +134,17 @@ def test_other_types_are_ordinary(database, manager, kind):
 
 def test_a_node_is_taken_whole_and_given_back(manager):
     pick = manager.books.pick(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
+    assert values(manager, TAKEN) == TAKEN
+    manager.books.undo(pick)
+    assert values(manager, FREE) == FREE
+
+
+def test_cells_and_devices_of_a_node_are_not_booked(manager):
+    cell = objects.InstanceNUMACell(id=0, cpuset={0}, memory=512)
+    request = a_request(numa_topology=objects.InstanceNUMATopology(cells=[cell]))
+    amount = Consumption.of(request, {}, Fitting())
+    assert amount.wish is not None
+    pick = manager.books.pick(manager.table.rows[KEY], "u1", amount, manager.clock())
     assert values(manager, TAKEN) == TAKEN
     manager.books.undo(pick)
     assert values(manager, FREE) == FREE
