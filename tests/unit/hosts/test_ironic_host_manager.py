@@ -42,6 +42,10 @@ NODE = {
 }
 TAKEN = {"free_ram_mb": 0, "free_disk_mb": 0, "vcpus_used": 8, "num_instances": 0, "num_io_ops": 0}
 FREE = {**TAKEN, "free_ram_mb": 8192, "free_disk_mb": 90 * 1024, "vcpus_used": 0}
+CELLS = objects.InstanceNUMATopology(cells=[objects.InstanceNUMACell(id=0, cpuset={0}, memory=512)])
+PCI = objects.InstancePCIRequests(
+    requests=[objects.InstancePCIRequest(count=1, spec=[{"vendor_id": "8086"}])]
+)
 AMOUNT = Consumption(ram_mb=512, disk_mb=1024, vcpus=1)
 KEY = ("metal", "m1")
 
@@ -140,9 +144,7 @@ def test_a_node_is_taken_whole_and_given_back(manager):
 
 
 def test_cells_and_devices_of_a_node_are_not_booked(manager):
-    cell = objects.InstanceNUMACell(id=0, cpuset={0}, memory=512)
-    request = a_request(numa_topology=objects.InstanceNUMATopology(cells=[cell]))
-    amount = Consumption.of(request, {}, Fitting())
+    amount = Consumption.of(a_request(numa_topology=CELLS), {}, Fitting())
     assert amount.wish is not None
     pick = manager.books.pick(manager.table.rows[KEY], "u1", amount, manager.clock())
     assert values(manager, TAKEN) == TAKEN
@@ -288,3 +290,24 @@ def test_the_exact_filters_give_every_instance_a_node_of_its_own(database):
     assert answer[0][0].limits_exact == {"memory_mb": 8192, "disk_gb": 100, "vcpu": 8}
     with pytest.raises(errors.NoValidHost):
         driver.select_destinations(None, request, uuids[2:])
+
+
+@pytest.mark.parametrize(
+    ("filters", "fields"),
+    [
+        (["MetricsFilter"], {}),
+        (["SimpleCIDRAffinityFilter"], {"hints": {"build_near_host_ip": ["192.0.2.7"]}}),
+        (["PciPassthroughFilter"], {"pci_requests": PCI}),
+        (["NUMATopologyFilter"], {"numa_topology": CELLS}),
+    ],
+)
+def test_filters_that_ask_what_nobody_knows_of_bare_metal_remove_it(database, filters, fields):
+    """In Nova some of them fail the request."""
+    conf = a_conf(enabled_filters=filters)
+    conf.set_override("weight_setting", ["cpu.percent=1"], group="metrics")
+    driver = drivers.load(conf, a_manager(conf, database))
+    request = a_request(flavor={"memory_mb": 1}, ignore_hosts=["h1"], **fields)
+    with pytest.raises(errors.NoValidHost):
+        driver.select_destinations(None, request, None)
+    [count] = driver.records[-1].filters
+    assert (count.start, sum(count.removed.values())) == (2, 2)

@@ -1,0 +1,237 @@
+"""Edge cases of reference page scheduling, section 15, by their numbers."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.drivers.filter_scheduler import FilterScheduler
+from scheduler.filters.base import BaseHostFilter
+from scheduler.hosts.books import Books
+from scheduler.hosts.books_of_nova import NewtonBooks
+from tests.builders import a_request
+from tests.unit.drivers.scheduling import a_driver, select
+from tests.unit.evaluation.builders import NOW, UUIDS, a_fleet, a_node, a_service
+
+LATER = "2026-11-20T23:59:45Z"
+DRIVERS = ["filter_scheduler", "caching_scheduler", "chance_scheduler", "fake_scheduler"]
+
+
+class SecondServerFilter(BaseHostFilter):
+    """Third-party code: h1 is not for the first server it is asked about."""
+
+    def __init__(self, conf: Any = None) -> None:
+        super().__init__(conf)
+        self.asked: list[str] = []
+
+    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+        self.asked.append(host_state.host)
+        return host_state.host != "h1" or self.asked.count("h1") > 1
+
+
+def foreign(*names: str) -> dict[str, Any]:
+    return {
+        "available_filters": ["nova.scheduler.filters.all_filters", f"{__name__}.{names[0]}"],
+        "enabled_filters": list(names),
+    }
+
+
+@pytest.fixture(params=["current", "newton"])
+def semantics(request: pytest.FixtureRequest) -> dict[str, str]:
+    return {"semantics": request.param}
+
+
+@pytest.mark.parametrize(("hosts", "expected"), [(1, ["h1"]), (2, None)])
+def test_1_one_host_left_needs_no_metric(hosts: int, expected: list[str] | None) -> None:
+    weighers = ["nova.scheduler.weights.metrics.MetricsWeigher"]
+    plain = a_driver(a_fleet(*[4096] * hosts), weight_classes=weighers)
+    plain.conf.set_override("weight_setting", ["a=1"], group="metrics")
+    driver = FilterScheduler(plain.conf, plain.host_manager)
+    if expected is None:
+        with pytest.raises(errors.ComputeHostMetricNotFound):
+            select(driver, a_request())
+    else:
+        assert select(driver, a_request()) == expected
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"), [(9, {"h1", "h2", "h3"}), (2, {"h1", "h2"}), (0, {"h1"}), (-3, {"h1"})]
+)
+def test_6_and_7_the_size_of_the_subset(size: int, expected: set[str]) -> None:
+    chosen = set()
+    for seed in range(40):
+        driver = a_driver(a_fleet(3072, 2048, 1024), host_subset_size=size)
+        driver._seeds = random.Random(seed)
+        chosen.update(select(driver, a_request()))
+    assert chosen == expected
+
+
+def test_8_a_host_rejected_for_the_first_server_stays_out(semantics: Any) -> None:
+    driver = a_driver(a_fleet(8192, 1024), options=semantics, **foreign("SecondServerFilter"))
+    assert select(driver, a_request(), *UUIDS[:2]) == ["h2", "h2"]
+    assert driver.policy.chain.filters[0].asked == ["h1", "h2", "h2"]
+    assert select(driver, a_request(), UUIDS[2]) == ["h1"]
+
+
+def test_9_one_read_per_request(semantics: Any) -> None:
+    driver = a_driver(a_fleet(8192, 8192), options=semantics)
+    reader = driver.host_manager._reader
+    reader.read = mock.Mock(side_effect=reader.read)
+    select(driver, a_request(), *UUIDS[:4])
+    assert reader.read.call_count == 1
+
+
+def test_15_a_stale_row_does_not_keep_the_rest_from_being_read() -> None:
+    driver = a_driver(a_fleet(4096, 8192), books=NewtonBooks, options={"semantics": "newton"})
+    manager = driver.host_manager
+    assert select(driver, a_request(), UUIDS[0]) == ["h2"]
+    aggregate = {"id": 1, "uuid": "u", "name": "a", "hosts": ["h2"], "metadata": {"a": "b"}}
+    change = {
+        "compute_nodes": [a_node("h2", 2, free_ram_mb=1, updated_at=LATER)],
+        "aggregates": [aggregate],
+        "services": [a_service("h1"), a_service("h2", disabled=True)],
+    }
+    manager._reader.change(change)
+    manager.refresh()
+    state = manager.state_of("h2")
+    assert state.free_ram_mb == 8192 - 512
+    assert [each.metadata for each in state.aggregates] == [{"a": "b"}]
+    assert state.service["disabled"]
+
+
+def test_22_a_pick_is_an_operation_at_once(semantics: Any) -> None:
+    weighers = ["nova.scheduler.weights.io_ops.IoOpsWeigher"]
+    driver = a_driver(a_fleet(8192, 8192), options=semantics, weight_classes=weighers)
+    assert sorted(select(driver, a_request(), *UUIDS[:4])) == ["h1", "h1", "h2", "h2"]
+
+
+def test_24_two_nodes_of_one_host_are_two_candidates(semantics: Any) -> None:
+    nodes = [a_node("h1", number, hypervisor_hostname=f"n{number}") for number in (1, 2)]
+    driver = a_driver(a_fleet(1, compute_nodes=nodes), options=semantics)
+    answer = driver.select_destinations(None, a_request(), UUIDS[:2])
+    assert [first.nodename for first, *_others in answer] == ["n1", "n2"]
+    states = [driver.host_manager.state_of("h1", name) for name in ("n1", "n2")]
+    assert [each.free_ram_mb for each in states] == [8192 - 512] * 2
+    assert [list(each.instances) for each in states] == [UUIDS[:2]] * 2
+
+
+@pytest.mark.parametrize(
+    "service", [{"disabled": True}, {"forced_down": True}, {"last_seen_up": None}], ids=str
+)
+def test_26_a_forced_host_is_taken_full_or_down_and_consumed(
+    semantics: Any, service: dict[str, Any]
+) -> None:
+    driver = a_driver(
+        a_fleet(100, services=[a_service("h1", **service)]),
+        options=semantics,
+        enabled_filters=["RamFilter", "ComputeFilter"],
+    )
+    assert select(driver, a_request(force_hosts=["h1"]), UUIDS[0]) == ["h1"]
+    assert driver.host_manager.state_of("h1").free_ram_mb == 100 - 512
+
+
+@pytest.mark.parametrize(("max_attempts", "expected"), [(1, 0), (2, 1), (3, 2), (9, 3)])
+def test_28_alternates_are_further_attempts(max_attempts: int, expected: int) -> None:
+    driver = a_driver(a_fleet(*[8192] * 4), options={"max_attempts": max_attempts})
+    [answer] = driver.select_destinations(None, a_request(), UUIDS[:1], return_alternates=True)
+    assert len(answer) == 1 + expected
+
+
+def test_30_a_disabled_host_is_a_candidate_until_a_filter_removes_it(semantics: Any) -> None:
+    fleet = a_fleet(8192, 4096, services=[a_service("h1", disabled=True), a_service("h2")])
+    assert select(a_driver(fleet, options=semantics), a_request()) == ["h1"]
+    careful = a_driver(fleet, options=semantics, enabled_filters=["ComputeFilter"])
+    assert select(careful, a_request()) == ["h2"]
+    assert careful.hosts_up(None, "compute") == ["h2"]
+
+
+def test_31_a_compute_node_without_service_is_not_offered_and_told_of(caplog: Any) -> None:
+    driver = a_driver(a_fleet(8192, 4096, services=[a_service("h2")]))
+    assert [select(driver, a_request()) for _again in range(2)] == [["h2"], ["h2"]]
+    told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert told == ["No compute service record found for host h1"]
+
+
+def test_41_a_host_missing_from_an_updated_aggregate_has_left_it() -> None:
+    manager = a_driver(a_fleet(1, 1)).host_manager
+    manager.refresh()
+    for hosts in (["h1", "h2"], ["h2"]):
+        update = objects.Aggregate(id=1, uuid="u", name="a", hosts=hosts, metadata={})
+        manager.update_aggregates([update])
+    found = [[each.id for each in manager.state_of(host).aggregates] for host in ("h1", "h2")]
+    assert found == [[], [1]]
+
+
+class LimitingFilter(BaseHostFilter):
+    """Third-party code: limits what is free at the moment, and only if it is asked to."""
+
+    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+        if spec_obj.get_scheduler_hint("limit"):
+            host_state.limits["memory_mb"] = host_state.free_ram_mb
+        return True
+
+
+def test_42_and_43_limits_are_those_of_one_pick() -> None:
+    driver = a_driver(a_fleet(4096), **foreign("LimitingFilter"))
+    limits = []
+    for hints in ({"limit": ["yes"]}, {}):
+        answer = driver.select_destinations(None, a_request(hints=hints), UUIDS[:2])
+        limits += [first.limits_exact for first, *_others in answer]
+    assert limits == [{"memory_mb": 4096}, {"memory_mb": 3584}, {}, {}]
+
+
+def test_45_an_allocation_request_is_the_text_null(semantics: Any) -> None:
+    driver = a_driver(a_fleet(4096, 2048), options=semantics)
+    [answer] = driver.select_destinations(None, a_request(), UUIDS[:1], return_alternates=True)
+    assert [each.allocation_request for each in answer] == ["null", "null"]
+    assert [each.allocation_request_version for each in answer] == [None, None]
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+@pytest.mark.parametrize("hosts", [0, 1])
+def test_50_no_servers_need_no_hosts(driver: str, hosts: int, semantics: Any) -> None:
+    request = a_request()
+    request.num_instances = 0
+    offered = a_driver(a_fleet(*[4096] * hosts), driver, options=semantics)
+    assert offered.select_destinations(None, request, None) == []
+
+
+def test_the_fake_driver_places_nothing() -> None:
+    driver = a_driver(a_fleet(4096), "fake_scheduler")
+    assert driver.select_destinations(None, a_request(), UUIDS[:2]) == []
+    assert driver.run_periodic_tasks(None) is None
+    assert driver.hosts_up(None, "compute") == ["h1"]
+
+
+class CountingFilter(BaseHostFilter):
+    """Third-party code that counts how often it is asked."""
+
+    asked = 0
+
+    def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
+        self.asked += 1
+        return True
+
+
+def test_60_a_filter_listed_twice_runs_twice() -> None:
+    driver = a_driver(a_fleet(4096, 2048), **foreign("CountingFilter", "CountingFilter"))
+    select(driver, a_request())
+    assert driver.policy.chain.filters[0].asked == 4
+    names = [each.name for each in driver.records[-1].filters]
+    assert names == ["CountingFilter", "CountingFilter"]
+
+
+@pytest.mark.parametrize(("books", "left_mb"), [(NewtonBooks, 4096), (Books, 4096 - 512)])
+def test_14_a_report_of_the_moment_of_the_pick_ends_it_in_newton_only(
+    books: Any, left_mb: int
+) -> None:
+    driver = a_driver(a_fleet(4096), books=books)
+    select(driver, a_request(), UUIDS[0])
+    row = a_node("h1", free_ram_mb=4096, updated_at=NOW)
+    driver.host_manager._reader.change({"compute_nodes": [row]})
+    driver.host_manager.refresh()
+    assert driver.host_manager.state_of("h1").free_ram_mb == left_mb
