@@ -27,11 +27,13 @@ class Outcome:
     suite: str
     line: Mapping[str, Any]
     differences: list[str]
+    #: Nova failed there with an unhandled exception, and the case says so.
+    is_crash: bool = False
 
     @property
     def reason_for_difference(self) -> str | None:
         """Why the case is decided otherwise on purpose, if it is."""
-        return listed.REASONS.get(self.name)
+        return listed.REASONS.get(self.name) or (listed.GENTLER if self.is_crash else None)
 
 
 class Evaluation:
@@ -49,7 +51,9 @@ class Evaluation:
         behaviours = behaviour.of_case(item, self.wanted)
         if behaviours:
             answers = {each.name: decide(item, each, self._configuration) for each in behaviours}
-            yield Outcome(item.name, item.suite, _line(item, answers), _differences(item, answers))
+            differences = _differences(item, answers)
+            crash = bool((item.expected or {}).get("crash"))
+            yield Outcome(item.name, item.suite, _line(item, answers), differences, crash)
 
 
 def _of_example(example: Example, wanted: str) -> Iterator[Outcome]:

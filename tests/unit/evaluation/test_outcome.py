@@ -6,7 +6,7 @@ import pytest
 
 from scheduler.evaluation import listed
 from scheduler.evaluation.cases import CaseSource, Example
-from scheduler.evaluation.outcome import NOTHING_EXPECTED, Evaluation
+from scheduler.evaluation.outcome import NOTHING_EXPECTED, Evaluation, Outcome
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "data" / "vectors" / "numa_pci_examples.json"
@@ -68,3 +68,16 @@ def decided():
 @pytest.mark.parametrize("outcome", [pytest.param(each, id=each.name) for each in decided()])
 def test_the_worked_examples_of_the_reference(outcome):
     assert bool(outcome.differences) is (outcome.reason_for_difference is not None)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_crash", "is_listed"),
+    [
+        ("suite/d0001", False, False),
+        ("suite/d0001", True, True),
+        ("host_state_rows/d0011", False, True),
+    ],
+)
+def test_what_counts_as_decided_otherwise_on_purpose(name, is_crash, is_listed):
+    outcome = Outcome(name, "suite", {}, ["error: none"], is_crash)
+    assert (outcome.reason_for_difference is not None) is is_listed
