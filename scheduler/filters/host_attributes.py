@@ -33,7 +33,7 @@ _OBJECTS = {name: name for name in columns.OBJECT_COLUMNS} | {"hypervisor_hostna
 #: Attributes that a host does not have before its row is filled in.
 _ONCE_REPORTED = frozenset((*columns.FLOAT_COLUMNS, "hypervisor_hostname"))
 #: Attributes that the table has no column for: seldom named, so asked host by host.
-_ELSEWHERE = frozenset(("instances", "limits", "updated"))
+_ELSEWHERE = frozenset(("instances", "limits", "service", "updated"))
 
 
 def judge(hosts: Candidates, path: Sequence[str], test: Callable[[str], bool]) -> np.ndarray:
@@ -79,12 +79,15 @@ def distinct(hosts: Candidates, name: str) -> tuple[list[Any], np.ndarray] | Non
         return interned([hosts.table.value(row, _OBJECTS[name]) for row in hosts.rows.tolist()])
     if name in columns.DOCUMENT_PARSERS:
         return hosts.documents(name)
-    if name == "service":
-        records = [hosts.table.service(row) for row in hosts.rows.tolist()]
-        return records, np.arange(len(hosts))
     if name in _ELSEWHERE:
-        return [getattr(state, name) for state in hosts.states()], np.arange(len(hosts))
+        return _one_by_one(hosts, name), np.arange(len(hosts))
     return None
+
+
+def _one_by_one(hosts: Candidates, name: str) -> list[Any]:
+    if name == "service":
+        return [hosts.table.service(row) for row in hosts.rows.tolist()]
+    return [getattr(state, name) for state in hosts.states()]
 
 
 def interned(values: list[Any]) -> tuple[list[Any], np.ndarray]:
