@@ -22,6 +22,7 @@ from scheduler.worker import launch
 LOG = logging.getLogger(__name__)
 
 PROGRAM: Final = "nova-compute-stub"
+DESCRIPTION: Final = "One process that is many compute hosts: they claim, build and report."
 CLI_OPTIONS: Final[tuple[cfg.Opt, ...]] = (
     cfg.IntOpt(
         "hosts",
@@ -52,7 +53,7 @@ CLI_OPTIONS: Final[tuple[cfg.Opt, ...]] = (
 def main(argv: Sequence[str]) -> int:
     """Be compute hosts until told to stop; returns the status to exit with."""
     transport.set_defaults()
-    conf = startup.parse(argv, PROGRAM, cli_opts=CLI_OPTIONS)
+    conf = startup.parse(argv, PROGRAM, cli_opts=CLI_OPTIONS, description=DESCRIPTION)
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     try:
         preflight.check_surroundings(conf)

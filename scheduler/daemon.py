@@ -16,11 +16,13 @@ from scheduler.worker import launch
 
 LOG = logging.getLogger(__name__)
 
+DESCRIPTION = "Answers select_destinations on the message bus: which host gets each new server."
+
 
 def main(argv: Sequence[str]) -> int:
     """Run the scheduler until it is told to stop; returns the status to exit with."""
     transport.set_defaults()
-    conf = startup.parse(argv, BINARY)
+    conf = startup.parse(argv, BINARY, description=DESCRIPTION)
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     if conf.scheduler.nova_compat_imports:
         nova_compat.install(conf)

@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 
+from oslo_log import log as logging
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sqlalchemy import Connection
@@ -30,12 +31,14 @@ from conductor_stub.demo.scenario import (
 from conductor_stub.demo.stage import Stage
 from conductor_stub.failure import ATTEMPTS_KEY
 from conductor_stub.records import Order
-from scheduler import objects
+from scheduler import exit_codes, objects
 from scheduler.conf import startup
 from scheduler.db import aggregates, compute_nodes, flavors, groups, instances
 from scheduler.explain.record import DecisionRecord
 from scheduler.rpc import transport
 from scheduler.rpc.context import RequestContext
+
+LOG = logging.getLogger(__name__)
 
 PROGRAM = "nova-scheduler-demo"
 DEADLINE_SECONDS = 45.0
@@ -221,7 +224,12 @@ def main(argv: Sequence[str]) -> int:
         transport.set_defaults()
         conf = startup.parse(["--config-file", str(configuration), *argv], PROGRAM)
         with stage.started(conf) as on:
-            return _show(Demo(on, console), console)
+            try:
+                return _show(Demo(on, console), console)
+            except Exception:
+                LOG.exception("The demo broke off")
+                console.print_exception()  # the log goes with the folder
+                return exit_codes.FAILURE
 
 
 def _show(demo: Demo, console: Console) -> int:

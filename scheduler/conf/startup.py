@@ -34,15 +34,16 @@ def parse(
     default_config_files: list[str] | None = None,
     cli_opts: Sequence[cfg.Opt] = (),
     quiet: bool = False,
+    description: str | None = None,
 ) -> cfg.ConfigOpts:
     """Fill *conf* from the command line, the environment and the files, and set up logging.
 
     *cli_opts* are a program's own command-line options; *quiet* programs, commands for people,
-    log nothing below ERROR unless told otherwise.  Without ``--config-file`` and
-    ``--config-dir`` the usual places are searched, or *default_config_files* taken.  Whatever
-    cannot be used ends the program: one line on stderr and the status of
-    :data:`scheduler.exit_codes.CONFIGURATION`; a command line that is not understood ends it
-    with ``USAGE``.
+    log nothing below ERROR unless told otherwise; *description* is what ``--help`` begins with.
+    Without ``--config-file`` and ``--config-dir`` the usual places are searched, or
+    *default_config_files* taken.  Whatever cannot be used ends the program: one line on stderr
+    and the status of :data:`scheduler.exit_codes.CONFIGURATION`; a command line that is not
+    understood ends it with ``USAGE``.
     """
     _register(conf, cli_opts)
     try:
@@ -52,6 +53,7 @@ def parse(
             prog=prog,
             version=scheduler.__version__,
             default_config_files=default_config_files,
+            description=description,
         )
         _set_up_logging(conf, quiet)
     except UnicodeDecodeError as error:
