@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Sequence
 from typing import Any
 
-from conductor_stub.compute.profiles import HostKind, NumaCell, PciPool
-from scheduler import objects
+from conductor_stub.compute.profiles import HostKind
 
 METRIC_SOURCE = "stub"
 
@@ -42,51 +40,3 @@ def metrics(kind: HostKind, now: datetime.datetime) -> str:
         for name, value in kind.metrics.items()
     ]
     return json.dumps(measured)
-
-
-def numa_topology(kind: HostKind) -> str | None:
-    """The host's NUMA cells; None for a host that reports none.
-
-    Guests are not fitted into cells here, so the cells are always reported as unused.
-    """
-    if not kind.numa_cells:
-        return None
-    cells = [_cell(number, cell) for number, cell in enumerate(kind.numa_cells)]
-    return objects.NUMATopology(cells=cells).to_text()
-
-
-def _cell(number: int, cell: NumaCell) -> objects.NUMACell:
-    siblings = cell.siblings or [{cpu} for cpu in sorted(cell.cpus)]
-    return objects.NUMACell(
-        id=number,
-        cpuset=set(cell.cpus),
-        pcpuset=set(cell.cpus),
-        memory=cell.memory_mb,
-        cpu_usage=0,
-        memory_usage=0,
-        pinned_cpus=set(),
-        siblings=[set(group) for group in siblings],
-        socket=cell.socket,
-        mempages=[
-            objects.NUMAPagesTopology(size_kb=size, total=total, used=0, reserved=0)
-            for size, total in sorted(cell.pages.items())
-        ],
-    )
-
-
-def pci_stats(pools: Sequence[PciPool]) -> str:
-    """The devices that are free, as a list of pools."""
-    return json.dumps(
-        objects.PciDevicePoolList(
-            objects=[
-                objects.PciDevicePool(
-                    vendor_id=pool.vendor_id,
-                    product_id=pool.product_id,
-                    numa_node=pool.numa_node,
-                    count=pool.count,
-                    tags=dict(pool.tags),
-                )
-                for pool in pools
-            ]
-        ).obj_to_primitive()
-    )

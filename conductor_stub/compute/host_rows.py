@@ -15,8 +15,9 @@ from oslo_log import log as logging
 from sqlalchemy import Connection
 
 from conductor_stub.compute import affinity
+from conductor_stub.compute.layout import DEVICES_KEY, Place
 from conductor_stub.compute.node_report import NodeReport
-from scheduler import errors, faults, objects
+from scheduler import errors, faults, numa, objects
 from scheduler.db import compute_nodes, instances
 from scheduler.db.database import Database
 
@@ -58,7 +59,7 @@ class HostRows:
             instance = instances.get(conn, uuid)
             if not _waits(instance):
                 return False
-            self._report.check_fits(self._present(conn), instance, limits)
+            place = self._report.place(self._present(conn), instance, limits)
             affinity.check(conn, uuid, self.host)
             taken = instances.update(
                 conn,
@@ -72,6 +73,8 @@ class HostRows:
                 vm_state=BUILDING,
                 task_state=SPAWNING,
             )
+            if taken:
+                _move_in(conn, uuid, place)
             self._write_usage(conn, node, _failed_builds(node))
             return taken
 
@@ -114,14 +117,17 @@ class HostRows:
     def _give_up(self, uuid: str, fault: faults.Fault | None) -> objects.Instance | None:
         def change(conn: Connection, node: objects.ComputeNode) -> objects.Instance | None:
             instance = _find(conn, uuid)
-            ours = instance is not None and _unfinished(instance, self.host)
-            if ours and fault is None:
+            if instance is None or not _unfinished(instance, self.host):
+                self._write_usage(conn, node, _failed_builds(node))
+                return None
+            if fault is None:
                 instances.update(conn, uuid, **_NO_HOST, task_state="scheduling")
-            elif ours and fault is not None:
+            else:
                 instances.update(conn, uuid, **_NO_HOST, task_state=None, vm_state="error")
                 instances.add_fault(conn, uuid, fault.code, fault.message, fault.details, self.host)
-            self._write_usage(conn, node, _failed_builds(node) + int(ours))
-            return instances.get(conn, uuid) if ours else None
+            _move_out(conn, instance)
+            self._write_usage(conn, node, _failed_builds(node) + 1)
+            return instances.get(conn, uuid)
 
         return self._locked(change)
 
@@ -195,8 +201,25 @@ class HostRows:
         compute_nodes.update_usage(conn, node.id, usage, self._clock())
 
     def _present(self, conn: Connection) -> Sequence[objects.Instance]:
-        needs_requests = bool(self._report.kind.pci_pools)
-        return instances.list_all(conn, host=self.host, parts=needs_requests)
+        kind = self._report.kind
+        needs_places = bool(kind.numa_cells or kind.pci_pools)
+        return instances.list_all(conn, host=self.host, parts=needs_places)
+
+
+def _move_in(conn: Connection, uuid: str, place: Place) -> None:
+    if place.topology is not None:
+        instances.set_numa_topology(conn, uuid, place.topology)
+    if place.devices is not None:
+        instances.set_system_metadata(conn, uuid, DEVICES_KEY, place.devices)
+
+
+def _move_out(conn: Connection, instance: objects.Instance) -> None:
+    """Another host gives cells and devices of its own; what pages they have stays settled."""
+    if instance.numa_topology:
+        guest = numa.GuestTopology.of(instance.numa_topology).unplaced()
+        instances.set_numa_topology(conn, instance.uuid, guest.to_object())
+    if instance.system_metadata.get(DEVICES_KEY):
+        instances.set_system_metadata(conn, instance.uuid, DEVICES_KEY, None)
 
 
 def _find(conn: Connection, uuid: str) -> objects.Instance | None:

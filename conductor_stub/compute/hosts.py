@@ -26,6 +26,7 @@ from scheduler import errors, objects
 from scheduler.db import rows as db_rows
 from scheduler.db import services
 from scheduler.db.database import Database
+from scheduler.hosts.fitting import Fitting
 from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.context import RequestContext, get_admin_context
 
@@ -75,7 +76,8 @@ class ComputeHosts:
         self._announcer = Announcer(clients.scheduler, conf.filter_scheduler.track_instance_changes)
         self._service_ids: list[int] = []
         reserved = Reserved.from_conf(conf)
-        reports = [NodeReport(plan, reserved, conf.my_ip, clock) for plan in plans]
+        fitting = Fitting.from_conf(conf)
+        reports = [NodeReport(plan, reserved, conf.my_ip, clock, fitting) for plan in plans]
         self._rows = {each.host: HostRows(database, each, clock) for each in reports}
         luck = luck or random.Random()
         self._builds = {

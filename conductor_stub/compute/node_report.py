@@ -6,14 +6,16 @@ import datetime
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from conductor_stub.compute import documents, pci, resources
+from conductor_stub.compute import documents, resources
+from conductor_stub.compute.layout import Layout, Place
 from conductor_stub.compute.profiles import HostPlan
+from scheduler.hosts.fitting import Fitting
 
 
 class NodeReport:
     """The columns of the node of *plan*'s host, which has one node of its own name.
 
-    *clock* gives naive UTC without fractions.
+    *clock* gives naive UTC without fractions, *fitting* is how cells and devices are given out.
     """
 
     def __init__(
@@ -22,12 +24,14 @@ class NodeReport:
         reserved: resources.Reserved,
         host_ip: str,
         clock: Callable[[], datetime.datetime],
+        fitting: Fitting,
     ) -> None:
         self.host = self.node = plan.name
         self.kind = plan.kind
         self.reserved = reserved
         self._host_ip = host_ip
         self._clock = clock
+        self._layout = Layout(plan.kind, fitting)
 
     def everything(self, instances: Sequence[Any], failed_builds: int) -> dict[str, Any]:
         """All columns, for a new row or a periodic report."""
@@ -46,22 +50,23 @@ class NodeReport:
             "host_ip": self._host_ip,
             "cpu_info": documents.cpu_info(kind),
             "supported_instances": documents.supported_instances(kind),
-            "numa_topology": documents.numa_topology(kind),
             "metrics": documents.metrics(kind, self._clock()),
             **self.usage(instances, failed_builds),
         }
 
     def usage(self, instances: Sequence[Any], failed_builds: int) -> dict[str, Any]:
         """The columns that follow from the *instances* on the host."""
-        pools = pci.free_pools(self.kind.pci_pools, instances)
         return {
             **resources.usage_columns(self.kind, instances, self.reserved),
             "stats": resources.stats(instances, failed_builds, self.kind.stats),
-            "pci_stats": documents.pci_stats(pools),
+            **self._layout.columns(instances),
         }
 
-    def check_fits(self, present: Sequence[Any], newcomer: Any, limits: dict[str, Any]) -> None:
-        """Raise ``ComputeResourcesUnavailable`` if *newcomer* does not fit beside *present*."""
+    def place(self, present: Sequence[Any], newcomer: Any, limits: dict[str, Any]) -> Place:
+        """The cells and devices of *newcomer* beside *present*.
+
+        Raises ``ComputeResourcesUnavailable`` if it does not fit.
+        """
         total = resources.used(present, self.reserved)
         resources.check_limits(total, resources.Amounts.of(newcomer), limits)
-        pci.check(self.kind.pci_pools, present, newcomer)
+        return self._layout.place(present, newcomer, limits)

@@ -11,7 +11,12 @@ from sqlalchemy import ColumnElement, Connection, Select
 
 from scheduler import errors, objects
 from scheduler.db import instance_parts, records, rows
-from scheduler.db.tables import instance_faults, instance_system_metadata, instances
+from scheduler.db.tables import (
+    instance_extra,
+    instance_faults,
+    instance_system_metadata,
+    instances,
+)
 
 #: The bytes of UTF-8 that the column's 255 characters are sure to hold.
 MESSAGE_BYTES = 255
@@ -128,6 +133,15 @@ def destroy(connection: Connection, uuid: str) -> None:
     if not rows.soft_delete(connection, instances, instances.c.uuid == uuid):
         raise errors.InstanceNotFound(instance_id=uuid)
     instance_parts.soft_delete(connection, uuid)
+
+
+def set_numa_topology(
+    connection: Connection, instance_uuid: str, topology: objects.InstanceNUMATopology
+) -> None:
+    """Set the cells of the instance."""
+    criteria = instance_extra.c.instance_uuid == instance_uuid
+    value = records.to_column(topology)
+    rows.update(connection, instance_extra, criteria, numa_topology=value)
 
 
 def set_system_metadata(

@@ -53,6 +53,13 @@ class Wish:
         of_cells = limits.get(LIMITS_KEY)
         return cls(guest, requests, None if of_cells is None else numa.Limits.of(of_cells), fitting)
 
+    def place(self, host: numa.HostTopology | None, pools: pci.Pools | None) -> numa.Placement:
+        """Where it goes on a host with these cells and pools."""
+        how = self.fitting
+        return numa.place(
+            host, self.guest, self.limits, self.requests, pools, how.semantics, pack=how.pack
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Booking:
@@ -74,15 +81,7 @@ def book(table: HostTable, row: int, wish: Wish) -> Booking:
     An instance that could not be booked in full does not count among the I/O operations.
     """
     host, pools = table.value(row, TOPOLOGY), table.value(row, POOLS)
-    placement = numa.place(
-        host,
-        wish.guest,
-        wish.limits,
-        wish.requests,
-        pools,
-        wish.fitting.semantics,
-        pack=wish.fitting.pack,
-    )
+    placement = wish.place(host, pools)
     before = {}
     for name, old, new in ((TOPOLOGY, host, placement.host), (POOLS, pools, placement.pools)):
         if new is not old:

@@ -8,7 +8,6 @@ import json
 import pytest
 
 from conductor_stub.compute import documents, profiles
-from scheduler import objects
 
 PLAIN = profiles.HostKind("k", vcpus=8, memory_mb=8192, local_gb=100)
 CELL = profiles.NumaCell(
@@ -48,46 +47,4 @@ def test_metrics_are_a_list_with_time_and_source():
             "timestamp": "2026-01-02T03:04:05",
             "source": "stub",
         }
-    ]
-
-
-def test_a_host_without_cells_reports_none():
-    assert documents.numa_topology(PLAIN) is None
-
-
-def test_the_numa_topology_reads_back():
-    kind = profiles.HostKind("k", 8, 8192, 100, numa_cells=(CELL, OTHER_CELL))
-    topology = objects.NUMATopology.from_text(documents.numa_topology(kind))
-    assert topology is not None
-    first, second = topology.cells
-    assert (first.id, second.id) == (0, 1)
-    assert first.cpuset == {0, 1, 4, 5}
-    assert first.siblings == [{0, 4}, {1, 5}]
-    assert [(page.size_kb, page.total) for page in first.mempages] == [(4, 786432), (2048, 512)]
-    assert (first.memory, first.memory_usage, first.cpu_usage, first.socket) == (4096, 0, 0, 1)
-    assert second.siblings == [{2}, {3}, {6}, {7}]
-
-
-@pytest.mark.parametrize(
-    "pools",
-    [
-        (),
-        (
-            profiles.PciPool("8086", "10ed", 4, numa_node=1, tags={"physical_network": "net1"}),
-            profiles.PciPool("10de", "1db4", 2),
-        ),
-    ],
-)
-def test_pci_pools_read_back(pools):
-    read = objects.PciDevicePoolList.from_text(documents.pci_stats(pools))
-    assert read is not None
-    assert [pool.to_dict() for pool in read] == [
-        {
-            "vendor_id": pool.vendor_id,
-            "product_id": pool.product_id,
-            "count": pool.count,
-            "numa_node": pool.numa_node,
-            **pool.tags,
-        }
-        for pool in pools
     ]

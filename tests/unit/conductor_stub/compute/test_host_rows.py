@@ -11,12 +11,15 @@ import pytest
 
 from conductor_stub.compute import profiles
 from conductor_stub.compute.host_rows import HostRows
+from conductor_stub.compute.layout import DEVICES_KEY
 from conductor_stub.compute.node_report import NodeReport
 from conductor_stub.compute.resources import Reserved
 from scheduler import errors, objects
 from scheduler.db import compute_nodes, groups, instances
 from scheduler.db.database import Database
+from scheduler.hosts.fitting import Fitting
 from tests.unit.conductor_stub.compute.fleets import an_instance
+from tests.unit.numa.builders import guest, want
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5)
 LIMITS = {"memory_mb": 1536, "disk_gb": 100, "vcpu": 64}
@@ -26,9 +29,8 @@ GPU = profiles.PciPool("10de", "1db4", 1)
 def a_host(database: Database, name: str = "h1", **kind: Any) -> HostRows:
     """A registered host of 4 vCPUs, 2048 MB (512 of them reserved) and 100 GB."""
     plan = profiles.HostPlan(name, profiles.HostKind("k", 4, 2048, 100, **kind))
-    rows = HostRows(
-        database, NodeReport(plan, Reserved(512), "127.0.0.1", lambda: NOW), lambda: NOW
-    )
+    report = NodeReport(plan, Reserved(512), "127.0.0.1", lambda: NOW, Fitting())
+    rows = HostRows(database, report, lambda: NOW)
     with database.write() as conn:
         compute_nodes.upsert_many(conn, [rows.new_row(conn)])
     return rows
@@ -303,11 +305,49 @@ def test_devices_are_claimed_and_freed(database):
     first, second = (an_instance(database, pci_requests=wish).uuid for _ in range(2))
     assert host.claim(first, {})
     assert list(node_of(database).pci_device_pools) == []
-    with pytest.raises(errors.ComputeResourcesUnavailable, match="1 PCI devices gpu"):
+    with pytest.raises(errors.ComputeResourcesUnavailable, match="PCI devices gpu"):
         host.claim(second, {})
     host.destroy(first)
     assert node_of(database).pci_device_pools[0].count == 1
     assert host.claim(second, {})
+
+
+def test_cells_are_claimed_reported_and_freed(database):
+    cell = profiles.NumaCell(frozenset(range(4)), 2048)
+    host = a_host(database, numa_cells=(cell,))
+    wish = guest(want(range(2), "dedicated", memory_mb=512)).to_object()
+    first, second, third = (an_instance(database, numa_topology=wish).uuid for _ in range(3))
+
+    assert host.claim(first, {})
+    assert host.claim(second, {})
+    with pytest.raises(errors.ComputeResourcesUnavailable, match="1 NUMA cells requested"):
+        host.claim(third, {})
+    topologies = [read(database, uuid).numa_topology for uuid in (first, second)]
+    assert [each.cells[0].cpu_pinning for each in topologies] == [{0: 0, 1: 1}, {0: 2, 1: 3}]
+    [reported] = objects.NUMATopology.from_text(node_of(database).numa_topology).cells
+    assert (reported.pinned_cpus, reported.memory_usage) == ({0, 1, 2, 3}, 1024)
+
+    released = host.release(first)
+    assert released.numa_topology.cells[0].cpu_pinning is None
+    host.audit()
+    [reported] = objects.NUMATopology.from_text(node_of(database).numa_topology).cells
+    assert (reported.pinned_cpus, reported.memory_usage) == ({2, 3}, 512)
+    assert host.claim(third, {})
+    assert read(database, third).numa_topology.cells[0].cpu_pinning == {0: 0, 1: 1}
+
+
+def test_devices_that_went_back_are_no_instances_any_more(database):
+    host = a_host(database, pci_pools=(GPU,))
+    request = objects.InstancePCIRequest(count=1, spec=[{"vendor_id": "10de"}])
+    wish = objects.InstancePCIRequests(requests=[request])
+    uuid = an_instance(database, pci_requests=wish).uuid
+
+    host.claim(uuid, {})
+    assert json.loads(read(database, uuid).system_metadata[DEVICES_KEY])[0]["count"] == 1
+    host.release(uuid)
+
+    assert read(database, uuid).system_metadata[DEVICES_KEY] is None
+    assert node_of(database).pci_device_pools[0].count == 1
 
 
 @pytest.mark.parametrize(
