@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from scheduler import objects
+from scheduler import numa, objects, pci, semantics
 from scheduler.db import block_devices, build_requests, groups, instances, mappings
 
 IMAGE_NAMESPACE = uuid.UUID("2f1d7f5e-5b0c-4f0e-9f5e-6d6c696d6167")
@@ -38,6 +38,26 @@ class Placement:
 
 
 @dataclass(frozen=True)
+class Wishes:
+    """The NUMA cells and PCI devices that each server gets."""
+
+    cells: objects.InstanceNUMATopology | None = None
+    devices: tuple[objects.InstancePCIRequest, ...] = ()
+
+    @classmethod
+    def of(cls, flavor: objects.Flavor, image: dict[str, Any], conf: Any) -> Wishes:
+        """What *flavor* and *image* ask for, with the aliases of ``[pci]`` in *conf*.
+
+        Raises InvalidRequest naming the extra spec, image property or option at fault (reference
+        page numa_pci, sections 4 and 7.3).
+        """
+        meta = objects.ImageMeta.from_dict(image)
+        policy = pci.affinity_policy(flavor, meta)
+        devices = pci.requests_of_flavor(flavor, conf.pci.alias, policy)
+        return cls(numa.constraints(flavor, meta, semantics.of(conf).numa), tuple(devices))
+
+
+@dataclass(frozen=True)
 class BootRequest:
     """*count* servers that are alike."""
 
@@ -51,6 +71,7 @@ class BootRequest:
     group: objects.InstanceGroup | None = None
     hints: dict[str, str | list[str]] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
+    wishes: Wishes = field(default_factory=Wishes)
 
     def filter_properties(self) -> dict[str, Any]:
         """What the conductor is told beside the instances."""
@@ -110,6 +131,7 @@ def display_name(request: BootRequest, index: int, instance_uuid: str) -> str:
 
 def _instance(request: BootRequest, index: int, reservation: str) -> objects.Instance:
     instance_uuid, flavor, image_id = str(uuid.uuid4()), request.flavor, request.image["id"]
+    wishes = request.wishes
     name = display_name(request, index, instance_uuid)
     return objects.Instance(
         uuid=instance_uuid,
@@ -135,8 +157,10 @@ def _instance(request: BootRequest, index: int, reservation: str) -> objects.Ins
         root_gb=flavor.root_gb,
         ephemeral_gb=flavor.ephemeral_gb,
         flavor=flavor,
-        pci_requests=objects.InstancePCIRequests(instance_uuid=instance_uuid, requests=[]),
-        numa_topology=None,
+        pci_requests=objects.InstancePCIRequests(
+            instance_uuid=instance_uuid, requests=[each.copy() for each in wishes.devices]
+        ),
+        numa_topology=None if wishes.cells is None else wishes.cells.copy(),
         metadata=dict(request.metadata),
         system_metadata={"image_base_image_ref": image_id},
     )

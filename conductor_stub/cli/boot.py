@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from conductor_stub import booting, failure, servers
-from conductor_stub.booting import BootRequest, Placement
+from conductor_stub.booting import BootRequest, Placement, Wishes
 from conductor_stub.cli import base, presence
 from conductor_stub.conductor_rpcapi import ComputeTaskAPI
 from conductor_stub.records import Order
@@ -165,17 +165,20 @@ def boot_request(conn: Connection, arguments: argparse.Namespace, conf: Any) -> 
             conf.default_schedule_zone, placement.host, placement.node, placement.ignored_hosts
         )
     check_placement(conn, placement, conf.default_availability_zone)
+    flavor = _flavor(conn, arguments.flavor)
+    image = booting.image_of(arguments.image, dict(arguments.image_property))
     return BootRequest(
         name=arguments.name,
         count=arguments.count,
-        flavor=_flavor(conn, arguments.flavor),
-        image=booting.image_of(arguments.image, dict(arguments.image_property)),
+        flavor=flavor,
+        image=image,
         user_id=arguments.user,
         project_id=arguments.project,
         placement=placement,
         group=groups.get(conn, arguments.group) if arguments.group else None,
         hints=hints_of(arguments.hint),
         metadata=dict(arguments.property),
+        wishes=Wishes.of(flavor, image, conf),
     )
 
 

@@ -7,8 +7,8 @@ import uuid
 import pytest
 
 from conductor_stub import booting, deleting, request_specs, servers
-from conductor_stub.booting import BootRequest, Placement
-from scheduler import errors
+from conductor_stub.booting import BootRequest, Placement, Wishes
+from scheduler import errors, objects
 from scheduler.db import block_devices, build_requests, flavors, groups, instances, mappings
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
@@ -233,3 +233,66 @@ def test_flavors_of_the_tests_are_those_of_the_tables(database):
     """The builder's flavor can be stored: its fields are columns."""
     with database.write() as conn:
         assert flavors.create(conn, builders.flavor()).memory_mb == 2048
+
+
+ALIAS = '{"name": "gpu", "vendor_id": "10de", "device_type": "type-PCI", "numa_policy": "required"}'
+PINNED = {"hw:cpu_policy": "dedicated", "pci_passthrough:alias": "gpu:2"}
+
+
+def _conf(semantics="current", aliases=(ALIAS,)):
+    conf = builders.conf()
+    conf.set_override("alias", list(aliases), group="pci")
+    conf.set_override("semantics", semantics, group="scheduler")
+    return conf
+
+
+def test_flavor_and_image_say_what_cells_and_devices_servers_get(database):
+    flavor = builders.flavor(extra_specs=PINNED, vcpus=2)
+    image = booting.image_of("cirros", {"hw_numa_nodes": "2"})
+    wanted = request(flavor=flavor, count=2, wishes=Wishes.of(flavor, image, _conf()))
+
+    uuids = [each.uuid for each in create(database, wanted)]
+
+    with database.read() as conn:
+        rows = [instances.get(conn, each) for each in uuids]
+    for row in rows:
+        assert [each.pcpuset for each in row.numa_topology.cells] == [{0}, {1}]
+        [device] = row.pci_requests.requests
+        assert (device.count, device.alias_name, device.numa_policy) == (2, "gpu", "required")
+        assert row.pci_requests.instance_uuid == row.uuid
+    made = request_specs.build_request_spec({}, rows)
+    spec = objects.RequestSpec.from_primitives(made, {})
+    for name in ("numa_topology", "pci_requests"):
+        ours, theirs = getattr(spec, name), getattr(rows[0], name)
+        assert objects.to_primitive(ours) == objects.to_primitive(theirs)
+
+
+def test_without_wishes_there_are_none():
+    nothing = Wishes.of(builders.flavor(), booting.image_of("cirros", {}), _conf(aliases=["bad"]))
+
+    assert nothing == Wishes()
+
+
+@pytest.mark.parametrize(
+    ("semantics", "extra_specs", "properties", "field"),
+    [
+        ("current", {"hw:numa_nodes": "0"}, {}, "flavor.extra_specs.hw:numa_nodes"),
+        ("current", {"pci_passthrough:alias": "tpu:1"}, {}, "pci_passthrough:alias"),
+        ("current", {"hw:cpu_policy": "none"}, {}, "flavor.extra_specs.hw:cpu_policy"),
+        ("newton", {"hw:cpu_policy": "none"}, {}, None),
+        (
+            "current",
+            {"hw:pci_numa_affinity_policy": "required"},
+            {"hw_pci_numa_affinity_policy": "preferred"},
+            "image.properties.hw_pci_numa_affinity_policy",
+        ),
+    ],
+)
+def test_wishes_that_nobody_can_meet_are_named(semantics, extra_specs, properties, field):
+    flavor = builders.flavor(extra_specs=extra_specs)
+    image = booting.image_of("cirros", properties)
+    if field is None:
+        assert Wishes.of(flavor, image, _conf(semantics)) == Wishes()
+        return
+    with pytest.raises(errors.InvalidRequest, match=field):
+        Wishes.of(flavor, image, _conf(semantics))
