@@ -133,7 +133,7 @@ def test_every_module_is_listed_and_tested():
     defining = {
         path.stem
         for path in package.glob("*.py")
-        if path.stem != "base"
+        if path.stem not in ("base", "filter_properties")  # the latter wraps other filters
         and re.search(r"^class \w+\((Base)?HostFilter\):", path.read_text(), re.M)
     }
 
