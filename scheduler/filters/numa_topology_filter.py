@@ -21,7 +21,7 @@ THREADS = Reason("numa.threads", "the server requires sibling threads, which the
 ABSENT = Reason("numa.absent", "the server has NUMA cells, and the host reports none")
 UNFIT = Reason("numa.unfit", "the server's NUMA cells do not fit on the host's")
 
-_DEPENDS_ON = ("numa_topology", "pci_stats", "cpu_allocation_ratio", "ram_allocation_ratio")
+_DEPENDS_ON = (fitting.TOPOLOGY, fitting.POOLS, "cpu_allocation_ratio", "ram_allocation_ratio")
 
 
 class NUMATopologyFilter(HostFilter):
@@ -37,11 +37,11 @@ class NUMATopologyFilter(HostFilter):
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Threads if they are required, cells if some are wanted, and a fit if there are any."""
         if numa.requires_threads(request.flavor, request.image):
-            yield THREADS, hosts.per_document("numa_topology", self._has_threads)
+            yield THREADS, hosts.per_document(fitting.TOPOLOGY, self._has_threads)
         guest = fitting.guest_of(request)
         if guest is None:
             return
-        has_cells = hosts.per_document("numa_topology", bool)
+        has_cells = hosts.per_document(fitting.TOPOLOGY, bool)
         yield ABSENT, has_cells
         fits = hosts.everything(True)
         fits[has_cells] = self._fits(hosts.take(np.flatnonzero(has_cells)), guest, request)
@@ -63,7 +63,8 @@ class NUMATopologyFilter(HostFilter):
 
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """``numa_topology``: how far the host's cells may be overcommitted."""
-        if not request.numa_topology or not host_state.numa_topology:
+        host = host_state.table.value(host_state.row, fitting.TOPOLOGY)
+        if not request.numa_topology or not host:
             return {}
         ratios = host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio
         return {fitting.LIMITS_KEY: numa.Limits(*ratios, _networks(request)).to_object()}

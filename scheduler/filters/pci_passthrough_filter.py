@@ -10,6 +10,7 @@ from typing import Any
 
 from scheduler import pci
 from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.hosts import fitting
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.fitting import Fitting
 
@@ -31,11 +32,11 @@ class PciPassthroughFilter(HostFilter):
         requests = pci.requests_of(request.pci_requests)
         if not requests:
             return
-        yield UNREPORTED, hosts.per_document("pci_stats", lambda pools: pools is not None)
+        yield UNREPORTED, hosts.per_document(fitting.POOLS, lambda pools: pools is not None)
         yield (
             LACKING,
             hosts.per_document(
-                "pci_stats",
+                fitting.POOLS,
                 lambda pools: pools is None or pci.supports(pools, requests, None, self.semantics),
             ),
         )

@@ -11,8 +11,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from scheduler import objects
 from scheduler.hosts import columns, consumption, fitting
+from scheduler.hosts.pci_stats import PciStats
 from scheduler.hosts.table import NEVER, HostTable
+from scheduler.numa import HostTopology
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -31,6 +34,19 @@ class _Column:
     def __set__(self, state: HostState, value: Any) -> None:
         key = (state.host, state.nodename)
         state.table.put(key, {self.name: value})
+
+
+class _Topology(_Column):
+    """The host's NUMA cells as Nova's object; may be set to that, to text or to None."""
+
+    def __get__(self, state: HostState | None, owner: type) -> Any:
+        value = super().__get__(state, owner)
+        return value.to_object() if isinstance(value, HostTopology) else value
+
+    def __set__(self, state: HostState, value: Any) -> None:
+        super().__set__(
+            state, HostTopology.of(value) if isinstance(value, objects.NUMATopology) else value
+        )
 
 
 class HostState:
@@ -73,6 +89,19 @@ class HostState:
         return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
 
     @property
+    def pci_stats(self) -> PciStats | None:
+        """The free PCI devices; None where the host never reported."""
+        pools = self.table.value(self.row, fitting.POOLS)
+        if pools is None:
+            return None
+        topology = self.table.value(self.row, fitting.TOPOLOGY)
+        return PciStats(pools, topology, self._fitting.semantics.pci)
+
+    @property
+    def _fitting(self) -> fitting.Fitting:
+        return fitting.Fitting() if self.scope is None else self.scope.fitting
+
+    @property
     def allocation_candidates(self) -> list[Any]:
         """What Placement offers on the host: nothing, as it is not asked."""
         return []
@@ -84,8 +113,7 @@ class HostState:
 
     def consume_from_request(self, spec_obj: Any) -> None:
         """Take the request's resources from this row (scheduling page, section 6.4)."""
-        how = fitting.Fitting() if self.scope is None else self.scope.fitting
-        amount = consumption.Consumption.of(spec_obj, self.limits, how)
+        amount = consumption.Consumption.of(spec_obj, self.limits, self._fitting)
         booking = consumption.take(self.table, self.row, amount)
         if booking is not None:
             fitting.hand_over(self.table, self.row, booking, spec_obj)
@@ -99,6 +127,7 @@ class HostState:
 
     host = _Column("host")
     nodename = _Column("nodename")
+    numa_topology = _Topology("numa_topology")
 
     if TYPE_CHECKING:  # the attributes set below
 
@@ -111,5 +140,5 @@ for _name in (
     *columns.DOCUMENT_PARSERS,
     *columns.OBJECT_COLUMNS,
 ):
-    if _name not in ("host", "nodename"):
+    if not hasattr(HostState, _name):
         setattr(HostState, _name, _Column(_name))

@@ -6,6 +6,8 @@ import datetime
 
 import pytest
 
+from scheduler import objects
+from tests import cells
 from tests.builders import NOW, a_fleet, a_host, a_request, candidates
 
 
@@ -96,3 +98,32 @@ OF_NOVA = """
 @pytest.mark.parametrize("name", OF_NOVA.split())
 def test_every_attribute_of_novas_is_there(name):
     assert hasattr(a_host(), name)
+
+
+def test_cells_are_novas_object():
+    state = a_host(numa_topology=cells.TOPOLOGY)
+
+    assert [cell.cpuset for cell in state.numa_topology.cells] == [{0, 1, 2, 3}, {4, 5, 6, 7}]
+    topology = state.numa_topology
+    topology.cells[0].pinned_cpus = {0}
+    state.numa_topology = topology
+    assert state.numa_topology.cells[0].pinned_cpus == {0}
+    state.numa_topology = None
+    assert state.numa_topology is None
+
+
+def test_devices_are_asked_about_as_novas():
+    stats = a_host(numa_topology=cells.TOPOLOGY, pci_stats=cells.POOLS).pci_stats
+    spec = [{"vendor_id": "8086", "product_id": "10ed"}]
+    request = objects.InstancePCIRequest(count=3, spec=spec, numa_policy="required")
+    near, far = (objects.InstanceNUMACell(id=number) for number in (0, 1))
+
+    assert [pool["count"] for pool in stats.pools] == [3, 1]
+    assert [pool.count for pool in stats.to_device_pools_obj()] == [3, 1]
+    assert stats.support_requests([request])
+    assert not stats.support_requests([request, request])
+    assert stats.support_requests([request], [near])
+    assert not stats.support_requests([request], [far])
+    assert bool(a_host(pci_stats="[]").pci_stats) is True
+    assert a_host().pci_stats is None
+    assert "10ed" in repr(stats)
