@@ -8,7 +8,7 @@ from typing import Any
 from tests.daemons.deployment import CommandFailed, Deployment
 
 SERVER = ("--image", "cirros")
-WAIT = ("--wait", "--timeout", "100")
+WAIT = ("--wait", "--timeout", "90")  # less than the command itself gets
 SOME_FAILED = 1
 
 
