@@ -121,8 +121,8 @@ class Semantics:
     )
     numa: numa.NumaSemantics = _entry(
         "NUMA cells and PCI devices",
-        newton="see the table of its own below",
-        current="see the table of its own below",
+        newton="the table below",
+        current="the table below",
     )
     rebuild_checks_cells: bool = _entry(
         "NUMATopologyFilter and a server that is rebuilt where it is",

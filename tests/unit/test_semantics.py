@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scheduler import errors, objects, semantics
+from scheduler import errors, numa, objects, pci, semantics
 from scheduler.hosts.rows import Ratios
 from scheduler.semantics import CURRENT, NEWTON
 from tests.builders import a_conf
@@ -47,6 +47,19 @@ def test_the_compatibility_page_lists_every_entry():
     ]
 
     assert [row for row in rows if row not in lines] == []
+
+
+def test_the_compatibility_page_lists_every_entry_of_cells_and_devices():
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    listed = [line.split("`")[1] for line in lines if line.startswith("| `") and "| " in line[3:]]
+    entries = [
+        field.name
+        for kind in (numa.NumaSemantics, pci.PciSemantics)
+        for field in dataclasses.fields(kind)
+        if field.name != "pci"
+    ]
+
+    assert [name for name in listed if name in entries] == entries
 
 
 @pytest.mark.parametrize(
