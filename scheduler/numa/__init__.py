@@ -9,10 +9,10 @@ from scheduler.numa.fitting import fit
 from scheduler.numa.guest import GuestCell, GuestTopology
 from scheduler.numa.host import HostCell, HostTopology, Networks, Pages
 from scheduler.numa.limits import Limits
-from scheduler.numa.placing import Placement, place, undo
+from scheduler.numa.placing import Placement, place
 from scheduler.numa.semantics import CURRENT, NEWTON, NumaSemantics
 from scheduler.numa.threads import lacks_threads, requires_threads
-from scheduler.numa.usage import consume, release, usage
+from scheduler.numa.usage import consume, usage
 
 __all__ = [
     "CURRENT",
@@ -31,8 +31,6 @@ __all__ = [
     "fit",
     "lacks_threads",
     "place",
-    "release",
     "requires_threads",
-    "undo",
     "usage",
 ]

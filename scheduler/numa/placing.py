@@ -1,6 +1,7 @@
-"""What one instance takes from its host's cells and PCI pools, and giving it back.
+"""What one instance takes from its host's cells and PCI pools.
 
-Follows reference page numa_pci, sections 8.3 and 10.3.
+Host and pools are values: who keeps those from before has undone it.  Follows reference page
+numa_pci, sections 8.3 and 10.3.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from scheduler.numa.host import HostTopology
 from scheduler.numa.limits import Limits
 from scheduler.numa.semantics import CURRENT, NumaSemantics
 from scheduler.pci import Pool, Pools, Request, book
-from scheduler.pci import release as put_back
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +61,6 @@ def place(
         return placement if placement.error else _take(placement, requests, semantics)
     placement = _take(placement, requests, semantics)
     return placement if placement.error else _count(placement, fitted, semantics)
-
-
-def undo(
-    host: HostTopology | None, pools: Pools | None, placement: Placement, semantics: NumaSemantics
-) -> tuple[HostTopology | None, Pools | None]:
-    """*host* and *pools* as they are now, without what *placement* took of them.
-
-    Raises one of the ResourcesNotBooked errors when the host never had it.
-    """
-    if host is not None and placement.counted is not None:
-        host = usage.release(host, placement.counted, semantics)
-    if pools is not None and placement.taken:
-        pools = put_back(pools, placement.taken)
-    return host, pools
 
 
 def _count(

@@ -36,11 +36,6 @@ def consume(host: HostTopology, guest: GuestTopology, semantics: NumaSemantics) 
     return usage(host, (guest,), semantics)
 
 
-def release(host: HostTopology, guest: GuestTopology, semantics: NumaSemantics) -> HostTopology:
-    """The host with one guest less: exactly undoes :func:`consume`; raises as :func:`usage`."""
-    return usage(host, (guest,), semantics, free=True)
-
-
 def _cell_after(
     host: HostCell, guests: Iterable[GuestTopology], sign: int, semantics: NumaSemantics
 ) -> HostCell:

@@ -11,7 +11,7 @@ from scheduler.pci.aliases import (
     parse_aliases,
     requests_of_flavor,
 )
-from scheduler.pci.booking import Booking, book, release, supports
+from scheduler.pci.booking import Booking, book, supports
 from scheduler.pci.pools import Pool, Pools
 from scheduler.pci.requests import Request, requests_of
 from scheduler.pci.semantics import CURRENT, NEWTON, PciSemantics
@@ -30,7 +30,6 @@ __all__ = [
     "affinity_policy",
     "book",
     "parse_aliases",
-    "release",
     "requests_of",
     "requests_of_flavor",
     "supports",

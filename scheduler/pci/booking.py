@@ -1,7 +1,6 @@
-"""Taking devices out of pools and putting exactly those back (section 7.5).
+"""Taking devices out of pools (section 7.5).
 
-Pools are values: booking returns new ones, and who keeps the old ones has undone it.  Where
-bookings overlap, :func:`release` gives back what one of them took, in any order.
+Pools are values: booking returns new ones, and who keeps the old ones has undone it.
 """
 
 from __future__ import annotations
@@ -67,15 +66,6 @@ def supports(
 ) -> bool:
     """Whether all *requests* could be booked together."""
     return not requests or book(pools, requests, cells, semantics, providers).complete
-
-
-def release(pools: Pools, taken: Sequence[Pool]) -> Pools:
-    """Put the devices of a booking back; pools that were used up return to their place."""
-    found = {pool.position: pool for pool in pools.pools}
-    for share in taken:
-        left = found.get(share.position)
-        found[share.position] = share if left is None else left.holding(left.count + share.count)
-    return Pools(tuple(found[position] for position in sorted(found)))
 
 
 def _share(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,26 +117,40 @@ def test_an_accepted_fit_takes_only_what_is_free(
 
 
 @settings(max_examples=150, deadline=None)
-@given(hosts(), guests(), guests(), pool_lists(), REQUESTS, BOTH, st.booleans())
-def test_undoing_restores_the_documents(
+@given(hosts(), guests(), guests(), BOTH, st.booleans())
+def test_counting_out_undoes_counting_in(
     host: HostTopology,
     guest: GuestTopology,
     other: GuestTopology,
-    pools: Pools,
-    requests: tuple[pci.Request, ...],
     semantics: NumaSemantics,
     oldest_first: bool,
 ) -> None:
-    texts = (host.to_text(), pools.to_text())
-    first = numa.place(host, guest, None, requests, pools, semantics)
-    second = numa.place(first.host, other, None, requests, first.pools, semantics)
-    now = (second.host, second.pools)
+    first = numa.place(host, guest, semantics=semantics)
+    second = numa.place(first.host, other, semantics=semantics)
+    now = second.host
     for placement in (first, second) if oldest_first else (second, first):
-        now = numa.undo(*now, placement, semantics)
-    assert now == (host, pools)
-    assert now[0] is not None
-    assert now[1] is not None
-    assert (now[0].to_text(), now[1].to_text()) == texts
+        assert now is not None
+        if placement.counted is not None:
+            now = numa.usage(now, (placement.counted,), semantics, free=True)
+    assert now == host
+
+
+@settings(max_examples=150, deadline=None)
+@given(hosts(), guests(), pool_lists(), REQUESTS, BOTH)
+def test_devices_that_are_taken_are_those_that_are_missing(
+    host: HostTopology,
+    guest: GuestTopology,
+    pools: Pools,
+    requests: tuple[pci.Request, ...],
+    semantics: NumaSemantics,
+) -> None:
+    placement = numa.place(host, guest, None, requests, pools, semantics)
+    assert placement.pools is not None
+    counts = Counter({pool.position: pool.count for pool in placement.pools.pools})
+    counts.update({pool.position: 0 for pool in pools.pools})
+    for share in placement.taken:
+        counts[share.position] += share.count
+    assert counts == {pool.position: pool.count for pool in pools.pools}
 
 
 @settings(max_examples=100, deadline=None)
@@ -167,4 +183,4 @@ def test_what_was_never_counted_is_not_given_back() -> None:
     host = HostTopology((HostCell(0, frozenset({0, 1}), None, 1024),))
     pinned = GuestCell(0, frozenset(), frozenset({0}), 512, policy="dedicated", pins=((0, 1),))
     with pytest.raises(errors.CPUUnpinningInvalid):
-        numa.release(host, GuestTopology((pinned,)), numa.NEWTON)
+        numa.usage(host, (GuestTopology((pinned,)),), numa.NEWTON, free=True)

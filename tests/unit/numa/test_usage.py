@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler import errors
-from scheduler.numa import CURRENT, NEWTON, NumaSemantics, Pages, consume, release, usage
+from scheduler.numa import CURRENT, NEWTON, NumaSemantics, Pages, consume, usage
 from tests.unit.numa.builders import cell, guest, host, want
 
 PAIRS = [[0, 1], [2, 3]]
@@ -35,7 +35,7 @@ def test_pinned(
     assert after.cells[0].cpu_usage == cpu_usage
     assert after.cells[0].pinned == taken
     assert after.cells[0].memory_usage_mb == 1024
-    assert release(after, fitted, semantics) == before
+    assert usage(after, (fitted,), semantics, free=True) == before
 
 
 def test_the_emulators_cpu_is_pinned_too() -> None:
