@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
+# All workers must name the tests alike, sets in the names included, hence the one hash seed.
 # Two workers suit two cores; a file's tests stay together, and so does what they started.
 PYTEST_WORKERS ?= 2
 
@@ -19,7 +20,7 @@ demo: $(VENV)/ready-run  ## See it work: 8 hosts, about 20 servers, in one proce
 
 .PHONY: test
 test: $(VENV)/ready-test servers  ## Run all tests, on real servers
-	@$(RUN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
+	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 .PHONY: venv
 venv: $(VENV)/ready-check  ## Install the project and everything for developing it into .venv
