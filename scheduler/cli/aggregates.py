@@ -137,14 +137,18 @@ class Set(_Change):
         aggregates.set_metadata(connection, aggregate.id, metadata)
 
 
-class AddHost(_Change):
-    """Put a compute host into an aggregate."""
+class _ChangeOfHost(_Change):
+    """A change that names a host."""
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The host."""
         parser = super().get_parser(prog_name)
         parser.add_argument("host", metavar="HOST")
         return parser
+
+
+class AddHost(_ChangeOfHost):
+    """Put a compute host into an aggregate."""
 
     def change(
         self,
@@ -159,14 +163,8 @@ class AddHost(_Change):
         aggregates.add_host(connection, aggregate.id, host)
 
 
-class RemoveHost(_Change):
+class RemoveHost(_ChangeOfHost):
     """Take a host out of an aggregate."""
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The host."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("host", metavar="HOST")
-        return parser
 
     def change(
         self,
