@@ -19,8 +19,18 @@ demo: $(VENV)/ready-run  ## See it work: 8 hosts, about 20 servers, in one proce
 	@$(RUN)/python -m conductor_stub.demo
 
 .PHONY: test
-test: $(VENV)/ready-test servers  ## Run all tests, on real servers
-	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
+test: $(VENV)/ready-test servers  ## Run all tests, on real servers; those with a Nova apart
+	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile \
+		-m "not nova" $(PYTEST_ARGS)
+
+.PHONY: test-nova
+test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which is installed first
+	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile \
+		-m nova tests/nova $(PYTEST_ARGS)
+
+.PHONY: nova-venv
+nova-venv:  ## Install Nova into .venv-nova (or $$NOVA_VENV) for the tests with a real one
+	@$(PYTHON) -m tests.nova.environment
 
 .PHONY: venv
 venv: $(VENV)/ready-check  ## Install the project and everything for developing it into .venv
@@ -43,7 +53,7 @@ servers:  ## Install the servers for the tests if root and on Debian; else name 
 
 .PHONY: clean
 clean:  ## Remove what the commands above have made
-	rm -rf $(VENV) .tox build *.egg-info docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-nova* .tox build *.egg-info docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What is installed is remembered by a file, so that nothing is done while setup.cfg and the
 # constraints stay as they are.

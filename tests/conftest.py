@@ -14,7 +14,7 @@ from scheduler import concurrency
 # other back end run it in a process of its own.
 concurrency.activate(concurrency.THREADING)
 
-pytest_plugins = ["tests.servers.fixtures", "tests.daemons.fixtures"]
+pytest_plugins = ["tests.servers.fixtures", "tests.daemons.fixtures", "tests.nova.fixtures"]
 
 
 @pytest.fixture(autouse=True)
