@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import oslo_messaging as messaging
 from oslo_config import cfg
 
-from conductor_stub import compute_versions
+from conductor_stub import compute_arguments, compute_versions
 from conductor_stub.compute_versions import Version
-from conductor_stub.records import BuildCast
+from conductor_stub.records import BuildCast, RebuildCast, ResizeCast, UnshelveCast
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
@@ -46,13 +46,17 @@ class ComputeAPI:
 
     def takes_spec_objects(self) -> bool:
         """Whether the hosts take the request as an object, and so give it back on a reschedule."""
-        return self._version(compute_versions.BUILD_VERSIONS) >= (5, 0)
+        cap = self._current_cap()
+        return compute_versions.newest(compute_versions.BUILD_VERSIONS, cap) >= (5, 0)
 
     def build_and_run_instance(self, context: RequestContext, host: str, build: BuildCast) -> None:
         """Tell *host* to build the instance."""
-        version = self._version(compute_versions.BUILD_VERSIONS)
         self._cast(
-            context, host, version, "build_and_run_instance", build_arguments(build, version)
+            context,
+            host,
+            "build_and_run_instance",
+            compute_versions.BUILD_VERSIONS,
+            lambda version: compute_arguments.of_build(build, version),
         )
 
     def terminate_instance(
@@ -64,50 +68,90 @@ class ComputeAPI:
         """Tell the instance's host to delete it; NovaException when it has none."""
         if not instance.host:
             raise errors.NovaException(f"Unable to find host for Instance {instance.uuid}")
-        version = self._version(compute_versions.TERMINATE_VERSIONS)
-        arguments: dict[str, Any] = {"instance": instance, "bdms": bdms}
-        if version < (5, 0):
-            arguments["reservations"] = None
-        self._cast(context, instance.host, version, "terminate_instance", arguments)
+        self._cast(
+            context,
+            instance.host,
+            "terminate_instance",
+            compute_versions.TERMINATE_VERSIONS,
+            lambda version: compute_arguments.of_terminate(instance, bdms, version),
+        )
 
-    def _version(self, versions: tuple[Version, ...]) -> Version:
-        cap = self._cap
+    def prep_resize(self, context: RequestContext, host: str, resize: ResizeCast) -> None:
+        """Tell *host* that the instance is to move there."""
+        self._cast(
+            context,
+            host,
+            "prep_resize",
+            compute_versions.PREP_RESIZE_VERSIONS,
+            lambda version: compute_arguments.of_prep_resize(resize, version),
+        )
+
+    def confirm_resize(
+        self, context: RequestContext, host: str, instance: objects.Instance
+    ) -> None:
+        """Tell *host* that the instance has moved away from it for good."""
+        self._cast(
+            context,
+            host,
+            "confirm_resize",
+            compute_versions.CONFIRM_RESIZE_VERSIONS,
+            lambda version: compute_arguments.of_confirm_resize(instance, version),
+        )
+
+    def unshelve_instance(self, context: RequestContext, host: str, unshelve: UnshelveCast) -> None:
+        """Tell *host* to let the shelved instance run."""
+        self._cast(
+            context,
+            host,
+            "unshelve_instance",
+            compute_versions.UNSHELVE_VERSIONS,
+            lambda version: compute_arguments.of_unshelve(unshelve, version),
+        )
+
+    def rebuild_instance(
+        self, context: RequestContext, host: str | None, rebuild: RebuildCast
+    ) -> None:
+        """Tell *host*, or else the instance's own, to rebuild it; NovaException without any."""
+        target = host or rebuild.instance.host
+        if not target:
+            raise errors.NovaException("No compute host specified")
+        self._cast(
+            context,
+            target,
+            "rebuild_instance",
+            compute_versions.REBUILD_VERSIONS,
+            lambda version: compute_arguments.of_rebuild(rebuild, version),
+        )
+
+    def _current_cap(self) -> Version | None:
         if self._auto:
-            cap = compute_versions.cap_for_service_version(self._lowest_service_version())
-        return compute_versions.newest(versions, cap)
+            return compute_versions.cap_for_service_version(self._lowest_service_version())
+        return self._cap
 
     def _cast(
         self,
         context: RequestContext,
         host: str,
-        version: Version,
         method: str,
-        arguments: dict[str, Any],
+        versions: tuple[Version, ...],
+        arguments_of: Callable[[Version], dict[str, Any]],
     ) -> None:
+        cap = self._current_cap()
+        version = compute_versions.newest(versions, cap)
+        arguments = arguments_of(version)
+        fitting = compute_versions.object_versions(cap)
+        if fitting is not None:
+            arguments = {name: fitted(value, fitting) for name, value in arguments.items()}
         client = self._client.prepare(server=host, version=f"{version[0]}.{version[1]}")
         client.cast(context, method, **arguments)
 
 
-def build_arguments(build: BuildCast, version: Version) -> dict[str, Any]:
-    """The arguments of ``build_and_run_instance`` as *version* names them.
-
-    NUMA limits go as an envelope inside a plain dict, which every release reads.
-    """
-    arguments = {
-        "instance": build.instance,
-        "image": build.order.image,
-        "request_spec": build.request_spec if version >= (5, 0) else build.legacy_spec,
-        "filter_properties": build.filter_properties,
-        "admin_password": build.order.admin_password,
-        "injected_files": build.order.injected_files,
-        "requested_networks": build.order.requested_networks,
-        "security_groups": build.order.security_groups,
-        "block_device_mapping": build.block_device_mapping,
-        "node": build.node,
-        "limits": build.limits,
-    }
-    if version >= (4, 19):
-        arguments["host_list"] = build.host_list
-    if version >= (5, 11):
-        arguments["accel_uuids"] = build.accel_uuids
-    return arguments
+def fitted(value: Any, versions: Mapping[str, str]) -> Any:
+    """*value* with every object in it as an envelope of the version that *versions* names."""
+    if isinstance(value, objects.WireObject):
+        return value.encoded(versions)
+    if isinstance(value, dict):
+        return {name: fitted(each, versions) for name, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [fitted(each, versions) for each in value]
+    return value

@@ -31,7 +31,7 @@ from conductor_stub.building import Builder
 from conductor_stub.conductor_rpcapi import NAMESPACE
 from conductor_stub.failure import FailureBranch
 from conductor_stub.planning import GivenHostLists, Planner
-from conductor_stub.records import Order
+from conductor_stub.records import Order, network_requests
 from scheduler import objects
 from scheduler.db import flavors
 from scheduler.db.database import Database
@@ -116,10 +116,3 @@ class ComputeTaskManager:
             return properties
         with self._database.read() as conn:
             return {**properties, "instance_type": flavors.get_by_id(conn, given["id"])}
-
-
-def network_requests(given: Any) -> objects.NetworkRequestList | None:
-    """The networks asked for as an object, also from the tuples of old callers."""
-    if given is None or isinstance(given, objects.NetworkRequestList):
-        return given
-    return objects.NetworkRequestList.from_tuples(given) if given else None

@@ -37,6 +37,13 @@ class Order:
     security_groups: list[str]
 
 
+def network_requests(given: Any) -> objects.NetworkRequestList | None:
+    """The networks asked for as an object, also from the tuples of old callers."""
+    if given is None or isinstance(given, objects.NetworkRequestList):
+        return given
+    return objects.NetworkRequestList.from_tuples(given) if given else None
+
+
 @dataclass(frozen=True)
 class Plan:
     """What is known once hosts have been found, the same for every instance of the batch.
@@ -72,3 +79,63 @@ class BuildCast:
     limits: dict[str, Any]
     host_list: list[objects.Selection]
     accel_uuids: list[str]
+
+
+@dataclass(frozen=True)
+class ResizeCast:
+    """What a host is told about an instance that moves to it, with *flavor* from then on.
+
+    ``legacy_spec`` goes to computes from before 5.1 in the place of ``request_spec``.
+    """
+
+    instance: objects.Instance
+    flavor: objects.Flavor
+    image: dict[str, Any]
+    request_spec: objects.RequestSpec
+    legacy_spec: dict[str, Any]
+    filter_properties: dict[str, Any]
+    node: str | None
+    clean_shutdown: bool
+    host_list: list[objects.Selection]
+
+
+@dataclass(frozen=True)
+class UnshelveCast:
+    """What a host is told about an instance that was without a host for a while."""
+
+    instance: objects.Instance
+    image: dict[str, Any] | None
+    filter_properties: dict[str, Any]
+    node: str | None
+    request_spec: objects.RequestSpec
+    accel_uuids: list[str]
+
+
+@dataclass(frozen=True)
+class RebuildOrder:
+    """What the caller says about a rebuild; the names are the wire's."""
+
+    image_ref: str | None
+    orig_image_ref: str | None
+    injected_files: list[Any]
+    new_pass: str | None
+    orig_sys_metadata: dict[str, Any] | None
+    bdms: Any
+    recreate: bool
+    on_shared_storage: bool | None
+    preserve_ephemeral: bool
+
+    def arguments(self) -> dict[str, Any]:
+        """Each under its name."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class RebuildCast:
+    """What a host is told about an instance that it shall rebuild or take over."""
+
+    order: RebuildOrder
+    instance: objects.Instance
+    node: str | None
+    limits: dict[str, Any] | None
+    request_spec: objects.RequestSpec | None

@@ -10,14 +10,14 @@ from oslo_log import log as logging
 
 from conductor_stub.compute.builds import BuildRequest
 from conductor_stub.compute.hosts import ComputeHosts
-from conductor_stub.records import Order
+from conductor_stub.records import Order, network_requests
 from scheduler import objects
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
 
 TOPIC = "compute"
-VERSIONS = ("6.5", "5.13", "4.22")
+VERSIONS = ("6.5", "5.13", "4.22", "3.40")
 """The newest version of each major one; an endpoint serves one major version."""
 
 
@@ -46,7 +46,7 @@ class ComputeEndpoint:
         filter_properties: dict[str, Any] | None,
         admin_password: str | None = None,
         injected_files: list[Any] | None = None,
-        requested_networks: objects.NetworkRequestList | None = None,
+        requested_networks: Any = None,
         security_groups: list[str] | None = None,
         block_device_mapping: Any = None,  # noqa: ARG002  (there are no volumes to attach)
         node: str | None = None,
@@ -62,7 +62,7 @@ class ComputeEndpoint:
             image=image or {},
             admin_password=admin_password,
             injected_files=injected_files or [],
-            requested_networks=requested_networks,
+            requested_networks=network_requests(requested_networks),
             security_groups=security_groups or [],
         )
         request = BuildRequest(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from scheduler.objects.base import PERSISTENT, WireObject
 from scheduler.objects.fields import BOOL, DATETIME, INT, IPV4, IPV6, STR, UUID, DictOf, Field
 from scheduler.objects.flavor import Flavor
@@ -11,6 +13,7 @@ from scheduler.objects.pci import InstancePCIRequests
 from scheduler.objects.registry import register
 from scheduler.objects.security_group import SecurityGroupList
 
+_Take = Callable[[str], None]
 NAME_TEMPLATE = "instance-%08x"
 
 _TEXTS = [
@@ -112,6 +115,9 @@ class Instance(WireObject):
         """The name that hypervisors know the instance by, once it has an ``id``."""
         return None if self.id is None else NAME_TEMPLATE % self.id
 
+    def _take_version(self, version: str) -> None:
+        _take_older_major(self, version, super()._take_version)
+
 
 @register
 class InstanceList(ListObject):
@@ -119,3 +125,14 @@ class InstanceList(ListObject):
 
     VERSION = "2.6"
     FIELDS = elements(Instance)
+
+    def _take_version(self, version: str) -> None:
+        _take_older_major(self, version, super()._take_version)
+
+
+def _take_older_major(obj: Instance | InstanceList, version: str, take: _Take) -> None:
+    """Up to Liberty these classes were 1.x; what 2.0 changed was to drop fields."""
+    if version.startswith("1."):
+        obj.__dict__["_version"] = version
+        return
+    take(version)

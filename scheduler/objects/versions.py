@@ -125,10 +125,16 @@ def manifest(name: str, version: str) -> dict[str, str]:
     releases = _released(name)
     wanted = parse(version)
     fitting = [index for number, index in releases if parse(number) <= wanted]
-    release = fitting[-1] if fitting else 0
-    versions = {other: _at_release(other, release) for other in HISTORY}
+    versions = dict(of_release(RELEASES[fitting[-1] if fitting else 0]))
     versions[name] = version
     return versions
+
+
+@functools.lru_cache(maxsize=len(RELEASES))
+def of_release(release: str) -> dict[str, str]:
+    """The version of every class in *release*, which is one of ``RELEASES``."""
+    index = RELEASES.index(release)
+    return {name: _at_release(name, index) for name in HISTORY}
 
 
 def _released(name: str) -> list[tuple[str, int]]:

@@ -9,7 +9,7 @@ import pytest
 from oslo_config import cfg
 
 from conductor_stub.compute_rpcapi import ComputeAPI
-from conductor_stub.records import BuildCast, Order
+from conductor_stub.records import BuildCast, Order, ResizeCast
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
@@ -35,6 +35,9 @@ class Host:
     def terminate_instance(self, context, **arguments):
         self.received.put(arguments)
 
+    def prep_resize(self, context, **arguments):
+        self.received.put(arguments)
+
     def next(self):
         return _without_changes(self.received.get(timeout=DEADLINE_SECONDS))
 
@@ -47,7 +50,7 @@ def transport():
 @pytest.fixture(scope="module")
 def hosts(transport):
     """A host for each major version of the interface, on the in-process bus."""
-    hosts, servers = {major: Host(major) for major in (4, 5, 6)}, []
+    hosts, servers = {major: Host(major) for major in (3, 4, 5, 6)}, []
     for host in hosts.values():
         target = messaging.Target(topic="compute", server=host.name)
         policy = messaging.DefaultRPCAccessPolicy
@@ -116,6 +119,7 @@ def test_todays_cast_is_the_recorded_one(transport, hosts):
         ("queens", None, 5, NEWTON | {"host_list"}, True),
         ("4.19", None, 4, NEWTON | {"host_list"}, False),
         ("newton", None, 4, NEWTON, False),
+        ("juno", None, 3, NEWTON, False),
         ("auto", None, 6, NEWTON | {"host_list", "accel_uuids"}, True),
         ("auto", 15, 4, NEWTON, False),
     ],
@@ -145,9 +149,15 @@ def test_numa_limits_travel_as_an_envelope_in_a_plain_dict(transport, hosts):
 
 
 @pytest.mark.parametrize(
-    ("cap", "major", "more"), [(None, 6, {}), ("5.11", 5, {}), ("pike", 4, {"reservations": None})]
+    ("cap", "major", "names"),
+    [
+        (None, 6, {"instance", "bdms"}),
+        ("5.11", 5, {"instance", "bdms"}),
+        ("pike", 4, {"instance", "bdms", "reservations"}),
+        ("juno", 3, {"instance", "bdms", "reservations"}),
+    ],
 )
-def test_terminate_goes_to_the_instances_host(transport, hosts, cap, major, more):
+def test_terminate_goes_to_the_instances_host(transport, hosts, cap, major, names):
     recorded = builders.wire("compute-terminate_instance-v6.0")
     instance = objects.from_primitive(recorded["instance"])
     instance.host = hosts[major].name
@@ -159,7 +169,8 @@ def test_terminate_goes_to_the_instances_host(transport, hosts, cap, major, more
     sent = hosts[major].next()
     assert sent["instance"]["nova_object.data"].pop("host") == instance.host
     del recorded["instance"]["nova_object.data"]["host"]
-    assert sent == _without_changes(recorded) | more
+    assert set(sent) == names
+    assert cap is not None or sent == _without_changes(recorded)
 
 
 def test_an_instance_without_a_host_cannot_be_told_to_end(transport):
@@ -172,3 +183,104 @@ def test_an_instance_without_a_host_cannot_be_told_to_end(transport):
 def test_a_cap_that_is_no_use_stops_the_start(transport):
     with pytest.raises(errors.ConfigurationError):
         _api(transport, "havana")
+
+
+@pytest.mark.parametrize(
+    ("cap", "networks_are_tuples", "flavor_is_object", "limits"),
+    [
+        ("icehouse", True, False, {"memory_mb"}),
+        ("3.33", False, False, {"memory_mb"}),
+        ("3.36", False, True, {"memory_mb"}),
+        ("3.40", False, True, {"memory_mb", "numa_topology"}),
+    ],
+)
+def test_hosts_from_before_kilo_get_their_forms(
+    transport, hosts, cap, networks_are_tuples, flavor_is_object, limits
+):
+    _, build = _recorded_build()
+    build.filter_properties["instance_type"] = builders.flavor()
+    build.limits.update(memory_mb=1, numa_topology=objects.NUMATopologyLimits())
+
+    _api(transport, cap).build_and_run_instance(build.order.context, hosts[3].name, build)
+
+    sent = hosts[3].next()
+    (network,) = sent["requested_networks"] if networks_are_tuples else [None]
+    assert networks_are_tuples is isinstance(sent["requested_networks"], list)
+    assert network is None or network[0] == build.order.requested_networks[0].network_id
+    flavor = sent["filter_properties"]["instance_type"]
+    assert ("nova_object.name" in flavor) is flavor_is_object
+    assert set(sent["limits"]) == limits
+
+
+def _recorded_resize():
+    recorded = builders.wire("compute-prep_resize-v6.0")
+    read = objects.from_primitive
+    return recorded, ResizeCast(
+        instance=read(recorded["instance"]),
+        flavor=read(recorded["flavor"]),
+        image=recorded["image"],
+        request_spec=read(recorded["request_spec"]),
+        legacy_spec={"num_instances": 1},
+        filter_properties=recorded["filter_properties"],
+        node=recorded["node"],
+        clean_shutdown=recorded["clean_shutdown"],
+        host_list=[read(each) for each in recorded["host_list"]],
+    )
+
+
+def test_todays_order_to_resize_is_the_recorded_one(transport, hosts):
+    recorded, resize = _recorded_resize()
+
+    _api(transport).prep_resize(RequestContext(), hosts[6].name, resize)
+
+    expected = _without_changes(recorded)
+    assert expected.pop("migration")["nova_object.name"] == "Migration"  # none is kept here
+    assert hosts[6].next() == {**expected, "migration": None}
+
+
+RESIZE = {"instance", "image", "request_spec", "filter_properties", "node"}
+
+
+@pytest.mark.parametrize(
+    ("cap", "major", "more"),
+    [
+        ("stein", 5, {"instance_type", "clean_shutdown", "migration", "host_list"}),
+        ("4.21", 4, {"instance_type", "clean_shutdown", "migration", "host_list", "reservations"}),
+        ("4.18", 4, {"instance_type", "clean_shutdown", "migration", "reservations"}),
+        ("newton", 4, {"instance_type", "clean_shutdown", "reservations"}),
+        ("kilo", 4, {"instance_type", "reservations"}),
+    ],
+)
+def test_a_cap_decides_the_arguments_of_a_resize(transport, hosts, cap, major, more):
+    _, resize = _recorded_resize()
+
+    _api(transport, cap).prep_resize(RequestContext(), hosts[major].name, resize)
+
+    sent = hosts[major].next()
+    assert set(sent) == RESIZE | more
+    assert ("nova_object.name" in sent["instance_type"]) is (cap != "kilo")
+    assert ("nova_object.name" in sent["request_spec"]) is (cap == "stein")
+
+
+@pytest.mark.parametrize(
+    ("cap", "major", "instance", "devices"),
+    [
+        (None, 6, "2.8", "1.18"),
+        ("6.0", 6, "2.7", "1.18"),
+        ("queens", 5, "2.3", "1.17"),
+        ("newton", 4, "2.3", "1.17"),
+        ("kilo", 4, "1.19", "1.9"),
+    ],
+)
+def test_objects_go_in_the_version_that_the_hosts_release_read(
+    transport, hosts, cap, major, instance, devices
+):
+    _, build = _recorded_build()
+
+    _api(transport, cap).build_and_run_instance(build.order.context, hosts[major].name, build)
+
+    sent = hosts[major].next()
+    version = "nova_object.version"
+    assert sent["instance"][version] == instance
+    assert sent["block_device_mapping"][version] == devices
+    assert objects.from_primitive(sent["instance"]).uuid == build.instance.uuid

@@ -32,7 +32,46 @@ def test_the_newest_version_below_the_cap_is_sent(configured, build, terminate):
     assert compute_versions.newest(compute_versions.TERMINATE_VERSIONS, cap) == terminate
 
 
-@pytest.mark.parametrize("configured", ["icehouse", "3.40", "4", "6.x", "nonsense", "4.0.1"])
+@pytest.mark.parametrize(
+    ("configured", "build"),
+    [
+        ("icehouse", (3, 23)),
+        ("3.34", (3, 33)),
+        ("juno", (3, 33)),
+        ("3.39", (3, 36)),
+        ("3.40", (3, 40)),
+    ],
+)
+def test_hosts_from_before_kilo_are_told_to_build_and_to_delete(configured, build):
+    cap = compute_versions.parse_cap(configured)
+
+    assert compute_versions.newest(compute_versions.BUILD_VERSIONS, cap) == build
+    assert compute_versions.newest(compute_versions.TERMINATE_VERSIONS, cap) == (3, 22)
+    with pytest.raises(errors.ConfigurationError, match="nothing can be sent"):
+        compute_versions.newest(compute_versions.PREP_RESIZE_VERSIONS, cap)
+
+
+@pytest.mark.parametrize(
+    ("versions", "configured", "sent"),
+    [
+        (compute_versions.PREP_RESIZE_VERSIONS, None, (6, 0)),
+        (compute_versions.PREP_RESIZE_VERSIONS, "train", (5, 1)),
+        (compute_versions.PREP_RESIZE_VERSIONS, "queens", (5, 0)),
+        (compute_versions.PREP_RESIZE_VERSIONS, "4.22", (4, 21)),
+        (compute_versions.PREP_RESIZE_VERSIONS, "4.18", (4, 18)),
+        (compute_versions.PREP_RESIZE_VERSIONS, "pike", (4, 1)),
+        (compute_versions.PREP_RESIZE_VERSIONS, "kilo", (4, 0)),
+        (compute_versions.UNSHELVE_VERSIONS, "5.13", (5, 13)),
+        (compute_versions.UNSHELVE_VERSIONS, "newton", (4, 0)),
+        (compute_versions.REBUILD_VERSIONS, "victoria", (5, 12)),
+        (compute_versions.REBUILD_VERSIONS, "newton", (4, 5)),
+    ],
+)
+def test_every_method_has_versions_of_its_own(versions, configured, sent):
+    assert compute_versions.newest(versions, compute_versions.parse_cap(configured)) == sent
+
+
+@pytest.mark.parametrize("configured", ["havana", "3.22", "4", "6.x", "nonsense", "4.0.1"])
 def test_a_cap_that_is_no_use_is_refused_by_name(configured):
     with pytest.raises(
         errors.ConfigurationError, match=r"\[upgrade_levels\] compute.*" + configured
