@@ -50,14 +50,26 @@ _AGGREGATE_TABLES = (tables.aggregates, tables.aggregate_hosts, tables.aggregate
 
 
 @dataclass(frozen=True, slots=True)
-class FleetChanges:
-    """What one read found.  Rows have their table's column names as attributes.
+class Cell:
+    """A cell that rows are of.  *number* keeps the ids of its rows apart from other cells'.
 
-    *full*: ``nodes``, ``services`` and ``instances`` are everything that lives, and whatever is
-    not among them is gone.  Otherwise they are changed rows, deleted ones included.
-    ``flagged`` maps every disabled or forced-down compute host to its two flags (all other hosts
-    are neither).  ``services`` and ``aggregates`` are None where nothing changed.  ``cells`` maps
-    the hosts of other cells than the configured one to the uuid of theirs.
+    The hosts of a *disabled* cell are there for requests that ask for that very cell.
+    """
+
+    uuid: str
+    number: int = 0
+    disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FleetChanges:
+    """What one read of one cell found.  Rows have their table's column names as attributes.
+
+    *full*: ``nodes``, ``services`` and ``instances`` are everything that lives in the cell, and
+    whatever is not among them is gone.  Otherwise they are changed rows, deleted ones included.
+    ``flagged`` maps every disabled or forced-down compute host of the cell to its two flags (all
+    other hosts are neither).  ``services`` and ``aggregates``, which are those of all cells, are
+    None where nothing changed.  ``cell`` is None where the fleet is not divided into cells.
     ``system_metadata`` maps instances to theirs, as far as the reader was asked for it.
     """
 
@@ -69,7 +81,7 @@ class FleetChanges:
     heartbeats: Sequence[Any]
     flagged: dict[str, tuple[bool, bool]]
     aggregates: Sequence[objects.Aggregate] | None
-    cells: Mapping[str, str] = field(default_factory=dict)
+    cell: Cell | None = None
     system_metadata: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
 
 
@@ -83,7 +95,8 @@ class _Probe:
 class FleetReader:
     """Reads of one database by one worker; remembers how far it got.
 
-    *metadata_prefix* makes it read the instances' system metadata with such keys, too.
+    *metadata_prefix* makes it read the instances' system metadata with such keys, too.  *cell* is
+    the one that the database belongs to, if there are several.
     """
 
     def __init__(
@@ -91,8 +104,10 @@ class FleetReader:
         database: Database,
         overlap: datetime.timedelta,
         metadata_prefix: str | None = None,
+        cell: Cell | None = None,
     ) -> None:
         self.database = database
+        self.cell = cell
         self.overlap = overlap
         self.metadata_prefix = metadata_prefix
         self._seen: dict[int, datetime.datetime | None] = {}
@@ -136,7 +151,7 @@ class FleetReader:
 
     def read(
         self, now: datetime.datetime, *, full: bool = False, heartbeats: bool = True
-    ) -> FleetChanges:
+    ) -> Sequence[FleetChanges]:
         """What changed since the last read (*now*: naive UTC), or everything.
 
         Heartbeats are only read when asked for.  Raises oslo.db's errors when the database does
@@ -145,11 +160,11 @@ class FleetReader:
         with self.database.read() as connection:
             probe = self._read_probe(connection)
             if full or self._read_at is None or self._probe is None:
-                return self._read_full(connection, now, probe)
+                return [self._read_full(connection, now, probe)]
             since = self._read_at - self.overlap
             nodes = self._changed_nodes(connection, since, now)
             if len(self._seen_after(nodes)) != probe.nodes[0]:
-                return self._read_full(connection, now, probe)
+                return [self._read_full(connection, now, probe)]
             changed = _touched(tables.instances, since, with_deletion=True)
             changes = FleetChanges(
                 full=False,
@@ -160,11 +175,12 @@ class FleetReader:
                 heartbeats=self._heartbeats(connection, since) if heartbeats else (),
                 flagged=_flagged(connection),
                 aggregates=self._aggregates_if_changed(connection, probe, now),
+                cell=self.cell,
                 system_metadata=self._metadata_where(connection, changed),
             )
         self._seen = self._seen_after(nodes)
         self._probe, self._read_at = probe, now
-        return changes
+        return [changes]
 
     def _read_full(
         self, connection: sa.Connection, now: datetime.datetime, probe: _Probe
@@ -180,6 +196,7 @@ class FleetReader:
             heartbeats=(),
             flagged=_flagged(connection),
             aggregates=aggregate_rows.list_all(connection),
+            cell=self.cell,
             system_metadata=self._metadata_where(connection, placed),
         )
         self._seen = {row.id: row.updated_at for row in nodes}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 from scheduler import objects
 from scheduler.db import tables
-from scheduler.db.fleet import COMPUTE_BINARY, FleetChanges
+from scheduler.db.fleet import COMPUTE_BINARY, Cell, FleetChanges
 
 #: When rows were created that do not say it.
 CREATED_AT = datetime.datetime(2026, 1, 1)
@@ -34,8 +34,8 @@ class CaseFleet:
             _row(tables.instances, {"instance_type_id": FLAVOR_ID, **each})
             for each in fleet.get("instances", ())
         ]
-        self._cells = {
-            host: cell["uuid"] for cell in fleet.get("cells") or () for host in cell["hosts"]
+        self._cell_of_host = {
+            host: Cell(cell["uuid"]) for cell in fleet.get("cells") or () for host in cell["hosts"]
         }
         self._set_services(fleet.get("services", ()))
         self._set_aggregates(fleet.get("aggregates", ()))
@@ -55,24 +55,32 @@ class CaseFleet:
 
     def read(
         self, now: datetime.datetime, *, full: bool = False, heartbeats: bool = True
-    ) -> FleetChanges:
-        """Everything there is."""
+    ) -> Sequence[FleetChanges]:
+        """Everything there is, cell by cell."""
         del full, heartbeats
-        services = [row for row in self._services if row.binary == COMPUTE_BINARY]
+        cells = [None, *dict.fromkeys(self._cell_of_host.values())]
+        return [self._read(cell, now) for cell in cells]
+
+    def _read(self, cell: Cell | None, now: datetime.datetime) -> FleetChanges:
+        services = [row for row in self._in(cell, self._services) if row.binary == COMPUTE_BINARY]
+        instances = self._in(cell, self._instances)
         return FleetChanges(
             full=True,
             read_at=now,
-            nodes=list(self._nodes.values()),
-            instances=self._instances,
+            nodes=self._in(cell, self._nodes.values()),
+            instances=instances,
             services=services,
             heartbeats=(),
             flagged={row.host: (bool(row.disabled), bool(row.forced_down)) for row in services},
-            aggregates=self._aggregates,
-            cells=self._cells,
+            aggregates=self._aggregates if cell is None else None,
+            cell=cell,
             system_metadata={
-                row.uuid: getattr(row, "system_metadata", None) or {} for row in self._instances
+                row.uuid: getattr(row, "system_metadata", None) or {} for row in instances
             },
         )
+
+    def _in(self, cell: Cell | None, rows: Iterable[Any]) -> list[Any]:
+        return [row for row in rows if self._cell_of_host.get(row.host) == cell]
 
     def group_hosts(self, group: str) -> Sequence[str]:
         """Hosts of the instances whose system metadata names *group*."""

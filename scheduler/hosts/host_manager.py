@@ -38,8 +38,8 @@ class Reader(Protocol):
 
     def read(
         self, now: datetime.datetime, *, full: bool = False, heartbeats: bool = True
-    ) -> FleetChanges:
-        """What changed since the last read (*now*: naive UTC), or everything."""
+    ) -> Sequence[FleetChanges]:
+        """What changed in each cell since the last read (*now*: naive UTC), or everything."""
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*."""
@@ -200,13 +200,14 @@ class HostManager:
         full = self._full_at is None or began - self._full_at >= self._full_interval_seconds
         heartbeats = began - self._heartbeats_at >= HEARTBEAT_READ_SECONDS
         now = datetime.datetime.fromtimestamp(began, datetime.UTC).replace(tzinfo=None)
-        changes = self._reader.read(now, full=full, heartbeats=heartbeats)
+        several = self._reader.read(now, full=full, heartbeats=heartbeats)
         with self.lock:
-            self._updater.apply(changes, began)
-            if changes.aggregates is not None:
-                self._aggregates = {each.id: each for each in changes.aggregates}
+            for changes in several:
+                self._updater.apply(changes, began)
+                if changes.aggregates is not None:
+                    self._aggregates = {each.id: each for each in changes.aggregates}
             self.read_at = began
-        if changes.full:
+        if full:
             self._full_at = began
         if heartbeats:
             self._heartbeats_at = began

@@ -35,6 +35,8 @@ class Narrowed:
 def narrow(hosts: Candidates, request: Any, chosen: Semantics = semantics.CURRENT) -> Narrowed:
     """Apply cell, destination, ignore and force lists of *request*, in that order.
 
+    A disabled cell takes no request but those that ask for it (page database, section 7).
+
     The *chosen* semantics say which nodes a destination without a node means.
     """
     removed: dict[str, int] = {}
@@ -49,7 +51,11 @@ def narrow(hosts: Candidates, request: Any, chosen: Semantics = semantics.CURREN
     def at_destination(hosts: Candidates, wanted: Any) -> Candidates:
         return _at_destination(hosts, wanted, chosen)
 
+    disabled = (
+        None if cell else {uuid for uuid, is_disabled in hosts.table.cells.items() if is_disabled}
+    )
     steps: tuple[tuple[str, Any, Callable[[Candidates, Any], Candidates]], ...] = (
+        ("cell.disabled", disabled, _not_in_cells),
         ("destination.other_cell", cell, _in_cell),
         ("destination.other", destination, at_destination),
         ("ignore_hosts.named", request.ignore_hosts, _without_ignored),
@@ -78,10 +84,13 @@ def _names(hosts: Candidates, column: str) -> str:
     return ", ".join(str(hosts.table.value(row, column)) for row in hosts.rows.tolist())
 
 
+def _not_in_cells(hosts: Candidates, cells: set[str]) -> Candidates:
+    return hosts.take(hosts.per_value("cell_uuid", lambda uuid: uuid not in cells))
+
+
 def _in_cell(hosts: Candidates, cell: Any) -> Candidates:
-    """The hosts of *cell*, in a fleet of several; where all hosts are in one, it is that one."""
-    cells = set(hosts.per_value("cell_uuid", lambda uuid: uuid, object).tolist())
-    if len(cells) < 2:
+    """The hosts of *cell*, also if it is disabled; of an undivided fleet all."""
+    if not hosts.table.cells:
         return hosts
     return hosts.take(hosts.per_value("cell_uuid", lambda uuid: uuid == cell.uuid))
 

@@ -41,6 +41,8 @@ class HostTable:
         #: What compute nodes of Havana's kind say of themselves, besides their row.
         self.capabilities: dict[Key, Mapping[str, Any]] = {}
         self.host_of_instance: dict[str, str] = {}
+        #: The cells that the fleet is divided into, and whether each is disabled; may be empty.
+        self.cells: dict[str, bool] = {}
         self.pools = {
             name: DocumentPool(parse, functools.partial(self._complain, name))
             for name, parse in columns.DOCUMENT_PARSERS.items()

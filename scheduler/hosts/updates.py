@@ -8,7 +8,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from scheduler import objects, semantics
-from scheduler.db.fleet import FleetChanges
+from scheduler.db.fleet import Cell, FleetChanges
 from scheduler.hosts import image_properties, rows
 from scheduler.hosts.books import Books, TrackedInstance
 from scheduler.hosts.rows import Ratios
@@ -18,6 +18,8 @@ from scheduler.semantics import Semantics
 LOG = logging.getLogger(__name__)
 
 _FLAGS = ("disabled", "forced_down")
+#: Rows of different cells may have the same id; a cell's number goes above these bits.
+_ID_BITS = 40
 
 Decoder = Callable[[Any, Ratios, str | None], dict[str, Any]]
 """From a compute node's row, the ratios and its cell to the values of the table."""
@@ -37,24 +39,28 @@ class TableUpdater:
         self.books = books
         self.table: HostTable = books.table
         self.ratios = ratios
-        self.cell_uuid = cell_uuid
         self._semantics = chosen
         self._decode = decode
-        self._flagged: dict[str, tuple[bool, bool]] = {}
+        self._undivided = Cell(cell_uuid)
+        self._cell_of_host: dict[str, str] = {}
+        self._flagged: dict[str, dict[str, tuple[bool, bool]]] = {}
         self._warned_without_service: set[str] = set()
 
     def apply(self, changes: FleetChanges, now: float) -> None:
         """Apply *changes*; *now* (seconds since the epoch) closes the picks that are settled."""
-        self._nodes(changes.nodes, changes.cells, full=changes.full)
+        cell = changes.cell or self._undivided
+        if changes.cell is not None:
+            self.table.cells[cell.uuid] = cell.disabled
+        self._nodes(changes.nodes, cell, full=changes.full)
         if changes.services is not None:
-            self._services(changes.services)
-        self._flags(changes.flagged)
+            self._services(changes.services, cell)
+        self._flags(changes.flagged, cell)
         for record in changes.heartbeats:
             if record.host in self.table.services:
                 self._service(record)
         if changes.aggregates is not None:
             self.set_aggregates(changes.aggregates)
-        gone = self._instances(changes.instances, changes.system_metadata, full=changes.full)
+        gone = self._instances(changes, cell)
         self.books.settle(now, gone)
         if changes.full or changes.services is not None:
             self._warn_of_missing_services()
@@ -67,32 +73,33 @@ class TableUpdater:
                 of_host[host] = (*of_host.get(host, ()), aggregate)
         self.table.set_aggregates(of_host)
 
-    def _nodes(self, nodes: Sequence[Any], cells: Mapping[str, str], *, full: bool) -> None:
+    def _nodes(self, nodes: Sequence[Any], cell: Cell, *, full: bool) -> None:
         live = set()
         for row in sorted(nodes, key=lambda each: each.id):
-            key = rows.key(row)
+            key, node_id = rows.key(row), _node_id(row, cell)
             if row.deleted:
                 known = self.table.rows.get(key)
-                if known is not None and self.table.value(known, "node_id") == row.id:
+                if known is not None and self.table.value(known, "node_id") == node_id:
                     self._remove(key)
                 continue
             live.add(key)
-            self._rename(row, key)
+            self._cell_of_host[row.host] = cell.uuid
+            self._rename(node_id, key)
             if self.books.accepts(key, rows.seconds(row.updated_at)):
-                cell_uuid = cells.get(row.host, self.cell_uuid)
-                values = self._decode(row, self.ratios, cell_uuid)
+                values = {**self._decode(row, self.ratios, cell.uuid), "node_id": node_id}
                 keeps_numbers = key in self.table.rows and not values["reported"]
                 self.table.put(key, values)
                 if not keeps_numbers:
                     self.books.reapply(key)
         if full:
             for key in [known for known in self.table.rows if known not in live]:
-                self._remove(key)
+                if self._cell_of_host.get(key[0]) == cell.uuid:
+                    self._remove(key)
 
-    def _rename(self, row: Any, key: Any) -> None:
+    def _rename(self, node_id: int, key: Any) -> None:
         """Drop the row of another key that this compute node was known under."""
         table = self.table
-        number = table.row_of_node.get(row.id)
+        number = table.row_of_node.get(node_id)
         if number is not None and number != table.rows.get(key):
             self._remove((table.value(number, "host"), table.value(number, "nodename")))
 
@@ -100,46 +107,48 @@ class TableUpdater:
         LOG.info("Removing dead compute node %s:%s from scheduler", *key)
         self.table.remove(key)
 
-    def _services(self, records: Sequence[Any]) -> None:
+    def _services(self, records: Sequence[Any], cell: Cell) -> None:
         for host in self.table.services.keys() - {record.host for record in records}:
-            self.table.set_service(host, None, 0.0)
+            if self._cell_of_host.get(host) == cell.uuid:
+                self.table.set_service(host, None, 0.0)
         for record in records:
+            self._cell_of_host[record.host] = cell.uuid
             self._service(record)
 
     def _service(self, record: Any) -> None:
         last_seen = rows.last_seen(record, self._semantics)
         self.table.set_service(record.host, dict(record._mapping), last_seen)
 
-    def _flags(self, flagged: dict[str, tuple[bool, bool]]) -> None:
-        for host in self._flagged.keys() | flagged.keys():
+    def _flags(self, flagged: dict[str, tuple[bool, bool]], cell: Cell) -> None:
+        before = self._flagged.get(cell.uuid, {})
+        for host in before.keys() | flagged.keys():
             service = self.table.services.get(host)
             flags = flagged.get(host, (False, False))
             if service is not None and tuple(bool(service.get(f)) for f in _FLAGS) != flags:
                 record = {**service, **dict(zip(_FLAGS, flags, strict=True))}
                 self.table.set_service(host, record, self.table.last_seen(host))
-        self._flagged = flagged
+        self._flagged[cell.uuid] = flagged
 
-    def _instances(
-        self,
-        found: Sequence[Any],
-        system_metadata: Mapping[str, Mapping[str, str | None]],
-        *,
-        full: bool,
-    ) -> frozenset[str]:
+    def _instances(self, changes: FleetChanges, cell: Cell) -> frozenset[str]:
         gone = set()
         placed = {pick.uuid for pick in self.books}  # placeholders stay while the pick is open
-        for row in found:
+        for row in changes.instances:
             if row.host and not row.deleted:
-                instance = tracked(row, system_metadata.get(row.uuid))
+                instance = tracked(row, changes.system_metadata.get(row.uuid))
                 self.table.put_instance(row.host, row.uuid, instance)
                 continue
             if row.deleted or row.vm_state == "error":
                 gone.add(row.uuid)
             if row.uuid not in placed:
                 self.table.drop_instance(row.uuid)
-        if full:
-            live = placed | {row.uuid for row in found}
-            for uuid in [known for known in self.table.host_of_instance if known not in live]:
+        if changes.full:
+            live = placed | {row.uuid for row in changes.instances}
+            vanished = [
+                uuid
+                for uuid, host in self.table.host_of_instance.items()
+                if uuid not in live and self._cell_of_host.get(host, cell.uuid) == cell.uuid
+            ]
+            for uuid in vanished:
                 self.table.drop_instance(uuid)
         return frozenset(gone)
 
@@ -148,6 +157,11 @@ class TableUpdater:
         for host in sorted(missing - self._warned_without_service):
             LOG.warning("No compute service record found for host %s", host)
         self._warned_without_service = missing
+
+
+def _node_id(row: Any, cell: Cell) -> int:
+    """The id of a compute node's row as one that no other cell has: cells come in their order."""
+    return (cell.number << _ID_BITS) + int(row.id)
 
 
 def tracked(row: Any, system_metadata: Mapping[str, str | None] | None = None) -> TrackedInstance:

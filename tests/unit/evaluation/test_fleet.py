@@ -4,6 +4,7 @@ import datetime
 
 import pytest
 
+from scheduler.db.fleet import Cell
 from scheduler.evaluation.fleet import CREATED_AT, CaseFleet, moment
 from tests.unit.evaluation.builders import a_fleet, a_node, a_service
 
@@ -11,7 +12,7 @@ READ_AT = datetime.datetime(2026, 11, 21)
 
 
 def names(fleet):
-    return [(row.host, row.free_ram_mb) for row in fleet.read(READ_AT).nodes]
+    return [(row.host, row.free_ram_mb) for each in fleet.read(READ_AT) for row in each.nodes]
 
 
 @pytest.mark.parametrize("text", ["2026-11-21T00:00:00Z", "2026-11-21T01:00:00+01:00"])
@@ -27,13 +28,13 @@ def test_a_read_is_everything():
         a_fleet(1, services=services, aggregates=[aggregate], instances=[instance])
         | {"cells": [{"uuid": "c1", "hosts": ["h1"]}]}
     )
-    changes = fleet.read(READ_AT)
-    assert changes.full
+    outside, changes = fleet.read(READ_AT)
+    assert (outside.full, outside.cell, outside.nodes, outside.services) == (True, None, [], [])
+    assert (changes.full, changes.cell, changes.aggregates) == (True, Cell("c1"), None)
     assert [row.host for row in changes.services] == ["h1"]
     assert changes.flagged == {"h1": (True, False)}
-    assert [each.metadata for each in changes.aggregates] == [{"k": "v"}]
+    assert [each.metadata for each in outside.aggregates] == [{"k": "v"}]
     assert [(row.uuid, row.deleted) for row in changes.instances] == [("i1", 0)]
-    assert changes.cells == {"h1": "c1"}
     (node,) = changes.nodes
     assert (node.updated_at.second, node.created_at, node.pci_stats) == (30, CREATED_AT, None)
 
@@ -54,5 +55,5 @@ def test_steps_replace_tables():
     fleet.change({"services": [a_service("h2")], "aggregates": [{"id": 7, "hosts": []}]})
     assert [row.host for row in fleet.services("compute")] == ["h2"]
     assert fleet.services("network") == []
-    assert [each.id for each in fleet.read(READ_AT).aggregates] == [7]
+    assert [each.id for each in fleet.read(READ_AT)[0].aggregates] == [7]
     assert names(fleet) == [("h1", 1), ("h2", 2)]

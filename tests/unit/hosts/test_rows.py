@@ -17,7 +17,7 @@ MORE = "Host h1 has more disk space than database expected (100 GB > 90 GB)"
 
 def read(**columns: Any) -> dict[str, Any]:
     fleet = CaseFleet({"compute_nodes": [a_node("h1", **columns)]})
-    return rows.values(fleet.read(moment(NOW)).nodes[0], RATIOS, "c1")
+    return rows.values(fleet.read(moment(NOW))[0].nodes[0], RATIOS, "c1")
 
 
 @pytest.mark.parametrize(
