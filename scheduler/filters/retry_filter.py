@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from oslo_log import log as logging
 
 from scheduler.filters.base import Condition, HostFilter, Reason
@@ -28,7 +27,7 @@ class RetryFilter(HostFilter):
         if not tried:
             return
         known = hosts.table.rows
-        again = np.isin(hosts.rows, [known[key] for key in tried if key in known])
+        again = hosts.among([known[key] for key in tried if key in known])
         if again.any():
             failing = [(state.host, state.nodename) for state in hosts.take(again).states()]
             LOG.info("Host %s fails.  Previously tried hosts: %s", failing, tried)

@@ -51,7 +51,7 @@ class NewtonBooks(Books):
         del uuid, stand_in, instance_type_id
         pick = super().pick(row, None, amount, now)
         if pick.booking is None or pick.booking.placement.error is None:
-            self.table.column("updated_at")[row] = now
+            self.table.update(row, {"updated_at": now})
         return pick
 
     def undo(self, pick: Pick) -> None:
@@ -59,7 +59,7 @@ class NewtonBooks(Books):
         self._forget(pick)
         row = self.table.rows.get(pick.key)
         if row is not None:
-            self.table.column("updated_at")[row] = NEVER
+            self.table.update(row, {"updated_at": NEVER})
 
     def confirm(self, picks: Iterable[Pick]) -> None:
         """The picks are part of the rows now, and nothing else remembers them."""

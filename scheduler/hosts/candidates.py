@@ -16,6 +16,7 @@ import numpy as np
 from scheduler.hosts import columns
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_state import HostState
+from scheduler.hosts.liveness import heard_in_time
 from scheduler.hosts.table import HostTable
 
 
@@ -147,20 +148,26 @@ class Candidates:
 
     def named(self, hosts: Iterable[str]) -> np.ndarray:
         """Mask of candidates whose host name is one of *hosts* (exact case)."""
-        return np.isin(self.rows, self.table.row_numbers(hosts))
+        return self.among(self.table.row_numbers(hosts))
 
     def running_on(self, hosts: Iterable[str]) -> np.ndarray:
         """Mask of candidates that show the instances of one of *hosts* (exact case)."""
-        return np.isin(self.rows, self.table.rows_showing_instances(hosts))
+        return self.among(self.table.rows_showing_instances(hosts))
+
+    def among(self, rows: list[int]) -> np.ndarray:
+        """Mask of candidates whose row is one of *rows*."""
+        of_row = np.zeros(self.table.capacity, dtype=np.bool_)
+        of_row[rows] = True
+        return of_row[self.rows]
 
     def count_instances(self, uuids: Iterable[str]) -> np.ndarray:
         """How many of the instances *uuids* each candidate's host runs."""
         homes = self.table.host_of_instance
         per_host = Counter(homes[uuid] for uuid in set(uuids) if uuid in homes)
-        counts = np.zeros(len(self.rows), dtype=np.int64)
+        of_row = np.zeros(self.table.capacity, dtype=np.int64)
         for host, present in per_host.items():
-            counts[self.running_on([host])] = present
-        return counts
+            of_row[self.table.rows_showing_instances([host])] = present
+        return of_row[self.rows]
 
     @property
     def service_up(self) -> np.ndarray:
@@ -168,5 +175,6 @@ class Candidates:
 
         A heartbeat too far in the future counts as down as well (scheduling page, section 10).
         """
-        silence = np.abs(self.scope.now - self.service_last_seen)
-        return ~self.service_forced_down & (silence <= self.scope.service_down_time_seconds)
+        tolerance = self.scope.service_down_time_seconds
+        heard = heard_in_time(self.service_last_seen, self.scope.now, tolerance)
+        return ~self.service_forced_down & heard

@@ -6,7 +6,7 @@ Attribute names are those of Nova's HostState (reference page scheduling, sectio
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,8 @@ INTERNAL_COLUMNS = {
     "service_disabled": np.bool_,
     "service_forced_down": np.bool_,
     "service_last_seen": np.float64,
+    # Only rows whose host has a service record are candidates.
+    "has_service": np.bool_,
     # A bare-metal node is taken as a whole: by how many, and what was free before the first.
     "bare_metal": np.bool_,
     "takers": np.int64,
@@ -117,3 +119,19 @@ DOCUMENT_PARSERS: dict[str, Callable[[Any], Any]] = {
     "metrics": _read_metrics,
     "aggregates": _parse_aggregates,
 }
+
+#: What rows have besides columns: whether they are there at all, the instances on their host, and
+#: whether its service was heard from in time.
+PRESENCE, INSTANCES, HEARD_IN_TIME = "presence", "instances", "heard_in_time"
+_NAMES = (*COLUMN_TYPES, *DOCUMENT_PARSERS, *OBJECT_COLUMNS, PRESENCE, INSTANCES, HEARD_IN_TIME)
+#: The bit of each of them in a change of the table.
+BITS = {name: 1 << number for number, name in enumerate(_NAMES)}
+EVERYTHING = -1
+
+
+def bits(names: Iterable[str]) -> int:
+    """The bits of *names* together; KeyError for a name of no column."""
+    together = 0
+    for name in names:
+        together |= BITS[name]
+    return together

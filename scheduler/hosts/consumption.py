@@ -67,22 +67,26 @@ def apply(table: HostTable, row: int, amount: Consumption, sign: int = 1) -> Non
     if table.column("bare_metal")[row]:
         _apply_whole(table, row, sign)
         return
-    table.column("free_ram_mb")[row] -= sign * amount.ram_mb
-    table.column("free_disk_mb")[row] -= sign * amount.disk_mb
-    table.column("vcpus_used")[row] += sign * amount.vcpus
-    table.column("num_instances")[row] += sign
-    table.column("num_io_ops")[row] += sign
+    table.add(
+        row,
+        {
+            "free_ram_mb": -sign * amount.ram_mb,
+            "free_disk_mb": -sign * amount.disk_mb,
+            "vcpus_used": sign * amount.vcpus,
+            "num_instances": sign,
+            "num_io_ops": sign,
+        },
+    )
 
 
 def _apply_whole(table: HostTable, row: int, sign: int) -> None:
-    takers = table.column("takers")
-    before = int(takers[row])
-    takers[row] = before + sign
+    before = table.value(row, "takers")
+    values: dict[str, Any] = {"takers": before + sign}
     for name, total, idle in _OF_WHOLE_NODE:
-        value, kept = table.column(name), table.column(idle)
         if before == 0:
-            kept[row] = value[row]
-            value[row] = table.column(total)[row] if total else 0
+            values[idle] = table.value(row, name)
+            values[name] = table.value(row, total) if total else 0
         elif before + sign == 0:
-            value[row] = kept[row]
-            kept[row] = 0
+            values[name] = table.value(row, idle)
+            values[idle] = 0
+    table.update(row, values)

@@ -88,7 +88,7 @@ def book(table: HostTable, row: int, wish: Wish) -> Booking:
             before[name] = table.content(row, name)
             table.set_document(row, name, new)
     if placement.error is not None:
-        table.column("num_io_ops")[row] -= 1
+        table.add(row, {"num_io_ops": -1})
     return Booking(placement, before)
 
 
@@ -97,7 +97,7 @@ def give_back(table: HostTable, row: int, booking: Booking) -> None:
     for name, content in booking.before.items():
         table.set_document(row, name, content)
     if booking.placement.error is not None:
-        table.column("num_io_ops")[row] += 1
+        table.add(row, {"num_io_ops": 1})
 
 
 def hand_over(table: HostTable, row: int, booking: Booking, spec_obj: Any) -> None:

@@ -17,6 +17,7 @@ from oslo_log import log as logging
 from scheduler import errors
 from scheduler.hosts import columns
 from scheduler.hosts.documents import DocumentPool
+from scheduler.hosts.journal import Journal
 
 LOG = logging.getLogger(__name__)
 
@@ -28,7 +29,11 @@ Key = tuple[str, str | None]
 
 
 class HostTable:
-    """Columns, documents and the order of candidates (by compute-node id)."""
+    """Columns, documents and the order of candidates (by compute-node id).
+
+    Every change goes through a method and is noted in the journal ``changes``; of heartbeats only
+    ``heartbeats`` tells.
+    """
 
     def __init__(self) -> None:
         self.rows: dict[Key, int] = {}
@@ -48,12 +53,16 @@ class HostTable:
             for name, parse in columns.DOCUMENT_PARSERS.items()
         }
         self.host_numbers: dict[str, int] = {}
+        self.changes = Journal()
+        self.heartbeats = Journal()
         self._free: list[int] = []
         self._capacity = 0
         self._used = 0
         self._order: np.ndarray | None = None
+        self._in_order = True
         self._columns: dict[str, np.ndarray] = {}
         self._documents: dict[str, np.ndarray] = {}
+        self._read_only: dict[str, np.ndarray] = {}
         self._objects: dict[str, list[Any]] = {name: [] for name in columns.OBJECT_COLUMNS}
         self._grow(_FIRST_CAPACITY)
 
@@ -68,12 +77,12 @@ class HostTable:
     # --- reading -------------------------------------------------------------------------
 
     def column(self, name: str) -> np.ndarray:
-        """The whole array of a numeric column, indexed by row number."""
-        return self._columns[name]
+        """The whole array of a numeric column, indexed by row number; to be read only."""
+        return self._read_only[name]
 
     def document_numbers(self, name: str) -> np.ndarray:
-        """Per row the number of its document in ``pools[name]``."""
-        return self._documents[name]
+        """Per row the number of its document in ``pools[name]``; to be read only."""
+        return self._read_only[name]
 
     def value(self, row: int, name: str) -> Any:
         """One row's value of a numeric, document (parsed) or object column."""
@@ -99,10 +108,16 @@ class HostTable:
     def order(self) -> np.ndarray:
         """Row numbers of every host that has a service record, by compute-node id."""
         if self._order is None:
-            live = [row for (host, _node), row in self.rows.items() if host in self.services]
-            numbers = np.array(live, dtype=np.int64)
-            self._order = numbers[np.argsort(self._columns["node_id"][numbers], kind="stable")]
+            rows = np.flatnonzero(self._columns["has_service"])
+            order = rows[np.argsort(self._columns["node_id"][rows], kind="stable")]
+            self._in_order = bool((order == rows).all())
+            self._order = order
         return self._order
+
+    @property
+    def in_order(self) -> bool:
+        """Whether ``order`` is that of the row numbers."""
+        return len(self.order) == 0 or self._in_order
 
     def hosts_without_service(self) -> list[str]:
         """Hosts that have a compute node and no service record, sorted."""
@@ -116,13 +131,7 @@ class HostTable:
         if row is None:
             row = self._add(key)
         node_id_before = int(self._columns["node_id"][row])
-        for name, value in values.items():
-            if name in self._columns:
-                self._columns[name][row] = value
-            elif name in self._documents:
-                self.set_document(row, name, value)
-            else:
-                self._objects[name][row] = value
+        self.update(row, values)
         node_id = int(self._columns["node_id"][row])
         if self.row_of_node.get(node_id) != row:
             self.row_of_node.pop(node_id_before, None)
@@ -130,14 +139,42 @@ class HostTable:
             self._order = None
         return row
 
+    def update(self, row: int, values: Mapping[str, Any]) -> None:
+        """Set column, document content and object *values* of one row; its identity stays."""
+        changed = 0
+        for name, value in values.items():
+            if name in self._documents:
+                changed |= self._replace(row, name, value)
+                continue
+            kept: Any = self._columns[name] if name in self._columns else self._objects[name]
+            if kept[row] != value:
+                kept[row] = value
+                changed |= columns.BITS[name]
+        if changed:
+            self.changes.note(row, changed)
+
+    def add(self, row: int, amounts: Mapping[str, int]) -> None:
+        """Add to the numbers of one row; negative *amounts* take away."""
+        changed = 0
+        for name, amount in amounts.items():
+            self._columns[name][row] += amount
+            changed |= columns.BITS[name]
+        self.changes.note(row, changed)
+
     def set_document(self, row: int, name: str, content: Any) -> None:
         """Replace one document of one row by *content*."""
+        if changed := self._replace(row, name, content):
+            self.changes.note(row, changed)
+
+    def _replace(self, row: int, name: str, content: Any) -> int:
+        """The bit of the document if it is another one now."""
         numbers, pool = self._documents[name], self.pools[name]
         new = pool.acquire(content)
         old = int(numbers[row])
         numbers[row] = new
         if old >= 0:
             pool.release(old)
+        return 0 if new == old else columns.BITS[name]
 
     def remove(self, key: Key) -> None:
         """Take the row of *key* out; its number may serve another host later."""
@@ -154,18 +191,24 @@ class HostTable:
         for values in self._objects.values():
             values[row] = None
         self._free.append(row)
+        self._columns["has_service"][row] = False
         self._order = None
+        self.changes.note(row, columns.EVERYTHING)
 
     def set_service(self, host: str, record: Mapping[str, Any] | None, last_seen: float) -> None:
         """Set or (None) drop the service record of *host*; *last_seen* in epoch seconds."""
-        if (record is None) != (host not in self.services):
+        rows = self.rows_of_host.get(host, ())
+        if (record is None) == (host in self.services):
             self._order = None
+            for row in rows:
+                self._columns["has_service"][row] = record is not None
+                self.changes.note(row, columns.EVERYTHING)
         if record is None:
             self.services.pop(host, None)
             return
         self.services[host] = MappingProxyType(dict(record))
         self._last_seen[host] = last_seen
-        for row in self.rows_of_host.get(host, ()):
+        for row in rows:
             self._copy_service(row, host)
 
     def set_aggregates(self, aggregates_of_host: Mapping[str, tuple[Any, ...]]) -> None:
@@ -182,6 +225,7 @@ class HostTable:
             self.drop_instance(uuid)
         self.instances.setdefault(host, {})[uuid] = instance
         self.host_of_instance[uuid] = host
+        self._note_instances(host)
 
     def drop_instance(self, uuid: str) -> None:
         """Forget the instance, wherever it was."""
@@ -192,6 +236,11 @@ class HostTable:
         del instances[uuid]
         if not instances:
             del self.instances[host]
+        self._note_instances(host)
+
+    def _note_instances(self, host: str) -> None:
+        for row in self.rows_of_host.get(host, ()):
+            self.changes.note(row, columns.BITS[columns.INSTANCES])
 
     def _complain(self, name: str, number: int, error: errors.NovaException) -> None:
         rows = np.flatnonzero(self._documents[name] == number)[:_NODES_NAMED].tolist()
@@ -219,11 +268,13 @@ class HostTable:
         )
         self._objects["host"][row], self._objects["nodename"][row] = key
         for name in self._documents:
-            self.set_document(row, name, None)
+            self._replace(row, name, None)
         aggregates = self.aggregates_of_host.get(host, ())
-        self.set_document(row, "aggregates", columns.aggregates_content(aggregates))
+        self._replace(row, "aggregates", columns.aggregates_content(aggregates))
         if host in self.services:
+            self._columns["has_service"][row] = True
             self._copy_service(row, host)
+        self.changes.note(row, columns.EVERYTHING)
         self.rows[key] = row
         self.rows_of_host.setdefault(host, []).append(row)
         self._order = None
@@ -244,13 +295,20 @@ class HostTable:
             self._documents[name] = self._grown(old, capacity, -1)
         for values in self._objects.values():
             values.extend([None] * (capacity - len(values)))
+        for name, array in {**self._columns, **self._documents}.items():
+            self._read_only[name] = array.view()
+            self._read_only[name].flags.writeable = False
         self._capacity = capacity
 
     def _copy_service(self, row: int, host: str) -> None:
         record = self.services[host]
-        self._columns["service_disabled"][row] = bool(record.get("disabled"))
-        self._columns["service_forced_down"][row] = bool(record.get("forced_down"))
+        flags = {
+            "service_disabled": bool(record.get("disabled")),
+            "service_forced_down": bool(record.get("forced_down")),
+        }
+        self.update(row, flags)
         self._columns["service_last_seen"][row] = self._last_seen[host]
+        self.heartbeats.note(row, columns.EVERYTHING)
 
     def rows_showing_instances(self, hosts: Iterable[str]) -> list[int]:
         """Rows of the *hosts* named, except the bare-metal ones: those show no instances."""
