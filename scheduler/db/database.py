@@ -25,8 +25,10 @@ from sqlalchemy.engine import URL, Connection, Engine
 
 from scheduler import errors
 from scheduler.conf import database as database_conf
+from scheduler.db import layout as layouts
 from scheduler.db import options as db_options
 from scheduler.db import url as db_url
+from scheduler.db.layout import Layout, Statement
 
 Result = TypeVar("Result")
 
@@ -61,6 +63,7 @@ class Database:
         self.is_embedded_default = is_embedded_default
         self._engine: Engine | None = None
         self._engine_lock = threading.Lock()
+        self._layout: Layout | None = None
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Database:
@@ -100,6 +103,21 @@ class Database:
                 self._engine = self._create_engine()
             return self._engine
 
+    @property
+    def layout(self) -> Layout:
+        """Which tables and columns there are, as of the first use."""
+        engine = self.engine
+        with self._engine_lock:
+            if self._layout is None:
+                with engine.connect() as connection:
+                    self._layout = layouts.detect(connection)
+                layouts.listen(engine, self._layout)
+            return self._layout
+
+    def fitted(self, statement: Statement) -> Statement:
+        """*statement* for this database's columns; done anyway to what :meth:`read` executes."""
+        return self.layout.fitted(statement, self.dialect_name)
+
     def _create_engine(self) -> Engine:
         arguments = {name: self._settings[name] for name in db_options.ENGINE_OPTIONS}
         engine = engines.create_engine(self.url, sqlite_fk=True, **arguments)
@@ -116,14 +134,17 @@ class Database:
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection in a transaction for reading: it sees what was committed before."""
+        layout = self.layout
         with self.engine.connect() as connection, connection.begin():
-            yield connection
+            yield layouts.noted(connection, layout)
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Connection]:
         """A connection in a transaction that is committed at the end, rolled back on an error."""
+        layout = self.layout
         with self.engine.connect() as connection:
             connection = connection.execution_options(**{IMMEDIATE: True})
+            connection = layouts.noted(connection, layout)
             with connection.begin():
                 yield connection
 

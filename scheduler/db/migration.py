@@ -16,13 +16,10 @@ from sqlalchemy import Connection
 
 from scheduler import errors
 from scheduler.db.database import Database
+from scheduler.db.layout import NEEDED_TABLES, NOVA_VERSION_TABLES
 from scheduler.db.migrations.version_table import VERSION_TABLE
 
 SYNC_COMMAND = "nova-scheduler-manage db sync"
-#: Where Nova's own tools note how far a database is, today and before 2021.
-NOVA_VERSION_TABLES = ("alembic_version", "migrate_version")
-#: Without these there is nothing that a scheduler could read.
-NEEDED_TABLES = ("compute_nodes", "services", "instances")
 
 
 def sync(database: Database, revision: str = "head") -> None:

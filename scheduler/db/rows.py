@@ -12,6 +12,7 @@ from oslo_utils import timeutils
 from sqlalchemy import ColumnElement, Connection, Table
 
 from scheduler import errors
+from scheduler.db import layout
 
 Value = TypeVar("Value")
 
@@ -25,7 +26,8 @@ def utcnow() -> datetime.datetime:
 
 def insert(connection: Connection, table: Table, **values: Any) -> int:
     """Insert one row and return its id; ``created_at`` and ``deleted`` are set here."""
-    statement = table.insert().values(**_born(table), **values)
+    written = layout.of(connection).writable(table, {**_born(table), **values})
+    statement = table.insert().values(**written)
     key: Any = connection.execute(statement).inserted_primary_key
     return int(key[0])
 
@@ -33,8 +35,9 @@ def insert(connection: Connection, table: Table, **values: Any) -> int:
 def insert_many(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert all *rows*, which must have the same keys; nothing for an empty list."""
     if rows:
-        born = _born(table)
-        connection.execute(table.insert(), [{**born, **row} for row in rows])
+        born, known = _born(table), layout.of(connection)
+        written = [known.writable(table, {**born, **row}) for row in rows]
+        connection.execute(table.insert(), written)
 
 
 def _born(table: Table) -> dict[str, Any]:
@@ -49,7 +52,8 @@ def update(
 ) -> int:
     """Update the rows that meet all *criteria*, with ``updated_at``; return how many there were."""
     values.setdefault("updated_at", utcnow())
-    return connection.execute(table.update().where(*criteria).values(**values)).rowcount
+    written = layout.of(connection).writable(table, values)
+    return connection.execute(table.update().where(*criteria).values(**written)).rowcount
 
 
 def soft_delete(connection: Connection, table: Table, *criteria: ColumnElement[bool]) -> int:

@@ -58,3 +58,9 @@ def conn(database: Database) -> Iterator[sa.Connection]:
     """A connection in one write transaction for the whole test."""
     with database.write() as connection:
         yield connection
+
+
+@pytest.fixture(params=["mariadb", "postgresql"])
+def empty_url(request: pytest.FixtureRequest) -> str:
+    """The URL of a database without tables."""
+    return str(request.getfixturevalue(f"{request.param}_url"))

@@ -44,3 +44,9 @@ def conn(database: Database) -> Iterator[Connection]:
     """A connection in one write transaction for the whole test."""
     with database.write() as connection:
         yield connection
+
+
+@pytest.fixture
+def empty_url(tmp_path: pathlib.Path) -> str:
+    """The URL of a database without tables."""
+    return f"sqlite:///{tmp_path}/empty.sqlite"

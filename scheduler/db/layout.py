@@ -1,0 +1,148 @@
+"""Which of our tables and columns a database that Nova made has, and reading it all the same.
+
+Queries are written against :mod:`scheduler.db.tables`, the columns of Nova's newest release.  What
+an older layout lacks reads as NULL and is left out of what is written (reference page database,
+sections 2 to 4 and 10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.sql import visitors
+
+from scheduler.db import tables
+
+Statement = TypeVar("Statement", bound=sa.Executable)
+
+#: Where Nova's own tools note how far a database is, today and before 2021.
+NOVA_VERSION_TABLES = ("alembic_version", "migrate_version")
+#: The tables of a cell's database that are used here, and those of the API database.
+CELL_TABLES = (
+    *("compute_nodes", "services", "instances", "instance_extra", "instance_faults"),
+    *("instance_metadata", "instance_system_metadata", "block_device_mapping"),
+)
+API_TABLES = (
+    *("aggregates", "aggregate_hosts", "aggregate_metadata", "instance_groups"),
+    *("instance_group_member", "instance_group_policy", "flavors", "flavor_extra_specs"),
+    *("flavor_projects", "request_specs", "build_requests", "cell_mappings"),
+    *("instance_mappings", "host_mappings"),
+)
+#: Without these there is nothing that a scheduler could read.
+NEEDED_TABLES = ("compute_nodes", "services", "instances")
+_OPTION = "nova_layout"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What one database has.
+
+    *version_table* is where Nova's own tool notes the version, None for a database of ours.
+    *absent* maps the tables that are there to their columns that are not.
+    """
+
+    version_table: str | None = None
+    present: frozenset[str] = frozenset(tables.metadata.tables)
+    absent: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Columns that the newest release has no more: the soft deletion of tables that moved.
+    soft_deleted: frozenset[str] = frozenset()
+
+    @property
+    def is_nova(self) -> bool:
+        """Whether Nova's own tool made the database."""
+        return self.version_table is not None
+
+    def has(self, table: str, column: str | None = None) -> bool:
+        """Whether the table is there, and in it the column."""
+        return table in self.present and column not in self.absent.get(table, ())
+
+    def missing(self, of_tables: Iterable[str]) -> list[str]:
+        """What is not there of these tables: ``table`` or ``table.column``, sorted."""
+        found: list[str] = []
+        for table in of_tables:
+            if table not in self.present:
+                found.append(table)
+            found += [f"{table}.{column}" for column in self.absent.get(table, ())]
+        return sorted(found)
+
+    def writable(self, table: sa.Table, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of *values*, column → value, for which *table* has the column."""
+        absent = self.absent.get(table.name, ())
+        return {name: value for name, value in values.items() if name not in absent}
+
+    def fitted(self, statement: Statement, dialect_name: str) -> Statement:
+        """*statement* with NULL for each column that is absent."""
+        if not self.absent:
+            return statement
+        found: Any = statement
+        if isinstance(found, sa.Select):
+            # A whole table among the columns stands for all of them.
+            columns = found.selected_columns
+            found = found.with_only_columns(*columns, maintain_column_froms=True)
+
+        def replace(element: Any, **_: Any) -> Any:
+            if not isinstance(element, sa.Column) or element.table is None:
+                return None
+            if element.name not in self.absent.get(element.table.name, ()):
+                return None
+            return _null(element, dialect_name).label(element.name)
+
+        fitted: Statement = visitors.replacement_traverse(found, {}, replace)
+        return fitted
+
+
+COMPLETE = Layout()
+"""Everything: what this project's own migrations make."""
+
+
+def of(connection: sa.Connection) -> Layout:
+    """The layout of the database that *connection* is to."""
+    layout: Layout = connection.get_execution_options().get(_OPTION, COMPLETE)
+    return layout
+
+
+def noted(connection: sa.Connection, layout: Layout) -> sa.Connection:
+    """*connection* with its *layout* known to :func:`of`."""
+    return connection.execution_options(**{_OPTION: layout})
+
+
+def detect(connection: sa.Connection) -> Layout:
+    """Look at the tables; a database that is not Nova's has everything, or has it soon."""
+    inspector = sa.inspect(connection)
+    names = set(inspector.get_table_names())
+    version_table = next((name for name in NOVA_VERSION_TABLES if name in names), None)
+    if version_table is None:
+        return COMPLETE
+    present = names & tables.metadata.tables.keys()
+    absent, soft_deleted = {}, set()
+    for name in present:
+        columns = {column["name"] for column in inspector.get_columns(name)}
+        known = tables.metadata.tables[name].c
+        lacking = frozenset(known.keys()) - columns
+        if lacking:
+            absent[name] = lacking
+        if "deleted" in columns and "deleted" not in known:
+            soft_deleted.add(name)
+    return Layout(version_table, frozenset(present), absent, frozenset(soft_deleted))
+
+
+def listen(engine: sa.Engine, layout: Layout) -> None:
+    """Fit everything that is executed on *engine* to *layout*."""
+    if not layout.absent:
+        return
+
+    def fit(
+        _connection: Any, statement: Any, parameters: Any, one: Any, _options: Any
+    ) -> tuple[Any, Any, Any]:
+        return layout.fitted(statement, engine.dialect.name), parameters, one
+
+    sa.event.listen(engine, "before_execute", fit, retval=True)
+
+
+def _null(column: sa.Column[Any], dialect_name: str) -> sa.ColumnElement[Any]:
+    if dialect_name == "postgresql":  # does not guess a type
+        return sa.cast(sa.null(), column.type)
+    return sa.type_coerce(sa.null(), column.type)

@@ -1,0 +1,149 @@
+"""Queries for the newest columns on databases that Nova made, of either layout."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler.db import (
+    aggregates,
+    block_devices,
+    build_requests,
+    compute_nodes,
+    flavors,
+    groups,
+    instances,
+    layout,
+    mappings,
+    services,
+    tables,
+)
+from scheduler.db.database import Database
+from scheduler.db.fleet import FleetReader
+from tests import nova_layouts
+from tests.nova_layouts import API, CELL, NEWTON, TODAY
+from tests.unit.db.builders import flavor, instance, node_values
+
+NOW = datetime.datetime(2026, 11, 21, 12)
+
+
+@pytest.fixture(params=[NEWTON, TODAY])
+def release(request):
+    return request.param
+
+
+def made(url, release, role):
+    nova_layouts.create(url, release, role)
+    return Database(url)
+
+
+@pytest.fixture
+def cell(empty_url, release):
+    database = made(empty_url, release, CELL)
+    yield database
+    database.dispose()
+
+
+@pytest.fixture
+def api(empty_url, release):
+    database = made(empty_url, release, API)
+    yield database
+    database.dispose()
+
+
+def lacking(release, *table_names):
+    later = nova_layouts.LATER if release == NEWTON else {}
+    return sorted(f"{table}.{name}" for table in table_names for name in later.get(table, ()))
+
+
+def test_a_cell_database_says_what_it_lacks(cell, release):
+    assert cell.layout.is_nova
+    assert cell.layout.missing(layout.CELL_TABLES) == lacking(release, *layout.CELL_TABLES)
+    assert cell.layout.has("compute_nodes", "mapped") == (release == TODAY)
+    assert not cell.layout.has("cell_mappings")
+    assert cell.layout.soft_deleted == set(nova_layouts.MOVED)
+
+
+def test_an_api_database_says_what_it_lacks(api, release):
+    assert api.layout.missing(layout.API_TABLES) == lacking(release, *layout.API_TABLES)
+    assert api.layout.soft_deleted == frozenset()
+
+
+def test_a_database_of_ours_lacks_nothing_also_before_it_has_tables(empty_url):
+    database = Database(empty_url)
+    assert database.layout is layout.COMPLETE
+    database.dispose()
+
+
+def test_services_are_written_and_read(cell, release):
+    with cell.write() as conn:
+        services.create_many(conn, ["h1", "h2"], "nova-compute", "compute", 74)
+        services.get_or_create(conn, "ctl", "nova-scheduler", "scheduler", 74)
+        services.set_forced_down(conn, "h2", "nova-compute", True)
+        (first, second) = services.list_all(conn, "nova-compute")
+    assert first.is_set("uuid") == (release == TODAY)
+    assert (first.host, first.version, first.forced_down, second.forced_down) == (
+        *("h1", 74, False),
+        True,
+    )
+
+
+def test_the_fleet_is_read(cell):
+    values = node_values(free_disk_gb=50, free_ram_mb=100, host="h1", hypervisor_hostname="n1")
+    with cell.write() as conn:
+        services.create_many(conn, ["h1"], "nova-compute", "compute", 74)
+        services.set_disabled(conn, "h1", "nova-compute", True)
+        compute_nodes.upsert_many(conn, [values])
+        (node,) = compute_nodes.list_all(conn)
+    reader = FleetReader(cell, datetime.timedelta(seconds=60))
+    (changes,) = reader.read(NOW)
+    assert [(row.host, row.free_ram_mb) for row in changes.nodes] == [("h1", 100)]
+    assert changes.flagged == {"h1": (True, False)}
+    assert [row.host for row in changes.services] == ["h1"]
+    with cell.write() as conn:
+        compute_nodes.update_usage(conn, node.id, {"free_ram_mb": 50, "mapped": 1}, NOW)
+    (changes,) = reader.read(NOW)
+    assert (changes.full, [row.free_ram_mb for row in changes.nodes]) == (False, [50])
+    assert changes.services is None
+
+
+def test_servers_are_written_and_read(cell):
+    server = instance(host="h1")
+    with cell.write() as conn:
+        instances.create(conn, server)
+        found = instances.get(conn, server.uuid)
+        assert instances.uuids_on_host(conn, "h1") == [server.uuid]
+        block_devices.for_instance(conn, server.uuid)
+    assert (found.host, found.flavor.name) == ("h1", "big")
+
+
+def test_api_tables_are_written_and_read(api):
+    with api.write() as conn:
+        flavors.create(conn, flavor(extra_specs={"a": "b"}))
+        aggregates.create(conn, "zone", {"availability_zone": "z"}, ["h1"])
+        group = groups.create(conn, "g", "anti-affinity", {"max_server_per_host": 2})
+        mappings.create_instance_mapping(conn, group.uuid, "project", "user")
+        build_requests.create(conn, instance())
+        assert flavors.get_by_name(conn, "big").extra_specs == {"a": "b"}
+        assert [each.hosts for each in aggregates.list_all(conn)] == [["h1"]]
+        assert groups.get(conn, group.uuid).policy == "anti-affinity"
+        assert mappings.get_instance_mapping(conn, group.uuid).cell_id is None
+        assert mappings.list_cells(conn) == []
+
+
+@pytest.mark.parametrize("release", [NEWTON])
+def test_an_absent_column_is_null_wherever_it_stands(cell):
+    table = tables.services
+    statements = {
+        "whole table": sa.select(table).where(table.c.uuid == "x"),
+        "function": sa.select(sa.func.max(table.c.uuid)),
+        "coalesced": sa.select(sa.func.coalesce(table.c.uuid, "none")).order_by(table.c.uuid),
+    }
+    with cell.write() as conn:
+        services.create_many(conn, ["h1"], "nova-compute", "compute", 74)
+        found = {name: conn.execute(each).all() for name, each in statements.items()}
+        plain = conn.execute(cell.fitted(sa.select(table.c.host, table.c.uuid))).one()
+    assert found == {"whole table": [], "function": [(None,)], "coalesced": [("none",)]}
+    assert (plain.host, plain.uuid) == ("h1", None)
