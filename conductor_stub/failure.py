@@ -17,8 +17,8 @@ from conductor_stub.hooks import BuildHooks
 from scheduler import errors, faults, objects
 from scheduler.db import build_requests, instances
 from scheduler.db.database import Database
+from scheduler.notifications.notifier import Notifier
 from scheduler.rpc.context import RequestContext
-from scheduler.rpc.notifier import Notifier
 
 LOG = logging.getLogger(__name__)
 

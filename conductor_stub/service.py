@@ -24,9 +24,9 @@ from conductor_stub.rows import BuildRows
 from scheduler.db import services
 from scheduler.db.database import Database
 from scheduler.heartbeat import Heartbeat
+from scheduler.notifications.notifier import Notifier
 from scheduler.readiness import Readiness
 from scheduler.rpc.client import SchedulerAPI
-from scheduler.rpc.notifier import Notifier
 from scheduler.rpc.server import BaseAPI, build_server
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.supervision import Supervision

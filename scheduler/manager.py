@@ -8,6 +8,8 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors, objects
+from scheduler.answers import Answers, key_of
+from scheduler.notifications.notifications import END, START, Notifications
 
 LOG = logging.getLogger(__name__)
 
@@ -22,8 +24,12 @@ LIMITS_WITHOUT_NETWORKS: Final = "1.0"
 class SchedulerManager:
     """Checks what a message brought, asks the driver, and shapes the answer for the caller."""
 
-    def __init__(self, conf: cfg.ConfigOpts, driver: Any) -> None:
+    def __init__(
+        self, conf: cfg.ConfigOpts, driver: Any, notifications: Notifications | None = None
+    ) -> None:
         self.driver = driver
+        self.answers = Answers.from_conf(conf)
+        self.notifications = notifications
         self._max_instances = conf.scheduler.max_instances_per_request
 
     def select_destinations(
@@ -38,20 +44,47 @@ class SchedulerManager:
     ) -> list[Any]:
         """A host for every instance: lists of Selections, or dicts for older callers.
 
-        Raises NoValidHost when not every instance gets one, InvalidRequest naming the argument
-        that is missing or wrong.
+        The same request again gets the same answer, and books nothing.  Raises NoValidHost when
+        not every instance gets a host, InvalidRequest naming the argument that is missing or wrong.
         """
         spec = _request(request_spec, filter_properties, spec_obj)
         self._check_instances(spec, instance_uuids)
         LOG.debug("Starting to schedule for instances: %s", instance_uuids)
         alternates = bool(return_objects and return_alternates)
-        chosen = self.driver.select_destinations(
-            context, spec, instance_uuids, return_alternates=alternates
-        )
+
+        def decide() -> list[Any]:
+            return self._decide(context, spec, instance_uuids, alternates)
+
+        key = key_of(context, spec, instance_uuids)
+        if key is None:
+            chosen = decide()
+        else:
+            given = (request_spec, filter_properties, spec, instance_uuids, alternates)
+            chosen = self.answers.once(key, given, decide)
         if return_objects:
             return chosen
         is_old = spec_obj is NOT_GIVEN or objects.is_older(spec, FIRST_WITH_NETWORKS)
         return [_as_dict(each, LIMITS_WITHOUT_NETWORKS if is_old else None) for each in chosen]
+
+    def _decide(
+        self,
+        context: Any,
+        spec: objects.RequestSpec,
+        instance_uuids: list[str] | None,
+        alternates: bool,
+    ) -> list[Any]:
+        """Ask the driver, and tell of the start and of the success if it is one that tells."""
+        told = self.notifications
+        if told is not None and not (told.enabled and _tells(self.driver)):
+            told = None
+        if told is not None:
+            told.select_destinations(context, START, spec)
+        chosen: list[Any] = self.driver.select_destinations(
+            context, spec, instance_uuids, return_alternates=alternates
+        )
+        if told is not None:
+            told.select_destinations(context, END, _as_decided(spec, instance_uuids))
+        return chosen
 
     def reset(self) -> None:
         """Take over what the database says now, without waiting for the driver to read it."""
@@ -116,6 +149,19 @@ def _request(request_spec: Any, filter_properties: Any, spec_obj: Any) -> object
     properties = {} if filter_properties is None else filter_properties
     _check_type("filter_properties", properties, dict)
     return objects.RequestSpec.from_primitives(request_spec, properties)
+
+
+def _tells(driver: Any) -> bool:
+    return bool(getattr(driver, "tells_of_selections", False))
+
+
+def _as_decided(spec: objects.RequestSpec, uuids: list[str] | None) -> objects.RequestSpec:
+    """The request as its last instance was decided."""
+    if not uuids or spec.instance_uuid == uuids[-1]:
+        return spec
+    last = spec.copy()
+    last.instance_uuid = uuids[-1]
+    return last
 
 
 def _as_dict(chosen: Any, numa_limits_version: str | None) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from scheduler.db.fleet import FleetReader
 from scheduler.drivers.loading import load_host_manager
 from scheduler.heartbeat import Heartbeat
 from scheduler.manager import SchedulerManager
+from scheduler.notifications.notifications import Notifications
 from scheduler.periodic import RepeatingTask
 from scheduler.readiness import Readiness
 from scheduler.rpc.client import TOPIC
 from scheduler.rpc.context import get_admin_context
 from scheduler.rpc.endpoints import SchedulerEndpoint
-from scheduler.rpc.notifier import Notifier
 from scheduler.rpc.server import BaseAPI, build_server
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.supervision import Supervision
@@ -76,7 +76,10 @@ class Service(Worker):
         ending.callback(transport.cleanup)
         notification_transport = get_notification_transport(self._conf)
         ending.callback(notification_transport.cleanup)
-        manager.driver.notifier = Notifier(notification_transport, f"{TOPIC}.{self._conf.host}")
+        notifications = Notifications(notification_transport, TOPIC, BINARY, self._conf.host)
+        ending.callback(notifications.close)
+        manager.notifications = notifications
+        manager.driver.notifier = notifications.legacy
         endpoints = [SchedulerEndpoint(manager), BaseAPI(TOPIC)]
         server = build_server(transport, TOPIC, self._conf.host, endpoints)
         server.start()  # waits for the broker for as long as it takes

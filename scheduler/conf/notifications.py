@@ -26,8 +26,22 @@ OPTIONS: list[cfg.Opt] = [
             ("both", "both forms"),
         ],
         deprecated_opts=[cfg.DeprecatedOpt("notification_format", group="DEFAULT")],
-        help="Form of the notifications. The scheduler's own notifications exist only in the "
-        "unversioned form; with `versioned` they are not sent.",
+        help="Form of the notifications: plain dicts under `scheduler.<host>`, versioned objects "
+        "under `nova-scheduler:<host>`, or both.",
+    ),
+    cfg.ListOpt(
+        "versioned_notifications_topics",
+        default=["versioned_notifications"],
+        help="Topics of the versioned form; those of the unversioned form are in "
+        "[oslo_messaging_notifications] topics.",
+    ),
+    cfg.IntOpt(
+        "max_waiting",
+        default=1000,
+        min=1,
+        help="How many notifications may wait for the bus in each worker. Requests never wait: "
+        "while the bus takes none ([oslo_messaging_notifications] retry, by default for ever), "
+        "what comes on top is dropped, with a warning that counts.",
     ),
 ]
 

@@ -75,6 +75,21 @@ OPTIONS: list[cfg.Opt] = [
         help="The most servers one request may ask for; larger requests are refused.",
     ),
     cfg.IntOpt(
+        "answers_kept_seconds",
+        default=300,
+        min=0,
+        help="A request that arrives again with the same request id for the same servers and with "
+        "the same arguments within this many seconds gets the answer it was given, and nothing is "
+        "booked twice. 0: only while the first one is in hand.",
+    ),
+    cfg.IntOpt(
+        "answers_kept_servers",
+        default=10000,
+        min=0,
+        help="For how many servers in all answers are kept that long in each worker, the latest "
+        "first.",
+    ),
+    cfg.IntOpt(
         "full_refresh_interval_seconds",
         default=300,
         min=0,

@@ -24,6 +24,9 @@ class Scheduler:
     conf: Any
     host_manager: Any
 
+    tells_of_selections = False
+    """Whether the start and the end of select_destinations are told on the notification bus."""
+
     def __init__(self, conf: Any = None, host_manager: Any = None) -> None:
         if host_manager is not None:
             self.conf = conf

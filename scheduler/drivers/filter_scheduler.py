@@ -46,6 +46,8 @@ def configured_policy(conf: Any, host_manager: Any) -> Policy:
 class FilterScheduler(Scheduler):
     """Places instances on the best hosts that pass every filter."""
 
+    tells_of_selections = True
+
     def __init__(self, conf: Any, host_manager: Any) -> None:
         super().__init__(conf, host_manager)
         self.policy = configured_policy(conf, host_manager)

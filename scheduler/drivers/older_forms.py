@@ -46,6 +46,8 @@ def form_of(cls: Any) -> Ask | None:
 class OlderDriver:
     """Calls *driver* by means of *ask*; everything else is the driver's own."""
 
+    tells_of_selections = False
+
     def __init__(self, driver: Any, ask: Ask, conf: Any) -> None:
         self.driver = driver
         self._ask = ask

@@ -17,8 +17,8 @@ from scheduler import errors, faults, objects
 from scheduler.db import instances
 from scheduler.db.database import Database
 from scheduler.drivers.base import Scheduler
+from scheduler.notifications.notifier import Notifier
 from scheduler.rpc.client import TOPIC
-from scheduler.rpc.notifier import Notifier
 from scheduler.rpc.transport import get_notification_transport
 
 LOG = logging.getLogger(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
 from typing import Any
@@ -249,3 +250,66 @@ def test_reset_reads_the_state() -> None:
     driver = RecordingDriver()
     a_manager(driver).reset()
     assert driver.next_call()[0] == "refresh"
+
+
+class Told:
+    """Keeps what is told, and when: before or after the driver was asked."""
+
+    enabled = True
+
+    def __init__(self, driver: RecordingDriver) -> None:
+        self._driver = driver
+        self.events: list[tuple[str, str, int]] = []
+
+    def select_destinations(self, _context: Any, phase: str, spec: objects.RequestSpec) -> None:
+        self.events.append((phase, spec.instance_uuid, self._driver.calls.qsize()))
+
+
+@pytest.mark.parametrize(
+    ("answer", "events"),
+    [
+        pytest.param(
+            [[a_selection()]], [("start", OWN_UUID, 0), ("end", OTHER_UUID, 1)], id="success"
+        ),
+        pytest.param(
+            errors.NoValidHost(reason=""), [("start", OWN_UUID, 0)], id="no end without hosts"
+        ),
+    ],
+)
+def test_what_is_told_and_when(answer: Any, events: list[Any]) -> None:
+    driver = RecordingDriver()
+    driver.answer = answer
+    manager = a_manager(driver)
+    told = manager.notifications = Told(driver)  # type: ignore[assignment]
+    spec = a_request()
+    with contextlib.suppress(errors.NoValidHost):
+        manager.select_destinations(CONTEXT, spec_obj=spec, instance_uuids=[OWN_UUID, OTHER_UUID])
+    assert told.events == events
+    assert spec.instance_uuid == OWN_UUID
+
+
+@pytest.mark.parametrize(("enabled", "tells"), [(False, True), (True, False)])
+def test_when_nothing_is_told(enabled: bool, tells: bool) -> None:
+    driver = RecordingDriver()
+    driver.tells_of_selections = tells
+    manager = a_manager(driver)
+    told = manager.notifications = Told(driver)  # type: ignore[assignment]
+    told.enabled = enabled
+    manager.select_destinations(CONTEXT, spec_obj=a_request())
+    assert told.events == []
+
+
+def test_the_same_request_again_is_not_decided_again() -> None:
+    driver = RecordingDriver()
+    manager = a_manager(driver)
+    told = manager.notifications = Told(driver)  # type: ignore[assignment]
+    replies = [
+        manager.select_destinations(
+            CONTEXT, spec_obj=a_request(), instance_uuids=[OWN_UUID], return_objects=wanted
+        )
+        for wanted in (True, True, False)
+    ]
+    assert driver.calls.qsize() == 1
+    assert replies[0] == replies[1] == driver.answer
+    assert replies[2][0]["host"] == "cmp1", "the form is that of each request"
+    assert len(told.events) == 2

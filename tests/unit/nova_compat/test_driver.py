@@ -17,6 +17,7 @@ from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID
 from tests.process_options import on_in_process_bus
+from tests.waiting import wait_until
 
 CONTEXT = RequestContext("u", "p", overwrite=False)
 GHOST = "00000000-0000-4000-a000-0000000000ff"
@@ -97,6 +98,7 @@ def test_a_build_that_failed(
         fault = instances.latest_fault(connection, OWN_UUID)
     assert fault is not None
     assert (fault.code, fault.message, fault.host) == (500, str(error), "sched1")
+    wait_until(lambda: _impl_test.NOTIFICATIONS)
     ((_context, message, priority, _retry),) = _impl_test.NOTIFICATIONS
     assert (message["event_type"], priority) == ("scheduler.run_instance", "ERROR")
     assert message["payload"] == {

@@ -9,6 +9,7 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
+from scheduler.answers import Answers
 from scheduler.rpc import transport as bus
 from scheduler.rpc.endpoints import SchedulerEndpoint
 from scheduler.rpc.server import BaseAPI, build_server
@@ -45,6 +46,7 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingMan
 @pytest.fixture
 def driver(scheduler: RecordingManager) -> RecordingDriver:
     """The driver of that scheduler, as if nothing had happened yet."""
+    scheduler.answers = Answers.from_conf(cfg.CONF)
     recording: RecordingDriver = scheduler.driver
     recording.forget()
     return recording

@@ -1,0 +1,1 @@
+"""What is told on the notification bus: the senders, and the payloads of both forms."""

@@ -1,0 +1,79 @@
+"""Sends in the background, so that a bus that does not answer holds nobody up."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+CLOSE_SECONDS: Final = 5.0
+"""How long the end of the process waits for what was not sent yet."""
+
+Send = Callable[[], None]
+
+
+class Outbox:
+    """At most *limit* notifications wait here; what comes on top is dropped, and counted.
+
+    The thread starts with the first one, thus after the workers have been forked.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._waiting: queue.Queue[tuple[str, Send] | None] = queue.Queue(limit)
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self.dropped = 0
+        """How many were dropped since the last one that found room."""
+
+    def put(self, event_type: str, send: Send) -> None:
+        """Have *send* called soon; never waits, never raises."""
+        self._start()
+        try:
+            self._waiting.put_nowait((event_type, send))
+        except queue.Full:
+            self.dropped += 1
+            if self.dropped == 1:
+                LOG.warning(
+                    "Notifications are dropped, %s first: the bus takes none, and %d are waiting",
+                    event_type,
+                    self._waiting.maxsize,
+                )
+            return
+        if self.dropped:
+            LOG.warning("%d notifications were dropped", self.dropped)
+            self.dropped = 0
+
+    def close(self, timeout_seconds: float = CLOSE_SECONDS) -> None:
+        """Send what waits, for at most *timeout_seconds*; the rest is lost, with a warning."""
+        if self._thread is None:
+            return
+        try:
+            self._waiting.put(None, timeout=timeout_seconds)
+        except queue.Full:
+            pass
+        else:
+            self._thread.join(timeout_seconds)
+        if self._thread.is_alive():
+            LOG.warning("%d notifications could not be sent in time", self._waiting.qsize())
+        self._thread = None
+
+    def _start(self) -> None:
+        if self._thread is not None:
+            return
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="notifications", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while (entry := self._waiting.get()) is not None:
+            event_type, send = entry
+            try:
+                send()
+            except Exception:
+                LOG.exception("The notification %s could not be sent", event_type)

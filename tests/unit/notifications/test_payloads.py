@@ -1,0 +1,161 @@
+"""Payloads are those of the recorded notifications."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.notifications import payloads
+from tests.builders import OWN_UUID, a_request
+from tests.unit.objects import wire_samples
+
+DATA = "nova_object.data"
+
+
+def the_spec(kind: str) -> objects.RequestSpec:
+    message = wire_samples.load(f"select_destinations-{kind}.request")
+    spec: objects.RequestSpec = objects.from_primitive(message["args"]["spec_obj"])
+    return spec
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("simple", "notification-versioned-simple-start"),
+        ("simple", "notification-versioned-simple-end"),
+        ("rich", "notification-versioned-rich-start"),
+    ],
+)
+def test_versioned(kind: str, name: str) -> None:
+    recorded = wire_samples.load(name)["payload"]
+    destination = recorded[DATA]["requested_destination"]
+    # Nova's filter of requests has added the aggregate of the zone.
+    destination[DATA]["aggregates"].pop()
+    if destination[DATA] == {"aggregates": []}:
+        recorded[DATA]["requested_destination"] = None
+    ours = payloads.request(the_spec(kind))
+    assert wire_samples.comparable(ours) == wire_samples.comparable(recorded)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("simple", "notification-legacy-simple-start"),
+        ("simple", "notification-legacy-simple-end"),
+        ("rich", "notification-legacy-rich-start"),
+    ],
+)
+def test_legacy(kind: str, name: str) -> None:
+    recorded = wire_samples.load(name)["payload"]["request_spec"]
+    ours = payloads.legacy_request(the_spec(kind))["request_spec"]
+    assert ours.keys() == recorded.keys()
+    for key in ("num_instances", "image", "instance_type"):
+        assert _texts(ours[key]) == recorded[key], key
+    theirs, mine = recorded["instance_properties"], ours["instance_properties"]
+    assert mine.keys() == theirs.keys()
+    # Nova dumps the insides of these two objects; here they are plain values.
+    dumped = ("pci_requests", "numa_topology")
+    assert {k: v for k, v in mine.items() if k not in dumped} == {
+        k: v for k, v in theirs.items() if k not in dumped
+    }
+    requests = [each["_obj_alias_name"] for each in theirs["pci_requests"]["_obj_requests"]]
+    assert [each["alias_name"] for each in mine["pci_requests"]["requests"]] == requests
+    assert "_context" not in str(ours)
+
+
+def _texts(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _texts(each) for key, each in value.items()}
+    return value.strftime("%Y-%m-%dT%H:%M:%S.%f") if hasattr(value, "strftime") else value
+
+
+def test_newton_s_legacy_form() -> None:
+    for phase in ("start", "end"):
+        recorded = wire_samples.load(f"derived-newton-notification-{phase}")
+        ours = payloads.legacy_request(the_spec("simple"))
+        assert ours.keys() == recorded["payload"].keys()
+        theirs = recorded["payload"]["request_spec"]
+        assert theirs.keys() <= ours["request_spec"].keys()
+        mine = ours["request_spec"]["instance_properties"]
+        assert theirs["instance_properties"].keys() <= mine.keys()
+
+
+def test_failed_task() -> None:
+    recorded = wire_samples.load("notification-versioned-build_instances-error")["payload"]
+    spec = the_spec("simple")
+    text = recorded[DATA]["reason"][DATA]["exception_message"]
+    try:
+        raise errors.MaxRetriesExceeded(text)
+    except errors.MaxRetriesExceeded as error:
+        ours = payloads.compute_task(spec.instance_uuid, spec, "error", error)
+    assert {**ours[DATA], "reason": None, "request_spec": None} == {
+        **recorded[DATA],
+        "reason": None,
+        "request_spec": None,
+    }
+    mine, theirs = ours[DATA]["reason"], recorded[DATA]["reason"]
+    assert mine.keys() == theirs.keys()
+    assert mine[DATA].keys() == theirs[DATA].keys()
+    for field in ("exception", "exception_message"):
+        assert mine[DATA][field] == theirs[DATA][field]
+    assert (mine[DATA]["module_name"], mine[DATA]["function_name"]) == (
+        __name__,
+        "test_failed_task",
+    )
+    assert mine[DATA]["traceback"].endswith(f"nova.exception.MaxRetriesExceeded: {text}\n")
+
+
+def test_a_task_without_request() -> None:
+    ours = payloads.compute_task(OWN_UUID, None, "error", ValueError("never raised"))
+    assert ours[DATA]["request_spec"] is None
+    assert ours[DATA]["reason"][DATA]["function_name"] == "unknown"
+
+
+def test_legacy_failure_has_the_recorded_keys() -> None:
+    recorded = wire_samples.load("notification-legacy-build_instances-error")["payload"]
+    spec = recorded["request_spec"]
+    ours = payloads.legacy_failure(
+        spec, OWN_UUID, "build_instances", errors.NoValidHost(reason="x")
+    )
+    assert ours.keys() == recorded.keys()
+    assert ours["reason"] == "No valid host was found. x"
+    assert ours["instance_properties"] == spec["instance_properties"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "expected"),
+    [
+        ({"force_hosts": ["h1", "h2"]}, "force_hosts", "h1"),
+        ({"force_nodes": []}, "force_nodes", None),
+        ({"ignore_hosts": ["h1"]}, "ignore_hosts", ["h1"]),
+        ({}, "ignore_hosts", None),
+        ({}, "security_groups", []),
+        (
+            {
+                "security_groups": objects.SecurityGroupList(
+                    objects=[
+                        objects.SecurityGroup(name="default"),
+                        objects.SecurityGroup(uuid=OWN_UUID),
+                    ]
+                )
+            },
+            "security_groups",
+            ["default", OWN_UUID],
+        ),
+    ],
+)
+def test_fields(fields: dict[str, Any], name: str, expected: Any) -> None:
+    assert payloads.request(a_request(**fields))[DATA][name] == expected
+
+
+def test_a_destination_without_node() -> None:
+    spec = a_request(requested_destination=objects.Destination(host="h1", node=None))
+    data = payloads.request(spec)[DATA]["requested_destination"][DATA]
+    assert data == {"host": "h1", "aggregates": None}
+
+
+def test_a_request_that_says_nothing() -> None:
+    data = payloads.request(objects.RequestSpec())[DATA]
+    assert {name: value for name, value in data.items() if value} == {}
