@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from oslo_log import log as logging
 
 from conductor_stub import claims, hooks, retry
+from conductor_stub.claims import Claims
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.failure import FailureBranch
 from conductor_stub.hooks import BuildHooks
@@ -23,13 +24,13 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Builder:
-    """Sends the instances of a plan to their hosts; *claim* books alternates first."""
+    """Sends the instances of a plan to their hosts; *claims* books alternates first."""
 
     rows: BuildRows
     compute: ComputeAPI
     failures: FailureBranch
     hooks: BuildHooks
-    claim: claims.Claim
+    claims: Claims
 
     def build(self, plan: Plan, instance: objects.Instance, candidates: list[Candidate]) -> None:
         """Build *instance* on the first of *candidates* that can be had.
@@ -64,13 +65,14 @@ class Builder:
         zone_from_host = self.compute.takes_spec_objects()
         prepared = self.rows.prepare(instance, chosen, attempts, zone_from_host)
         if prepared is None:
+            self._drop(plan, instance)
             return
         if attempts > 1:
             self._renew_attachments(plan, prepared)
         cast = BuildCast(
             order=plan.order,
             instance=prepared.instance,
-            request_spec=self._spec_for_host(plan, properties),
+            request_spec=self._spec_for_host(plan, properties, chosen),
             legacy_spec=plan.legacy_spec,
             filter_properties=properties,
             block_device_mapping=prepared.block_devices,
@@ -85,13 +87,26 @@ class Builder:
     def _choose(self, plan: Plan, uuid: str, candidates: list[Candidate]) -> int:
         if plan.needs_claim:
             context = plan.order.context.elevated()
-            return claims.book_first(self.claim, context, plan, uuid, candidates)
+            return claims.book_first(self.claims.claim, context, plan, uuid, candidates)
         if not candidates:
             raise errors.NoValidHost(reason=f"The scheduler named no host for instance {uuid}.")
         return 0  # the scheduler has booked it already
 
+    def _drop(self, plan: Plan, instance: objects.Instance) -> None:
+        """The user cancelled the build: what was booked for it is free again."""
+        self.claims.release(plan.order.context.elevated(), instance.uuid)
+        if plan.is_new:
+            self.rows.destroy(instance.uuid)
+
     @staticmethod
-    def _spec_for_host(plan: Plan, properties: dict[str, object]) -> objects.RequestSpec:
+    def _spec_for_host(
+        plan: Plan, properties: dict[str, object], chosen: Candidate
+    ) -> objects.RequestSpec:
+        if plan.is_new:
+            spec = plan.spec.copy()
+            if chosen.selection is not None:
+                claims.fill_provider_mapping(spec, claims.allocation_request(chosen.selection))
+            return spec
         spec = objects.RequestSpec.from_primitives(plan.legacy_spec, properties)
         if plan.request_spec is not None:
             spec.requested_resources = plan.request_spec.requested_resources

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from oslo_log import log as logging
@@ -18,24 +19,42 @@ from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
 
-Claim = Callable[[RequestContext, objects.RequestSpec, str, dict[str, Any], str | None], bool]
-"""``claim(context, spec, instance_uuid, allocation_request, version)``: whether it was booked."""
+Release = Callable[[RequestContext, str], None]
+"""``release(context, instance_uuid)``: give back whatever is booked for the instance."""
+Claim = Callable[[RequestContext, objects.RequestSpec, str, objects.Selection], bool]
+"""``claim(context, spec, instance_uuid, selection)``: whether the host is booked, if it need be."""
 
 
 def without_placement(
     context: RequestContext,  # noqa: ARG001
     spec: objects.RequestSpec,  # noqa: ARG001
     instance_uuid: str,
-    allocation_request: dict[str, Any],  # noqa: ARG001
-    version: str | None,  # noqa: ARG001
+    selection: objects.Selection,
 ) -> bool:
-    """Refuse: a host that wants an allocation cannot be booked when nothing books allocations."""
+    """Take hosts that want no allocation: their scheduler works without Placement.
+
+    A host that wants one cannot be booked when nothing books allocations.
+    """
+    if allocation_request(selection) is None:
+        return True
     LOG.warning(
         "An alternate host of instance %s needs an allocation in Placement, but this conductor "
         "has no Placement client; the host is passed over",
         instance_uuid,
     )
     return False
+
+
+def nothing_to_release(context: RequestContext, instance_uuid: str) -> None:
+    """Nothing books here, so nothing is given back."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Whoever books hosts for instances, and gives them back."""
+
+    claim: Claim = without_placement
+    release: Release = nothing_to_release
 
 
 def exhausted(instance_uuid: str) -> errors.MaxRetriesExceeded:
@@ -52,11 +71,18 @@ def allocation_request(selection: objects.Selection) -> dict[str, Any] | None:
     return json.loads(text) if text else None
 
 
-def fill_provider_mapping(spec: objects.RequestSpec | None, allocation: dict[str, Any]) -> None:
-    """Note for every resource group of *spec* which providers its part of the booking went to."""
+def fill_provider_mapping(
+    spec: objects.RequestSpec | None, allocation: dict[str, Any] | None
+) -> None:
+    """Note for every resource group of *spec* which providers its part of the booking went to.
+
+    Nothing is noted without *allocation*, and for a group that it does not speak of.
+    """
     groups = (spec.requested_resources if spec is not None else None) or ()
+    mappings = (allocation or {}).get("mappings") or {}
     for group in groups:
-        group.provider_uuids = allocation["mappings"][group.requester_id]
+        if group.requester_id in mappings:
+            group.provider_uuids = mappings[group.requester_id]
 
 
 def book_first(
@@ -72,11 +98,9 @@ def book_first(
     """
     for position, candidate in enumerate(candidates):
         selection = candidate.selection
-        allocation = allocation_request(selection) if selection is not None else None
-        if selection is None or allocation is None:
-            return position  # a scheduler without Placement: assume that it fits
-        version = selection.allocation_request_version
-        if claim(context, plan.spec, instance_uuid, allocation, version):
-            fill_provider_mapping(plan.request_spec, allocation)
+        if selection is None:
+            return position  # from an older scheduler, whose hosts want no booking
+        if claim(context, plan.spec, instance_uuid, selection):
+            fill_provider_mapping(plan.request_spec, allocation_request(selection))
             return position
     raise exhausted(instance_uuid)

@@ -1,13 +1,13 @@
 """Server groups: is the policy enforceable, and where do the members run already?
 
 Reference page conductor, section 3.4.  What is found goes into the filter properties, from which
-the request for the scheduler is made.
+the request for the scheduler is made, or into the request itself where there is one.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from oslo_config import cfg
@@ -88,3 +88,22 @@ def setup_instance_group(
     updated["group_members"] = list(group.members or [])
     updated["group_uuid"] = group.uuid
     return updated
+
+
+def fill_in_group(
+    specs: Iterable[objects.RequestSpec],
+    group: objects.InstanceGroup,
+    member_hosts: list[str],
+    support: PolicySupport,
+) -> None:
+    """Put *group* into *specs*, whose members run on *member_hosts*: the form of today.
+
+    Hosts that a request names already are kept, as is a group whose policy is not one of the
+    four.  Raises UnsupportedPolicyException.
+    """
+    if not support.check(policies_of(group)):
+        return
+    for spec in specs:
+        known = (spec.instance_group.hosts if spec.instance_group else None) or []
+        spec.instance_group = group.copy()
+        spec.instance_group.hosts = sorted({*known, *member_hosts})

@@ -1,12 +1,12 @@
 """What the conductor would ask of services that are not here: network, volumes, accelerators.
 
-Reference page conductor, sections 5 (steps 6.8 and 6.10), 6 and 14.  Every hook does nothing by
+Reference page conductor, sections 5 (steps 6.8 and 6.10), 6, 11 and 14.  Every hook does nothing by
 default and can be replaced by an argument: ``BuildHooks(deallocate_networks=...)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scheduler import objects
@@ -39,13 +39,18 @@ def _keep_accelerators(context: RequestContext, instance: objects.Instance) -> N
     """None were requested, so none are deleted."""
 
 
+def _no_quota(context: RequestContext, instances: Sequence[objects.Instance]) -> None:
+    """Nothing is counted, so nobody has too much."""
+
+
 @dataclass(frozen=True)
 class BuildHooks:
     """The calls to other services, each replaceable.
 
     ``renew_attachment`` gives the id of the new attachment of a volume whose old one is gone, or
     None when the old one still exists.  ``request_accelerators`` gives the uuids of accelerator
-    requests bound to the node.
+    requests bound to the node.  ``check_quota`` raises where the new instances, which are in the
+    database already, are too many for their project.
     """
 
     deallocate_networks: Callable[[RequestContext, objects.Instance], None] = _no_networks
@@ -55,6 +60,7 @@ class BuildHooks:
     request_accelerators: Callable[
         [RequestContext, objects.Instance, str, objects.RequestSpec, str | None], list[str]
     ] = _no_accelerators
+    check_quota: Callable[[RequestContext, Sequence[objects.Instance]], None] = _no_quota
     delete_accelerators: Callable[[RequestContext, objects.Instance], None] = _keep_accelerators
 
 

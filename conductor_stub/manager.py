@@ -20,6 +20,7 @@ Unlike any Nova, one instance or build request that is gone does not stop the ot
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ from conductor_stub import request_specs, retry
 from conductor_stub.building import Builder
 from conductor_stub.conductor_rpcapi import NAMESPACE
 from conductor_stub.failure import FailureBranch
+from conductor_stub.first_builds import FirstBuilds, NewServer
 from conductor_stub.planning import GivenHostLists, Planner
 from conductor_stub.records import Order, network_requests
 from scheduler import objects
@@ -43,7 +45,7 @@ LOG = logging.getLogger(__name__)
 class ComputeTaskManager:
     """The endpoint of topic ``conductor``, namespace ``compute_task``."""
 
-    target = messaging.Target(namespace=NAMESPACE, version="1.23")
+    target = messaging.Target(namespace=NAMESPACE, version="1.26")
 
     def __init__(
         self, database: Database, planner: Planner, builder: Builder, failures: FailureBranch
@@ -52,6 +54,7 @@ class ComputeTaskManager:
         self._planner = planner
         self._builder = builder
         self._failures = failures
+        self._first_builds = FirstBuilds(planner, builder, failures)
 
     def build_instances(  # the wire names these arguments, hence so many
         self,
@@ -78,6 +81,33 @@ class ComputeTaskManager:
             security_groups=security_groups,
         )
         self._run(order, list(instances), filter_properties, request_spec, host_lists)
+
+    def schedule_and_build_instances(  # the wire names these arguments, hence so many
+        self,
+        context: RequestContext,
+        build_requests: Sequence[objects.BuildRequest],
+        request_specs: Sequence[objects.RequestSpec],
+        image: dict[str, Any] | None,
+        admin_password: str | None,
+        injected_files: list[Any],
+        requested_networks: Any,
+        block_device_mapping: objects.BlockDeviceMappingList | None = None,
+        tags: Any = None,  # noqa: ARG002  (there is no table for them)
+    ) -> None:
+        """Make the servers of *build_requests* where hosts are found for them, and build them."""
+        order = Order(
+            context=context,
+            image=image or {},
+            admin_password=admin_password,
+            injected_files=injected_files,
+            requested_networks=network_requests(requested_networks),
+            security_groups=_security_groups(request_specs),
+        )
+        servers = [
+            NewServer(_with_disks(wanted, block_device_mapping), spec)
+            for wanted, spec in zip(build_requests, request_specs, strict=True)
+        ]
+        self._first_builds.run(order, servers)
 
     def _run(
         self,
@@ -116,3 +146,22 @@ class ComputeTaskManager:
             return properties
         with self._database.read() as conn:
             return {**properties, "instance_type": flavors.get_by_id(conn, given["id"])}
+
+
+def _security_groups(specs: Sequence[objects.RequestSpec]) -> list[str]:
+    """The names of the security groups that the requests carry, all the same ones."""
+    listed = specs[0].security_groups if specs else ()
+    return [each.uuid if each.is_set("uuid") else each.name for each in listed]
+
+
+def _with_disks(
+    wanted: objects.BuildRequest, given: objects.BlockDeviceMappingList | None
+) -> objects.BuildRequest:
+    """*wanted* with disks of its own; one that names none gets disks like those *given*."""
+    if given is None or wanted.is_set("block_device_mappings"):
+        return wanted
+    known = wanted.copy()
+    known.block_device_mappings = given.copy()
+    for device in known.block_device_mappings:
+        device.uuid = str(uuid.uuid4())
+    return known

@@ -1,6 +1,6 @@
-"""The first half of ``build_instances``: count the attempt, make the request, find hosts.
+"""The first half of a build: count the attempt, make the request, find hosts.
 
-Reference page conductor, section 5, steps 2 to 4 (section 4, step 3).
+Reference page conductor, section 5, steps 2 to 4 (section 4, step 3), and section 11.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from oslo_log import log as logging
+from sqlalchemy import Connection
 
 from conductor_stub import groups, retry, scheduling
-from conductor_stub.records import HostLists, Order, Plan
+from conductor_stub.records import Candidate, HostLists, Order, Plan
+from conductor_stub.request_specs import legacy_spec_of
 from scheduler import errors, objects
 from scheduler.db import groups as group_rows
 from scheduler.db.database import Database
@@ -70,14 +72,57 @@ class Planner:
             needs_claim=given is not None,
         )
 
+    def plan_new(
+        self, order: Order, specs: Sequence[objects.RequestSpec]
+    ) -> list[tuple[objects.RequestSpec, list[Candidate]]]:
+        """Each of *specs*, which are alike but for their instances, and where its one may go.
+
+        The first speaks for all when the scheduler is asked.  Raises what :meth:`plan` does.
+        """
+        first = specs[0]
+        with self.database.read() as conn:
+            found = group_of(conn, first.instance_uuid)
+        if found is not None:
+            groups.fill_in_group(specs, *found, self.policies)
+        uuids = [spec.instance_uuid for spec in specs]
+        host_lists = scheduling.find_hosts(
+            self.scheduler, order.context, first, uuids, self.max_attempts
+        )
+        return list(zip(specs, _one_each(host_lists, len(specs)), strict=True))
+
+    def of_new(self, order: Order, spec: objects.RequestSpec, candidates: list[Candidate]) -> Plan:
+        """The plan of one server that has no attempt behind it."""
+        properties = retry.populate_retry(
+            spec.to_legacy_filter_properties_dict(), spec.instance_uuid, self.max_attempts
+        )
+        return Plan(
+            order=order,
+            spec=spec,
+            legacy_spec=legacy_spec_of(spec),
+            filter_properties=properties,
+            request_spec=spec,
+            host_lists=[candidates],
+            needs_claim=False,
+            is_new=True,
+        )
+
     def _with_group(self, properties: Mapping[str, Any], uuid: str) -> dict[str, Any]:
         with self.database.read() as conn:
-            try:
-                group = group_rows.by_instance(conn, uuid)
-            except errors.InstanceGroupNotFound:
-                return dict(properties)
-            hosts = group_rows.member_hosts(conn, group)
-        return groups.setup_instance_group(properties, group, hosts, self.policies)
+            found = group_of(conn, uuid)
+        if found is None:
+            return dict(properties)
+        return groups.setup_instance_group(properties, *found, self.policies)
+
+
+def group_of(
+    conn: Connection, instance_uuid: str
+) -> tuple[objects.InstanceGroup, list[str]] | None:
+    """The group that the instance is a member of, if any, and where its members run."""
+    try:
+        group = group_rows.by_instance(conn, instance_uuid)
+    except errors.InstanceGroupNotFound:
+        return None
+    return group, group_rows.member_hosts(conn, group)
 
 
 def _one_each(host_lists: HostLists, count: int) -> HostLists:

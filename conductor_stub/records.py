@@ -50,7 +50,9 @@ class Plan:
 
     ``request_spec`` is the object the caller gave, if any; ``legacy_spec`` the dict form made from
     it or from the instances; ``filter_properties`` already count this attempt.  A plan that
-    ``needs_claim`` has alternates that nobody has booked yet.
+    ``needs_claim`` has alternates that nobody has booked yet.  With ``is_new`` the instance was
+    made for this build alone: ``spec`` goes to its host as it is, and if its user cancels the
+    build nothing of it is left.
     """
 
     order: Order
@@ -60,6 +62,7 @@ class Plan:
     request_spec: objects.RequestSpec | None
     host_lists: HostLists
     needs_claim: bool
+    is_new: bool = False
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,13 @@ def legacy_spec(
         return build_request_spec(image, instances)
     if isinstance(request_spec, dict):  # what a compute was given at 4.19 comes back like this
         return request_spec
-    return plain(request_spec.to_legacy_request_spec_dict())
+    return legacy_spec_of(request_spec)
+
+
+def legacy_spec_of(request_spec: objects.RequestSpec) -> dict[str, Any]:
+    """The dict form of *request_spec*, in plain values."""
+    legacy: dict[str, Any] = plain(request_spec.to_legacy_request_spec_dict())
+    return legacy
 
 
 def build_request_spec(

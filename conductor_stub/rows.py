@@ -67,6 +67,45 @@ class BuildRows:
 
         return self.database.write_retrying(write)
 
+    def is_mapped(self, host: str) -> bool:
+        """Whether *host* is in a cell."""
+        with self.database.read() as conn:
+            return mappings.get_host_mapping(conn, host) is not None
+
+    def create(self, new: objects.BuildRequest, host: str | None) -> bool:
+        """Make the instance that *new* asks for; False when its user has cancelled it.
+
+        It goes to the cell of *host*, and its mapping with it; to cell0 when that is in none.
+        """
+
+        def write(conn: Connection) -> bool:
+            instance = new.instance
+            try:
+                build_requests.get(conn, instance.uuid)
+            except errors.BuildRequestNotFound:
+                return False
+            instances.create(conn, instance)
+            for device in new.block_device_mappings:
+                device.instance_uuid = instance.uuid
+            block_devices.create(conn, new.block_device_mappings)
+            mapping = mappings.get_host_mapping(conn, host) if host else None
+            cell_id = mapping.cell_id if mapping else mappings.cell0(conn).id
+            mappings.set_instance_cell(conn, instance.uuid, cell_id)
+            return True
+
+        return self.database.write_retrying(write)
+
+    def destroy(self, uuid: str) -> None:
+        """Take the instance back; one that is gone already is fine."""
+
+        def write(conn: Connection) -> None:
+            try:
+                instances.destroy(conn, uuid)
+            except errors.InstanceNotFound:
+                LOG.debug("Instance %s is gone already", uuid)
+
+        self.database.write_retrying(write)
+
     def _zone(self, conn: Connection, chosen: Candidate) -> str | None:
         selection = chosen.selection
         if selection is not None and selection.is_set("availability_zone"):

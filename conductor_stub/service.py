@@ -12,7 +12,7 @@ from oslo_config import cfg
 from oslo_messaging.transport import NotificationTransport, RPCTransport
 
 from conductor_stub.building import Builder
-from conductor_stub.claims import Claim, without_placement
+from conductor_stub.claims import Claims
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.conductor_rpcapi import TOPIC
 from conductor_stub.failure import SERVICE, FailureBranch
@@ -54,7 +54,7 @@ def build_manager(
     transport: RPCTransport,
     notifications: NotificationTransport,
     hooks: BuildHooks | None = None,
-    claim: Claim = without_placement,
+    claims: Claims | None = None,
 ) -> ComputeTaskManager:
     """The manager with everything it works with; nothing connects yet.
 
@@ -71,7 +71,7 @@ def build_manager(
         compute=compute_api(conf, database, transport),
         failures=failures,
         hooks=hooks,
-        claim=claim,
+        claims=claims or Claims(),
     )
     return ComputeTaskManager(database, planner, builder, failures)
 

@@ -225,6 +225,13 @@ class BuildRequestNotFound(NovaException):
     code = 404
 
 
+class HostMappingNotFound(NovaException):
+    """The host is in no cell."""
+
+    msg_fmt = "Host '%(name)s' is not mapped to any cell"
+    code = 404
+
+
 class AlreadyExists(NovaException):
     """Something of that name is there already."""
 

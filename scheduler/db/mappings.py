@@ -52,6 +52,14 @@ def first_cell(connection: Connection) -> objects.CellMapping:
     raise errors.DatabaseNotReady(reason="there is no enabled cell in cell_mappings")
 
 
+def cell0(connection: Connection) -> objects.CellMapping:
+    """The cell of instances without a host; raises DatabaseNotReady when there is none."""
+    for cell in list_cells(connection):
+        if cell.uuid == CELL0_UUID:
+            return cell
+    raise errors.DatabaseNotReady(reason="there is no cell0 in cell_mappings")
+
+
 def create_instance_mapping(
     connection: Connection,
     instance_uuid: str,

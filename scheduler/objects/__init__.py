@@ -15,6 +15,7 @@ from __future__ import annotations
 from scheduler.objects.aggregate import Aggregate, AggregateList
 from scheduler.objects.base import WireObject, from_primitive, is_older, to_primitive
 from scheduler.objects.block_device import BlockDeviceMapping, BlockDeviceMappingList
+from scheduler.objects.build_request import BuildRequest, Tag, TagList
 from scheduler.objects.cell import CellMapping
 from scheduler.objects.compute_node import ComputeNode, ComputeNodeList, HVSpec
 from scheduler.objects.flavor import Flavor
@@ -25,6 +26,7 @@ from scheduler.objects.image_props import ImageMetaProps
 from scheduler.objects.instance import Instance, InstanceList
 from scheduler.objects.limits import NetworkMetadata, NUMATopologyLimits
 from scheduler.objects.metric import MonitorMetric, MonitorMetricList
+from scheduler.objects.migration import Migration
 from scheduler.objects.nested import ListObject, OpaqueObject
 from scheduler.objects.network import NetworkRequest, NetworkRequestList
 from scheduler.objects.numa import InstanceNUMACell, InstanceNUMATopology, VirtCPUTopology
@@ -52,6 +54,7 @@ __all__ = [
     "AggregateList",
     "BlockDeviceMapping",
     "BlockDeviceMappingList",
+    "BuildRequest",
     "CellMapping",
     "ComputeNode",
     "ComputeNodeList",
@@ -68,6 +71,7 @@ __all__ = [
     "InstancePCIRequest",
     "InstancePCIRequests",
     "ListObject",
+    "Migration",
     "MonitorMetric",
     "MonitorMetricList",
     "NUMACell",
@@ -90,6 +94,8 @@ __all__ = [
     "Selection",
     "Service",
     "ServiceList",
+    "Tag",
+    "TagList",
     "VirtCPUTopology",
     "WireObject",
     "from_primitive",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conductor_stub.building import Builder
-from conductor_stub.claims import without_placement
+from conductor_stub.claims import Claims, nothing_to_release, without_placement
 from conductor_stub.failure import FailureBranch
 from conductor_stub.groups import PolicySupport
 from conductor_stub.hooks import BuildHooks
@@ -16,6 +16,7 @@ from conductor_stub.manager import ComputeTaskManager
 from conductor_stub.planning import Planner
 from conductor_stub.records import BuildCast
 from conductor_stub.rows import BuildRows
+from scheduler import objects
 from scheduler.db import build_requests, instances, mappings
 from scheduler.db.database import Database
 from scheduler.db.tables import metadata
@@ -81,7 +82,10 @@ class Conductor:
     notifier: Notifier = dataclasses.field(default_factory=Notifier)
     hooks: BuildHooks = BuildHooks()
     claim: Any = without_placement
+    release: Any = nothing_to_release
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    cell_id: int = 0
+    cell0_id: int = 0
 
     @property
     def manager(self) -> ComputeTaskManager:
@@ -91,7 +95,8 @@ class Conductor:
             self.database, self.scheduler, PolicySupport(conf), conf.scheduler.max_attempts
         )
         rows = BuildRows(self.database, conf.default_availability_zone)
-        builder = Builder(rows, self.compute, failures, self.hooks, self.claim)
+        claims = Claims(self.claim, self.release)
+        builder = Builder(rows, self.compute, failures, self.hooks, claims)
         return ComputeTaskManager(self.database, planner, builder, failures)
 
     def asked_for(self, count=1, mapped=True, **changes):
@@ -105,6 +110,24 @@ class Conductor:
                     build_requests.create(conn, instance)
                     mappings.create_instance_mapping(conn, instance.uuid, "project")
             created.append(instance)
+        return created
+
+    def wanted(self, count=1, hosts=("a", "b", "c"), **changes):
+        """Servers as the API leaves them since Ocata, and the cell of *hosts*."""
+        created = []
+        with self.database.write() as conn:
+            self.cell_id = builders.cell(conn, "cell1", builders.UUIDS[8])
+            self.cell0_id = builders.cell(conn, "cell0", mappings.CELL0_UUID)
+            mappings.create_host_mappings(conn, hosts, self.cell_id)
+            for number in range(count):
+                instance = builders.instance(number, **changes)
+                build_requests.create(conn, instance)
+                mappings.create_instance_mapping(conn, instance.uuid, "project")
+                created.append(
+                    objects.BuildRequest(
+                        instance_uuid=instance.uuid, project_id="project", instance=instance
+                    )
+                )
         return created
 
     def row(self, instance):

@@ -69,8 +69,8 @@ def test_without_an_alternate_the_build_is_over(conductor, host_lists):
 def test_an_alternate_that_cannot_be_booked_is_skipped(conductor, hosts, bookable, goes_to, left):
     tried_to_book = []
 
-    def claim(context, spec, instance_uuid, allocation, version):
-        assert (allocation, version) == (ALLOCATION, "1.36")
+    def claim(context, spec, instance_uuid, selection):
+        assert json.loads(selection.allocation_request) == ALLOCATION
         assert context.is_admin
         host = hosts[len(tried_to_book)]
         tried_to_book.append(host)
@@ -97,8 +97,10 @@ def test_without_placement_a_host_that_wants_booking_is_passed_over(conductor, c
 
 
 def test_a_booking_that_breaks_ends_that_build_only(conductor):
-    def claim(context, spec, instance_uuid, allocation, version):
-        raise ConnectionError("placement is away")
+    def claim(context, spec, instance_uuid, selection):
+        if selection.service_host == "a":
+            raise ConnectionError("placement is away")
+        return True
 
     conductor.claim = claim
 
