@@ -47,12 +47,7 @@ class Builder:
             LOG.debug("Instance %s is not built", instance.uuid, exc_info=True)
             attempts = retry.attempts(plan.filter_properties)
             self.failures.fail(
-                order.context,
-                instance,
-                error,
-                plan.legacy_spec,
-                order.requested_networks,
-                attempts,
+                order, instance, error, plan.legacy_spec, attempts, plan.request_spec
             )
 
     def _build(self, plan: Plan, instance: objects.Instance, candidates: list[Candidate]) -> None:

@@ -14,10 +14,11 @@ from sqlalchemy import Connection
 
 from conductor_stub import hooks
 from conductor_stub.hooks import BuildHooks
+from conductor_stub.records import Order
 from scheduler import errors, faults, objects
 from scheduler.db import build_requests, instances
 from scheduler.db.database import Database
-from scheduler.notifications.notifier import Notifier
+from scheduler.notifications.notifications import Notifications
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
@@ -48,21 +49,22 @@ class FailureBranch:
     """Sets servers to ERROR; *host* is the name that the fault and the notification carry."""
 
     database: Database
-    notifier: Notifier
+    notifications: Notifications
     hooks: BuildHooks
     host: str
 
     def fail(
         self,
-        context: RequestContext,
+        order: Order,
         instance: objects.Instance,
         error: BaseException,
         legacy_spec: Mapping[str, Any],
-        requested_networks: objects.NetworkRequestList | None,
         attempts: int,
+        spec: objects.RequestSpec | None = None,
     ) -> None:
         """Record *error* as the end of this build.
 
+        *spec* is the request as the caller gave it, if it was an object; notifications carry it.
         An instance that is gone is left alone: there is nobody to tell.
         """
         extra = {"instance_uuid": instance.uuid}
@@ -75,26 +77,11 @@ class FailureBranch:
         except errors.InstanceNotFound:
             LOG.debug("Instance %s was deleted during its build", instance.uuid)
             return
-        self._notify(context, instance, error, legacy_spec)
-        self._give_back_networks(context, instance, requested_networks)
-        self._give_back_accelerators(context, instance)
-
-    def _notify(
-        self,
-        context: RequestContext,
-        instance: objects.Instance,
-        error: BaseException,
-        legacy_spec: Mapping[str, Any],
-    ) -> None:
-        payload = {
-            "request_spec": dict(legacy_spec),
-            "instance_properties": legacy_spec.get("instance_properties", {}),
-            "instance_id": instance.uuid,
-            "state": "error",
-            "method": METHOD,
-            "reason": faults.message_of(error),
-        }
-        self.notifier.error(context, f"{SERVICE}.{METHOD}", payload)
+        self.notifications.task_failed(
+            order.context, f"{SERVICE}.{METHOD}", instance.uuid, legacy_spec, spec, error
+        )
+        self._give_back_networks(order.context, instance, order.requested_networks)
+        self._give_back_accelerators(order.context, instance)
 
     def _give_back_networks(
         self,

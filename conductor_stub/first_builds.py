@@ -21,7 +21,7 @@ from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
 
-NO_ATTEMPT = 1
+FIRST_ATTEMPT = 1
 
 
 @dataclass(frozen=True)
@@ -107,12 +107,7 @@ class FirstBuilds:
 
     def _fail(self, order: Order, server: NewServer, error: Exception) -> None:
         self.failures.fail(
-            order.context,
-            server.instance,
-            error,
-            legacy_spec_of(server.spec),
-            order.requested_networks,
-            NO_ATTEMPT,
+            order, server.instance, error, legacy_spec_of(server.spec), FIRST_ATTEMPT, server.spec
         )
 
     def _release(self, context: RequestContext, server: NewServer) -> None:

@@ -118,23 +118,16 @@ class ComputeTaskManager:
         host_lists: GivenHostLists | None,
     ) -> None:
         legacy_spec: dict[str, Any] = {}
+        spec = request_spec if isinstance(request_spec, objects.RequestSpec) else None
         try:
             properties = self._with_flavor(properties)
             legacy_spec = request_specs.legacy_spec(order.image, instances, request_spec)
-            spec = request_spec if isinstance(request_spec, objects.RequestSpec) else None
             plan = self._planner.plan(order, instances, properties, legacy_spec, spec, host_lists)
         except Exception as error:
             LOG.debug("No hosts for %d instance(s)", len(instances), exc_info=True)
             attempts = retry.attempts(properties)
             for instance in instances:
-                self._failures.fail(
-                    order.context,
-                    instance,
-                    error,
-                    legacy_spec,
-                    order.requested_networks,
-                    attempts,
-                )
+                self._failures.fail(order, instance, error, legacy_spec, attempts, spec)
             return
         for instance, host_list in zip(instances, plan.host_lists, strict=True):
             self._builder.build(plan, instance, host_list)

@@ -9,7 +9,7 @@ import contextlib
 from typing import Final
 
 from oslo_config import cfg
-from oslo_messaging.transport import NotificationTransport, RPCTransport
+from oslo_messaging.transport import RPCTransport
 
 from conductor_stub.building import Builder
 from conductor_stub.claims import Claims
@@ -24,7 +24,7 @@ from conductor_stub.rows import BuildRows
 from scheduler.db import services
 from scheduler.db.database import Database
 from scheduler.heartbeat import Heartbeat
-from scheduler.notifications.notifier import Notifier
+from scheduler.notifications.notifications import Notifications
 from scheduler.readiness import Readiness
 from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.server import BaseAPI, build_server
@@ -52,7 +52,7 @@ def build_manager(
     conf: cfg.ConfigOpts,
     database: Database,
     transport: RPCTransport,
-    notifications: NotificationTransport,
+    notifications: Notifications,
     hooks: BuildHooks | None = None,
     claims: Claims | None = None,
 ) -> ComputeTaskManager:
@@ -61,8 +61,7 @@ def build_manager(
     Raises ConfigurationError for a version cap that cannot be used.
     """
     hooks = hooks or BuildHooks()
-    notifier = Notifier(notifications, f"{SERVICE}.{conf.host}")
-    failures = FailureBranch(database, notifier, hooks, conf.host)
+    failures = FailureBranch(database, notifications, hooks, conf.host)
     planner = Planner(
         database, SchedulerAPI(transport, conf), PolicySupport(conf), conf.scheduler.max_attempts
     )
@@ -81,9 +80,15 @@ def check_manager(conf: cfg.ConfigOpts, database: Database) -> None:
     with contextlib.ExitStack() as ending:
         transport = get_transport(conf)
         ending.callback(transport.cleanup)
-        notifications = get_notification_transport(conf)
-        ending.callback(notifications.cleanup)
-        build_manager(conf, database, transport, notifications)
+        build_manager(conf, database, transport, _notifications(conf, ending))
+
+
+def _notifications(conf: cfg.ConfigOpts, ending: contextlib.ExitStack) -> Notifications:
+    transport = get_notification_transport(conf)
+    ending.callback(transport.cleanup)
+    notifications = Notifications(transport, SERVICE, BINARY, conf.host)
+    ending.callback(notifications.close)
+    return notifications
 
 
 class ConductorWorker(Worker):
@@ -99,8 +104,7 @@ class ConductorWorker(Worker):
         ending.callback(database.dispose)
         transport = get_transport(self._conf)
         ending.callback(transport.cleanup)
-        notifications = get_notification_transport(self._conf)
-        ending.callback(notifications.cleanup)
+        notifications = _notifications(self._conf, ending)
         manager = build_manager(self._conf, database, transport, notifications)
         heartbeat = Heartbeat(self._conf, database, BINARY, TOPIC)
         heartbeat.register()

@@ -57,18 +57,20 @@ class Notifications:
         legacy_spec: Mapping[str, Any],
         spec: objects.RequestSpec | None,
         error: BaseException,
+        state: str = "error",
     ) -> None:
         """Tell that *task*, such as ``compute_task.build_instances``, ended with *error*.
 
-        The versioned event is named like the task with ``.error`` behind it.
+        *state* is what the server is left in.  The versioned event is named like the task with
+        ``.error`` behind it.
         """
         method = task.rpartition(".")[2]
         with _never_failing(task):
             if self.legacy.enabled:
-                payload = payloads.legacy_failure(legacy_spec, instance_uuid, method, error)
+                payload = payloads.legacy_failure(legacy_spec, instance_uuid, method, error, state)
                 self.legacy.error(context, task, payload)
             if self.versioned.enabled:
-                payload = payloads.compute_task(instance_uuid, spec, "error", error)
+                payload = payloads.compute_task(instance_uuid, spec, state, error)
                 self.versioned.error(context, f"{task}.error", payload)
 
     def close(self) -> None:

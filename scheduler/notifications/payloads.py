@@ -95,15 +95,19 @@ def exception(error: BaseException) -> Payload:
 
 
 def legacy_failure(
-    request_spec: Mapping[str, Any], instance_uuid: str, method: str, error: BaseException
+    request_spec: Mapping[str, Any],
+    instance_uuid: str,
+    method: str,
+    error: BaseException,
+    state: str = "error",
 ) -> Payload:
-    """A server went to ERROR in *method*; the form of the conductor and of Havana's scheduler."""
+    """*method* failed and left the server in *state*; the form of the conductor and of Havana's scheduler."""
     plain: Payload = objects.to_plain(dict(request_spec))
     return {
         "request_spec": plain,
         "instance_properties": plain.get("instance_properties", {}),
         "instance_id": instance_uuid,
-        "state": "error",
+        "state": state,
         "method": method,
         "reason": faults.message_of(error),
     }

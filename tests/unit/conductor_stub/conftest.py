@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -54,14 +54,25 @@ class Compute:
         self.casts.append((host, build))
 
 
-class Notifier:
+class Notified(NamedTuple):
+    """One notification of a task that failed."""
+
+    task: str
+    instance_uuid: str
+    legacy_spec: dict[str, Any]
+    spec: objects.RequestSpec | None
+    error: BaseException
+    state: str
+
+
+class Told:
     """Keeps the notifications."""
 
     def __init__(self) -> None:
-        self.errors: list[tuple[str, dict[str, Any]]] = []
+        self.errors: list[Notified] = []
 
-    def error(self, context, event_type, payload):
-        self.errors.append((event_type, payload))
+    def task_failed(self, context, task, uuid, legacy_spec, spec, error, state="error"):
+        self.errors.append(Notified(task, uuid, dict(legacy_spec), spec, error, state))
 
 
 @pytest.fixture
@@ -79,7 +90,7 @@ class Conductor:
     database: Database
     scheduler: Scheduler = dataclasses.field(default_factory=Scheduler)
     compute: Compute = dataclasses.field(default_factory=Compute)
-    notifier: Notifier = dataclasses.field(default_factory=Notifier)
+    told: Told = dataclasses.field(default_factory=Told)
     hooks: BuildHooks = BuildHooks()
     claim: Any = without_placement
     release: Any = nothing_to_release
@@ -90,7 +101,7 @@ class Conductor:
     @property
     def manager(self) -> ComputeTaskManager:
         conf = builders.conf(**self.options)
-        failures = FailureBranch(self.database, self.notifier, self.hooks, host="sched1")
+        failures = FailureBranch(self.database, self.told, self.hooks, host="sched1")
         planner = Planner(
             self.database, self.scheduler, PolicySupport(conf), conf.scheduler.max_attempts
         )

@@ -10,8 +10,9 @@ import pytest
 from conductor_stub.hooks import BuildHooks
 from scheduler import errors, faults, objects
 from scheduler.db import build_requests, groups, instances, mappings, services
+from scheduler.notifications import payloads
 from tests.unit.conductor_stub import builders
-from tests.unit.conductor_stub.driving import attempts, build, fault, states, tried
+from tests.unit.conductor_stub.driving import attempts, build, fault, request_spec, states, tried
 
 NO_VALID_HOST = errors.NoValidHost(reason="There are not enough hosts available.")
 
@@ -63,16 +64,29 @@ def test_the_notification_has_the_recorded_keys(conductor):
 
     build(conductor, asked_for)
 
-    ((event_type, payload),) = conductor.notifier.errors
-    assert event_type == message["event_type"]
+    (told,) = conductor.told.errors
+    payload = payloads.legacy_failure(
+        told.legacy_spec, told.instance_uuid, "build_instances", told.error
+    )
+    assert told.task == message["event_type"]
     assert set(payload) == set(message["payload"])
-    assert payload["instance_id"] == instance.uuid
-    assert (payload["state"], payload["method"]) == ("error", "build_instances")
+    assert (payload["instance_id"], payload["state"]) == (instance.uuid, "error")
     assert payload["reason"] == str(NO_VALID_HOST)
     assert set(payload["request_spec"]) == set(message["payload"]["request_spec"])
     theirs = set(message["payload"]["instance_properties"]) - {"numa_topology", "pci_requests"}
     assert theirs <= set(payload["instance_properties"])
     json.dumps(payload)
+
+
+def test_the_versioned_notification_carries_the_request_that_was_given(conductor):
+    (instance,) = asked_for = conductor.asked_for()
+    spec = request_spec(instance)
+
+    build(conductor, asked_for, request_spec=spec, host_lists=[[]])
+
+    (told,) = conductor.told.errors
+    assert told.spec is spec
+    assert isinstance(told.error, errors.MaxRetriesExceeded)
 
 
 def test_an_instance_that_is_gone_does_not_stop_the_failure_of_the_others(conductor):
@@ -84,7 +98,7 @@ def test_an_instance_that_is_gone_does_not_stop_the_failure_of_the_others(conduc
     build(conductor, asked_for)
 
     assert states(conductor, [asked_for[0], asked_for[2]]) == ["error", "error"]
-    assert len(conductor.notifier.errors) == 2
+    assert len(conductor.told.errors) == 2
 
 
 @pytest.mark.parametrize(
@@ -103,7 +117,7 @@ def test_one_that_is_gone_does_not_stop_the_builds_of_the_others(conductor, lose
     build(conductor, asked_for)
 
     assert [host for host, _ in conductor.compute.casts] == ["a", "c"]
-    assert conductor.notifier.errors == []
+    assert conductor.told.errors == []
 
 
 def test_a_dropped_build_loses_its_mapping_too(conductor):

@@ -96,12 +96,12 @@ def test_without_a_host_for_all_of_them_all_are_in_cell0(conductor):
     assert states(conductor, wanted) == [("error", conductor.cell0_id)] * 2
     assert not any(is_awaited(conductor, each) for each in wanted)
     assert fault(conductor, wanted[1].instance).message == str(NO_VALID_HOST)
-    (event, payload), _ = conductor.notifier.errors
-    assert (event, payload["instance_id"]) == (
+    told, _ = conductor.told.errors
+    assert (told.task, told.instance_uuid) == (
         "compute_task.build_instances",
         wanted[0].instance_uuid,
     )
-    assert payload["reason"] == str(NO_VALID_HOST)
+    assert (told.error, told.spec.instance_uuid) == (NO_VALID_HOST, wanted[0].instance_uuid)
 
 
 @pytest.mark.parametrize(
