@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from scheduler import numa, objects, pci, semantics
 from scheduler.db import block_devices, build_requests, groups, instances, mappings
+from scheduler.rpc.context import RequestContext
 
 IMAGE_NAMESPACE = uuid.UUID("2f1d7f5e-5b0c-4f0e-9f5e-6d6c696d6167")
 ROOT_DEVICE = "/dev/vda"
@@ -105,21 +106,57 @@ def image_of(name_or_uuid: str, properties: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def create_servers(conn: Connection, request: BootRequest) -> list[objects.Instance]:
-    """Write everything about the servers that is known before they have a host."""
+def create_servers(conn: Connection, request: BootRequest) -> list[objects.BuildRequest]:
+    """Write everything about the servers that is known before they have a host, as Newton."""
+    wanted = want_servers(conn, request)
+    for each in wanted:
+        instances.create(conn, each.instance)
+        block_devices.create(conn, each.block_device_mappings)
+    return wanted
+
+
+def want_servers(conn: Connection, request: BootRequest) -> list[objects.BuildRequest]:
+    """Write only that the servers are wanted: since Ocata the conductor makes their rows."""
     reservation = f"r-{secrets.token_hex(4)}"
-    created: list[objects.Instance] = []
+    wanted: list[objects.BuildRequest] = []
     for index in range(request.count):
         instance = _instance(request, index, reservation)
         disks = objects.BlockDeviceMappingList(objects=[_root_disk(request, instance.uuid)])
-        instances.create(conn, instance)
-        block_devices.create(conn, disks)
         build_requests.create(conn, instance, disks)
         mappings.create_instance_mapping(conn, instance.uuid, request.project_id, request.user_id)
-        created.append(instance)
+        wanted.append(
+            objects.BuildRequest(
+                instance_uuid=instance.uuid,
+                project_id=request.project_id,
+                instance=instance,
+                block_device_mappings=disks,
+            )
+        )
     if request.group is not None:
-        groups.add_members(conn, request.group.uuid, [each.uuid for each in created])
-    return created
+        uuids = [each.instance_uuid for each in wanted]
+        groups.add_members(conn, request.group.uuid, uuids)
+    return wanted
+
+
+def request_spec(
+    context: RequestContext, request: BootRequest, wanted: objects.BuildRequest
+) -> objects.RequestSpec:
+    """The request for the host of one of the servers, as the API of today makes it."""
+    instance = wanted.instance
+    spec = objects.RequestSpec.from_components(
+        context,
+        instance.uuid,
+        request.image,
+        request.flavor,
+        instance.numa_topology,
+        instance.pci_requests,
+        request.filter_properties(),
+        None,
+        instance.availability_zone,
+    )
+    spec.num_instances = request.count
+    spec.is_bfv = False
+    return spec
 
 
 def display_name(request: BootRequest, index: int, instance_uuid: str) -> str:

@@ -36,6 +36,29 @@ class ComputeTaskAPI:
         """
         self._cast("1.10", order, instances, filter_properties)
 
+    def schedule_and_build_instances(
+        self,
+        order: Order,
+        build_requests: list[objects.BuildRequest],
+        request_specs: list[objects.RequestSpec],
+    ) -> None:
+        """Have hosts found for new servers, which are made and built there: version 1.17.
+
+        So asks the API for a first build since Ocata.
+        """
+        self._client.prepare(version="1.17").cast(
+            order.context,
+            "schedule_and_build_instances",
+            build_requests=build_requests,
+            request_specs=request_specs,
+            image=order.image,
+            admin_password=order.admin_password,
+            injected_files=order.injected_files,
+            requested_networks=order.requested_networks,
+            block_device_mapping=build_requests[0].block_device_mappings,
+            tags=objects.TagList(),
+        )
+
     def rebuild_elsewhere(
         self,
         order: Order,

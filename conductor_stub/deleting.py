@@ -1,6 +1,6 @@
 """Deleting servers as Nova's API does: through their host, or here when they have none.
 
-Reference page conductor, sections 4 (step 4) and 8.2.
+Reference page conductor, sections 4 (step 4), 8.2 and 11.
 """
 
 from __future__ import annotations
@@ -27,11 +27,25 @@ def delete_server(
 
     Raises InstanceNotFound when it is gone already.
     """
+    if database.write_retrying(lambda conn: _delete_if_only_asked_for(conn, uuid)):
+        return None
     instance, disks = database.write_retrying(lambda conn: _delete_unless_hosted(conn, uuid))
     if instance.host is None:
         return None
     compute.terminate_instance(context, instance, disks)
     return str(instance.host)
+
+
+def _delete_if_only_asked_for(conn: Connection, uuid: str) -> bool:
+    """Take back a build request whose server has no row yet; whether that was the case."""
+    if instances.list_all(conn, uuids=[uuid], parts=False):
+        return False
+    try:
+        build_requests.destroy(conn, uuid)
+    except errors.BuildRequestNotFound:
+        return False
+    mappings.delete_instance_mapping(conn, uuid)
+    return True
 
 
 def _delete_unless_hosted(

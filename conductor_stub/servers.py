@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from conductor_stub.failure import ATTEMPTS_KEY
 from scheduler import errors, objects
-from scheduler.db import instances
+from scheduler.db import build_requests, instances
 
 ACTIVE = "active"
 ERROR = "error"
@@ -52,12 +52,31 @@ class Server:
 
 
 def read(conn: Connection, uuids: Sequence[str] | None = None) -> list[Server]:
-    """The servers of those uuids that are still there, or all."""
+    """The servers of those uuids that are still there, or all.
+
+    Those that are only asked for so far come last.
+    """
     found = instances.list_all(conn, uuids=uuids)
+    found += _only_asked_for(conn, {each.uuid for each in found}, uuids)
     faults = instances.latest_faults(conn, [each.uuid for each in found])
     return [
         Server(each, int(each.system_metadata.get(ATTEMPTS_KEY) or 0), faults.get(each.uuid))
         for each in found
+    ]
+
+
+def _only_asked_for(
+    conn: Connection, known: set[str], uuids: Sequence[str] | None
+) -> list[objects.Instance]:
+    """Servers whose rows their conductor has yet to make (reference page conductor, 11)."""
+    if uuids is not None and known.issuperset(uuids):
+        return []
+    asked_for = [each.instance for each in build_requests.list_all(conn)]
+    wanted = None if uuids is None else set(uuids)
+    return [
+        each
+        for each in asked_for
+        if each.uuid not in known and (wanted is None or each.uuid in wanted)
     ]
 
 

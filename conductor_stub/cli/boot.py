@@ -16,9 +16,12 @@ from conductor_stub.records import Order
 from conductor_stub.watching import Watch, summary, unheard_of
 from scheduler import errors, exit_codes, faults, objects
 from scheduler.cli import command
-from scheduler.db import aggregates, compute_nodes, flavors, groups
+from scheduler.db import aggregates, compute_nodes, flavors, groups, instances
 from scheduler.rpc.context import RequestContext
 
+NEWTON = "newton"
+CURRENT = "current"
+APIS = (NEWTON, CURRENT)
 COLUMNS = ("ID", "Name", "Host", "Attempts", "State", "Fault")
 
 
@@ -34,6 +37,13 @@ class Boot(base.OnBus, command.List):
         parser.add_argument("--flavor", required=True, metavar="FLAVOR", help="name or id")
         parser.add_argument("--image", required=True, metavar="IMAGE", help="any name, or a uuid")
         parser.add_argument("--count", type=command.positive, default=1, help="how many")
+        parser.add_argument(
+            "--api",
+            choices=APIS,
+            default=NEWTON,
+            help="ask as the API of Newton (build_instances), or of today "
+            "(schedule_and_build_instances)",
+        )
         _add_placement(parser)
         _add_properties(parser)
         parser.add_argument("--project", default=base.LOCAL_PROJECT, help="whose servers")
@@ -57,16 +67,20 @@ class Boot(base.OnBus, command.List):
             if parsed_args.wait:
                 presence.await_services(connection, parsed_args.timeout, self.tell)
             conductor = ComputeTaskAPI(connection, retry=base.BROKER_RETRIES)
-            created = self.database.write_retrying(lambda conn: self._create(conn, parsed_args))
-            self._ask(conductor, parsed_args, *created)
-        uuids = [each.uuid for each in created[1]]
+            request, wanted = self.database.write_retrying(
+                lambda conn: self._create(conn, parsed_args)
+            )
+            self._ask(conductor, parsed_args, request, wanted)
+        uuids = [each.instance_uuid for each in wanted]
         seen = self._wait(uuids, parsed_args.timeout) if parsed_args.wait else self._read(uuids)
         return COLUMNS, [_row(each) for each in seen]
 
     def _create(
         self, conn: Connection, arguments: argparse.Namespace
-    ) -> tuple[BootRequest, list[objects.Instance]]:
+    ) -> tuple[BootRequest, list[objects.BuildRequest]]:
         request = boot_request(conn, arguments, self.conf)
+        if arguments.api == CURRENT:
+            return request, booting.want_servers(conn, request)
         return request, booting.create_servers(conn, request)
 
     def _ask(
@@ -74,7 +88,7 @@ class Boot(base.OnBus, command.List):
         conductor: ComputeTaskAPI,
         arguments: argparse.Namespace,
         request: BootRequest,
-        instances: list[objects.Instance],
+        wanted: list[objects.BuildRequest],
     ) -> None:
         order = Order(
             context=RequestContext(user_id=arguments.user, project_id=arguments.project),
@@ -85,16 +99,25 @@ class Boot(base.OnBus, command.List):
             security_groups=["default"],
         )
         try:
-            conductor.build_instances(order, instances, request.filter_properties())
+            if arguments.api == CURRENT:
+                specs = [booting.request_spec(order.context, request, each) for each in wanted]
+                conductor.schedule_and_build_instances(order, wanted, specs)
+            else:
+                servers_asked_for = [each.instance for each in wanted]
+                conductor.build_instances(order, servers_asked_for, request.filter_properties())
         except base.UNDELIVERED as error:
-            self._give_up([each.uuid for each in instances], error)
+            self._give_up(wanted, error, are_made=arguments.api == NEWTON)
             reason = f"the conductor could not be told: {faults.message_of(error)}"
             raise base.Failed(reason=reason) from error
 
-    def _give_up(self, uuids: list[str], error: Exception) -> None:
+    def _give_up(
+        self, wanted: list[objects.BuildRequest], error: Exception, are_made: bool
+    ) -> None:
         def record(conn: Connection) -> None:
-            for uuid in uuids:
-                failure.record(conn, uuid, error, self.conf.host, attempts=0)
+            for each in wanted:
+                if not are_made:
+                    instances.create(conn, each.instance)
+                failure.record(conn, each.instance_uuid, error, self.conf.host, attempts=0)
 
         self.database.write_retrying(record)
 

@@ -83,7 +83,7 @@ class Demo:
             self.stage.misfortune.strike()
         with self.stage.database.write() as connection:
             request = self._request(connection, ask)
-            servers = create_servers(connection, request)
+            servers = [each.instance for each in create_servers(connection, request)]
         now = time.monotonic()
         for name, server in zip(ask.names, servers, strict=True):
             self.uuids[name] = server.uuid

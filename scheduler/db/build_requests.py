@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -43,18 +44,15 @@ def create(
 
 def get(connection: Connection, instance_uuid: str) -> BuildRequest:
     """The request for that instance; raises BuildRequestNotFound."""
-    table = build_requests
-    query = sa.select(
-        table.c.id, table.c.project_id, table.c.instance, table.c.block_device_mappings
-    ).where(table.c.instance_uuid == instance_uuid)
-    row = connection.execute(query).first()
+    row = connection.execute(_all().where(build_requests.c.instance_uuid == instance_uuid)).first()
     if row is None:
         raise errors.BuildRequestNotFound(uuid=instance_uuid)
-    devices = objects.BlockDeviceMappingList(objects=[])
-    if row.block_device_mappings:
-        devices = objects.from_primitive(json.loads(row.block_device_mappings))
-    instance = objects.from_primitive(json.loads(row.instance))
-    return BuildRequest(row.id, row.project_id, instance, devices)
+    return _read(row)
+
+
+def list_all(connection: Connection) -> list[BuildRequest]:
+    """Every request, in the order of the ids."""
+    return [_read(row) for row in connection.execute(_all().order_by(build_requests.c.id))]
 
 
 def destroy(connection: Connection, instance_uuid: str) -> None:
@@ -62,3 +60,18 @@ def destroy(connection: Connection, instance_uuid: str) -> None:
     criterion = build_requests.c.instance_uuid == instance_uuid
     if not connection.execute(build_requests.delete().where(criterion)).rowcount:
         raise errors.BuildRequestNotFound(uuid=instance_uuid)
+
+
+def _all() -> sa.Select[Any]:
+    table = build_requests
+    return sa.select(
+        table.c.id, table.c.project_id, table.c.instance, table.c.block_device_mappings
+    )
+
+
+def _read(row: Any) -> BuildRequest:
+    devices = objects.BlockDeviceMappingList(objects=[])
+    if row.block_device_mappings:
+        devices = objects.from_primitive(json.loads(row.block_device_mappings))
+    instance = objects.from_primitive(json.loads(row.instance))
+    return BuildRequest(row.id, row.project_id, instance, devices)

@@ -101,7 +101,10 @@ def legacy_failure(
     error: BaseException,
     state: str = "error",
 ) -> Payload:
-    """*method* failed and left the server in *state*; the form of the conductor and of Havana's scheduler."""
+    """*method* failed and left the server in *state*.
+
+    The form of the conductor and of Havana's scheduler.
+    """
     plain: Payload = objects.to_plain(dict(request_spec))
     return {
         "request_spec": plain,

@@ -28,7 +28,7 @@ def request(**changes):
 
 def create(database, wanted):
     with database.write() as conn:
-        return booting.create_servers(conn, wanted)
+        return [each.instance for each in booting.create_servers(conn, wanted)]
 
 
 @pytest.mark.parametrize(
@@ -174,6 +174,32 @@ def test_the_host_of_a_server_is_told_to_delete_it(database):
     assert (host, compute.told) == ("cmp1", [("cmp1", created.uuid, 1)])
     with database.read() as conn:
         assert instances.get(conn, created.uuid).task_state == "deleting"
+
+
+def test_a_server_that_is_only_asked_for_is_deleted_by_taking_that_back(database):
+    with database.write() as conn:
+        (wanted,) = booting.want_servers(conn, request())
+
+    host = deleting.delete_server(RequestContext(), database, Compute(), wanted.instance_uuid)
+
+    assert host is None
+    with database.read() as conn:
+        assert build_requests.list_all(conn) == []
+        assert mappings.get_instance_mapping(conn, wanted.instance_uuid) is None
+
+
+def test_the_request_of_today_says_what_the_properties_of_newton_say(database):
+    placement = Placement("az", "h", None, ("bad",))
+    asked = request(count=2, placement=placement, hints={"same_host": "a"})
+    with database.write() as conn:
+        first, _ = booting.want_servers(conn, asked)
+
+    spec = booting.request_spec(RequestContext(project_id="project"), asked, first)
+
+    assert (spec.instance_uuid, spec.num_instances) == (first.instance_uuid, 2)
+    assert (spec.force_hosts, spec.ignore_hosts, spec.availability_zone) == (["h"], ["bad"], "az")
+    assert (spec.flavor.name, spec.scheduler_hints) == ("m1.small", {"same_host": ["a"]})
+    assert (spec.project_id, spec.image.name) == ("project", "cirros")
 
 
 def test_a_server_that_is_gone_cannot_be_deleted(database):

@@ -11,7 +11,15 @@ import pytest
 from conductor_stub import booting
 from conductor_stub.cli import app, boot
 from scheduler import errors, exit_codes
-from scheduler.db import aggregates, compute_nodes, flavors, groups, instances, migration
+from scheduler.db import (
+    aggregates,
+    build_requests,
+    compute_nodes,
+    flavors,
+    groups,
+    instances,
+    migration,
+)
 from scheduler.db.database import Database
 from tests.unit.conductor_stub import builders
 
@@ -44,7 +52,7 @@ def database(tmp_path_factory):
             project_id="p",
             metadata={"role": "web"},
         )
-        first, _ = booting.create_servers(conn, request)
+        first, _ = [each.instance for each in booting.create_servers(conn, request)]
         instances.update(conn, first.uuid, vm_state="error", task_state=None)
         instances.add_fault(conn, first.uuid, 500, "No valid host was found.", TRACEBACK, "ctl")
         instances.set_system_metadata(conn, first.uuid, "nova_scheduler_attempts", "3")
@@ -87,6 +95,26 @@ def test_list_shows_every_server(run):
         "BUILDING (scheduling)",
         None,
     )
+
+
+def test_a_server_that_is_only_asked_for_is_a_server(run, database):
+    with database.write() as conn:
+        request = booting.BootRequest(
+            name="to-be",
+            count=1,
+            flavor=flavors.get_by_name(conn, "m1.small"),
+            image=booting.image_of("cirros", {}),
+            user_id="u",
+            project_id="p",
+        )
+        (wanted,) = booting.want_servers(conn, request)
+
+    _, output = run("show", "to-be", "-f", "json")
+    shown = json.loads(output)
+    assert (shown["state"], shown["id"]) == ("BUILDING (scheduling)", wanted.instance_uuid)
+    with database.write() as conn:
+        build_requests.destroy(conn, wanted.instance_uuid)
+    assert run("show", "to-be")[0] == exit_codes.FAILURE
 
 
 def test_list_long_shows_attempts_and_faults(run):
