@@ -9,6 +9,7 @@ from oslo_log import log as logging
 
 from scheduler import errors, objects
 from scheduler.answers import Answers, key_of
+from scheduler.drivers.selections import as_dict
 from scheduler.notifications.notifications import END, START, Notifications
 
 LOG = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class SchedulerManager:
         if return_objects:
             return chosen
         is_old = spec_obj is NOT_GIVEN or objects.is_older(spec, FIRST_WITH_NETWORKS)
-        return [_as_dict(each, LIMITS_WITHOUT_NETWORKS if is_old else None) for each in chosen]
+        return [as_dict(each, LIMITS_WITHOUT_NETWORKS if is_old else None) for each in chosen]
 
     def _decide(
         self,
@@ -162,22 +163,6 @@ def _as_decided(spec: objects.RequestSpec, uuids: list[str] | None) -> objects.R
     last = spec.copy()
     last.instance_uuid = uuids[-1]
     return last
-
-
-def _as_dict(chosen: Any, numa_limits_version: str | None) -> dict[str, Any]:
-    """What callers below 4.5 get for one instance; a driver of Newton's kind made it itself.
-
-    The limits keep the fractions that the integers of a SchedulerLimits object lose.
-    """
-    if isinstance(chosen, dict):
-        return chosen
-    selection = chosen[0]
-    reply: dict[str, Any] = selection.to_dict(numa_limits_version)
-    if selection.limits is None:
-        return {**reply, "limits": None}
-    exact = getattr(selection, "limits_exact", None) or {}
-    floats = {name: value for name, value in exact.items() if isinstance(value, int | float)}
-    return {**reply, "limits": {**reply["limits"], **floats}}
 
 
 def _check_type(field: str, value: Any, wanted: type) -> None:

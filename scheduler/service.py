@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import random
+from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_config import cfg
+from oslo_messaging.transport import RPCTransport
 
 from scheduler import drivers
+from scheduler.builds.direct import DirectBuilds
+from scheduler.builds.rows import InstanceBook
+from scheduler.builds.tasks import OlderTasks
 from scheduler.db.database import Database
 from scheduler.db.fleet import FleetReader
 from scheduler.drivers.loading import load_host_manager
 from scheduler.heartbeat import Heartbeat
 from scheduler.manager import SchedulerManager
 from scheduler.notifications.notifications import Notifications
+from scheduler.notifications.notifier import Notifier
 from scheduler.periodic import RepeatingTask
 from scheduler.readiness import Readiness
 from scheduler.rpc.client import TOPIC
+from scheduler.rpc.compute_client import ComputeClient
 from scheduler.rpc.context import get_admin_context
 from scheduler.rpc.endpoints import SchedulerEndpoint
+from scheduler.rpc.older_endpoints import HavanaEndpoint, IcehouseEndpoint
 from scheduler.rpc.server import BaseAPI, build_server
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.supervision import Supervision
@@ -37,6 +45,32 @@ def build_manager(conf: cfg.ConfigOpts, database: Database) -> SchedulerManager:
     """
     host_manager = load_host_manager(conf, FleetReader.from_conf(conf, database))
     return SchedulerManager(conf, drivers.load(conf, host_manager))
+
+
+@dataclass(frozen=True)
+class BuildResources:
+    """What builds by the scheduler itself write to."""
+
+    database: Database
+    notifier: Notifier
+    host: str
+
+
+def older_tasks(
+    conf: cfg.ConfigOpts,
+    manager: SchedulerManager,
+    database: Database,
+    transport: RPCTransport,
+    notifier: Notifier,
+) -> OlderTasks:
+    """What serves callers up to Juno; from now on the driver can tell hosts to build."""
+    driver = manager.driver
+    book = InstanceBook(BuildResources(database, notifier, conf.host))
+    compute = ComputeClient(transport, conf.compute_topic)
+    builds = DirectBuilds(driver, book, compute, notifier, conf.scheduler.max_attempts)
+    for each in {id(one): one for one in (driver, getattr(driver, "driver", driver))}.values():
+        each.notifier, each.builds = notifier, builds
+    return OlderTasks(builds, manager.select_destinations, database)
 
 
 class Service(Worker):
@@ -66,12 +100,14 @@ class Service(Worker):
         ending.callback(heartbeat.stop)
         task = self._periodic_task(manager)
         ending.callback(task.stop)
-        self._serve(manager, ending)
+        self._serve(manager, database, ending)
         heartbeat.start()
         if self._conf.periodic_enable:
             task.start(random.uniform(0, self._conf.periodic_fuzzy_delay))
 
-    def _serve(self, manager: SchedulerManager, ending: contextlib.ExitStack) -> None:
+    def _serve(
+        self, manager: SchedulerManager, database: Database, ending: contextlib.ExitStack
+    ) -> None:
         transport = get_transport(self._conf)
         ending.callback(transport.cleanup)
         notification_transport = get_notification_transport(self._conf)
@@ -79,8 +115,13 @@ class Service(Worker):
         notifications = Notifications(notification_transport, TOPIC, BINARY, self._conf.host)
         ending.callback(notifications.close)
         manager.notifications = notifications
-        manager.driver.notifier = notifications.legacy
-        endpoints = [SchedulerEndpoint(manager), BaseAPI(TOPIC)]
+        tasks = older_tasks(self._conf, manager, database, transport, notifications.legacy)
+        endpoints = [
+            SchedulerEndpoint(manager),
+            HavanaEndpoint(tasks),
+            IcehouseEndpoint(tasks),
+            BaseAPI(TOPIC),
+        ]
         server = build_server(transport, TOPIC, self._conf.host, endpoints)
         server.start()  # waits for the broker for as long as it takes
         ending.callback(server.wait)

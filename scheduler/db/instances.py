@@ -154,6 +154,18 @@ def set_system_metadata(
         rows.insert(connection, table, instance_uuid=instance_uuid, key=key, value=value)
 
 
+def uuids_with_system_metadata(connection: Connection, key: str, value: str) -> list[str]:
+    """The living instances whose system metadata has *value* under *key*."""
+    texts = instance_system_metadata
+    query = (
+        sa.select(instances.c.uuid)
+        .join(texts, texts.c.instance_uuid == instances.c.uuid)
+        .where(texts.c.key == key, texts.c.value == value, texts.c.deleted == 0)
+        .where(instances.c.deleted == 0)
+    )
+    return list(connection.execute(query.order_by(instances.c.id)).scalars())
+
+
 def get_system_metadata(connection: Connection, instance_uuid: str) -> dict[str, str | None]:
     """All texts of the instance's system metadata."""
     found = instance_parts.rows_of(connection, instance_system_metadata, [instance_uuid])

@@ -24,6 +24,9 @@ class Scheduler:
     conf: Any
     host_manager: Any
 
+    #: What tells hosts to build (``scheduler.builds``); the service sets it.
+    builds: Any = None
+
     tells_of_selections = False
     """Whether the start and the end of select_destinations are told on the notification bus."""
 
@@ -82,11 +85,28 @@ class Scheduler:
         filter_properties: dict[str, Any],
         legacy_bdm_in_spec: bool,
     ) -> None:
-        """Find hosts and tell them to build, as in Havana."""
-        raise NotImplementedError("Driver must implement schedule_run_instance")
+        """Find hosts and tell them to build, as in Havana: one after the other, each or none.
+
+        Raises NoValidHost, and builds none, when this would be one attempt too many.
+        """
+        if self.builds is None:
+            raise NotImplementedError("Driver must implement schedule_run_instance")
+        self.builds.schedule_run_instance(
+            context,
+            request_spec,
+            filter_properties,
+            injected_files=injected_files,
+            requested_networks=requested_networks,
+            admin_password=admin_password,
+            is_first_time=is_first_time,
+            legacy_bdm_in_spec=legacy_bdm_in_spec,
+        )
 
     def select_hosts(
         self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
     ) -> list[str]:
-        """Names of the hosts chosen, as in Havana."""
-        raise NotImplementedError("Driver must implement select_hosts")
+        """Names of the hosts chosen, as in Havana; NoValidHost when there is none at all."""
+        if self.builds is None:
+            raise NotImplementedError("Driver must implement select_hosts")
+        names: list[str] = self.builds.select_hosts(context, request_spec, filter_properties)
+        return names

@@ -50,3 +50,19 @@ def selection_of(host: HostState, limits: dict[str, Any], zone_if_none: str) -> 
     )
     selection.limits_exact = dict(limits)  # the dict form of the reply keeps the fractions
     return selection
+
+
+def as_dict(chosen: Any, numa_limits_version: str | None) -> dict[str, Any]:
+    """What callers below 4.5 get for one instance; a driver of Newton's kind made it itself.
+
+    The limits keep the fractions that the integers of a SchedulerLimits object lose.
+    """
+    if isinstance(chosen, dict):
+        return chosen
+    selection = chosen[0]
+    reply: dict[str, Any] = selection.to_dict(numa_limits_version)
+    if selection.limits is None:
+        return {**reply, "limits": None}
+    exact = getattr(selection, "limits_exact", None) or {}
+    floats = {name: value for name, value in exact.items() if isinstance(value, int | float)}
+    return {**reply, "limits": {**reply["limits"], **floats}}

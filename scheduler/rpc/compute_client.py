@@ -10,6 +10,7 @@ from scheduler import objects
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 
 RUN_INSTANCE_VERSION: Final = "2.37"
+PREP_RESIZE_VERSION: Final = "2.43"
 
 
 class ComputeClient:
@@ -50,4 +51,29 @@ class ComputeClient:
             is_first_time=is_first_time,
             node=node,
             legacy_bdm_in_spec=legacy_bdm_in_spec,
+        )
+
+    def prep_resize(
+        self,
+        ctxt: Any,
+        instance: Any,
+        instance_type: dict[str, Any],
+        image: dict[str, Any] | None,
+        host: str,
+        reservations: list[str] | None,
+        request_spec: dict[str, Any],
+        filter_properties: dict[str, Any],
+        node: str | None,
+    ) -> None:
+        """Tell *host* to take *instance* over with its new size."""
+        self._client.prepare(server=host, version=PREP_RESIZE_VERSION).cast(
+            ctxt,
+            "prep_resize",
+            instance=instance,
+            instance_type=objects.to_plain(instance_type),
+            image=image,
+            reservations=reservations,
+            request_spec=objects.to_plain(request_spec),
+            filter_properties=objects.to_plain(filter_properties),
+            node=node,
         )

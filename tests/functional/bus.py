@@ -8,7 +8,7 @@ import pathlib
 import socket
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import kombu
@@ -136,6 +136,20 @@ class RawCaller:
     def answers_to(self, call_id: str) -> list[dict[str, Any]]:
         """The final replies received so far, heartbeats left out."""
         return [each for each in self._replies if each["_msg_id"] == call_id and each["ending"]]
+
+    def collect(self, names: Sequence[str]) -> None:
+        """From now on keep what is sent to the queues *names* of the exchange ``nova``."""
+        exchange = kombu.Exchange("nova", "topic", durable=False)
+        for name in names:
+            queue = kombu.Queue(name, exchange, name, durable=False, channel=self._channel)
+            queue.declare()
+            queue.purge()
+
+    def taken_from(self, name: str) -> list[dict[str, Any]]:
+        """The messages that have come to a collected queue since the last look."""
+        queue = kombu.Queue(name, durable=False, channel=self._channel)
+        bodies = iter(lambda: queue.get(no_ack=True), None)
+        return [json.loads(json.loads(each.body)["oslo.message"]) for each in bodies]
 
     def _received(self, body: Any, _message: kombu.Message) -> None:
         envelope = json.loads(body) if isinstance(body, str | bytes) else body

@@ -23,6 +23,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"answers", "claims"}),
     frozenset({"drivers", "rpc"}),
     frozenset({"notifications"}),
+    frozenset({"builds"}),
     frozenset({"manager", "nova_compat", "periodic", "readiness", "supervision"}),
     frozenset({"evaluation", "heartbeat", "worker"}),
     frozenset({"service"}),

@@ -1,0 +1,88 @@
+"""Hosts for the servers of an old request, one after the other (page scheduling, 13.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from scheduler import errors, objects
+from scheduler.builds.rows import InstanceBook
+from scheduler.drivers.selections import as_dict
+
+LIMITS_VERSION = "1.0"
+ANTI_AFFINITY = "anti-affinity"
+
+
+def uuids_of(request_spec: Mapping[str, Any]) -> list[str]:
+    """The servers that *request_spec* names; raises InvalidRequest unless it is a list of texts."""
+    if not isinstance(request_spec, Mapping):
+        raise errors.InvalidRequest(field="request_spec", reason="a dict is needed")
+    uuids = request_spec.get("instance_uuids")
+    if not isinstance(uuids, list) or not all(isinstance(each, str) for each in uuids):
+        raise errors.InvalidRequest(
+            field="request_spec.instance_uuids", reason="a list of uuids is needed"
+        )
+    return uuids
+
+
+class Chooser:
+    """Asks *driver* for one server at a time, so that some may get a host while others do not."""
+
+    def __init__(
+        self,
+        driver: Any,
+        book: InstanceBook,
+        context: Any,
+        request_spec: Mapping[str, Any],
+        filter_properties: Mapping[str, Any],
+    ) -> None:
+        self._driver = driver
+        self._context = context
+        self._request_spec = request_spec
+        self._properties = filter_properties
+        self.group = hinted_group(filter_properties)
+        self._hosts: list[str] = list(filter_properties.get("group_hosts") or ())
+        self._members: list[str] = []
+        if self.group is not None:
+            self._hosts += driver.group_hosts(context, self.group)
+            self._members += book.members_of(self.group)
+
+    def choose(self, uuid: str) -> dict[str, Any]:
+        """Host, node name and limits for one server; NoValidHost when there is none."""
+        spec = self._spec_of(uuid)
+        chosen = self._driver.select_destinations(self._context, spec, [uuid])
+        if not chosen:
+            raise errors.NoValidHost(reason="")
+        found = as_dict(chosen[0], LIMITS_VERSION)
+        if self.group is not None:
+            self._hosts.append(found["host"])
+            self._members.append(uuid)
+        return found
+
+    def names(self, uuids: Sequence[str]) -> Iterator[str]:
+        """Host names for as many of the servers as get one."""
+        for uuid in uuids:
+            try:
+                yield self.choose(uuid)["host"]
+            except errors.NoValidHost:
+                return
+
+    def _spec_of(self, uuid: str) -> objects.RequestSpec:
+        instance = self._request_spec.get("instance_properties")
+        own = {**instance, "uuid": uuid} if isinstance(instance, Mapping) else instance
+        request_spec = {**self._request_spec, "instance_properties": own, "num_instances": 1}
+        properties = dict(self._properties)
+        if self.group is not None:
+            properties.update(
+                group_updated=True,
+                group_hosts=self._hosts,
+                group_members=self._members,
+                group_policies=[ANTI_AFFINITY],
+            )
+        return objects.RequestSpec.from_primitives(request_spec, properties)
+
+
+def hinted_group(filter_properties: Mapping[str, Any]) -> str | None:
+    """The group that the hints name: servers that name the same one keep apart."""
+    group = (filter_properties.get("scheduler_hints") or {}).get("group")
+    return str(group[0] if isinstance(group, list) else group) if group else None

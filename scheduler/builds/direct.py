@@ -1,0 +1,147 @@
+"""Find hosts and tell them to build (reference pages scheduling, 13.3, and conductor, 13)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_log import log as logging
+
+from scheduler import errors, objects
+from scheduler.builds import attempts
+from scheduler.builds.choosing import Chooser, hinted_group, uuids_of
+from scheduler.builds.rows import RUN_INSTANCE, SERVICE, InstanceBook
+from scheduler.notifications.notifier import Notifier
+from scheduler.rpc.compute_client import ComputeClient
+
+LOG = logging.getLogger(__name__)
+
+EVENT = f"{SERVICE}.{RUN_INSTANCE}"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the hosts are told besides the server: arguments of the message, passed through."""
+
+    injected_files: list[Any] | None
+    requested_networks: list[Any] | None
+    admin_password: str | None
+    is_first_time: bool
+    legacy_bdm_in_spec: bool
+
+
+@dataclass(frozen=True)
+class DirectBuilds:
+    """Builds that *driver* finds the hosts for.
+
+    Whatever goes wrong with one server ends the build of that one only; it is written to its row
+    and told.
+    """
+
+    driver: Any
+    book: InstanceBook
+    compute: ComputeClient
+    notifier: Notifier
+    max_attempts: int
+
+    def schedule_run_instance(
+        self,
+        context: Any,
+        request_spec: Mapping[str, Any],
+        filter_properties: Mapping[str, Any] | None,
+        **order: Any,
+    ) -> None:
+        """Build every server of ``request_spec["instance_uuids"]``.
+
+        *order* has the fields of :class:`Order`.  Raises NoValidHost, and builds none, when this
+        would be one attempt too many.
+        """
+        uuids = uuids_of(request_spec)
+        spec = copy.deepcopy(dict(request_spec))
+        properties = _own(filter_properties)
+        self._tell("start", context, {"request_spec": spec})
+        LOG.info("Attempting to build %d instance(s) uuids: %s", len(uuids), uuids)
+        attempts.count(properties, uuids[0] if uuids else None, self.max_attempts)
+        del spec["instance_uuids"]
+        properties.setdefault("instance_type", spec.get("instance_type"))
+        chooser = Chooser(self.driver, self.book, context, spec, properties)
+        for number, uuid in enumerate(uuids):
+            spec.setdefault("instance_properties", {})["launch_index"] = number
+            self._build_one(context, uuid, chooser, spec, properties, Order(**order))
+            if properties.get("retry"):
+                properties["retry"]["hosts"] = []
+        self._tell("end", context, {"request_spec": spec})
+
+    def select_hosts(
+        self, context: Any, request_spec: Mapping[str, Any], filter_properties: Mapping[str, Any]
+    ) -> list[str]:
+        """Names of hosts, as many as there are for the servers; NoValidHost for none at all."""
+        uuids = uuids_of(request_spec)
+        properties = _own(filter_properties)
+        attempts.count(properties, uuids[0] if uuids else None, self.max_attempts)
+        chooser = Chooser(self.driver, self.book, context, request_spec, properties)
+        names = list(chooser.names(uuids))
+        if not names:
+            raise errors.NoValidHost(reason="")
+        return names
+
+    def _build_one(
+        self,
+        context: Any,
+        uuid: str,
+        chooser: Chooser,
+        spec: dict[str, Any],
+        properties: dict[str, Any],
+        order: Order,
+    ) -> None:
+        try:
+            chosen = chooser.choose(uuid)
+            LOG.info("Choosing host %s for instance %s", chosen["host"], uuid)
+            spec["instance_uuids"] = [uuid]
+            self._provision(context, uuid, chosen, spec, properties, order)
+        except Exception as error:
+            LOG.debug("Instance %s cannot be built", uuid, exc_info=True)
+            self.book.handle_schedule_error(context, error, uuid, spec)
+
+    def _provision(
+        self,
+        context: Any,
+        uuid: str,
+        chosen: Mapping[str, Any],
+        spec: dict[str, Any],
+        properties: dict[str, Any],
+        order: Order,
+    ) -> None:
+        weighted = {"weight": None, "host": chosen["host"]}
+        payload = {"request_spec": spec, "weighted_host": weighted, "instance_id": uuid}
+        self._tell("scheduled", context, payload)
+        try:
+            group = hinted_group(properties)
+            if group is not None:
+                self.book.join_group(uuid, group)
+            instance = self.book.instance_update_db(context, uuid)
+        except errors.InstanceNotFound:
+            LOG.warning("Instance %s disappeared during scheduling", uuid)
+            return
+        attempts.note(properties, chosen)
+        self.compute.run_instance(
+            context,
+            instance=instance,
+            host=chosen["host"],
+            request_spec=spec,
+            filter_properties=properties,
+            node=chosen["nodename"],
+            **vars(order),
+        )
+
+    def _tell(self, phase: str, context: Any, payload: dict[str, Any]) -> None:
+        if self.notifier.enabled:
+            self.notifier.info(context, f"{EVENT}.{phase}", objects.to_plain(payload))
+
+
+def _own(filter_properties: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A copy that may be changed, without the context that old callers leave in it."""
+    given = filter_properties or {}
+    return copy.deepcopy({key: value for key, value in given.items() if key != "context"})

@@ -1,0 +1,107 @@
+"""What the scheduler of Havana's time writes to instances (reference page scheduling, 13.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from oslo_log import log as logging
+from sqlalchemy import Connection
+
+from scheduler import errors, faults, objects
+from scheduler.db import instances
+from scheduler.db.database import Database
+from scheduler.notifications import payloads
+from scheduler.notifications.notifier import Notifier
+
+LOG = logging.getLogger(__name__)
+
+SERVICE = "scheduler"
+RUN_INSTANCE = "run_instance"
+
+
+class Resources(Protocol):
+    """Where rows and notifications go; may connect when it is first asked."""
+
+    @property
+    def database(self) -> Database:
+        """Where the instances are."""
+
+    @property
+    def notifier(self) -> Notifier:
+        """Who is told."""
+
+    @property
+    def host(self) -> str:
+        """The host that faults name."""
+
+
+class InstanceBook:
+    """Changes the rows of instances."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    def instance_update_db(
+        self, context: Any, instance_uuid: str, extra_values: Mapping[str, Any] | None = None
+    ) -> objects.Instance:
+        """The instance, now without host and node; *extra_values* are further columns to set.
+
+        Raises InstanceNotFound when it is gone.
+        """
+        del context
+
+        def taken_off_its_host(conn: Connection) -> objects.Instance:
+            instances.update(
+                conn, instance_uuid, **{"host": None, "node": None, **(extra_values or {})}
+            )
+            return instances.get(conn, instance_uuid)
+
+        instance: objects.Instance = self._resources.database.write_retrying(taken_off_its_host)
+        return instance
+
+    def handle_schedule_error(
+        self, context: Any, ex: BaseException, instance_uuid: str, request_spec: Mapping[str, Any]
+    ) -> None:
+        """End the build of the instance with *ex*: state ERROR, a fault, a notification."""
+        if not isinstance(ex, errors.NoValidHost):
+            LOG.error("Exception during %s.%s", SERVICE, RUN_INSTANCE, exc_info=ex)
+        LOG.warning("Setting instance %s to ERROR state.", instance_uuid)
+        self.end(context, ex, instance_uuid, request_spec, RUN_INSTANCE, vm_state="error")
+
+    def end(
+        self,
+        context: Any,
+        ex: BaseException,
+        instance_uuid: str,
+        request_spec: Mapping[str, Any],
+        method: str,
+        vm_state: str,
+    ) -> None:
+        """Write that *method* ended with *ex*, and tell of it; the instance is left *vm_state*."""
+        fault, host = faults.fault_of(ex), self._resources.host
+
+        def write(conn: Connection) -> None:
+            instances.update(conn, instance_uuid, vm_state=vm_state, task_state=None)
+            instances.add_fault(conn, instance_uuid, fault.code, fault.message, fault.details, host)
+
+        try:
+            self._resources.database.write_retrying(write)
+        except errors.InstanceNotFound:
+            LOG.warning("Instance %s disappeared during scheduling", instance_uuid)
+            return
+        payload = payloads.legacy_failure(request_spec, instance_uuid, method, ex)
+        payload["state"] = vm_state
+        self._resources.notifier.error(context, f"{SERVICE}.{method}", payload)
+
+    def join_group(self, instance_uuid: str, group: str) -> None:
+        """Note in the system metadata that the instance belongs to *group*."""
+        self._write(lambda conn: instances.set_system_metadata(conn, instance_uuid, "group", group))
+
+    def members_of(self, group: str) -> list[str]:
+        """The living instances whose system metadata names *group*."""
+        with self._resources.database.read() as connection:
+            return instances.uuids_with_system_metadata(connection, "group", group)
+
+    def _write(self, function: Callable[[Connection], None]) -> None:
+        self._resources.database.write_retrying(function)

@@ -1,0 +1,194 @@
+"""The methods that the scheduler had until Juno (reference page rpc, sections 1 and 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from oslo_log import log as logging
+
+from scheduler import errors
+from scheduler.builds import attempts, events
+from scheduler.builds.choosing import uuids_of
+from scheduler.builds.direct import DirectBuilds
+from scheduler.db import compute_nodes, instances
+from scheduler.db.database import Database
+
+LOG = logging.getLogger(__name__)
+
+PREP_RESIZE = "prep_resize"
+Select = Callable[..., list[Any]]
+"""``select_destinations`` of the manager."""
+
+
+class OlderTasks:
+    """What the endpoints of 2.x and 3.x hand their messages to."""
+
+    def __init__(self, builds: DirectBuilds, select: Select, database: Database) -> None:
+        self._builds = builds
+        self._select = select
+        self._database = database
+        self._driver = builds.driver
+
+    def run_instance(
+        self,
+        context: Any,
+        request_spec: dict[str, Any],
+        admin_password: str | None,
+        injected_files: list[Any] | None,
+        requested_networks: list[Any] | None,
+        is_first_time: bool,
+        filter_properties: dict[str, Any],
+        legacy_bdm_in_spec: bool = True,
+    ) -> None:
+        """Have the driver find hosts and tell them to build.
+
+        NoValidHost ends all the builds and is not raised; any other error does and is.
+        """
+        uuids = uuids_of(request_spec)
+        with events.recorded(self._database, context.request_id, uuids):
+            try:
+                self._driver.schedule_run_instance(
+                    context,
+                    request_spec,
+                    admin_password,
+                    injected_files,
+                    requested_networks,
+                    is_first_time,
+                    filter_properties,
+                    legacy_bdm_in_spec,
+                )
+            except Exception as error:
+                for uuid in uuids:
+                    self._builds.book.handle_schedule_error(context, error, uuid, request_spec)
+                if not isinstance(error, errors.NoValidHost):
+                    raise
+
+    def prep_resize(
+        self,
+        context: Any,
+        image: dict[str, Any] | None,
+        request_spec: dict[str, Any],
+        filter_properties: dict[str, Any],
+        instance: Any,
+        instance_type: dict[str, Any],
+        reservations: list[str] | None,
+    ) -> None:
+        """Find another host for a server that changes its size, and tell it.
+
+        NoValidHost leaves the server as it was and is not raised; any other error leaves it in
+        ERROR and is.  The *reservations* of quota are left to expire.
+        """
+        uuids = uuids_of(request_spec)
+        with events.recorded(self._database, context.request_id, uuids):
+            properties = {k: v for k, v in (filter_properties or {}).items() if k != "context"}
+            try:
+                chosen = self._destinations(context, request_spec, properties)[0]
+                attempts.note(properties, chosen)
+                self._builds.compute.prep_resize(
+                    context,
+                    instance=instance,
+                    instance_type=instance_type,
+                    image=image,
+                    host=chosen["host"],
+                    reservations=reservations,
+                    request_spec=request_spec,
+                    filter_properties=properties,
+                    node=chosen["nodename"],
+                )
+            except Exception as error:
+                is_expected = isinstance(error, errors.NoValidHost)
+                self._leave(context, instance, error, request_spec, is_unchanged=is_expected)
+                if not is_expected:
+                    raise
+
+    def _leave(
+        self,
+        context: Any,
+        instance: Any,
+        error: Exception,
+        request_spec: dict[str, Any],
+        *,
+        is_unchanged: bool,
+    ) -> None:
+        """Leave a server whose size could not change as it was, or in ERROR."""
+        LOG.warning("Failed to schedule %s: %s", PREP_RESIZE, error)
+        state = (instance["vm_state"] or "active") if is_unchanged else "error"
+        self._builds.book.end(context, error, instance["uuid"], request_spec, PREP_RESIZE, state)
+
+    def select_destinations(
+        self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
+    ) -> list[Any]:
+        """Host, node name and limits for each server; this counts as an attempt."""
+        return self._destinations(context, request_spec, dict(filter_properties or {}))
+
+    def select_counted_destinations(
+        self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
+    ) -> list[Any]:
+        """The same for callers that have counted the attempt."""
+        return self._asked(context, request_spec, filter_properties)
+
+    def _destinations(
+        self, context: Any, request_spec: dict[str, Any], properties: dict[str, Any]
+    ) -> list[Any]:
+        uuids = request_spec.get("instance_uuids") or [None]
+        attempts.count(properties, uuids[0], self._builds.max_attempts)
+        return self._asked(context, request_spec, properties)
+
+    def _asked(
+        self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
+    ) -> list[Any]:
+        return self._select(
+            context,
+            request_spec=request_spec,
+            filter_properties=filter_properties,
+            instance_uuids=request_spec.get("instance_uuids"),
+        )
+
+    def select_hosts(
+        self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
+    ) -> list[str]:
+        """Names of the hosts chosen."""
+        names: list[str] = self._driver.select_hosts(context, request_spec, filter_properties)
+        return names
+
+    def update_service_capabilities(
+        self, context: Any, service_name: str, host: str, capabilities: Any
+    ) -> None:
+        """Take what *host* says of itself: one dict, or a list of them."""
+        del context
+        several = capabilities if isinstance(capabilities, list) else [capabilities]
+        for each in several:
+            if not isinstance(each, Mapping | None):
+                raise errors.InvalidRequest(
+                    field="capabilities", reason=f"a dict expected, {type(each).__name__} given"
+                )
+            self._driver.update_service_capabilities(service_name, host, each or {})
+
+    def show_host_resources(self, context: Any, host: str) -> dict[str, Any]:
+        """What the nodes of *host* have and use, and what each project's servers on it use.
+
+        Raises ComputeHostNotFound when it has no node.
+        """
+        del context
+        with self._database.read() as connection:
+            nodes = compute_nodes.list_all(connection, host)
+            servers = instances.list_all(connection, host=host, parts=False)
+        if not nodes:
+            raise errors.ComputeHostNotFound(host=host)
+        usage: dict[str, dict[str, int]] = {}
+        for server in servers:
+            _add(usage.setdefault(server.project_id, {}), server, USED)
+        resource: dict[str, int] = {}
+        for node in nodes:
+            _add(resource, node, HAD)
+        return {"resource": resource, "usage": usage}
+
+
+HAD = ("vcpus", "memory_mb", "local_gb", "vcpus_used", "memory_mb_used", "local_gb_used")
+USED = ("vcpus", "memory_mb", "root_gb", "ephemeral_gb")
+
+
+def _add(sums: dict[str, int], source: Any, names: tuple[str, ...]) -> None:
+    for name in names:
+        sums[name] = sums.get(name, 0) + (getattr(source, name) or 0)

@@ -1,0 +1,341 @@
+"""Callers of Havana's and Icehouse's time: the scheduler itself tells hosts to build.
+
+Reference pages rpc, sections 1 and 2.4, scheduling, 13, and conductor, 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler import objects
+from scheduler.db import instance_events, instances
+from scheduler.db.database import Database
+from scheduler.db.tables.columns import metadata
+from tests.daemons.deployment import Deployment
+from tests.daemons.process import BACKENDS, Daemon
+from tests.functional import fleet
+from tests.functional.bus import RawCaller, enveloped, failure_of, recorded
+from tests.servers.rabbitmq import RabbitMQ
+from tests.waiting import wait_until
+
+RUN_INSTANCE = "derived-havana-run_instance-v2.9.cast"
+PREP_RESIZE = "derived-havana-prep_resize-v2.0.cast"
+UUIDS: list[str] = recorded(RUN_INSTANCE)["args"]["request_spec"]["instance_uuids"]
+GHOST = "f4a0f8c0-0000-4000-8000-0000000000ff"
+EVENTS = "notifications"
+
+
+@dataclass
+class Site:
+    """A scheduler, its database, and the queues of what it sends."""
+
+    daemon: Daemon
+    database: Database
+    raw: RawCaller
+    transport_url: str
+
+    def cast(self, name: str, **args: Any) -> None:
+        """Send the recorded message with *args* changed, as a new message."""
+        message = recorded(name)
+        message["args"].update(args)
+        self.raw.publish(enveloped({**message, "_unique_id": self.raw.call_keys()["_unique_id"]}))
+
+    def sent_to(self, queue: str) -> list[dict[str, Any]]:
+        """The messages in *queue*, which is empty then."""
+        return self.raw.taken_from(queue)
+
+    def instance(self, uuid: str) -> objects.Instance:
+        with self.database.read() as connection:
+            return instances.get(connection, uuid)
+
+    def fault(self, uuid: str) -> str | None:
+        with self.database.read() as connection:
+            fault = instances.latest_fault(connection, uuid)
+        return fault and fault.message
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def running(
+    request: pytest.FixtureRequest, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Daemon, Database, str]]:
+    """One scheduler per back end that sends notifications."""
+    folder = tmp_path_factory.mktemp("older")
+    vhost = rabbitmq.create_vhost()
+    url = f"sqlite:///{folder}/nova.sqlite"
+    settings = {
+        "DEFAULT": {"host": "sched1", "service_down_time": 3600},
+        "oslo_messaging_notifications": {"driver": "messagingv2"},
+    }
+    deployment = Deployment(
+        folder, rabbitmq.url(vhost), url, backend=request.param, settings=settings
+    )
+    database = Database(url)
+    try:
+        fleet.install(url)
+        with database.write() as connection:
+            instance_events.metadata.create_all(connection)
+        yield deployment.start_scheduler().wait_ready(), database, rabbitmq.url(vhost)
+    finally:
+        deployment.close()
+        database.dispose()
+        rabbitmq.delete_vhost(vhost)
+
+
+def _tables_of_instances() -> list[sa.Table]:
+    tables = [each for each in metadata.sorted_tables if each.name.startswith("instance")]
+    return tables[::-1]
+
+
+@pytest.fixture
+def site(running: tuple[Daemon, Database, str]) -> Iterator[Site]:
+    """That scheduler, with two new servers, running actions, and empty queues."""
+    daemon, database, url = running
+    own = recorded(RUN_INSTANCE)["args"]["request_spec"]["instance_properties"]
+    with database.write() as connection:
+        for table in (instance_events.events, instance_events.actions, *_tables_of_instances()):
+            connection.execute(sa.delete(table))
+        for uuid in UUIDS:
+            values = {k: v for k, v in own.items() if k in objects.Instance.FIELDS}
+            instances.create(connection, objects.Instance(**{**values, "uuid": uuid}))
+            connection.execute(
+                instance_events.actions.insert().values(
+                    instance_uuid=uuid, request_id=recorded(RUN_INSTANCE)["_context_request_id"]
+                )
+            )
+    with RawCaller(url) as raw:
+        queues = [f"compute.{host}" for host in fleet.HOSTS]
+        raw.collect([*queues, f"{EVENTS}.info", f"{EVENTS}.error"])
+        yield Site(daemon, database, raw, url)
+
+
+def casts(site: Site) -> list[tuple[str, dict[str, Any]]]:
+    return [(h, each) for h in fleet.HOSTS for each in site.sent_to(f"compute.{h}")]
+
+
+def told(site: Site, priority: str = "info") -> list[dict[str, Any]]:
+    return site.sent_to(f"{EVENTS}.{priority}")
+
+
+def collected(site: Site, function: Any, count: int) -> list[Any]:
+    """*count* messages, however long they take to arrive."""
+    found: list[Any] = []
+
+    def complete() -> bool:
+        found.extend(function(site))
+        return len(found) >= count
+
+    wait_until(complete, describe=lambda: f"{len(found)} of {count}: {found}")
+    return found
+
+
+def test_every_server_is_cast_to_a_host(site: Site) -> None:
+    site.cast(RUN_INSTANCE, filter_properties={"scheduler_hints": {}})
+    sent = sorted(collected(site, casts, 2), key=lambda each: each[1]["args"]["instance"]["uuid"])
+
+    theirs = recorded("derived-havana-compute-run_instance-v2.37.cast")
+    for number, (host, message) in enumerate(sent):
+        uuid = UUIDS[number]
+        mine, known = message["args"], theirs["args"]
+        assert (message["method"], message["version"]) == (theirs["method"], theirs["version"])
+        assert mine.keys() == known.keys()
+        assert mine["instance"]["uuid"] == uuid
+        assert (mine["instance"]["host"], mine["node"]) == (None, host)
+        assert mine["request_spec"].keys() == known["request_spec"].keys()
+        assert mine["request_spec"]["instance_uuids"] == [uuid]
+        assert mine["request_spec"]["instance_properties"]["launch_index"] == number
+        properties = mine["filter_properties"]
+        assert properties.keys() == known["filter_properties"].keys()
+        assert properties["retry"] == {"num_attempts": 1, "hosts": [[host, host]]}
+        assert set(properties["limits"]) == {"memory_mb", "disk_gb"}
+        for name in ("admin_password", "injected_files", "is_first_time", "requested_networks"):
+            assert mine[name] == known[name]
+        assert mine["legacy_bdm_in_spec"] is False
+        assert message["_context_remote_address"] == theirs["_context_remote_address"]
+        assert message["_context_tenant"] == theirs["_context_tenant"]
+    events = [each["event_type"].rpartition(".")[2] for each in collected(site, told, 4)]
+    assert events == ["start", "scheduled", "scheduled", "end"]
+    assert results(site) == ["Success"] * 2
+
+
+def results(site: Site) -> list[str | None]:
+    with site.database.read() as connection:
+        query = sa.select(instance_events.events.c.result)
+        return list(connection.execute(query).scalars())
+
+
+def test_as_many_are_built_as_fit_and_the_others_fail(site: Site) -> None:
+    """Unlike select_destinations, which is all or nothing."""
+    request_spec = recorded(RUN_INSTANCE)["args"]["request_spec"]
+    request_spec["instance_properties"]["availability_zone"] = fleet.ZONE
+    hints = {"group": "web"}
+    site.cast(RUN_INSTANCE, request_spec=request_spec, filter_properties={"scheduler_hints": hints})
+    assert len({host for host, _message in collected(site, casts, 2)}) == 2, "they keep apart"
+    with site.database.read() as connection:
+        assert instances.uuids_with_system_metadata(connection, "group", "web") == UUIDS
+
+    site.cast(
+        RUN_INSTANCE,
+        request_spec=request_spec,
+        filter_properties={"scheduler_hints": {}, "ignore_hosts": list(fleet.HOSTS)},
+    )
+    failed = collected(site, lambda each: told(each, "error"), 2)
+    assert [each["event_type"] for each in failed] == ["scheduler.run_instance"] * 2
+    assert {each["payload"]["instance_id"] for each in failed} == set(UUIDS)
+    assert {(each["payload"]["state"], each["payload"]["method"]) for each in failed} == {
+        ("error", "run_instance")
+    }
+    for uuid in UUIDS:
+        assert (site.instance(uuid).vm_state, site.instance(uuid).task_state) == ("error", None)
+        assert (site.fault(uuid) or "").startswith("No valid host was found.")
+
+
+def test_a_server_that_is_gone_holds_nobody_up(site: Site) -> None:
+    request_spec = recorded(RUN_INSTANCE)["args"]["request_spec"]
+    site.cast(RUN_INSTANCE, request_spec={**request_spec, "instance_uuids": [GHOST, UUIDS[1]]})
+    ((_host, message),) = collected(site, casts, 1)
+    assert message["args"]["instance"]["uuid"] == UUIDS[1]
+    assert f"Instance {GHOST} disappeared during scheduling" in site.daemon.log
+
+
+def test_attempts_are_counted_here(site: Site) -> None:
+    retry = {"num_attempts": 3, "hosts": [["cmp1", "cmp1"]]}
+    site.cast(RUN_INSTANCE, filter_properties={"retry": retry})
+    collected(site, lambda each: told(each, "error"), 2)
+    assert "Exceeded max scheduling attempts 3" in (site.fault(UUIDS[0]) or "")
+    assert casts(site) == []
+
+
+def test_a_retry_goes_elsewhere(site: Site) -> None:
+    with site.database.write() as connection:
+        instances.update(connection, UUIDS[0], host="cmp1", node="cmp1")
+    retry = {"num_attempts": 1, "hosts": [["cmp1", "cmp1"], ["cmp2", "cmp2"]]}
+    request_spec = recorded(RUN_INSTANCE)["args"]["request_spec"]
+    site.cast(
+        RUN_INSTANCE,
+        request_spec={**request_spec, "instance_uuids": UUIDS[:1]},
+        filter_properties={"retry": retry},
+    )
+    ((host, message),) = collected(site, casts, 1)
+    assert host == "cmp3"
+    assert (site.instance(UUIDS[0]).host, site.instance(UUIDS[0]).node) == (None, None)
+    assert message["args"]["filter_properties"]["retry"] == {
+        "num_attempts": 2,
+        "hosts": [*retry["hosts"], ["cmp3", "cmp3"]],
+    }
+
+
+def test_prep_resize(site: Site) -> None:
+    site.cast(PREP_RESIZE)
+    ((host, message),) = collected(site, casts, 1)
+    sent = recorded(PREP_RESIZE)["args"]
+    assert (message["method"], message["version"], host != "cmp1") == ("prep_resize", "2.43", True)
+    mine = message["args"]
+    assert {**mine, "request_spec": None, "filter_properties": None} == {
+        **sent,
+        "request_spec": None,
+        "filter_properties": None,
+        "node": host,
+    }
+    retry = mine["filter_properties"]["retry"]
+    assert (retry["num_attempts"], retry["hosts"][-1]) == (2, [host, host])
+    assert mine["request_spec"]["num_instances"] == 1
+
+
+def test_prep_resize_without_a_host(site: Site) -> None:
+    site.cast(PREP_RESIZE, filter_properties={"ignore_hosts": list(fleet.HOSTS)})
+    (failed,) = collected(site, lambda each: told(each, "error"), 1)
+    assert failed["event_type"] == "scheduler.prep_resize"
+    assert (failed["payload"]["state"], failed["payload"]["method"]) == ("active", "prep_resize")
+    assert (site.instance(UUIDS[0]).vm_state, site.instance(UUIDS[0]).task_state) == (
+        "active",
+        None,
+    )
+
+
+@pytest.mark.parametrize("version", ["2.7", "3.0", "3.1"])
+def test_select_destinations(site: Site, version: str) -> None:
+    request = recorded("derived-havana-select_destinations-v2.7.request")
+    (chosen,) = site.raw.call({**request, "version": version})["result"]
+    assert chosen["host"] in fleet.HOSTS
+    assert chosen.keys() == {"host", "nodename", "limits"}
+
+
+@pytest.mark.parametrize(("version", "is_refused"), [("2.7", True), ("3.0", False)])
+def test_who_counts_the_attempts(site: Site, version: str, is_refused: bool) -> None:
+    request = recorded("derived-havana-select_destinations-v2.7.request")
+    request["args"]["filter_properties"] = {"retry": {"num_attempts": 3, "hosts": []}}
+    reply = site.raw.call({**request, "version": version})
+    assert bool(reply["failure"]) is is_refused
+    if is_refused:
+        assert failure_of(reply)["class"] == "NoValidHost"
+
+
+@pytest.mark.parametrize("version", ["2.6", "3.0"])
+def test_select_hosts(site: Site, version: str) -> None:
+    request = recorded("derived-havana-select_hosts-v2.6.request")
+    reply = site.raw.call({**request, "version": version})
+    known = recorded("derived-havana-select_hosts.reply")
+    assert reply.keys() == known.keys()
+    assert (reply["failure"], len(reply["result"])) == (None, len(known["result"]))
+    assert set(reply["result"]) <= set(fleet.HOSTS)
+
+
+def a_call(method: str, version: str, **args: Any) -> dict[str, Any]:
+    request = recorded("derived-havana-select_hosts-v2.6.request")
+    return {**request, "method": method, "version": version, "args": args}
+
+
+def test_host_resources(site: Site) -> None:
+    with site.database.write() as connection:
+        instances.update(connection, UUIDS[0], host="cmp1")
+    reply = site.raw.call(a_call("show_host_resources", "2.0", host="cmp1"))
+    assert reply["result"]["resource"]["memory_mb"] == fleet.MEMORY_MB
+    project = recorded(RUN_INSTANCE)["_context_project_id"]
+    assert reply["result"]["usage"] == {
+        project: {"vcpus": 1, "memory_mb": 2048, "root_gb": 20, "ephemeral_gb": 0}
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "version", "args", "result"),
+    [
+        ("get_backdoor_port", "2.5", {}, None),
+        ("create_volume", "2.3", {"volume_id": "v", "snapshot_id": None}, None),
+        (
+            "update_service_capabilities",
+            "2.4",
+            {"service_name": "compute", "host": "cmp1", "capabilities": [{"a": 1}, None]},
+            None,
+        ),
+    ],
+)
+def test_other_methods(
+    site: Site, method: str, version: str, args: dict[str, Any], result: Any
+) -> None:
+    reply = site.raw.call(a_call(method, version, **args))
+    assert (reply["failure"], reply["result"]) == (None, result)
+
+
+@pytest.mark.parametrize(
+    ("method", "version", "args", "expected"),
+    [
+        ("live_migration", "2.0", {"instance": {}, "dest": "cmp1"}, "InvalidRequest"),
+        ("show_host_resources", "2.0", {"host": "nowhere"}, "ComputeHostNotFound"),
+        ("select_hosts", "2.6", {"request_spec": {}, "filter_properties": {}}, "InvalidRequest"),
+        ("update_aggregates", "2.0", {}, "NoSuchMethod"),
+        ("run_instance", "2.10", {}, "UnsupportedVersion"),
+        ("run_instance", "3.2", {}, "UnsupportedVersion"),
+        ("live_migration", "3.0", {}, "NoSuchMethod"),
+        ("run_instance", "4.0", {}, "NoSuchMethod"),
+    ],
+)
+def test_what_is_refused(
+    site: Site, method: str, version: str, args: dict[str, Any], expected: str
+) -> None:
+    failure = failure_of(site.raw.call(a_call(method, version, **args)))
+    assert failure["class"] == expected
