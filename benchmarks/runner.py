@@ -1,0 +1,114 @@
+"""One workload in one session: warm-up, then rounds in which the subjects take turns."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks import expression, leaks, subjects
+from benchmarks.profiling import Profiler
+from benchmarks.sample import Sample, Subject
+from benchmarks.session import Session
+from benchmarks.workload import Row, Workload
+
+LOG = logging.getLogger(__name__)
+
+Result = dict[str, Any]
+
+
+class AnswersDiffer(AssertionError):
+    """Two subjects that are compared did not do the same work."""
+
+
+@dataclass
+class _Running:
+    """A subject that takes part, and what its rounds gave."""
+
+    subject: Subject
+    rounds: list[dict[str, float]]
+    answers: Any = None
+
+
+def run(workload: Workload, profiler: Profiler | None = None) -> Result:
+    """Measure *workload*; the result is what JSON can hold."""
+    began = time.monotonic()
+    start = leaks.look()
+    with contextlib.ExitStack() as ending:
+        session = ending.enter_context(Session())
+        running: dict[str, _Running] = {}
+        for name, settings in workload.subjects.items():
+            LOG.info("%s: %s", workload.name, name)
+            subject = subjects.make(settings, session)
+            ending.callback(subject.close)
+            subject.warm_up()
+            running[name] = _Running(subject, [])
+        before = leaks.look(_pids(running))
+        for number in range(workload.rounds):
+            _take_turns(running, number, workload.seconds, profiler)
+        after = leaks.look(_pids(running))
+    _compare(workload, running)
+    measured = {name: _by_metric(each.rounds) for name, each in running.items()}
+    return {
+        "workload": workload.name,
+        "about": workload.about,
+        "took_seconds": round(time.monotonic() - began, 1),
+        "settings": {name: dict(settings) for name, settings in workload.subjects.items()},
+        "subjects": measured,
+        "rows": [_row(row, measured) for row in workload.rows],
+        "peak_rss_mib": after.peak_rss_mib,
+        "leaks": leaks.grown(before, after) | leaks.left_behind(start),
+    }
+
+
+def _pids(running: Mapping[str, _Running]) -> list[int]:
+    return [pid for each in running.values() for pid in each.subject.pids()]
+
+
+def _take_turns(
+    running: Mapping[str, _Running], number: int, seconds: float, profiler: Profiler | None
+) -> None:
+    """One round of every subject; each round begins with another one."""
+    names = list(running)
+    first = number % len(names)
+    for name in names[first:] + names[:first]:
+        each = running[name]
+        gc.collect()
+        work: Callable[[float], Sample] = each.subject.round
+        sample = profiler.run(name, work, seconds) if profiler else work(seconds)
+        each.rounds.append(sample.metrics())
+        each.answers = each.answers or list(sample.answers)
+        LOG.debug("round %d of %s: %s", number, name, each.rounds[-1])
+
+
+def _compare(workload: Workload, running: Mapping[str, _Running]) -> None:
+    for together in workload.same_answers:
+        answers = {name: running[name].answers for name in together}
+        shortest = min(len(each) for each in answers.values())
+        if len({tuple(each[:shortest]) for each in answers.values()}) > 1:
+            raise AnswersDiffer(f"{workload.name}: {answers}")
+
+
+def _by_metric(rounds: list[dict[str, float]]) -> dict[str, list[float]]:
+    return {name: [each[name] for each in rounds] for name in rounds[0]}
+
+
+def _row(row: Row, measured: expression.Measured) -> Result:
+    value = expression.value(row.value, measured)
+    too_little = row.at_least is not None and value < row.at_least
+    too_much = row.at_most is not None and value > row.at_most
+    has_target = row.at_least is not None or row.at_most is not None
+    return {
+        "what": row.what,
+        "value": value,
+        "expression": row.value,
+        "unit": row.unit,
+        "at_least": row.at_least,
+        "at_most": row.at_most,
+        "hold": row.hold,
+        "met": not (too_little or too_much) if has_target else None,
+    }

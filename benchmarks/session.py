@@ -1,0 +1,69 @@
+"""What the subjects of one workload share: private servers, folders, the databases of fleets."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import tempfile
+from pathlib import Path
+from typing import Self
+
+from benchmarks import install
+from benchmarks.fleet import NOW, FleetPlan
+from benchmarks.workload import WorkloadError
+from tests.servers.mariadb import MariaDB
+from tests.servers.rabbitmq import RabbitMQ
+
+
+class Session:
+    """Servers start when first asked for and end with the session."""
+
+    def __init__(self) -> None:
+        self._ending = contextlib.ExitStack()
+        self._rabbitmq: RabbitMQ | None = None
+        self._mariadb: MariaDB | None = None
+        self._shared: dict[tuple[str, FleetPlan], str] = {}
+        #: The time of subjects that move it on by themselves; they take turns.
+        self.now = NOW
+
+    @property
+    def rabbitmq(self) -> RabbitMQ:
+        """The session's broker."""
+        if self._rabbitmq is None:
+            self._rabbitmq = self._ending.enter_context(RabbitMQ())
+        return self._rabbitmq
+
+    @property
+    def mariadb(self) -> MariaDB:
+        """The session's database server."""
+        if self._mariadb is None:
+            self._mariadb = self._ending.enter_context(MariaDB())
+        return self._mariadb
+
+    def database(self, engine: str, plan: FleetPlan, now: datetime.datetime = NOW) -> str:
+        """The URL of a new database on *engine* (``mariadb`` or ``sqlite``) with that fleet."""
+        if engine == "mariadb":
+            url = self.mariadb.url(self.mariadb.create_database())
+        elif engine == "sqlite":
+            url = f"sqlite:///{self.folder()}/nova.sqlite"
+        else:
+            raise WorkloadError(f"database: {engine!r} is neither mariadb nor sqlite")
+        install.into_own(url, plan, now)
+        return url
+
+    def shared_database(self, engine: str, plan: FleetPlan) -> str:
+        """The URL of the one such database that the subjects which ask here share."""
+        if (engine, plan) not in self._shared:
+            self._shared[engine, plan] = self.database(engine, plan)
+        return self._shared[engine, plan]
+
+    def folder(self) -> Path:
+        """A new folder that goes with the session."""
+        name = self._ending.enter_context(tempfile.TemporaryDirectory(prefix="nst-bench-"))
+        return Path(name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._ending.close()

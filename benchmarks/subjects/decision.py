@@ -1,0 +1,165 @@
+"""Decisions in this process: by the driver on its host table, and by plain Python."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks import configuration, fleet, requests, row_by_row
+from benchmarks.sample import Sample
+from benchmarks.session import Session
+from benchmarks.workload import Settings
+from scheduler import drivers, errors, objects
+from scheduler.drivers.loading import host_manager_class
+from scheduler.evaluation.fleet import CaseFleet
+from scheduler.rpc.context import get_admin_context
+
+#: Requests are made before the clock starts; this many of them, then the same again.
+POOL = 400
+WARM_UP_DECISIONS = 5
+ANSWERS = 3
+
+
+class Requests:
+    """The requests of a subject: ``requests`` names their kind, ``instances`` how many each."""
+
+    def __init__(self, settings: Settings, plan: fleet.FleetPlan) -> None:
+        self.instances = settings.get("instances", 1)
+        kind = requests.KINDS[settings.get("requests", "plain")]
+        self._pool = [kind(number, plan) for number in range(POOL)]
+        for spec in self._pool:
+            spec.num_instances = self.instances
+        self._numbers = itertools.count(POOL)
+
+    def restart(self) -> None:
+        """Begin again with the same uuids; those of the last round are given back by then."""
+        self._numbers = itertools.count(POOL)
+
+    def __call__(self) -> tuple[objects.RequestSpec, list[str]]:
+        """The next request, and the uuids of its servers, which nobody had before."""
+        first = next(self._numbers)
+        spec = self._pool[first % POOL]
+        uuids = [requests.request_uuid(first)]
+        if self.instances > 1:
+            base = (first + 1) << 20
+            uuids = [requests.request_uuid(base + place) for place in range(self.instances)]
+        return spec, uuids
+
+
+class EngineDecisions:
+    """The configured driver, from request object to Selections, without a bus.
+
+    Further settings: ``alternates``, ``expect_failure``.
+    """
+
+    def __init__(self, settings: Settings, session: Session) -> None:
+        del session
+        plan = fleet.FleetPlan(**settings["fleet"])
+        conf = configuration.in_process(settings)
+        reader = CaseFleet(fleet.rows(plan))
+        self._manager = host_manager_class(conf)(conf, reader, fleet.NOW.timestamp)
+        self._driver = drivers.load(conf, self._manager)
+        self._requests = Requests(settings, plan)
+        self._alternates = bool(settings.get("alternates", False))
+        self._expect_failure = bool(settings.get("expect_failure", False))
+        self._context = get_admin_context()
+
+    def warm_up(self) -> None:
+        """Read the fleet and decide a few times."""
+        self._manager.refresh()
+        for _number in range(WARM_UP_DECISIONS):
+            self._decide()
+        self._give_back()
+
+    def round(self, seconds: float) -> Sample:
+        """Decide again and again; then give back what was consumed."""
+        latencies, elapsed, answers = timed(self._decide, seconds)
+        self._give_back()
+        return Sample(latencies, elapsed, len(latencies) * self._requests.instances, answers)
+
+    def _decide(self) -> Any:
+        spec, uuids = self._requests()
+        try:
+            chosen = self._driver.select_destinations(
+                self._context, spec, uuids, return_alternates=self._alternates
+            )
+        except errors.NoValidHost:
+            if not self._expect_failure:
+                raise
+            return None
+        return chosen[0][0].service_host
+
+    def _give_back(self) -> None:
+        books = self._manager.books
+        for pick in reversed(list(books)):
+            books.undo(pick)
+        self._requests.restart()
+
+    def pids(self) -> Sequence[int]:
+        """None but this process."""
+        return ()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class RowByRowDecisions:
+    """The same requests, decided by ``row_by_row``."""
+
+    def __init__(self, settings: Settings, session: Session) -> None:
+        del session
+        plan = fleet.FleetPlan(**settings["fleet"])
+        self._hosts = row_by_row.hosts_of(fleet.rows(plan))
+        self._requests = Requests(settings, plan)
+        self._alive_since = (fleet.NOW - datetime.timedelta(seconds=60)).isoformat()
+        self._taken: list[tuple[row_by_row.Host, objects.RequestSpec]] = []
+
+    def warm_up(self) -> None:
+        """Once is enough: nothing is remembered."""
+        self._decide()
+        self._give_back()
+
+    def round(self, seconds: float) -> Sample:
+        """Decide again and again; then give back what was consumed."""
+        latencies, elapsed, answers = timed(self._decide, seconds)
+        self._give_back()
+        return Sample(latencies, elapsed, len(latencies), answers)
+
+    def _decide(self) -> str | None:
+        spec, _uuids = self._requests()
+        host = row_by_row.decide(self._hosts, spec, self._alive_since)
+        if host is None:
+            return None
+        self._taken.append((host, spec))
+        return host.name
+
+    def _give_back(self) -> None:
+        for host, spec in self._taken:
+            row_by_row.consume(host, spec, -1)
+        self._taken.clear()
+        self._requests.restart()
+
+    def pids(self) -> Sequence[int]:
+        """None but this process."""
+        return ()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def timed(work: Callable[[], Any], seconds: float) -> tuple[list[float], float, list[Any]]:
+    """Do *work* for about *seconds*; latencies, time taken in all, and the first answers."""
+    latencies: list[float] = []
+    answers: list[Any] = []
+    began = before = time.perf_counter()
+    while not latencies or before - began < seconds or len(answers) < ANSWERS:
+        answer = work()
+        after = time.perf_counter()
+        latencies.append(after - before)
+        if len(answers) < ANSWERS:
+            answers.append(answer)
+        before = after
+    return latencies, before - began, answers

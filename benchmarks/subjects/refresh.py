@@ -1,0 +1,101 @@
+"""Bringing the host table up to date with a database in which some rows have changed."""
+
+from __future__ import annotations
+
+import datetime
+import random
+import time
+from collections.abc import Sequence
+
+from benchmarks import configuration, fleet, install
+from benchmarks.sample import Sample
+from benchmarks.session import Session
+from benchmarks.workload import Settings
+from scheduler.db.database import Database
+from scheduler.db.fleet import FleetReader
+from scheduler.drivers.loading import host_manager_class
+
+FULL = "full"
+NEVER_SECONDS = 10**9
+#: Longer than any look back, so that a read finds this step's changes and no others.
+STEP = datetime.timedelta(seconds=600)
+
+
+class Refreshes:
+    """``HostManager.refresh()`` after ``changed`` rows (a share of the fleet) were reported.
+
+    ``changed: full`` reads everything each time.  Neither the changes nor what other subjects have
+    changed before is measured.  Time is the session's: it moves on by ten minutes with every step.
+    """
+
+    def __init__(self, settings: Settings, session: Session) -> None:
+        self._plan = fleet.FleetPlan(**settings["fleet"])
+        changed = settings["changed"]
+        interval = 0 if changed == FULL else NEVER_SECONDS
+        options = {"scheduler": {"full_refresh_interval_seconds": interval}}
+        conf = configuration.in_process({**settings, "options": options})
+        url = session.shared_database(settings["database"], self._plan)
+        conf.set_override("connection", url, group="database")
+        self._database = Database.from_conf(conf)
+        self._session = session
+        reader = FleetReader.from_conf(conf, self._database)
+        self._manager = host_manager_class(conf)(conf, reader, lambda: session.now.timestamp())
+        self._changed_rows = 0 if changed == FULL else round(changed * self._plan.hosts)
+        self._rng = random.Random(1)
+
+    def warm_up(self) -> None:
+        """The first read is a full one; then one as in the rounds."""
+        self._manager.refresh()
+        self._refresh()
+
+    def round(self, seconds: float) -> Sample:
+        """Change and refresh until the refreshes alone have taken *seconds*."""
+        self._catch_up()
+        latencies: list[float] = []
+        while not latencies or sum(latencies) < seconds / 2:
+            latencies.append(self._refresh())
+        answers = [self._manager.table.value(row, "free_ram_mb") for row in self._sample_rows()]
+        more = {"changed_rows": float(self._changed_rows)}
+        return Sample(latencies, sum(latencies), len(latencies), answers, more)
+
+    def _catch_up(self) -> None:
+        """Take what others have changed, and see one newer change."""
+        self._session.now += STEP
+        self._report([1], 1024)
+        self._manager.refresh()
+
+    def _refresh(self) -> float:
+        self._session.now += STEP
+        nodes = self._rng.sample(range(1, self._plan.hosts + 1), self._changed_rows)
+        free_ram_mb = self._rng.randrange(1024, 8192)
+        self._report(nodes, free_ram_mb)
+        before = time.perf_counter()
+        self._manager.refresh()
+        elapsed = time.perf_counter() - before
+        self._check(nodes, free_ram_mb)
+        return elapsed
+
+    def _report(self, nodes: Sequence[int], free_ram_mb: int) -> None:
+        if nodes:
+            with self._database.write() as connection:
+                install.report(connection, nodes, self._session.now, free_ram_mb)
+
+    def _check(self, nodes: Sequence[int], free_ram_mb: int) -> None:
+        """A refresh that was fast because it saw nothing does not count."""
+        table = self._manager.table
+        for node in nodes:
+            host = self._plan.names[node - 1]
+            found = table.value(table.rows[host, host], "free_ram_mb")
+            if found != free_ram_mb:
+                raise AssertionError(f"{host} has {free_ram_mb} MB free, the table says {found}")
+
+    def _sample_rows(self) -> list[int]:
+        return sorted(self._manager.table.rows.values())[:: max(1, self._plan.hosts // 10)]
+
+    def pids(self) -> Sequence[int]:
+        """None but this process."""
+        return ()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._database.dispose()

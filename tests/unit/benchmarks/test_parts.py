@@ -1,0 +1,121 @@
+"""Reading workloads, percentiles, expressions, tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks import expression, report, row_by_row, runner, workload
+from benchmarks.fleet import FleetPlan, rows
+from benchmarks.sample import Sample, percentile
+
+MEASURED = {"a": {"rate": [4.0, 8.0, 6.0]}, "b": {"rate": [2.0, 2.0, 1.0]}}
+
+
+def content(**changes: Any) -> dict[str, Any]:
+    return {
+        "about": "something",
+        "common": {"run": "decision", "fleet": {"hosts": 10, "mix": "plain"}},
+        "subjects": {"a": {"fleet": {"hosts": 20}}, "b": None},
+        "rows": [{"what": "a to b", "value": "a.rate / b.rate", "at_least": 2}],
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a.rate", 6.0), ("a.rate / b.rate", 4.0), ("1000 / (a.rate - b.rate)", 200.0)],
+)
+def test_a_row_is_the_median_of_its_rounds(text: str, expected: float) -> None:
+    assert expression.value(text, MEASURED) == expected
+
+
+@pytest.mark.parametrize("text", ["", "1 + 2", "a.rate ** 2", "open('x')", "a.rate[0]", "a.b.c"])
+def test_anything_else_is_no_expression(text: str) -> None:
+    with pytest.raises(ValueError):
+        expression.subjects(text)
+
+
+@pytest.mark.parametrize(("share", "expected"), [(50, 5), (90, 9), (99, 10), (100, 10)])
+def test_percentiles(share: float, expected: float) -> None:
+    assert percentile(list(range(1, 11)), share) == expected
+
+
+def test_metrics_of_a_round() -> None:
+    metrics = Sample([0.001, 0.003], elapsed=0.5, count=10, more={"changed_rows": 3.0}).metrics()
+
+    assert metrics["rate"] == 20
+    assert metrics["mean_ms"] == pytest.approx(2)
+    assert (metrics["p50_ms"], metrics["p99_ms"]) == (1, 3)
+    assert metrics["changed_rows"] == 3
+
+
+def test_settings_of_a_subject_replace_the_common_ones() -> None:
+    subjects = workload.parse("w", content()).subjects
+
+    assert subjects["a"]["fleet"] == {"hosts": 20, "mix": "plain"}
+    assert subjects["b"]["fleet"] == {"hosts": 10, "mix": "plain"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"rounds": 4}, "rounds"),
+        ({"rows": [{"what": "x", "value": "c.rate"}]}, "no subject c"),
+        ({"rows": [{"what": "x", "value": "1"}]}, "rows: x"),
+        ({"rows": [{"what": "x", "value": "a.rate", "at": 1}]}, "unexpected keyword"),
+        ({"same_answers": [["a", "z"]]}, "no subject z"),
+        ({"common": {}}, "run is missing"),
+        ({"subjects": None}, "w: "),
+    ],
+)
+def test_a_mistake_is_named(changes: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(workload.WorkloadError, match=complaint):
+        workload.parse("w", content(**changes))
+
+
+def test_an_unknown_workload_is_named_with_those_that_exist() -> None:
+    with pytest.raises(workload.WorkloadError, match="there are: .*decision"):
+        workload.load("no-such")
+
+
+def test_an_unknown_kind_of_subject_is_refused() -> None:
+    wrong = workload.parse("w", content(common={"run": "no-such"}))
+    with pytest.raises(workload.WorkloadError, match="no-such"):
+        runner.run(wrong)
+
+
+def test_only_some_subjects() -> None:
+    some = workload.parse("w", content()).only(["b"])
+
+    assert list(some.subjects) == ["b"]
+    assert some.rows == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"), [(3.0, "| met |"), (1.0, "| **missed** (0.50 of the target) |")]
+)
+def test_a_row_says_how_much_is_missed(value: float, verdict: str) -> None:
+    row = {"what": "x", "value": value, "unit": "×", "at_least": 2, "at_most": None}
+    table = report.table([{"rows": [{**row, "met": value >= 2}]}])
+
+    assert table.splitlines()[-1].endswith(verdict)
+    assert "≥ 2 ×" in table
+
+
+def test_answers_that_differ_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    tiny = workload.load("decision").at_tiny_size().only(["at_10000", "rows"])
+    monkeypatch.setattr(row_by_row, "decide", lambda hosts, *_rest: None)
+
+    with pytest.raises(runner.AnswersDiffer):
+        runner.run(tiny)
+
+
+def test_a_fleet_is_the_same_every_time() -> None:
+    plan = FleetPlan(hosts=30, mix="realistic", instances_per_host=1)
+    first = rows(plan)
+    rows.cache_clear()
+
+    assert rows(plan) == first
+    assert len({node["stats"] for node in first["compute_nodes"]}) == 30

@@ -1,0 +1,30 @@
+"""The workloads that need no servers, at a size of seconds: they run and compare like with like."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from benchmarks import runner, workload
+
+
+def needs_servers(name: str) -> bool:
+    return workload.load(name).at_tiny_size().needs_servers
+
+
+@pytest.mark.parametrize("name", [name for name in workload.names() if not needs_servers(name)])
+def test_a_workload_runs(name: str) -> None:
+    result = runner.run(workload.load(name).at_tiny_size())
+
+    assert {row["what"] for row in result["rows"] if not math.isfinite(row["value"])} == set()
+    assert result["leaks"]["processes"] == 0
+    assert result["leaks"]["fds"] == 0
+
+
+@pytest.mark.parametrize("name", workload.names())
+def test_a_workload_is_well_formed(name: str) -> None:
+    loaded = workload.load(name)
+
+    assert loaded.rows
+    assert loaded.tiny, "a test needs a size of its own"
