@@ -18,6 +18,9 @@ from scheduler.db import block_devices, build_requests, groups, instances, mappi
 from scheduler.rpc.context import RequestContext
 
 IMAGE_NAMESPACE = uuid.UUID("2f1d7f5e-5b0c-4f0e-9f5e-6d6c696d6167")
+IMAGE_PREFIX = "image_"
+BASE_IMAGE = "base_image_ref"
+IMAGE_NUMBERS = ("min_ram", "min_disk")
 ROOT_DEVICE = "/dev/vda"
 NO_POWER = 0
 
@@ -104,6 +107,24 @@ def image_of(name_or_uuid: str, properties: dict[str, str]) -> dict[str, Any]:
         "min_disk": 0,
         "properties": dict(properties),
     }
+
+
+def image_of_server(instance: objects.Instance) -> dict[str, Any]:
+    """The image that a server was made of, as its system metadata tells (scheduling page, 9.1)."""
+    texts = {
+        key.removeprefix(IMAGE_PREFIX): value
+        for key, value in instance.system_metadata.items()
+        if key.startswith(IMAGE_PREFIX) and value is not None
+    }
+    image_id = texts.pop(BASE_IMAGE, instance.image_ref)
+    numbers = {name: int(texts.pop(name, None) or 0) for name in IMAGE_NUMBERS}
+    return {"id": image_id, "status": "active", **numbers, "properties": texts}
+
+
+def _image_texts(image: dict[str, Any]) -> dict[str, str]:
+    texts = {BASE_IMAGE: image["id"], **{name: str(image[name]) for name in IMAGE_NUMBERS}}
+    texts |= {key: str(value) for key, value in image["properties"].items()}
+    return {IMAGE_PREFIX + key: value for key, value in texts.items()}
 
 
 def create_servers(conn: Connection, request: BootRequest) -> list[objects.BuildRequest]:
@@ -199,7 +220,7 @@ def _instance(request: BootRequest, index: int, reservation: str) -> objects.Ins
         ),
         numa_topology=None if wishes.cells is None else wishes.cells.copy(),
         metadata=dict(request.metadata),
-        system_metadata={"image_base_image_ref": image_id},
+        system_metadata=_image_texts(request.image),
     )
 
 

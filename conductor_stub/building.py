@@ -82,7 +82,9 @@ class Builder:
     def _choose(self, plan: Plan, uuid: str, candidates: list[Candidate]) -> int:
         if plan.needs_claim:
             context = plan.order.context.elevated()
-            return claims.book_first(self.claims.claim, context, plan, uuid, candidates)
+            position = claims.book_first(self.claims.claim, context, plan.spec, uuid, candidates)
+            claims.booked_providers(plan.request_spec, candidates[position])
+            return position
         if not candidates:
             raise errors.NoValidHost(reason=f"The scheduler named no host for instance {uuid}.")
         return 0  # the scheduler has booked it already
@@ -99,8 +101,7 @@ class Builder:
     ) -> objects.RequestSpec:
         if plan.is_new:
             spec = plan.spec.copy()
-            if chosen.selection is not None:
-                claims.fill_provider_mapping(spec, claims.allocation_request(chosen.selection))
+            claims.booked_providers(spec, chosen)
             return spec
         spec = objects.RequestSpec.from_primitives(plan.legacy_spec, properties)
         if plan.request_spec is not None:

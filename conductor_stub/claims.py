@@ -13,7 +13,7 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from conductor_stub.records import Candidate, Plan
+from conductor_stub.records import Candidate
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
 
@@ -88,7 +88,7 @@ def fill_provider_mapping(
 def book_first(
     claim: Claim,
     context: RequestContext,
-    plan: Plan,
+    spec: objects.RequestSpec,
     instance_uuid: str,
     candidates: list[Candidate],
 ) -> int:
@@ -98,9 +98,13 @@ def book_first(
     """
     for position, candidate in enumerate(candidates):
         selection = candidate.selection
-        if selection is None:
-            return position  # from an older scheduler, whose hosts want no booking
-        if claim(context, plan.spec, instance_uuid, selection):
-            fill_provider_mapping(plan.request_spec, allocation_request(selection))
+        # Without one it is from an older scheduler, whose hosts want no booking.
+        if selection is None or claim(context, spec, instance_uuid, selection):
             return position
     raise exhausted(instance_uuid)
+
+
+def booked_providers(spec: objects.RequestSpec | None, chosen: Candidate) -> None:
+    """Note in *spec* which providers the booking of *chosen* went to."""
+    if chosen.selection is not None:
+        fill_provider_mapping(spec, allocation_request(chosen.selection))

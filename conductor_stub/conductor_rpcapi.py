@@ -1,21 +1,54 @@
-"""The casts to the conductor (reference page conductor, section 2)."""
+"""The casts and calls to the conductor (reference page conductor, section 2)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import oslo_messaging as messaging
 
 from conductor_stub.records import Order
 from scheduler import objects
+from scheduler.rpc import remote_errors
+from scheduler.rpc.context import RequestContext
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 
 TOPIC = "conductor"
 NAMESPACE = "compute_task"
 
 
+@dataclass(frozen=True)
+class MoveRequest:
+    """One server that is to have *flavor* on another host.
+
+    *filter_properties* tell of earlier attempts and of hosts to keep away from.
+    """
+
+    context: RequestContext
+    instance: objects.Instance
+    flavor: objects.Flavor
+    filter_properties: dict[str, Any]
+    request_spec: objects.RequestSpec | None = None
+    clean_shutdown: bool = True
+
+    def arguments(self) -> dict[str, Any]:
+        """Those of ``migrate_server``."""
+        return {
+            "instance": self.instance,
+            "scheduler_hint": {"filter_properties": self.filter_properties},
+            "live": False,
+            "rebuild": False,
+            "flavor": self.flavor,
+            "block_migration": None,
+            "disk_over_commit": None,
+            "reservations": None,
+            "clean_shutdown": self.clean_shutdown,
+            "request_spec": self.request_spec,
+        }
+
+
 class ComputeTaskAPI:
-    """Casts to topic ``conductor``, namespace ``compute_task``.
+    """Speaks to topic ``conductor``, namespace ``compute_task``.
 
     *retry* is how often a broker that cannot be reached is tried again; None: for ever.
     """
@@ -79,6 +112,24 @@ class ComputeTaskAPI:
             filter_properties,
             request_spec=request_spec,
             host_lists=[host_list],
+        )
+
+    def migrate_server(self, request: MoveRequest) -> None:
+        """Have a server moved, as its user asks: version 1.13; returns when its host was told.
+
+        Raises NoValidHost when there is none, and what else went wrong.
+        """
+        with remote_errors.translated():
+            self._client.prepare(version="1.13").call(
+                request.context, "migrate_server", **request.arguments()
+            )
+
+    def move_elsewhere(
+        self, request: MoveRequest, host_list: list[objects.Selection] | None
+    ) -> None:
+        """Have a server moved to another host after one has refused it: version 1.20."""
+        self._client.prepare(version="1.20").cast(
+            request.context, "migrate_server", **request.arguments(), host_list=host_list
         )
 
     def _cast(

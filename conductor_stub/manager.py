@@ -32,9 +32,10 @@ from conductor_stub.building import Builder
 from conductor_stub.conductor_rpcapi import NAMESPACE
 from conductor_stub.failure import FailureBranch
 from conductor_stub.first_builds import FirstBuilds, NewServer
+from conductor_stub.moving import Mover
 from conductor_stub.planning import GivenHostLists, Planner
-from conductor_stub.records import Order, network_requests
-from scheduler import objects
+from conductor_stub.records import Order, RebuildOrder, network_requests
+from scheduler import errors, objects
 from scheduler.db import flavors
 from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
@@ -48,13 +49,25 @@ class ComputeTaskManager:
     target = messaging.Target(namespace=NAMESPACE, version="1.26")
 
     def __init__(
-        self, database: Database, planner: Planner, builder: Builder, failures: FailureBranch
+        self,
+        database: Database,
+        planner: Planner,
+        builder: Builder,
+        failures: FailureBranch,
     ) -> None:
         self._database = database
         self._planner = planner
         self._builder = builder
         self._failures = failures
         self._first_builds = FirstBuilds(planner, builder, failures)
+        self._mover = Mover(
+            database,
+            planner,
+            builder.compute,
+            builder.claims,
+            failures.notifications,
+            failures.host,
+        )
 
     def build_instances(  # the wire names these arguments, hence so many
         self,
@@ -108,6 +121,74 @@ class ComputeTaskManager:
             for wanted, spec in zip(build_requests, request_specs, strict=True)
         ]
         self._first_builds.run(order, servers)
+
+    @messaging.expected_exceptions(errors.NovaException)
+    def migrate_server(  # the wire names these arguments, hence so many
+        self,
+        context: RequestContext,
+        instance: objects.Instance,
+        scheduler_hint: dict[str, Any] | None,
+        live: bool,
+        rebuild: bool,
+        flavor: objects.Flavor | None,
+        block_migration: Any,  # noqa: ARG002  (of live migrations)
+        disk_over_commit: Any,  # noqa: ARG002  (of live migrations)
+        reservations: list[str] | None = None,  # noqa: ARG002  (quota is the API's)
+        clean_shutdown: bool = True,
+        request_spec: objects.RequestSpec | None = None,
+        host_list: list[objects.Selection] | None = None,
+    ) -> None:
+        """Move *instance* to another host, with *flavor* from then on (its own: a migration)."""
+        if live or rebuild or flavor is None:
+            reason = "only resizes and cold migrations are done here"
+            raise errors.InvalidRequest(field="migrate_server", reason=reason)
+        properties = (scheduler_hint or {}).get("filter_properties") or {}
+        self._mover.resize(
+            context, instance, flavor, properties, request_spec, host_list, clean_shutdown
+        )
+
+    @messaging.expected_exceptions(errors.NovaException)
+    def unshelve_instance(
+        self,
+        context: RequestContext,
+        instance: objects.Instance,
+        request_spec: objects.RequestSpec | None = None,
+    ) -> None:
+        """Let *instance*, which is shelved and without a host, run again."""
+        self._mover.unshelve(context, instance, request_spec)
+
+    @messaging.expected_exceptions(errors.NovaException)
+    def rebuild_instance(  # the wire names these arguments, hence so many
+        self,
+        context: RequestContext,
+        instance: objects.Instance,
+        orig_image_ref: str | None,
+        image_ref: str | None,
+        injected_files: list[Any],
+        new_pass: str | None,
+        orig_sys_metadata: dict[str, Any] | None,
+        bdms: Any,
+        recreate: bool,
+        on_shared_storage: bool | None,
+        preserve_ephemeral: bool = False,
+        host: str | None = None,
+        request_spec: objects.RequestSpec | None = None,
+        reimage_boot_volume: bool | None = None,  # noqa: ARG002  (there are no volumes)
+        target_state: str | None = None,  # noqa: ARG002  (a server runs afterwards)
+    ) -> None:
+        """Rebuild *instance* on *host*, or let another host than its own take it over."""
+        order = RebuildOrder(
+            image_ref=image_ref,
+            orig_image_ref=orig_image_ref,
+            injected_files=injected_files,
+            new_pass=new_pass,
+            orig_sys_metadata=orig_sys_metadata,
+            bdms=bdms,
+            recreate=recreate,
+            on_shared_storage=on_shared_storage,
+            preserve_ephemeral=preserve_ephemeral,
+        )
+        self._mover.rebuild(context, instance, order, host, request_spec)
 
     def _run(
         self,

@@ -19,6 +19,7 @@ from scheduler import errors, objects
 from scheduler.db import groups as group_rows
 from scheduler.db.database import Database
 from scheduler.rpc.client import SchedulerAPI
+from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
 
@@ -89,6 +90,17 @@ class Planner:
             self.scheduler, order.context, first, uuids, self.max_attempts
         )
         return list(zip(specs, _one_each(host_lists, len(specs)), strict=True))
+
+    def hosts_for(self, context: RequestContext, spec: objects.RequestSpec) -> list[Candidate]:
+        """Where the one server of *spec* may go, which exists already; raises as :meth:`plan`."""
+        with self.database.read() as conn:
+            found = group_of(conn, spec.instance_uuid)
+        if found is not None:
+            groups.fill_in_group([spec], *found, self.policies)
+        host_lists = scheduling.find_hosts(
+            self.scheduler, context, spec, [spec.instance_uuid], self.max_attempts
+        )
+        return _one_each(host_lists, 1)[0]
 
     def of_new(self, order: Order, spec: objects.RequestSpec, candidates: list[Candidate]) -> Plan:
         """The plan of one server that has no attempt behind it."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from cliff import command as cliff_command
 from oslo_config import cfg
 
-from conductor_stub.cli import boot, delete, listing
+from conductor_stub.cli import boot, delete, listing, move
 from scheduler.cli import program
 
 PROG = "nova-conductor-stub"
@@ -16,6 +16,8 @@ COMMANDS: Mapping[str, type[cliff_command.Command]] = {
     "boot": boot.Boot,
     "list": listing.List,
     "show": listing.Show,
+    "resize": move.Resize,
+    "migrate": move.Migrate,
     "delete": delete.Delete,
 }
 
@@ -24,6 +26,8 @@ WORDS = {
     "boot": "boot servers",
     "list": "list the servers",
     "show": "show one server",
+    "resize": "give a server another flavor",
+    "migrate": "move a server to another host",
     "delete": "delete servers",
 }
 

@@ -12,10 +12,12 @@ import oslo_messaging as messaging
 from oslo_messaging.transport import RPCTransport
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from sqlalchemy import Connection
 
 from conductor_stub.servers import Server
-from scheduler import errors
+from scheduler import errors, objects
 from scheduler.cli import command
+from scheduler.db import flavors
 from scheduler.rpc import transport
 
 LOCAL_USER = "admin"
@@ -97,3 +99,11 @@ def add_wait_options(parser: Any, what: str) -> None:
         metavar="SECONDS",
         help="how long to wait at most (default: %(default)g)",
     )
+
+
+def flavor_named(conn: Connection, name_or_id: str) -> objects.Flavor:
+    """The flavor of that name or else of that id; raises FlavorNotFound."""
+    try:
+        return flavors.get_by_name(conn, name_or_id)
+    except errors.FlavorNotFound:
+        return flavors.get_by_flavorid(conn, name_or_id)

@@ -16,7 +16,7 @@ from conductor_stub.records import Order
 from conductor_stub.watching import Watch, summary, unheard_of
 from scheduler import errors, exit_codes, faults, objects
 from scheduler.cli import command
-from scheduler.db import aggregates, compute_nodes, flavors, groups, instances
+from scheduler.db import aggregates, compute_nodes, groups, instances
 from scheduler.rpc.context import RequestContext
 
 NEWTON = "newton"
@@ -188,7 +188,7 @@ def boot_request(conn: Connection, arguments: argparse.Namespace, conf: Any) -> 
             conf.default_schedule_zone, placement.host, placement.node, placement.ignored_hosts
         )
     check_placement(conn, placement, conf.default_availability_zone)
-    flavor = _flavor(conn, arguments.flavor)
+    flavor = base.flavor_named(conn, arguments.flavor)
     image = booting.image_of(arguments.image, dict(arguments.image_property))
     return BootRequest(
         name=arguments.name,
@@ -226,10 +226,3 @@ def check_placement(conn: Connection, placement: Placement, default_zone: str) -
         raise errors.ComputeHostNotFound(host=placement.host)
     if placement.node is not None and placement.node not in nodes:
         raise errors.ComputeHostNotFound(host=f"{placement.host}:{placement.node}")
-
-
-def _flavor(conn: Connection, name_or_id: str) -> objects.Flavor:
-    try:
-        return flavors.get_by_name(conn, name_or_id)
-    except errors.FlavorNotFound:
-        return flavors.get_by_flavorid(conn, name_or_id)

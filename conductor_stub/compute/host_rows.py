@@ -7,9 +7,10 @@ sums and instances in agreement.  Reference page conductor, section 9.
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from oslo_log import log as logging
 from sqlalchemy import Connection
@@ -33,6 +34,41 @@ RUNNING = 1
 """The power state of a guest that runs."""
 
 _NO_HOST: Mapping[str, Any] = {"host": None, "node": None, "compute_id": None}
+
+
+@dataclasses.dataclass(frozen=True)
+class Arrival:
+    """How an instance comes to a host: the task it is in, and what it is there.
+
+    Without *flavor* it keeps its own, with *vm_state* None its state.  *limits* are what the
+    scheduler's filters noted for the host.
+    """
+
+    task_state: str
+    limits: dict[str, Any]
+    flavor: objects.Flavor | None = None
+    topology: objects.InstanceNUMATopology | None = None
+    vm_state: str | None = None
+
+    def resized(self, instance: objects.Instance) -> objects.Instance:
+        """*instance* as it is to be, with no cells given out yet."""
+        wanted: objects.Instance = instance.copy()
+        if self.flavor is not None:
+            wanted.flavor = self.flavor
+            for name in instances.FLAVOR_SIZES:
+                setattr(wanted, name, getattr(self.flavor, name))
+        topology = instance.numa_topology if self.flavor is None else self.topology
+        if topology:
+            topology = numa.GuestTopology.of(topology).unplaced().to_object()
+        wanted.numa_topology = topology
+        return wanted
+
+
+class Arrived(NamedTuple):
+    """An instance that has come to a host, and where it was before."""
+
+    instance: objects.Instance
+    came_from: str | None
 
 
 class HostRows:
@@ -130,6 +166,55 @@ class HostRows:
             return instances.get(conn, uuid)
 
         return self._locked(change)
+
+    # -- what a move does ---------------------------------------------------------------------
+
+    def take_over(self, uuid: str, arrival: Arrival) -> Arrived | None:
+        """Take an instance that is on its way from another host, or grows on this one.
+
+        None when it is not on its way (any more).  Raises ``InstanceNotFound``, or
+        ``ComputeResourcesUnavailable`` when it does not fit.
+        """
+
+        def change(conn: Connection, node: objects.ComputeNode) -> Arrived | None:
+            instance = instances.get(conn, uuid)
+            if instance.task_state != arrival.task_state:
+                return None
+            others = [each for each in self._present(conn) if each.uuid != uuid]
+            place = self._report.place(others, arrival.resized(instance), arrival.limits)
+            affinity.check(conn, uuid, self.host)
+            if arrival.flavor is not None:
+                instances.set_flavor(conn, uuid, arrival.flavor)
+            instances.set_numa_topology(conn, uuid, place.topology)
+            if place.devices is not None or instance.system_metadata.get(DEVICES_KEY):
+                instances.set_system_metadata(conn, uuid, DEVICES_KEY, place.devices)
+            instances.update(
+                conn,
+                uuid,
+                host=self.host,
+                node=self._report.node,
+                compute_id=node.id,
+                vm_state=arrival.vm_state or instance.vm_state,
+                task_state=None,
+                power_state=RUNNING,
+                launched_at=self._clock(),
+            )
+            self._write_usage(conn, node, _failed_builds(node))
+            return Arrived(instances.get(conn, uuid), instance.host)
+
+        return self._locked(change)
+
+    def turn_away(self, uuid: str, task_state: str, error: Exception) -> None:
+        """An instance on its way does not come here: it stays as it is, and *error* is noted."""
+        fault = faults.fault_of(error)
+
+        def change(conn: Connection, node: objects.ComputeNode) -> None:  # noqa: ARG001
+            if _find(conn, uuid) is None:
+                return
+            if instances.update(conn, uuid, expected_task_state=task_state, task_state=None):
+                instances.add_fault(conn, uuid, fault.code, fault.message, fault.details, self.host)
+
+        self._locked(change)
 
     # -- what else happens to a host ---------------------------------------------------------
 

@@ -17,6 +17,7 @@ from conductor_stub.compute import registration
 from conductor_stub.compute.announcements import Announcer
 from conductor_stub.compute.builds import BuildRequest, Builds, BuildSettings
 from conductor_stub.compute.host_rows import HostRows
+from conductor_stub.compute.moves import Moves
 from conductor_stub.compute.node_report import NodeReport
 from conductor_stub.compute.profiles import HostPlan
 from conductor_stub.compute.resources import Reserved
@@ -87,6 +88,11 @@ class ComputeHosts:
             for host, each in self._rows.items()
         }
 
+        self._moves = {
+            host: Moves(each, clients.conductor, clients.compute, self._announcer)
+            for host, each in self._rows.items()
+        }
+
     @property
     def names(self) -> list[str]:
         """The hosts' names, in the order of their plans."""
@@ -154,3 +160,7 @@ class ComputeHosts:
     def terminate(self, host: str, context: RequestContext, uuid: str) -> None:
         """Delete an instance that is on *host*, or pass the order on to the host that has it."""
         self._builds[host].terminate(context, uuid)
+
+    def moves(self, host: str) -> Moves:
+        """What *host* does with instances that are on their way."""
+        return self._moves[host]

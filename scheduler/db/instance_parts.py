@@ -71,16 +71,27 @@ def rows_of(
     return connection.execute(query).mappings()
 
 
+def flavor_column(
+    current: objects.Flavor,
+    old: objects.Flavor | None = None,
+    new: objects.Flavor | None = None,
+) -> str:
+    """The flavors of an instance, of which the last two are only there while it is resized."""
+    flavors = {"cur": current, "old": old, "new": new}
+    return json.dumps(
+        {
+            name: None if flavor is None else objects.to_primitive(flavor)
+            for name, flavor in flavors.items()
+        }
+    )
+
+
 def _extra(instance: objects.Instance) -> dict[str, str | None]:
-    flavors = {"cur": instance.flavor, "old": instance.old_flavor, "new": instance.new_flavor}
-    primitives = {
-        name: None if flavor is None else objects.to_primitive(flavor)
-        for name, flavor in flavors.items()
-    }
+    flavors = (instance.flavor, instance.old_flavor, instance.new_flavor)
     requests = instance.pci_requests
     plain = None if requests is None else [objects.to_plain(one) for one in requests.requests]
     return {
-        "flavor": json.dumps(primitives) if instance.flavor is not None else None,
+        "flavor": flavor_column(*flavors) if instance.flavor is not None else None,
         "numa_topology": records.to_column(instance.numa_topology),
         "pci_requests": records.to_column(plain),
     }

@@ -24,6 +24,9 @@ MESSAGE_BYTES = 255
 #: No expectation: any value will do.
 ANY: Any = object()
 
+#: The columns of an instance that repeat those of its flavor.
+FLAVOR_SIZES = ("memory_mb", "vcpus", "root_gb", "ephemeral_gb")
+
 #: What a new row gets where the object has nothing: the application's defaults.
 DEFAULTS = {
     "locked": False,
@@ -135,10 +138,22 @@ def destroy(connection: Connection, uuid: str) -> None:
     instance_parts.soft_delete(connection, uuid)
 
 
+def set_flavor(connection: Connection, instance_uuid: str, flavor: objects.Flavor) -> None:
+    """Give the instance another flavor: its sizes too, which are columns of their own.
+
+    Raises InstanceNotFound when it is gone.
+    """
+    sizes = {name: getattr(flavor, name) for name in FLAVOR_SIZES}
+    update(connection, instance_uuid, instance_type_id=flavor.id, **sizes)
+    text = instance_parts.flavor_column(flavor)
+    criterion = instance_extra.c.instance_uuid == instance_uuid
+    rows.update(connection, instance_extra, criterion, flavor=text)
+
+
 def set_numa_topology(
-    connection: Connection, instance_uuid: str, topology: objects.InstanceNUMATopology
+    connection: Connection, instance_uuid: str, topology: objects.InstanceNUMATopology | None
 ) -> None:
-    """Set the cells of the instance."""
+    """Set the cells of the instance, or that it has none."""
     criteria = instance_extra.c.instance_uuid == instance_uuid
     value = records.to_column(topology)
     rows.update(connection, instance_extra, criteria, numa_topology=value)

@@ -14,7 +14,7 @@ from conductor_stub.groups import PolicySupport
 from conductor_stub.hooks import BuildHooks
 from conductor_stub.manager import ComputeTaskManager
 from conductor_stub.planning import Planner
-from conductor_stub.records import BuildCast
+from conductor_stub.records import BuildCast, RebuildCast, ResizeCast, UnshelveCast
 from conductor_stub.rows import BuildRows
 from scheduler import objects
 from scheduler.db import build_requests, instances, mappings
@@ -42,6 +42,9 @@ class Compute:
 
     def __init__(self) -> None:
         self.casts: list[tuple[str, BuildCast]] = []
+        self.resizes: list[tuple[str, ResizeCast]] = []
+        self.unshelved: list[tuple[str, UnshelveCast]] = []
+        self.rebuilt: list[tuple[str, RebuildCast]] = []
         self.speaks_newton = False
         self.unreachable: set[str] = set()
 
@@ -52,6 +55,15 @@ class Compute:
         if host in self.unreachable:
             raise ConnectionError(f"no way to {host}")
         self.casts.append((host, build))
+
+    def prep_resize(self, context, host, resize):
+        self.resizes.append((host, resize))
+
+    def unshelve_instance(self, context, host, unshelve):
+        self.unshelved.append((host, unshelve))
+
+    def rebuild_instance(self, context, host, rebuild):
+        self.rebuilt.append((host, rebuild))
 
 
 class Notified(NamedTuple):

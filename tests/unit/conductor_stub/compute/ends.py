@@ -10,15 +10,19 @@ from conductor_stub.conductor_rpcapi import NAMESPACE
 
 
 class ConductorEnd:
-    """What ``build_instances`` was called with, by the uuid of the first instance."""
+    """What its methods were called with, by the uuid of the first instance."""
 
     target = messaging.Target(namespace=NAMESPACE, version="1.23")
 
     def __init__(self) -> None:
         self.orders: dict[str, dict[str, Any]] = {}
+        self.moves: dict[str, dict[str, Any]] = {}
 
     def build_instances(self, context: Any, **arguments: Any) -> None:
         self.orders[arguments["instances"][0].uuid] = {"context": context, **arguments}
+
+    def migrate_server(self, context: Any, **arguments: Any) -> None:
+        self.moves[arguments["instance"].uuid] = {"context": context, **arguments}
 
 
 class SchedulerEnd:

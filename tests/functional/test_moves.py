@@ -1,0 +1,78 @@
+"""Servers that change their host, on a real broker, told from the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scheduler.concurrency import THREADING
+from tests.daemons.deployment import CommandFailed, Deployment
+from tests.functional import books
+from tests.functional.booting import boot
+from tests.servers.rabbitmq import RabbitMQ
+from tests.waiting import wait_until
+
+HOSTS = 3
+WAIT = ("--wait", "--timeout", "60")
+SETTINGS = {"DEFAULT": {"reserved_host_memory_mb": 0}}
+
+
+@pytest.fixture(
+    scope="module", params=[None, "newton", "5.0"], ids=["today", "computes of Newton", "of Queens"]
+)
+def cloud(
+    request: pytest.FixtureRequest, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Deployment]:
+    """Three hosts that speak an old version or today's."""
+    folder = tmp_path_factory.mktemp("cloud")
+    vhost = rabbitmq.create_vhost()
+    url = f"sqlite:///{folder}/nova.sqlite"
+    caps = {"upgrade_levels": {"compute": request.param}} if request.param else {}
+    settings = {**SETTINGS, **caps}
+    made = Deployment(folder, rabbitmq.url(vhost), url, backend=THREADING, settings=settings)
+    try:
+        yield made.start(HOSTS, "--build-seconds", "0")
+    finally:
+        made.close()
+        rabbitmq.delete_vhost(vhost)
+
+
+def move(cloud: Deployment, *words: str) -> dict[str, Any]:
+    (row,) = cloud.rows("nova-conductor-stub", *words, *WAIT)
+    return dict(row)
+
+
+def agree(cloud: Deployment) -> bool:
+    found = books.read(f"sqlite:///{cloud.folder}/nova.sqlite")
+    return found.reported == found.summed
+
+
+def test_a_server_is_migrated_and_resized_to_other_hosts(cloud: Deployment) -> None:
+    (server,) = boot(cloud, "m1.tiny", "traveller")
+
+    migrated = move(cloud, "migrate", "traveller")
+    resized = move(cloud, "resize", "traveller", "--flavor", "m1.small")
+
+    assert (migrated["State"], migrated["Flavor"]) == ("ACTIVE", "m1.tiny")
+    assert migrated["Host"] != server["Host"]
+    assert (resized["State"], resized["Flavor"]) == ("ACTIVE", "m1.small")
+    assert resized["Host"] != migrated["Host"]
+    shown = json.loads(cloud.command("nova-conductor-stub", "show", "traveller", "-f", "json"))
+    assert (shown["memory_mb"], shown["host"]) == (2048, resized["Host"])
+    wait_until(lambda: agree(cloud), 30, "every host to count what it has")
+
+
+def test_without_a_host_a_server_stays_where_it_is(cloud: Deployment) -> None:
+    (server,) = boot(cloud, "m1.tiny", "settled")
+    cloud.command("nova-scheduler-manage", "flavor", "create", "huge", "--ram", "99999999")
+
+    with pytest.raises(CommandFailed) as failed:
+        move(cloud, "resize", "settled", "--flavor", "huge")
+
+    assert "No valid host found for resize" in str(failed.value)
+    shown = json.loads(cloud.command("nova-conductor-stub", "show", "settled", "-f", "json"))
+    assert (shown["state"], shown["host"]) == ("ACTIVE", server["Host"])
+    assert "not enough hosts" in shown["fault_message"]

@@ -1,0 +1,260 @@
+"""Servers that change their host: (what is asked, what is found) -> casts, rows and errors."""
+
+from __future__ import annotations
+
+import pytest
+from oslo_messaging.rpc import dispatcher
+
+from scheduler import errors
+from scheduler.db import groups, instances
+from scheduler.rpc.context import RequestContext
+from tests.unit.conductor_stub import builders
+from tests.unit.conductor_stub.driving import fault, request_spec, tried
+
+CONTEXT = RequestContext(user_id="user", project_id="project")
+NO_VALID_HOST = errors.NoValidHost(reason="There are not enough hosts available.")
+BIG = builders.flavor(id=2, name="big", memory_mb=8192)
+RUNNING = {"vm_state": "active", "task_state": "resize_prep", "host": "old", "node": "old"}
+
+
+def running(conductor, **changes):
+    (instance,) = conductor.asked_for(mapped=False, **{**RUNNING, **changes})
+    return instance
+
+
+def resize(conductor, instance, flavor=BIG, properties=None, spec=None, host_list=None):
+    hint = {"filter_properties": {"ignore_hosts": ["old"]} if properties is None else properties}
+    _call(
+        conductor.manager.migrate_server,
+        instance=instance,
+        scheduler_hint=hint,
+        live=False,
+        rebuild=False,
+        flavor=flavor,
+        block_migration=None,
+        disk_over_commit=None,
+        request_spec=spec,
+        host_list=host_list,
+    )
+
+
+def _call(method, **arguments):
+    """Raise what the caller is answered with."""
+    try:
+        method(CONTEXT, **arguments)
+    except dispatcher.ExpectedException as expected:
+        raise expected.exc_info[1] from None
+
+
+@pytest.mark.parametrize("given_as_object", [True, False], ids=["today", "Newton"])
+def test_a_resize_asks_with_the_new_flavor_and_tells_the_host(conductor, given_as_object):
+    instance = running(conductor)
+    alternates = [builders.selection("a"), builders.selection("b")]
+    conductor.scheduler.answer = [alternates]
+    spec = request_spec(instance, force_hosts=["old"]) if given_as_object else None
+
+    resize(conductor, instance, spec=spec)
+
+    (asked,) = conductor.scheduler.asked
+    assert (asked.flavor.name, asked.ignore_hosts, asked.force_hosts) == ("big", ["old"], None)
+    assert (asked.retry.num_attempts, asked.instance_uuid) == (1, instance.uuid)
+    ((host, cast),) = conductor.compute.resizes
+    assert (host, cast.node, cast.flavor.name) == ("a", "a", "big")
+    assert cast.host_list == alternates[1:]
+    assert cast.filter_properties["retry"] == {"num_attempts": 1, "hosts": [["a", "a"]]}
+    assert cast.filter_properties["limits"] == {"memory_mb": 4096}
+    assert cast.legacy_spec["instance_type"]["memory_mb"] == 8192
+    assert spec is None or spec.flavor.name == "m1.small", "the caller's request is not changed"
+
+
+@pytest.mark.parametrize(
+    ("flavor", "vm_state", "left_in", "reason"),
+    [
+        (BIG, "active", "active", "No valid host found for resize"),
+        (BIG, "stopped", "stopped", "No valid host found for resize"),
+        (builders.flavor(), None, "active", "No valid host found for cold migrate"),
+    ],
+)
+def test_without_a_host_a_server_stays_as_it_is(conductor, flavor, vm_state, left_in, reason):
+    instance = running(conductor, vm_state=vm_state)
+    conductor.scheduler.answer = NO_VALID_HOST
+
+    with pytest.raises(errors.NoValidHost, match=reason):
+        resize(conductor, instance, flavor)
+
+    row = conductor.row(instance)
+    assert (row.vm_state, row.task_state, row.host) == (left_in, None, "old")
+    assert fault(conductor, instance).message == str(NO_VALID_HOST)
+    (told,) = conductor.told.errors
+    assert (told.task, told.state) == ("compute_task.migrate_server", left_in)
+
+
+@pytest.mark.parametrize(
+    ("properties", "host_list", "goes_to"),
+    [
+        pytest.param(tried(1), ["a", "b"], "a", id="the next alternate"),
+        pytest.param(tried(1), [], None, id="none left"),
+        pytest.param(tried(3), ["a"], None, id="fourth attempt"),
+    ],
+)
+def test_a_move_that_failed_goes_on_with_the_alternates(conductor, properties, host_list, goes_to):
+    instance = running(conductor)
+    alternates = [builders.selection(name) for name in host_list]
+
+    if goes_to is None:
+        with pytest.raises(errors.NoValidHost, match="No valid host found for resize"):
+            resize(conductor, instance, BIG, properties, request_spec(instance), alternates)
+    else:
+        resize(conductor, instance, BIG, properties, request_spec(instance), alternates)
+
+    assert conductor.scheduler.asked == []
+    assert [host for host, _ in conductor.compute.resizes] == ([goes_to] if goes_to else [])
+
+
+def test_newtons_retry_of_a_move_asks_again_with_what_was_tried(conductor):
+    instance = running(conductor)
+    conductor.scheduler.answer = [[builders.selection("a")]]
+
+    resize(conductor, instance, properties=tried(1))
+
+    (asked,) = conductor.scheduler.asked
+    assert asked.retry.to_dict() == {"num_attempts": 2, "hosts": [["cmp0", "cmp0"]]}
+
+
+def test_the_group_of_a_moving_server_counts(conductor):
+    instance = running(conductor)
+    with conductor.database.write() as conn:
+        group = groups.create(conn, "g", "anti-affinity")
+        groups.add_members(conn, group.uuid, [instance.uuid])
+    conductor.scheduler.answer = [[builders.selection("a")]]
+
+    resize(conductor, instance)
+
+    (asked,) = conductor.scheduler.asked
+    assert (asked.instance_group.policy, asked.instance_group.hosts) == ("anti-affinity", ["old"])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"live": True}, {"rebuild": True}, {"flavor": None}],
+    ids=lambda each: next(iter(each)),
+)
+def test_what_is_not_done_here_is_refused_by_name(conductor, changes):
+    arguments = {
+        "instance": running(conductor),
+        "scheduler_hint": {},
+        "live": False,
+        "rebuild": False,
+        "flavor": BIG,
+        "block_migration": None,
+        "disk_over_commit": None,
+        **changes,
+    }
+    with pytest.raises(errors.InvalidRequest, match="only resizes and cold migrations"):
+        _call(conductor.manager.migrate_server, **arguments)
+
+
+# -- unshelving -----------------------------------------------------------------------------------
+
+
+def shelved(conductor, **changes):
+    state = {
+        "vm_state": "shelved_offloaded",
+        "task_state": "unshelving",
+        "host": None,
+        "node": None,
+    }
+    return running(conductor, **{**state, **changes})
+
+
+def test_a_shelved_server_gets_a_host(conductor):
+    instance = shelved(conductor)
+    conductor.scheduler.answer = [[builders.selection("a"), builders.selection("b")]]
+    spec = request_spec(instance, force_hosts=["gone"])
+
+    _call(conductor.manager.unshelve_instance, instance=instance, request_spec=spec)
+
+    (asked,) = conductor.scheduler.asked
+    assert asked.force_hosts is None
+    ((host, cast),) = conductor.compute.unshelved
+    assert (host, cast.node, cast.filter_properties["limits"]) == ("a", "a", {"memory_mb": 4096})
+
+
+def test_without_a_host_a_server_stays_shelved(conductor, caplog):
+    instance = shelved(conductor)
+    conductor.scheduler.answer = NO_VALID_HOST
+
+    _call(conductor.manager.unshelve_instance, instance=instance)
+
+    row = conductor.row(instance)
+    assert (row.vm_state, row.task_state) == ("shelved_offloaded", None)
+    assert "No valid host found for unshelve instance" in caplog.text
+
+
+def test_a_server_on_a_host_is_not_unshelved(conductor):
+    instance = shelved(conductor, vm_state="active", host="h")
+
+    with pytest.raises(errors.InvalidRequest, match="instance.vm_state"):
+        _call(conductor.manager.unshelve_instance, instance=instance)
+
+    assert conductor.row(instance).task_state is None
+
+
+# -- rebuilding -----------------------------------------------------------------------------------
+
+
+def rebuild(conductor, instance, **changes):
+    arguments = {
+        "orig_image_ref": "i",
+        "image_ref": "i",
+        "injected_files": [],
+        "new_pass": "s3cret",
+        "orig_sys_metadata": {},
+        "bdms": None,
+        "recreate": True,
+        "on_shared_storage": False,
+    }
+    _call(conductor.manager.rebuild_instance, instance=instance, **{**arguments, **changes})
+
+
+@pytest.mark.parametrize(
+    ("host", "goes_to", "node", "asks"),
+    [(None, "a", "a", 1), ("given", "given", None, 0), ("old", "old", None, 0)],
+)
+def test_who_names_no_host_gets_another_one(conductor, host, goes_to, node, asks):
+    instance = running(conductor, task_state="rebuilding")
+    conductor.scheduler.answer = [[builders.selection("a")]]
+
+    rebuild(conductor, instance, host=host, request_spec=request_spec(instance))
+
+    ((told, cast),) = conductor.compute.rebuilt
+    assert (told, cast.node, cast.order.new_pass) == (goes_to, node, "s3cret")
+    assert len(conductor.scheduler.asked) == asks
+    assert [each.ignore_hosts for each in conductor.scheduler.asked] == [["old"]] * asks
+
+
+def test_without_a_host_nothing_is_rebuilt(conductor):
+    instance = running(conductor, task_state="rebuilding")
+    conductor.scheduler.answer = NO_VALID_HOST
+
+    with pytest.raises(errors.NoValidHost):
+        rebuild(conductor, instance)
+
+    assert (conductor.row(instance).vm_state, conductor.row(instance).task_state) == (
+        "active",
+        None,
+    )
+    (told,) = conductor.told.errors
+    assert (told.task, told.state) == ("compute_task.rebuild_server", "active")
+
+
+def test_an_instance_that_is_gone_is_no_trouble_of_its_own(conductor):
+    instance = running(conductor)
+    with conductor.database.write() as conn:
+        instances.destroy(conn, instance.uuid)
+    conductor.scheduler.answer = NO_VALID_HOST
+
+    with pytest.raises(errors.NoValidHost):
+        resize(conductor, instance)
+
+    assert conductor.told.errors == []
