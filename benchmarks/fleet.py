@@ -39,7 +39,7 @@ class FleetPlan:
     instances_per_host: int = 0
     seed: int = 1
 
-    @property
+    @functools.cached_property
     def names(self) -> list[str]:
         """The hosts' names, in the order of their nodes' ids."""
         return [f"compute-{number:06d}" for number in range(self.hosts)]

@@ -71,11 +71,12 @@ def report(
     """The compute nodes of these ids report *free_ram_mb* at *now*."""
     table = tables.compute_nodes
     values = {"updated_at": now.replace(tzinfo=None, microsecond=0), "free_ram_mb": free_ram_mb}
-    for some in _parts(nodes):
+    for some in parts(nodes):
         connection.execute(table.update().where(table.c.id.in_(some)).values(values))
 
 
-def _parts(numbers: Iterable[int]) -> Iterator[list[int]]:
+def parts(numbers: Iterable[int]) -> Iterator[list[int]]:
+    """*numbers* in parts short enough for one statement."""
     left = iter(numbers)
     while some := list(islice(left, ROWS_AT_ONCE)):
         yield some

@@ -24,18 +24,18 @@ class Look:
 
 def look(pids: Iterable[int] = ()) -> Look:
     """Sums over this process and *pids*; the peak is the highest of any one of them."""
-    processes = [psutil.Process(pid) for pid in (os.getpid(), *pids)]
+    processes = [psutil.Process(pid) for pid in {os.getpid(), *pids}]
     return Look(
         fds=sum(each.num_fds() for each in processes),
         threads=sum(each.num_threads() for each in processes),
         rss_mib=sum(each.memory_info().rss for each in processes) / MIB,
-        peak_rss_mib=max(_peak_rss_mib(each.pid) for each in processes),
+        peak_rss_mib=max(memory_mib(each.pid)["peak_mib"] for each in processes),
         children=frozenset(each.pid for each in psutil.Process().children(recursive=True)),
     )
 
 
 def grown(before: Look, after: Look) -> dict[str, float]:
-    """What has grown between warm-up and the last round."""
+    """What has grown between two looks."""
     return {
         "fds": after.fds - before.fds,
         "threads": after.threads - before.threads,
@@ -48,9 +48,9 @@ def left_behind(start: Look) -> dict[str, float]:
     return {"processes": len(look().children - start.children)}
 
 
-def _peak_rss_mib(pid: int) -> float:
+def memory_mib(pid: int) -> dict[str, float]:
+    """Resident memory of a process now (``rss_mib``) and at its highest (``peak_mib``)."""
+    names = {"VmRSS:": "rss_mib", "VmHWM:": "peak_mib"}
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
-        for line in status:
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    return 0.0
+        words = [line.split() for line in status]
+    return {names[each[0]]: int(each[1]) / 1024 for each in words if each and each[0] in names}

@@ -47,8 +47,9 @@ def run(workload: Workload, profiler: Profiler | None = None) -> Result:
             ending.callback(subject.close)
             subject.warm_up()
             running[name] = _Running(subject, [])
-        before = leaks.look(_pids(running))
-        for number in range(workload.rounds):
+        _take_turns(running, 0, workload.seconds, profiler)
+        before = leaks.look(_pids(running))  # pools of connections are filled by now
+        for number in range(1, workload.rounds):
             _take_turns(running, number, workload.seconds, profiler)
         after = leaks.look(_pids(running))
     _compare(workload, running)

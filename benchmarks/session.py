@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import datetime
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from benchmarks import install
 from benchmarks.fleet import NOW, FleetPlan
 from benchmarks.workload import WorkloadError
 from tests.servers.mariadb import MariaDB
 from tests.servers.rabbitmq import RabbitMQ
+
+Shared = TypeVar("Shared")
 
 
 class Session:
@@ -22,7 +25,7 @@ class Session:
         self._ending = contextlib.ExitStack()
         self._rabbitmq: RabbitMQ | None = None
         self._mariadb: MariaDB | None = None
-        self._shared: dict[tuple[str, FleetPlan], str] = {}
+        self._made: dict[str, Any] = {}
         #: The time of subjects that move it on by themselves; they take turns.
         self.now = NOW
 
@@ -53,9 +56,14 @@ class Session:
 
     def shared_database(self, engine: str, plan: FleetPlan) -> str:
         """The URL of the one such database that the subjects which ask here share."""
-        if (engine, plan) not in self._shared:
-            self._shared[engine, plan] = self.database(engine, plan)
-        return self._shared[engine, plan]
+        return self.once(f"{engine} {plan}", lambda _ending: self.database(engine, plan))
+
+    def once(self, key: str, make: Callable[[contextlib.ExitStack], Shared]) -> Shared:
+        """What *make* returned when it was first asked for *key*; its stack ends with this."""
+        if key not in self._made:
+            self._made[key] = make(self._ending)
+        made: Shared = self._made[key]
+        return made
 
     def folder(self) -> Path:
         """A new folder that goes with the session."""

@@ -78,7 +78,7 @@ class Workload:
             name: merged(settings, for_all, of_one.get(name, {}))
             for name, settings in self.subjects.items()
         }
-        return replace(self, subjects=subjects, rounds=1, seconds=0.02)
+        return replace(self, subjects=subjects, rounds=2, seconds=0.02)
 
     @property
     def needs_servers(self) -> bool:

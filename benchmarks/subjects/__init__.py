@@ -6,14 +6,20 @@ from collections.abc import Callable, Mapping
 
 from benchmarks.sample import Subject
 from benchmarks.session import Session
+from benchmarks.subjects.arrivals import Arrivals
+from benchmarks.subjects.bus import Calls
 from benchmarks.subjects.decision import EngineDecisions, RowByRowDecisions
 from benchmarks.subjects.refresh import Refreshes
+from benchmarks.subjects.start import Starts
 from benchmarks.workload import Settings, WorkloadError
 
 KINDS: Mapping[str, Callable[[Settings, Session], Subject]] = {
     "decision": EngineDecisions,
     "row-by-row": RowByRowDecisions,
     "refresh": Refreshes,
+    "calls": Calls,
+    "arrivals": Arrivals,
+    "start": Starts,
 }
 
 
