@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from scheduler import errors
@@ -57,10 +57,14 @@ class WireObject:
     FIELDS: ClassVar[dict[str, Field]] = {}
     FILL_DEFAULTS: ClassVar[bool] = False
     COMPUTED: ClassVar[tuple[str, ...]] = ()
+    LISTS_CHANGES: ClassVar[bool] = False
+    """Whether one made here is sent with all its fields as changed, as Nova sends what is new."""
 
-    # Only objects received with another version than ours have these in their own dict.
+    # Only objects received with another version than ours have the first two in their own dict.
     _version: str = "1.0"
     _unknown: dict[str, Any] | None = None
+    # What the sender said has changed, and what was assigned since; None for objects made here.
+    _changes: Sequence[Any] | None = None
 
     def __init_subclass__(cls) -> None:
         cls._version = cls.VERSION
@@ -95,6 +99,8 @@ class WireObject:
                 action="assignment", reason=f"{type(self).__name__}.{name} is read-only"
             )
         self.__dict__[name] = value
+        if self._changes is not None and name not in self._changes:
+            self.__dict__["_changes"] = (*self._changes, name)
 
     def __getattr__(self, name: str) -> Any:
         field = self.FIELDS.get(name)
@@ -199,6 +205,8 @@ class WireObject:
             values["_unknown"] = unknown
         if version != cls.VERSION:
             obj._take_version(version)
+        changes = envelope.get(registry.CHANGES_KEY)
+        values["_changes"] = tuple(changes) if type(changes) is list else ()
         return obj
 
     @classmethod
@@ -258,12 +266,20 @@ class WireObject:
             self._fit(data, versions.parse(version))
         if manifest is None and self._unknown:
             data.update(self._unknown)
-        return {
+        envelope = {
             registry.NAME_KEY: name,
             registry.NAMESPACE_KEY: registry.NAMESPACE,
             registry.VERSION_KEY: version,
             registry.DATA_KEY: data,
         }
+        changes = self._changes
+        if changes is None:
+            changes = list(data) if self.LISTS_CHANGES else ()
+        elif changes:
+            changes = [each for each in changes if type(each) is str and each in data]
+        if changes:
+            envelope[registry.CHANGES_KEY] = changes
+        return envelope
 
     def _fit(self, data: dict[str, Any], version: versions.Version) -> None:
         if version < versions.parse(self.VERSION):
@@ -288,7 +304,7 @@ def from_primitive(envelope: Any) -> Any:
 
 
 def to_primitive(obj: Any, version: str | None = None) -> dict[str, Any]:
-    """The envelope of *obj*, without ``changes``.
+    """The envelope of *obj*.
 
     Without *version* every object carries the version it was received with, or ours, and the
     fields we did not know.  With it, the whole tree is fitted to the first release that had

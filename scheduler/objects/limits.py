@@ -16,6 +16,7 @@ class NetworkMetadata(WireObject):
     """The physical networks of a request or a NUMA cell, and whether tunnels are used."""
 
     VERSION = "1.0"
+    LISTS_CHANGES = True
     FIELDS = {"physnets": Field(SetOf(STR), unset=set), "tunneled": Field(BOOL, unset=False)}
 
 
@@ -24,6 +25,7 @@ class NUMATopologyLimits(WireObject):
     """How far a NUMA cell may be overcommitted."""
 
     VERSION = "1.1"
+    LISTS_CHANGES = True
     FIELDS = {
         "cpu_allocation_ratio": Field(FLOAT),
         "ram_allocation_ratio": Field(FLOAT),

@@ -102,6 +102,7 @@ class SchedulerLimits(WireObject):
     """What the chosen host may be filled up to, as the filters decided; sizes in MB and GB."""
 
     VERSION = "1.0"
+    LISTS_CHANGES = True
     FIELDS = {
         "numa_topology": Field(_NUMA_LIMITS, nullable=True, default=None),
         "vcpu": Field(INT, nullable=True, default=None),

@@ -16,6 +16,7 @@ class Selection(WireObject):
     """One answer: a host for one instance, and how to claim it."""
 
     VERSION = "1.1"
+    LISTS_CHANGES = True
     FIELDS = {
         "compute_node_uuid": Field(UUID),
         "service_host": Field(STR),

@@ -46,9 +46,9 @@ def test_request_for_older_readers(version, last, gone):
 
 
 def test_the_whole_tree_fits_newton():
-    sent = wire_samples.comparable(objects.to_primitive(_rich(), "1.6"))
+    sent = wire_samples.without_changes(objects.to_primitive(_rich(), "1.6"))
     newton = wire_samples.load("derived-newton-select_destinations-v4.3-rich.request")
-    expected = wire_samples.comparable(newton["args"]["spec_obj"])
+    expected = wire_samples.without_changes(newton["args"]["spec_obj"])
     # The sample was made from a request without these two.
     del sent[registry.DATA_KEY]["id"]
     image = sent[registry.DATA_KEY]["image"][registry.DATA_KEY]["properties"]
@@ -116,9 +116,11 @@ def test_dict_reply_carries_the_limits_version_asked_for():
     )
     selection = objects.Selection(service_host="h", nodename="n", limits=limits)
     reply = selection.to_dict("1.0")
-    assert reply["limits"].pop("numa_topology") == envelope(
-        "NUMATopologyLimits", "1.0", cpu_allocation_ratio=16.0, ram_allocation_ratio=1.5
-    )
+    ratios = {"cpu_allocation_ratio": 16.0, "ram_allocation_ratio": 1.5}
+    assert reply["limits"].pop("numa_topology") == {
+        **envelope("NUMATopologyLimits", "1.0", **ratios),
+        "nova_object.changes": list(ratios),
+    }
     assert reply == {"host": "h", "nodename": "n", "limits": {"memory_mb": 98304, "vcpu": 0}}
     assert objects.Selection(service_host="h", nodename="n", limits=None).to_dict()["limits"] == {}
 
@@ -170,3 +172,33 @@ def test_guest_cells_of_older_senders(version, policy, cpuset, pcpuset):
     cell = objects.from_primitive(received)
     assert objects.to_primitive(cell) == received
     assert (cell.cpuset, cell.pcpuset, cell.total_cpus) == (cpuset, pcpuset, {0, 1})
+
+
+@pytest.mark.parametrize(
+    ("changes", "assigned", "expected"),
+    [
+        pytest.param(["flavorid"], [], ["flavorid"], id="as received"),
+        pytest.param(["flavorid"], ["swap", "flavorid"], ["flavorid", "swap"], id="and assigned"),
+        pytest.param(None, ["swap"], ["swap"], id="none received"),
+        pytest.param(None, [], None, id="none at all"),
+        pytest.param(["flavorid", "no_field", 1, ["x"]], [], ["flavorid"], id="junk"),
+        pytest.param("swap", [], None, id="no list"),
+    ],
+)
+def test_changes_travel_on(changes, assigned, expected):
+    received = envelope("Flavor", flavorid="a", swap=0)
+    if changes is not None:
+        received["nova_object.changes"] = changes
+    flavor = objects.from_primitive(received)
+    for name in assigned:
+        setattr(flavor, name, 1)
+    for each in (flavor, flavor.copy()):
+        assert objects.to_primitive(each).get("nova_object.changes") == expected
+
+
+def test_what_is_made_here_lists_no_changes_but_in_replies():
+    assert "nova_object.changes" not in objects.to_primitive(objects.Flavor(name="a"))
+    selection = objects.Selection(service_host="h", limits=objects.SchedulerLimits(vcpu=1))
+    reply = objects.to_primitive(selection)
+    assert reply["nova_object.changes"] == ["service_host", "limits"]
+    assert reply["nova_object.data"]["limits"]["nova_object.changes"] == ["vcpu"]

@@ -20,6 +20,7 @@ SETS = frozenset(
         "forbidden_aggregates",
         "required_traits",
         "root_required",
+        registry.CHANGES_KEY,
     ]
 )
 
@@ -35,13 +36,21 @@ def names(pattern: str = "*") -> list[str]:
 
 
 def comparable(value: Any, name: str = "") -> Any:
-    """*value* without ``changes`` and with the elements of sets in order."""
+    """*value* with the elements of sets, ``changes`` among them, in order."""
     if isinstance(value, dict):
-        return {k: comparable(v, k) for k, v in value.items() if k != registry.CHANGES_KEY}
+        return {k: comparable(v, k) for k, v in value.items()}
     if isinstance(value, list):
         items = [comparable(item) for item in value]
         return sorted(items) if name in SETS else items
     return value
+
+
+def without_changes(value: Any) -> Any:
+    """*value*, comparable, without what its sender said had changed."""
+    if isinstance(value, dict):
+        kept = {k: v for k, v in value.items() if k != registry.CHANGES_KEY}
+        return {k: without_changes(v) for k, v in comparable(kept).items()}
+    return [without_changes(item) for item in value] if isinstance(value, list) else value
 
 
 def envelopes(value: Any) -> Iterator[dict[str, Any]]:
