@@ -76,9 +76,11 @@ class Deployment:
             daemon.wait_ready()
         return self
 
-    def start_scheduler(self, *arguments: str) -> Daemon:
+    def start_scheduler(
+        self, *arguments: str, extra_environment: Mapping[str, str] | None = None
+    ) -> Daemon:
         """Start a scheduler; wait for it with :meth:`Daemon.wait_ready`."""
-        return self.start_daemon("nova-scheduler", *arguments)
+        return self.start_daemon("nova-scheduler", *arguments, extra_environment=extra_environment)
 
     def start_conductor(self, *arguments: str) -> Daemon:
         """Start a conductor stub."""
@@ -88,13 +90,16 @@ class Deployment:
         """Start one process that is *hosts* compute hosts."""
         return self.start_daemon("nova-compute-stub", "--hosts", str(hosts), *arguments)
 
-    def start_daemon(self, name: str, *arguments: str) -> Daemon:
+    def start_daemon(
+        self, name: str, *arguments: str, extra_environment: Mapping[str, str] | None = None
+    ) -> Daemon:
         """Start any of the programs on the configuration file."""
         daemon = Daemon(
             name,
             ["--config-file", str(self.config_path), *arguments],
             self.folder / f"{name}-{len(self.daemons)}",
             self.backend,
+            extra_environment,
         )
         self.daemons.append(daemon)
         return daemon

@@ -38,7 +38,10 @@ def a_context() -> RequestContext:
 
 @contextlib.contextmanager
 def scheduler_api(
-    folder: pathlib.Path, transport_url: str, cap: str | None = None
+    folder: pathlib.Path,
+    transport_url: str,
+    cap: str | None = None,
+    response_seconds: int = ANSWER_SECONDS,
 ) -> Iterator[SchedulerAPI]:
     """A client of the schedulers on *transport_url*, capped at the version *cap*.
 
@@ -47,7 +50,7 @@ def scheduler_api(
     settings: dict[str, dict[str, Any]] = {
         "DEFAULT": {
             "transport_url": transport_url,
-            "rpc_response_timeout": ANSWER_SECONDS,
+            "rpc_response_timeout": response_seconds,
             "long_rpc_timeout": 2 * ANSWER_SECONDS,
         },
         "upgrade_levels": {"scheduler": cap} if cap else {},
@@ -76,7 +79,7 @@ class RawCaller:
             f"reply_{uuid.uuid4().hex}", durable=False, exclusive=True, channel=self._channel
         )
         self._queue.declare()
-        self._replies: list[dict[str, Any]] = []
+        self.received: list[dict[str, Any]] = []
         self._consumer = kombu.Consumer(
             self._channel, [self._queue], callbacks=[self._received], no_ack=True
         )
@@ -135,7 +138,7 @@ class RawCaller:
 
     def answers_to(self, call_id: str) -> list[dict[str, Any]]:
         """The final replies received so far, heartbeats left out."""
-        return [each for each in self._replies if each["_msg_id"] == call_id and each["ending"]]
+        return [each for each in self.received if each["_msg_id"] == call_id and each["ending"]]
 
     def collect(self, names: Sequence[str]) -> None:
         """From now on keep what is sent to the queues *names* of the exchange ``nova``."""
@@ -153,7 +156,7 @@ class RawCaller:
 
     def _received(self, body: Any, _message: kombu.Message) -> None:
         envelope = json.loads(body) if isinstance(body, str | bytes) else body
-        self._replies.append(json.loads(envelope["oslo.message"]))
+        self.received.append(json.loads(envelope["oslo.message"]))
 
 
 def enveloped(message: Mapping[str, Any], version: str = "2.0") -> str:

@@ -1,0 +1,363 @@
+"""Recorded requests over a real broker get what the recorded scheduler answered, field by field.
+
+The scheduler here has the hosts of the recording and the filters of its release.  It has no
+Placement, so what Placement adds to a Selection is the only difference.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler import objects
+from scheduler.db import aggregates, compute_nodes, migration, services
+from scheduler.db.database import Database
+from tests.daemons.deployment import Deployment
+from tests.daemons.process import BACKENDS
+from tests.functional import fleet
+from tests.functional.bus import (
+    WIRE,
+    RawCaller,
+    a_context,
+    failure_of,
+    recorded,
+    scheduler_api,
+)
+from tests.functional.conftest import ServingScheduler
+from tests.functional.slow_filter import HINT
+from tests.servers.rabbitmq import RabbitMQ
+from tests.unit.objects.wire_samples import comparable
+from tests.waiting import wait_until
+
+FILTERS = (
+    "AvailabilityZoneFilter", "ComputeFilter", "ComputeCapabilitiesFilter",
+    "ImagePropertiesFilter", "ServerGroupAntiAffinityFilter", "ServerGroupAffinityFilter",
+    "NUMATopologyFilter", "PciPassthroughFilter", "PausingFilter",
+)  # fmt: skip
+CELL = "d3b0b9ab-43c5-4d6e-8f26-5b1de4a2b8e1"
+DATA = "nova_object.data"
+OF_PLACEMENT = ("allocation_request", "allocation_request_version")
+EVENTS = ("notifications.info", "versioned_notifications.info")
+
+PAIRS = {
+    "select_destinations-simple.request": "select_destinations-simple.reply",
+    "select_destinations-multi3.request": "select_destinations-multi3.reply",
+    "select_destinations-force_host.request": "select_destinations-force_host.reply",
+    "select_destinations-rich.request": "select_destinations-rich.reply",
+    "select_destinations-objects_false.request": "select_destinations-objects_false.reply",
+    "select_destinations-v4.0.request": "select_destinations-v4.0.reply",
+    "select_destinations-v4.3-rich.request": "select_destinations-v4.3-rich.reply",
+    "select_destinations-v4.4.request": "select_destinations-v4.4.reply",
+}
+
+
+def _numa_topology() -> str:
+    cells = [
+        objects.NUMACell(
+            id=number,
+            cpuset=set(),
+            pcpuset=set(range(4 * number, 4 * number + 4)),
+            memory=8192,
+            siblings=[],
+            mempages=[objects.NUMAPagesTopology(size_kb=2048, total=4096)],
+        )
+        for number in range(2)
+    ]
+    return objects.NUMATopology(cells=cells).to_text()
+
+
+POOL = {"vendor_id": "8086", "product_id": "154d", "dev_type": "type-VF", "numa_node": 0}
+
+
+def install(database_url: str) -> None:
+    """The hosts of the recording: two cells of four dedicated CPUs, huge pages, devices."""
+    columns = {
+        "numa_topology": _numa_topology(),
+        "pci_stats": json.dumps([{**POOL, "count": 100}]),
+        "cpu_allocation_ratio": 4.0,
+        "ram_allocation_ratio": 1.0,
+    }
+    database = Database(database_url)
+    try:
+        migration.sync(database)
+        with database.write() as connection:
+            services.create_many(connection, fleet.HOSTS, services.COMPUTE_BINARY, "compute", 60)
+            nodes = [
+                {
+                    **fleet.node(host),
+                    **columns,
+                    "uuid": f"c000000{number}-aaaa-4bbb-8ccc-00000000000{number}",
+                }
+                for number, host in enumerate(fleet.HOSTS, 1)
+            ]
+            compute_nodes.upsert_many(connection, nodes)
+            zone = {"availability_zone": fleet.ZONE}
+            aggregates.create(connection, fleet.ZONE, metadata=zone, hosts=fleet.ZONE_HOSTS)
+    finally:
+        database.dispose()
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def recorded_scheduler(
+    request: pytest.FixtureRequest,
+    rabbitmq: RabbitMQ,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[ServingScheduler, RabbitMQ, str]]:
+    """A scheduler as the recorded one was configured."""
+    folder = tmp_path_factory.mktemp("recorded")
+    vhost = rabbitmq.create_vhost()
+    url = f"sqlite:///{folder}/nova.sqlite"
+    filters = ",".join(FILTERS)
+    settings = {
+        "DEFAULT": {"host": "sched1", "service_down_time": 3600},
+        "scheduler": {"cell_uuid": CELL},
+        "filter_scheduler": {
+            "available_filters": "nova.scheduler.filters.all_filters\n"
+            "available_filters = slow_filter.PausingFilter",
+            "enabled_filters": filters,
+        },
+        "oslo_messaging_notifications": {"driver": "messagingv2"},
+        "notifications": {"notification_format": "both"},
+    }
+    deployment = Deployment(
+        folder, rabbitmq.url(vhost), url, backend=request.param, settings=settings
+    )
+    try:
+        install(url)
+        found = {"PYTHONPATH": str(Path(__file__).parent)}
+        daemon = deployment.start_scheduler(extra_environment=found).wait_ready()
+        yield ServingScheduler(daemon, rabbitmq.url(vhost)), rabbitmq, vhost
+    finally:
+        deployment.close()
+        rabbitmq.delete_vhost(vhost)
+
+
+@pytest.fixture
+def caller(recorded_scheduler: tuple[ServingScheduler, RabbitMQ, str]) -> Iterator[RawCaller]:
+    """Writes messages to that scheduler by hand."""
+    with RawCaller(recorded_scheduler[0].transport_url) as raw:
+        yield raw
+
+
+def fresh(name: str) -> dict[str, Any]:
+    """The recorded message as a request of its own."""
+    return {**recorded(name), "_context_request_id": f"req-{uuid.uuid4()}"}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_replies_field_by_field(caller: RawCaller, name: str) -> None:
+    theirs = recorded(PAIRS[name])
+    ours = caller.call(fresh(name))
+    assert ours.keys() == theirs.keys()
+    assert (ours["failure"], ours["ending"]) == (theirs["failure"], theirs["ending"])
+    assert _amounts(ours["result"]) == _amounts(theirs["result"])
+    known = {_host(each): each for each in _flat(theirs["result"])}
+    for each in _flat(ours["result"]):
+        like = known.get(_host(each)) or _moved(next(iter(known.values())), _host(each))
+        assert comparable(_without_placement(each)) == comparable(_without_placement(like))
+
+
+def _amounts(result: list[Any]) -> list[int]:
+    return [len(each) if isinstance(each, list) else 1 for each in result]
+
+
+def _flat(result: list[Any]) -> list[dict[str, Any]]:
+    return [s for each in result for s in (each if isinstance(each, list) else [each])]
+
+
+def _host(chosen: dict[str, Any]) -> str:
+    return str(chosen[DATA]["service_host"] if DATA in chosen else chosen["host"])
+
+
+def _moved(chosen: dict[str, Any], host: str) -> dict[str, Any]:
+    """The recorded dict as it would be for another of the two equal hosts of the zone."""
+    assert host in fleet.ZONE_HOSTS
+    assert DATA not in chosen
+    return {**chosen, "host": host, "nodename": host}
+
+
+def _without_placement(chosen: dict[str, Any]) -> dict[str, Any]:
+    if DATA not in chosen:
+        return chosen
+    assert set(OF_PLACEMENT) <= chosen[DATA].keys()
+    return {**chosen, DATA: {k: v for k, v in chosen[DATA].items() if k not in OF_PLACEMENT}}
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("error-no_such_method.reply", {"method": "run_instance", "version": "4.0"}),
+        ("error-unsupported_version.reply", {"version": "4.6"}),
+        ("error-type_error.reply", {"args": {"bogus": 1}}),
+        ("error-no_valid_host.reply", {"ignored": fleet.HOSTS}),
+    ],
+)
+def test_errors_field_by_field(caller: RawCaller, name: str, changes: dict[str, Any]) -> None:
+    request = fresh("select_destinations-simple.request")
+    changes = dict(changes)
+    request["args"]["spec_obj"][DATA]["ignore_hosts"] = list(changes.pop("ignored", ()))
+    request.update(changes)
+    reply = caller.call(request)
+    theirs = json.loads(recorded(name)["failure"])
+    ours = failure_of(reply)
+    assert reply.keys() == recorded(name).keys()
+    assert {**ours, "tb": None} == {**theirs, "tb": None}
+    assert ours["tb"][-1] == theirs["tb"][-1]
+
+
+def test_the_raw_body(caller: RawCaller) -> None:
+    text = json.loads((WIRE / "envelope-raw-example.json").read_text())["amqp_body_text"]
+    message = json.loads(json.loads(text)["oslo.message"])
+    own = caller.call_keys()
+    for key, value in own.items():
+        text = text.replace(message[key], value)
+    caller.publish(text)
+    assert caller.answer_to(own["_msg_id"])["result"] == {"service": "scheduler", "arg": "hello"}
+
+
+@pytest.mark.parametrize("kind", ["simple", "rich"])
+def test_notifications_in_both_forms(caller: RawCaller, kind: str) -> None:
+    caller.collect(EVENTS)
+    request = fresh(f"select_destinations-{kind}.request")
+    caller.call(request)
+    told: dict[str, list[dict[str, Any]]] = {queue: [] for queue in EVENTS}
+
+    def complete() -> bool:
+        for queue, messages in told.items():
+            messages.extend(caller.taken_from(queue))
+        return all(len(messages) == 2 for messages in told.values())
+
+    wait_until(complete, describe=lambda: str(told))
+    for queue, form in zip(EVENTS, ("legacy", "versioned"), strict=True):
+        theirs = recorded(f"notification-{form}-{kind}-start")
+        assert [m["event_type"].rpartition(".")[2] for m in told[queue]] == ["start", "end"]
+        for message in told[queue]:
+            assert theirs.keys() <= message.keys()
+            assert message["publisher_id"] == theirs["publisher_id"]
+            assert message["priority"] == theirs["priority"]
+            assert message["payload"].keys() == theirs["payload"].keys()
+            assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}", message["timestamp"])
+            assert message["_context_request_id"] == request["_context_request_id"]
+            assert (message["_context_auth_token"], message["_context_service_catalog"]) == (
+                None,
+                [],
+            )
+            for key in ("user_id", "project_id", "roles", "user_name", "user_identity"):
+                assert message[f"_context_{key}"] == theirs[f"_context_{key}"]
+
+
+def test_no_end_is_told_of_a_failure(caller: RawCaller) -> None:
+    caller.collect(EVENTS)
+    request = fresh("select_destinations-simple.request")
+    request["args"]["spec_obj"][DATA]["ignore_hosts"] = list(fleet.HOSTS)
+    failure_of(caller.call(request))
+    # What the next request tells comes after whatever the failed one has told.
+    done = fresh("select_destinations-simple.request")
+    caller.call(done)
+    seen: list[tuple[str, str]] = []
+
+    def complete() -> bool:
+        for message in caller.taken_from(EVENTS[0]):
+            seen.append((message["_context_request_id"], message["event_type"]))
+        return len(seen) >= 3
+
+    wait_until(complete, describe=lambda: str(seen))
+    event = "scheduler.select_destinations"
+    assert seen == [
+        (request["_context_request_id"], f"{event}.start"),
+        (done["_context_request_id"], f"{event}.start"),
+        (done["_context_request_id"], f"{event}.end"),
+    ]
+
+
+def test_a_slow_request_shows_that_it_lives(caller: RawCaller) -> None:
+    """Heartbeats every half of the caller's time, then the reply (page rpc, section 6)."""
+    sequence = json.loads((WIRE / "call_monitor-heartbeat.sequence.json").read_text())["sequence"]
+    asked, *beats, answer = [each["message"] for each in sequence]
+    request = {**fresh("select_destinations-simple.request"), "_timeout": asked["_timeout"]}
+    hints = request["args"]["spec_obj"][DATA]["scheduler_hints"]
+    hints[HINT] = ["2.5"]  # for each of the two hosts of the zone
+
+    began = time.monotonic()
+    call_id = caller.send(request)
+    reply = caller.answer_to(call_id)
+
+    seen = [each for each in caller.received if each["_msg_id"] == call_id]
+    assert time.monotonic() - began > asked["_timeout"]
+    assert len(seen) == len(beats) + 1
+    for ours, theirs in zip(seen[:-1], beats, strict=True):
+        assert ours.keys() == theirs.keys()
+        assert (ours["result"], ours["failure"], ours["ending"]) == (None, None, False)
+    assert reply.keys() == answer.keys()
+    assert (reply["failure"], reply["ending"]) == (None, True)
+    assert len(reply["result"][0]) == 2
+
+
+def test_a_caller_with_little_patience_gets_a_thousand_servers(
+    recorded_scheduler: tuple[ServingScheduler, RabbitMQ, str], tmp_path: Path
+) -> None:
+    """The request takes longer than ``rpc_response_timeout``, which only bounds the silence."""
+    patience_seconds = 2
+    uuids = [str(uuid.uuid4()) for _ in range(1000)]
+    hints = {HINT: ["0.0015"]}  # for each of the three hosts and each server
+    spec = fleet.a_spec(uuids[0], num_instances=len(uuids), scheduler_hints=hints)
+    url = recorded_scheduler[0].transport_url
+    began = time.monotonic()
+    with scheduler_api(tmp_path, url, response_seconds=patience_seconds) as api:
+        chosen = api.select_destinations(a_context(), spec, uuids, True, True)
+    assert time.monotonic() - began > patience_seconds
+    assert len(chosen) == len(uuids)
+
+
+def test_what_is_on_the_broker(
+    recorded_scheduler: tuple[ServingScheduler, RabbitMQ, str], caller: RawCaller
+) -> None:
+    """Queues, exchanges and bindings, with their arguments (page rpc, section 9)."""
+    _scheduler, rabbitmq, vhost = recorded_scheduler
+    caller.collect([])
+    caller.call(fresh("select_destinations-simple.request"))
+    theirs = json.loads((WIRE / "rabbit-topology.json").read_text())
+
+    def listed(what: str, *columns: str) -> list[dict[str, str]]:
+        text = rabbitmq.control("-p", vhost, f"list_{what}", *columns, "--formatter", "json")
+        return [{key: _text(value) for key, value in each.items()} for each in json.loads(text)]
+
+    wait_until(lambda: len(_named(listed("queues", "name"), "name", "notifications.info")) == 1)
+    for what, keys in (
+        ("queues", ("name", "durable", "auto_delete", "arguments", "consumers")),
+        ("exchanges", ("name", "type", "durable", "auto_delete")),
+        ("bindings", ("source_name", "destination_name", "routing_key")),
+    ):
+        ours = [_anonymous(each) for each in listed(what, *keys)]
+        for each in theirs[what]:
+            if "reply_" in str(each):
+                continue  # the recorded client's own; the caller here is not oslo.messaging
+            assert _anonymous(each) in ours, each
+
+
+def _named(listed: list[dict[str, str]], key: str, name: str) -> list[dict[str, str]]:
+    return [each for each in listed if each[key] == name]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict | list):
+        return json.dumps(sorted(value.items() if isinstance(value, dict) else value))
+    return str(value)
+
+
+def _anonymous(each: dict[str, Any]) -> dict[str, str]:
+    """Without what is random in names, and with arguments in one spelling."""
+    values = {key: re.sub(r"_[0-9a-f]{32}", "_*", str(value)) for key, value in each.items()}
+    if "arguments" in values:
+        words = re.findall(r"[\w-]+", values["arguments"])
+        values["arguments"] = " ".join(word for word in words if "signedint" not in word)
+    return values
