@@ -38,7 +38,9 @@ def main(argv: Sequence[str]) -> int:
 def _serve(conf: cfg.ConfigOpts) -> int:
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     try:
-        preflight.check_surroundings(conf, check_manager)
+        preflight.check_surroundings(
+            conf, lambda conf, databases: check_manager(conf, databases.main)
+        )
     except errors.NovaException as error:
         return preflight.refuse(conf, app.PROG, error)
     supervision = Supervision()

@@ -147,6 +147,12 @@ class DatabaseNotReady(NovaException):
     msg_fmt = "The database is not ready: %(reason)s"
 
 
+class DatabaseReadOnly(NovaException):
+    """Something was to be written although the configuration forbids it."""
+
+    msg_fmt = "Nothing is written to %(url)s: [database] read_only is set"
+
+
 class IncompatibleObjectVersion(NovaException):
     """A wire object of another major version."""
 
@@ -208,6 +214,13 @@ class ComputeHostNotFound(NovaException):
     """No compute node of that host."""
 
     msg_fmt = "Compute host %(host)s could not be found."
+    code = 404
+
+
+class CellMappingNotFound(NovaException):
+    """No cell has this uuid or id."""
+
+    msg_fmt = "Cell %(uuid)s has no mapping."
     code = 404
 
 

@@ -27,7 +27,8 @@ DISABLED_REASON: Final = "New service disabled due to config option."
 class Heartbeat:
     """Registers the service *binary* of this host and then shows that it lives.
 
-    No failure ends the heartbeats: they go on when the database is back.
+    No failure ends the heartbeats: they go on when the database is back.  Where nothing may be
+    written there is neither a row nor a heartbeat.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, database: Database, binary: str, topic: str) -> None:
@@ -44,13 +45,15 @@ class Heartbeat:
 
     def register(self) -> None:
         """Find or create the row; workers of one daemon share it."""
+        if self._database.is_read_only:
+            return
         record = self._database.write_retrying(self._get_or_create)
         self._service_id = record.id
         self._report_count = record.report_count
 
     def start(self) -> None:
         """Begin, with the first heartbeat after 5 seconds; a ``report_interval`` of 0 is none."""
-        if self._interval_seconds > 0:
+        if self._interval_seconds > 0 and not self._database.is_read_only:
             self._task.start(FIRST_BEAT_SECONDS)
 
     def stop(self) -> None:

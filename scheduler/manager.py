@@ -89,7 +89,7 @@ class SchedulerManager:
 
     def reset(self) -> None:
         """Take over what the database says now, without waiting for the driver to read it."""
-        self.driver.host_manager.refresh()
+        self.driver.host_manager.reset()
 
     def _check_instances(self, spec: objects.RequestSpec, uuids: Any) -> None:
         if uuids is not None:

@@ -15,8 +15,9 @@ from oslo_log import log as logging
 
 from scheduler import errors, exit_codes
 from scheduler.conf import startup
-from scheduler.db import migration
-from scheduler.db.database import FAILURES, Database
+from scheduler.db import inspection, migration
+from scheduler.db.database import FAILURES
+from scheduler.db.databases import Databases
 from scheduler.rpc import transport
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.service import build_manager
@@ -33,7 +34,7 @@ def check(conf: cfg.ConfigOpts) -> None:
 
 
 def check_surroundings(
-    conf: cfg.ConfigOpts, build: Callable[[cfg.ConfigOpts, Database], Any] | None = None
+    conf: cfg.ConfigOpts, build: Callable[[cfg.ConfigOpts, Databases], Any] | None = None
 ) -> None:
     """Raise an error of this project if bus or database, or what *build* makes, cannot be used.
 
@@ -41,15 +42,13 @@ def check_surroundings(
     """
     _check_buses(conf)
     _warn_of_in_process_bus(conf)
-    database = Database.from_conf(conf)
+    databases = Databases.from_conf(conf)
     try:
         if build is not None:
-            build(conf, database)
-        _check_database(database)
-    except FAILURES as error:
-        raise database.unusable(error) from error
+            build(conf, databases)
+        _check_databases(databases)
     finally:
-        database.dispose()
+        databases.dispose()
 
 
 def refuse(conf: cfg.ConfigOpts, prog: str, error: errors.NovaException) -> int:
@@ -66,12 +65,35 @@ def _check_buses(conf: cfg.ConfigOpts) -> None:
     get_notification_transport(conf).cleanup()
 
 
-def _check_database(database: Database) -> None:
+def _check_databases(databases: Databases) -> None:
     """Make the tables of the embedded database; those of any other are the operator's to make."""
-    if database.is_embedded_default and migration.version(database) != migration.head():
-        LOG.info("Creating or upgrading the tables of the embedded %s", database.masked_url)
-        migration.sync(database)
-    migration.check_ready(database)
+    main = databases.main
+    try:
+        if main.is_embedded_default and migration.version(main) != migration.head():
+            LOG.info("Creating or upgrading the tables of the embedded %s", main.masked_url)
+            migration.sync(main)
+    except FAILURES as error:
+        raise main.unusable(error) from error
+    for finding in inspection.configured(databases):
+        _check_finding(finding)
+    for finding in inspection.cells(databases):
+        if finding.failure is None:
+            LOG.info("%s", finding.line())
+        else:
+            LOG.warning("%s; its hosts are left out until it answers", finding.line())
+
+
+def _check_finding(finding: inspection.Finding) -> None:
+    if finding.failure is not None:
+        raise finding.failure
+    if finding.is_nova:
+        LOG.info("%s", finding.line())
+    if finding.may_write_service is False:
+        reason = (
+            f"{finding.url}: the row of this service cannot be written with this account; "
+            "give it the rights for that, or set [database] read_only = true"
+        )
+        raise errors.ConfigurationError(option=finding.place, reason=reason)
 
 
 def _warn_of_in_process_bus(conf: cfg.ConfigOpts) -> None:

@@ -14,8 +14,9 @@ from scheduler import drivers
 from scheduler.builds.direct import DirectBuilds
 from scheduler.builds.rows import InstanceBook
 from scheduler.builds.tasks import OlderTasks
+from scheduler.db.cells_reader import CellsReader
 from scheduler.db.database import Database
-from scheduler.db.fleet import FleetReader
+from scheduler.db.databases import Databases
 from scheduler.drivers.loading import load_host_manager
 from scheduler.heartbeat import Heartbeat
 from scheduler.manager import SchedulerManager
@@ -38,12 +39,12 @@ PERIODIC_JITTER: Final = 0.05
 """Keeps daemons that were started together from reading the database in step."""
 
 
-def build_manager(conf: cfg.ConfigOpts, database: Database) -> SchedulerManager:
+def build_manager(conf: cfg.ConfigOpts, databases: Databases) -> SchedulerManager:
     """The manager with the configured driver and host manager; nothing connects yet.
 
     Raises an error that names the option when one of them, or a filter or weigher, is unknown.
     """
-    host_manager = load_host_manager(conf, FleetReader.from_conf(conf, database))
+    host_manager = load_host_manager(conf, CellsReader.from_conf(conf, databases))
     return SchedulerManager(conf, drivers.load(conf, host_manager))
 
 
@@ -91,16 +92,16 @@ class Service(Worker):
 
     def _start(self, ending: contextlib.ExitStack) -> None:
         """Start everything; *ending* learns how to end it, in the reverse order."""
-        database = Database.from_conf(self._conf)
-        ending.callback(database.dispose)
-        self._manager = manager = build_manager(self._conf, database)
-        heartbeat = Heartbeat(self._conf, database, BINARY, TOPIC)
+        databases = Databases.from_conf(self._conf)
+        ending.callback(databases.dispose)
+        self._manager = manager = build_manager(self._conf, databases)
+        heartbeat = Heartbeat(self._conf, databases.main, BINARY, TOPIC)
         heartbeat.register()
         manager.driver.host_manager.refresh()
         ending.callback(heartbeat.stop)
         task = self._periodic_task(manager)
         ending.callback(task.stop)
-        self._serve(manager, database, ending)
+        self._serve(manager, databases.main, ending)
         heartbeat.start()
         if self._conf.periodic_enable:
             task.start(random.uniform(0, self._conf.periodic_fuzzy_delay))

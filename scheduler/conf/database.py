@@ -1,4 +1,4 @@
-"""``[database]``: oslo.db's own options, with the spellings that its older releases had.
+"""``[database]``, ``[api_database]``: oslo.db's options, with the spellings of its older releases.
 
 The current oslo.db forgot them, so ``idle_timeout = 9`` of an old file would be without effect
 and without a message (reference page config, section 7).
@@ -12,6 +12,7 @@ from oslo_config import cfg
 from oslo_db import options as oslo_db_options
 
 GROUP = "database"
+API_GROUP = "api_database"
 
 #: The name of today, and (group, name) of each old spelling.
 OLD_SPELLINGS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -34,24 +35,55 @@ OLD_SPELLINGS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
+READ_ONLY = cfg.BoolOpt(
+    "read_only",
+    default=False,
+    help="Write nothing at all, not even this service's own row in the table `services`: an "
+    "account that may only read is enough then. Nova's service list does not show this scheduler.",
+)
+
+
 def options() -> list[cfg.Opt]:
-    """The library's options, each with its old spellings added."""
-    return [_with_old_spellings(option) for option in oslo_db_options.database_opts]
+    """The options of ``[database]``."""
+    return [
+        *(_with_old_spellings(each, GROUP) for each in oslo_db_options.database_opts),
+        READ_ONLY,
+    ]
 
 
-def _with_old_spellings(option: cfg.Opt) -> cfg.Opt:
+def api_options() -> list[cfg.Opt]:
+    """The library's options once more: those of ``[api_database]``."""
+    return [_for_api(each) for each in oslo_db_options.database_opts]
+
+
+def _with_old_spellings(option: cfg.Opt, group: str) -> cfg.Opt:
+    """*option* of *group*; only ``[database]`` has spellings in other groups."""
     extended = copy.deepcopy(option)
+    old = OLD_SPELLINGS.get(option.name, ())
     extended.deprecated_opts += [
-        cfg.DeprecatedOpt(name, group=group) for group, name in OLD_SPELLINGS.get(option.name, ())
+        cfg.DeprecatedOpt(name, group=group if its_group == GROUP else its_group)
+        for its_group, name in old
+        if group == GROUP or its_group == GROUP
     ]
     return extended
 
 
+def _for_api(option: cfg.Opt) -> cfg.Opt:
+    extended = _with_old_spellings(option, API_GROUP)
+    if option.name == "connection":
+        extended.help = (
+            "The database with the aggregates, server groups, flavors, build requests and cell "
+            "mappings, if it is another one than that of [database]: Nova's API database."
+        )
+    return extended
+
+
 def register(conf: cfg.ConfigOpts) -> None:
-    """Register the group's options on *conf*."""
+    """Register both groups' options on *conf*."""
     conf.register_opts(options(), group=GROUP)
+    conf.register_opts(api_options(), group=API_GROUP)
 
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """The group's options, for the sample file."""
-    return [(GROUP, options())]
+    """Both groups' options, for the sample file."""
+    return [(GROUP, options()), (API_GROUP, api_options())]

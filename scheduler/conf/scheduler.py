@@ -111,12 +111,21 @@ OPTIONS: list[cfg.Opt] = [
         "this many seconds old; then requests fail with an error of their own. 0: they fail at "
         "once.",
     ),
+    cfg.IntOpt(
+        "cell_timeout_seconds",
+        default=60,
+        min=1,
+        help="How long to wait for the database of a cell, in a fleet of several cells. A cell "
+        "that does not answer in time is left out until it answers again; requests do not wait "
+        "for it then.",
+    ),
     cfg.StrOpt(
         "cell_uuid",
         default="6f70656e-7374-4a63-8b65-6c6c30303031",
         regex="^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
         help="Cell named in every selection, for conductors that ask in which cell a host is. A "
-        "UUID; change it to the uuid of the real cell when the hosts belong to one.",
+        "UUID. With Nova's databases of release 16 or later this is without effect: the cells are "
+        "those of the table `cell_mappings`.",
     ),
 ]
 

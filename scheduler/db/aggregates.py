@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
 
 from scheduler import errors, objects
-from scheduler.db import records, rows
+from scheduler.db import layout, records, rows
 from scheduler.db.tables import aggregate_hosts, aggregate_metadata, aggregates
 
 
@@ -108,21 +108,20 @@ def _touch(connection: Connection, aggregate_id: int, **values: str) -> None:
 
 
 def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.Aggregate]:
-    found = list(
-        connection.execute(
-            sa.select(aggregates).where(*criteria).order_by(aggregates.c.id)
-        ).mappings()
-    )
+    living = layout.of(connection).living
+    query = sa.select(aggregates).where(*living(aggregates), *criteria).order_by(aggregates.c.id)
+    found = list(connection.execute(query).mappings())
     ids = [row["id"] for row in found]
     hosts: dict[int, list[str]] = {aggregate_id: [] for aggregate_id in ids}
     metadata: dict[int, dict[str, str]] = {aggregate_id: {} for aggregate_id in ids}
     for some in rows.in_batches(ids):
         table = aggregate_hosts
-        query = sa.select(table).where(table.c.aggregate_id.in_(some)).order_by(table.c.id)
-        for row in connection.execute(query):
+        query = sa.select(table).where(table.c.aggregate_id.in_(some), *living(table))
+        for row in connection.execute(query.order_by(table.c.id)):
             hosts[row.aggregate_id].append(row.host)
         table = aggregate_metadata
-        for row in connection.execute(sa.select(table).where(table.c.aggregate_id.in_(some))):
+        query = sa.select(table).where(table.c.aggregate_id.in_(some), *living(table))
+        for row in connection.execute(query):
             metadata[row.aggregate_id][row.key] = row.value
     return [
         records.to_object(

@@ -52,13 +52,18 @@ class Database:
         *,
         settings: Mapping[str, Any] | None = None,
         is_embedded_default: bool = False,
+        is_read_only: bool = False,
+        option: str = db_url.OPTION,
     ) -> None:
         """*settings* are the values of ``[database]`` that differ from oslo.db's defaults.
 
-        Raises ConfigurationError when *url* cannot be used.
+        *option* is where *url* comes from.  Raises ConfigurationError, which names it, when the
+        URL cannot be used.
         """
         self._settings = {**db_options.defaults(), **(settings or {})}
-        parsed = db_url.parse(url)
+        self.option = option
+        self.is_read_only = is_read_only
+        parsed = db_url.parse(url, option)
         self.url = db_url.with_parameters(parsed, self._settings["connection_parameters"])
         self.is_embedded_default = is_embedded_default
         self._engine: Engine | None = None
@@ -69,12 +74,12 @@ class Database:
     def from_conf(cls, conf: cfg.ConfigOpts) -> Database:
         """The database of ``[database] connection``; unset, a SQLite file below ``state_path``."""
         database_conf.register(conf)
-        settings = db_options.configured(conf)
+        settings, is_read_only = db_options.configured(conf), conf.database.read_only
         if settings["connection"]:
-            return cls(settings["connection"], settings=settings)
+            return cls(settings["connection"], settings=settings, is_read_only=is_read_only)
         path = pathlib.Path(conf.state_path).absolute() / EMBEDDED_FILE
         url = URL.create("sqlite", database=str(path))
-        return cls(url, settings=settings, is_embedded_default=True)
+        return cls(url, settings=settings, is_embedded_default=True, is_read_only=is_read_only)
 
     @property
     def masked_url(self) -> str:
@@ -93,7 +98,7 @@ class Database:
         lines = str(original).strip().splitlines() or [type(original).__name__]
         cause = strutils.mask_password(lines[0])
         reason = f"{self.masked_url} cannot be used: {cause}"
-        return errors.ConfigurationError(option=db_url.OPTION, reason=reason)
+        return errors.ConfigurationError(option=self.option, reason=reason)
 
     @property
     def engine(self) -> Engine:
@@ -105,14 +110,15 @@ class Database:
 
     @property
     def layout(self) -> Layout:
-        """Which tables and columns there are, as of the first use."""
+        """Which tables and columns there are, as of the first use that found tables."""
         engine = self.engine
         with self._engine_lock:
             if self._layout is None:
                 with engine.connect() as connection:
                     self._layout = layouts.detect(connection)
-                layouts.listen(engine, self._layout)
-            return self._layout
+                if self._layout is not None:
+                    layouts.listen(engine, self._layout)
+            return self._layout or layouts.COMPLETE
 
     def fitted(self, statement: Statement) -> Statement:
         """*statement* for this database's columns; done anyway to what :meth:`read` executes."""
@@ -122,7 +128,9 @@ class Database:
         arguments = {name: self._settings[name] for name in db_options.ENGINE_OPTIONS}
         engine = engines.create_engine(self.url, sqlite_fk=True, **arguments)
         if self.dialect_name == "sqlite":
-            event.listen(engine, "connect", _prepare_sqlite)
+            event.listen(engine, "connect", _wait_when_busy)
+            if not self.is_read_only:
+                event.listen(engine, "connect", _write_ahead)
             event.listen(engine, "begin", _begin_immediate)
         elif self.dialect_name == "mysql":
             event.listen(engine, "connect", _read_committed)
@@ -140,7 +148,12 @@ class Database:
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Connection]:
-        """A connection in a transaction that is committed at the end, rolled back on an error."""
+        """A connection in a transaction that is committed at the end, rolled back on an error.
+
+        Raises DatabaseReadOnly where nothing may be written.
+        """
+        if self.is_read_only:
+            raise errors.DatabaseReadOnly(url=self.masked_url)
         layout = self.layout
         with self.engine.connect() as connection:
             connection = connection.execution_options(**{IMMEDIATE: True})
@@ -183,8 +196,11 @@ class Database:
                 self._engine.dispose()
 
 
-def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+def _wait_when_busy(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute(SQLITE_BUSY_TIMEOUT)
+
+
+def _write_ahead(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
 
 

@@ -116,14 +116,14 @@ class FleetReader:
         self._aggregates_settled = False
 
     @classmethod
-    def from_conf(cls, conf: Any, database: Database) -> FleetReader:
+    def from_conf(cls, conf: Any, database: Database, cell: Cell | None = None) -> FleetReader:
         """A reader of *database* with the overlap that is configured.
 
         It reads the properties of instances' images only for a weigher that looks at them.
         """
         overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
         weighs_images = conf.filter_scheduler.image_props_weight_multiplier != 0
-        return cls(database, overlap, IMAGE_KEY_PREFIX if weighs_images else None)
+        return cls(database, overlap, IMAGE_KEY_PREFIX if weighs_images else None, cell)
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*, whatever their state, by id."""

@@ -18,8 +18,8 @@ from scheduler.db import tables
 
 Statement = TypeVar("Statement", bound=sa.Executable)
 
-#: Where Nova's own tools note how far a database is, today and before 2021.
-NOVA_VERSION_TABLES = ("alembic_version", "migrate_version")
+#: Where Nova's own tools note how far a database is, today and before 2021: table and column.
+NOVA_VERSION_TABLES = {"alembic_version": "version_num", "migrate_version": "version"}
 #: The tables of a cell's database that are used here, and those of the API database.
 CELL_TABLES = (
     *("compute_nodes", "services", "instances", "instance_extra", "instance_faults"),
@@ -73,6 +73,12 @@ class Layout:
         absent = self.absent.get(table.name, ())
         return {name: value for name, value in values.items() if name not in absent}
 
+    def living(self, table: sa.Table) -> list[sa.ColumnElement[bool]]:
+        """What rows of *table* must meet to live, where it has a soft deletion that ours lacks."""
+        if table.name not in self.soft_deleted:
+            return []
+        return [sa.literal_column(f"{table.name}.deleted", sa.Integer) == 0]
+
     def fitted(self, statement: Statement, dialect_name: str) -> Statement:
         """*statement* with NULL for each column that is absent."""
         if not self.absent:
@@ -109,13 +115,13 @@ def noted(connection: sa.Connection, layout: Layout) -> sa.Connection:
     return connection.execution_options(**{_OPTION: layout})
 
 
-def detect(connection: sa.Connection) -> Layout:
-    """Look at the tables; a database that is not Nova's has everything, or has it soon."""
+def detect(connection: sa.Connection) -> Layout | None:
+    """Look at the tables; None where none of them is there yet."""
     inspector = sa.inspect(connection)
     names = set(inspector.get_table_names())
     version_table = next((name for name in NOVA_VERSION_TABLES if name in names), None)
     if version_table is None:
-        return COMPLETE
+        return COMPLETE if names & tables.metadata.tables.keys() else None
     present = names & tables.metadata.tables.keys()
     absent, soft_deleted = {}, set()
     for name in present:

@@ -6,6 +6,8 @@ A database that a real Nova made is never changed here (reference page database,
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Iterable
+from typing import Any
 
 import sqlalchemy
 from alembic import command, util
@@ -57,16 +59,26 @@ def version(database: Database) -> str | None:
         return _revision(connection)
 
 
+def revision(connection: Connection, version_table: str | None) -> str | None:
+    """What the database says that its tables are at; *version_table* is Nova's, None ours."""
+    if version_table is None:
+        return _revision(connection)
+    column: sqlalchemy.ColumnClause[Any] = sqlalchemy.column(NOVA_VERSION_TABLES[version_table])
+    table = sqlalchemy.table(version_table, column)
+    found = connection.execute(sqlalchemy.select(table.c[column.name])).scalar()
+    return None if found is None else str(found)
+
+
 def head() -> str:
     """The revision that this program needs."""
     (newest,) = ScriptDirectory.from_config(_config()).get_heads()
     return newest
 
 
-def check_ready(database: Database) -> None:
+def check_ready(database: Database, needed: Iterable[str] = NEEDED_TABLES) -> None:
     """Raise DatabaseNotReady, with the command to run, unless the tables can be used.
 
-    A real Nova's database can, whatever its version, if it has the tables to read.
+    A real Nova's database can, whatever its version, if it has the tables that are *needed*.
     """
     if _is_absent(database):
         raise errors.DatabaseNotReady(
@@ -74,8 +86,13 @@ def check_ready(database: Database) -> None:
         )
     with database.read() as connection:
         found = _revision(connection)
-        if found is None and _is_usable_nova(connection):
+    layout = database.layout
+    if found is None and layout.is_nova:
+        lacking = [table for table in needed if not layout.has(table)]
+        if not lacking:
             return
+        reason = f"{database.masked_url} is a Nova database without {', '.join(lacking)}"
+        raise errors.DatabaseNotReady(reason=reason)
     if found is None:
         raise errors.DatabaseNotReady(
             reason=f"{database.masked_url} has no tables; create them with: {SYNC_COMMAND}"
@@ -119,10 +136,3 @@ def _revision(connection: Connection) -> str | None:
 def _nova_version_table(connection: Connection) -> str | None:
     inspector = sqlalchemy.inspect(connection)
     return next((name for name in NOVA_VERSION_TABLES if inspector.has_table(name)), None)
-
-
-def _is_usable_nova(connection: Connection) -> bool:
-    if _nova_version_table(connection) is None:
-        return False
-    inspector = sqlalchemy.inspect(connection)
-    return all(inspector.has_table(name) for name in NEEDED_TABLES)

@@ -38,6 +38,6 @@ def defaults() -> dict[str, Any]:
     return {opt.name: opt.default for opt in oslo_db_options.database_opts}
 
 
-def configured(conf: cfg.ConfigOpts) -> dict[str, Any]:
-    """What *conf* says under ``[database]``, by today's names."""
-    return {opt.name: conf[GROUP][opt.name] for opt in oslo_db_options.database_opts}
+def configured(conf: cfg.ConfigOpts, group: str = GROUP) -> dict[str, Any]:
+    """What *conf* says under ``[database]``, or another *group* alike, by today's names."""
+    return {opt.name: conf[group][opt.name] for opt in oslo_db_options.database_opts}

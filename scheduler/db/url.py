@@ -1,4 +1,4 @@
-"""What ``[database] connection`` says, checked before anything connects."""
+"""What ``[database] connection`` and its like say, checked before anything connects."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ OPTION = "[database] connection"
 SUPPORTED = ("sqlite", "mysql", "postgresql")
 
 
-def parse(text: str | URL) -> URL:
+def parse(text: str | URL, option: str = OPTION) -> URL:
     """The URL, with its dialect known and its driver installed.
 
-    Raises ConfigurationError with one line that names the cause and shows no password.
+    Raises ConfigurationError with one line that names *option* and the cause, and no password.
     """
     try:
         url = make_url(text)
     except (exc.ArgumentError, ValueError):
-        raise _bad("not a URL of the form dialect+driver://user:password@server/name") from None
+        reason = "not a URL of the form dialect+driver://user:password@server/name"
+        raise errors.ConfigurationError(option=option, reason=reason) from None
     if url.drivername.startswith("mariadb"):
         # oslo.db translates the errors of "mysql" only, and the servers speak the same protocol.
         url = url.set(drivername=url.drivername.replace("mariadb", "mysql", 1))
-    _check_driver(url)
+    refusal = _refusal(url)
+    if refusal is not None:
+        raise errors.ConfigurationError(option=option, reason=refusal)
     return url
 
 
-def _check_driver(url: URL) -> None:
+def _refusal(url: URL) -> str | None:
     name = url.get_backend_name()
     if name not in SUPPORTED:
-        raise _bad(f"{name!r} is not one of the databases {', '.join(SUPPORTED)}")
+        return f"{name!r} is not one of the databases {', '.join(SUPPORTED)}"
     try:
         dialect = url.get_dialect()
         dialect.import_dbapi()
     except exc.NoSuchModuleError:
-        raise _bad(f"no driver of the name {url.drivername!r} is known") from None
+        return f"no driver of the name {url.drivername!r} is known"
     except ImportError as error:
-        raise _bad(f"the driver of {url.drivername!r} is not installed: {error}") from None
+        return f"the driver of {url.drivername!r} is not installed: {error}"
     if dialect.is_async:
-        raise _bad(f"{url.drivername!r} is a driver for asyncio, which is not supported")
-
-
-def _bad(reason: str) -> errors.ConfigurationError:
-    return errors.ConfigurationError(option=OPTION, reason=reason)
+        return f"{url.drivername!r} is a driver for asyncio, which is not supported"
+    return None
 
 
 def masked(url: URL) -> str:
@@ -59,3 +59,17 @@ def with_parameters(url: URL, parameters: str) -> URL:
     if url.get_backend_name() == "mysql" and "charset" not in url.query:
         url = url.update_query_dict({"charset": "utf8mb4"})
     return url
+
+
+def with_timeout(url: URL, timeout_seconds: int) -> URL:
+    """The URL such that its driver gives up a server that is silent for that long."""
+    of_driver = {
+        "mysql+pymysql": {"connect_timeout": timeout_seconds, "read_timeout": timeout_seconds},
+        "postgresql+psycopg": {
+            "connect_timeout": timeout_seconds,
+            "tcp_user_timeout": timeout_seconds * 1000,
+        },
+    }
+    wanted = of_driver.get(url.drivername, {})
+    new = {name: str(value) for name, value in wanted.items() if name not in url.query}
+    return url.update_query_dict(new)

@@ -62,11 +62,11 @@ class ChanceScheduler(Scheduler):
                 compute_node_uuid=uuid,
                 service_host=host,
                 nodename=nodename,
-                cell_uuid=self.conf.scheduler.cell_uuid,
+                cell_uuid=cell_uuid,
                 limits=None,
                 allocation_request=NO_ALLOCATION_REQUEST,
                 allocation_request_version=None,
                 availability_zone=None,
             )
-            for host, (nodename, uuid) in nodes.items()
+            for host, (nodename, uuid, cell_uuid) in nodes.items()
         }

@@ -9,6 +9,7 @@ from typing import Any
 
 from scheduler import objects
 from scheduler.db import tables
+from scheduler.db.cell_member import CellHealth
 from scheduler.db.fleet import COMPUTE_BINARY, Cell, FleetChanges
 
 #: When rows were created that do not say it.
@@ -81,6 +82,10 @@ class CaseFleet:
 
     def _in(self, cell: Cell | None, rows: Iterable[Any]) -> list[Any]:
         return [row for row in rows if self._cell_of_host.get(row.host) == cell]
+
+    def cell_health(self) -> Sequence[CellHealth]:
+        """Nothing: rows in memory always answer."""
+        return ()
 
     def group_hosts(self, group: str) -> Sequence[str]:
         """Hosts of the instances whose system metadata names *group*."""

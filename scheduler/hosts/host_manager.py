@@ -19,6 +19,7 @@ from oslo_db import exception as db_exception
 from oslo_log import log as logging
 
 from scheduler import errors, objects, semantics
+from scheduler.db.cell_member import CellHealth
 from scheduler.db.fleet import FleetChanges
 from scheduler.hosts import rows, tracking
 from scheduler.hosts.books import Books
@@ -46,6 +47,9 @@ class Reader(Protocol):
 
     def group_hosts(self, group: str) -> Sequence[str]:
         """The host of each instance whose system metadata names *group*."""
+
+    def cell_health(self) -> Sequence[CellHealth]:
+        """How it is with each cell that the fleet is divided into."""
 
 
 class HostManager:
@@ -118,6 +122,15 @@ class HostManager:
                 LOG.info("The state of the compute hosts is being read again.")
             self._failing = False
 
+    def reset(self) -> None:
+        """Read everything again, also which cells there are."""
+        self._full_at = None
+        self.refresh()
+
+    def cell_health(self) -> list[CellHealth]:
+        """How it is with each cell; empty for a fleet that is not divided into cells."""
+        return list(self._reader.cell_health())
+
     def hosts_up(self, topic: str) -> list[str]:
         """Hosts of the enabled services of *topic* that live, one entry per service row.
 
@@ -132,8 +145,8 @@ class HostManager:
             and abs(now - rows.last_seen(row, self._semantics)) <= tolerance
         ]
 
-    def first_nodes(self, hosts: Iterable[str]) -> dict[str, tuple[str, str | None]]:
-        """Node name and uuid of the first compute node of each of *hosts* that has one."""
+    def first_nodes(self, hosts: Iterable[str]) -> dict[str, tuple[str, str | None, str]]:
+        """Node name, uuid and cell of the first compute node of each of *hosts* that has one."""
         self.refresh()
         value = self.table.value
         with self.lock:
@@ -144,7 +157,8 @@ class HostManager:
                 if host in rows_of_host
             }
             return {
-                host: (value(row, "nodename"), value(row, "uuid")) for host, row in first.items()
+                host: (value(row, "nodename"), value(row, "uuid"), value(row, "cell_uuid"))
+                for host, row in first.items()
             }
 
     def state_of(self, host: str, node: str | None = None) -> HostState:

@@ -249,7 +249,7 @@ def test_wrong_fanouts_are_refused(method: str, arguments: dict[str, Any], field
 def test_reset_reads_the_state() -> None:
     driver = RecordingDriver()
     a_manager(driver).reset()
-    assert driver.next_call()[0] == "refresh"
+    assert driver.next_call()[0] == "reset"
 
 
 class Told:

@@ -121,7 +121,7 @@ def build(*files: pathlib.Path) -> cfg.ConfigOpts:
 @pytest.mark.parametrize(("group", "option"), ALL)
 def test_option_says_what_it_does(group: str, option: cfg.Opt) -> None:
     assert option.help
-    if group != "database":  # those texts are oslo.db's
+    if group not in ("database", "api_database"):  # those texts are oslo.db's
         assert option.help.endswith(".")
 
 
@@ -139,7 +139,12 @@ def test_every_old_spelling_is_tested() -> None:
         for old in option.deprecated_opts
     }
     database = {("database", name, old) for name, _, old, _, _ in DATABASE_SPELLINGS}
-    assert registered == {row[:3] for row in SPELLINGS} | database
+    api = {
+        ("api_database", name, old)
+        for name, group, old, _, _ in DATABASE_SPELLINGS
+        if group == "database"
+    }
+    assert registered == {row[:3] for row in SPELLINGS} | database | api
 
 
 @pytest.mark.parametrize(("group", "name", "old", "text", "value"), SPELLINGS)
@@ -154,6 +159,15 @@ def test_old_spelling_of_the_database(tmp_path, name, group, old, text, value) -
     file = tmp_path / "nova.conf"
     file.write_text(f"[{group}]\n{old} = {text}\n")
     assert build(file).database[name] == value
+
+
+@pytest.mark.parametrize(("name", "group", "old", "text", "value"), DATABASE_SPELLINGS)
+def test_old_spelling_of_the_api_database(tmp_path, name, group, old, text, value) -> None:
+    """Spellings that say nothing of a database mean the other one."""
+    file = tmp_path / "nova.conf"
+    file.write_text(f"[{group.replace('database', 'api_database')}]\n{old} = {text}\n")
+    found = build(file).api_database[name]
+    assert (found == value) == (group == "database")
 
 
 @pytest.mark.parametrize(("group", "name", "old", "text", "value"), SPELLINGS)

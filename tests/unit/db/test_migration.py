@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler import errors
-from scheduler.db import migration, tables
+from scheduler.db import layout, migration, tables
 from scheduler.db.database import Database
 from tests.unit.db.builders import columns, schema_differences
 
@@ -89,7 +89,7 @@ def test_sync_refuses_a_real_nova(empty, name):
 
 NOVA_TABLES = [
     "CREATE TABLE alembic_version (version_num VARCHAR(32))",
-    *(f"CREATE TABLE {name} (id INTEGER)" for name in migration.NEEDED_TABLES),
+    *(f"CREATE TABLE {name} (id INTEGER)" for name in layout.NEEDED_TABLES),
 ]
 
 
@@ -102,7 +102,7 @@ def test_real_nova_is_ready(empty):
     ("statements", "reason"),
     [
         (["CREATE TABLE other (id INTEGER)"], "has no tables; create them with: nova-scheduler-m"),
-        (NOVA_TABLES[:-1], "has no tables"),
+        (NOVA_TABLES[:-1], "is a Nova database without instances"),
         (
             [
                 "CREATE TABLE nova_scheduler_version (version_num VARCHAR(32))",

@@ -3,7 +3,8 @@
 import datetime
 import time
 
-from scheduler.db.fleet import FleetReader
+from scheduler.db.cells_reader import CellsReader
+from scheduler.db.databases import Databases
 from scheduler.hosts.host_manager import HostManager
 from tests.builders import a_conf
 
@@ -34,9 +35,13 @@ NODE = {
 }
 
 
+def a_reader(conf, database):
+    return CellsReader.from_conf(conf, Databases(database))
+
+
 def a_manager(database, clock):
     conf = a_conf()
-    return HostManager(conf, FleetReader.from_conf(conf, database), clock)
+    return HostManager(conf, a_reader(conf, database), clock)
 
 
 def utc_now():

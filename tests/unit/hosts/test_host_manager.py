@@ -9,13 +9,13 @@ from oslo_db import exception as db_exception
 
 from scheduler import errors, objects
 from scheduler.db import aggregates, compute_nodes, instances, services, tables
-from scheduler.db.fleet import FleetReader
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.host_manager import HostManager
 from tests.builders import a_conf
 from tests.unit.hosts.reading import (
     NODE,
     a_manager,
+    a_reader,
     candidates,
     change,
     row_of,
@@ -196,7 +196,7 @@ def broken(manager, monkeypatch):
 def looking_at_images(database, clock):
     """A host manager for weighers that look at the images of the servers."""
     conf = a_conf(image_props_weight_multiplier=1.0)
-    manager = HostManager(conf, FleetReader.from_conf(conf, database), clock)
+    manager = HostManager(conf, a_reader(conf, database), clock)
     manager.refresh()
     return manager
 
@@ -252,7 +252,7 @@ def test_liveness_without_a_heartbeat_is_up_to_the_semantics(database, clock, ch
             .where(tables.services.c.host != "h1")
             .values(last_seen_up=long_ago, created_at=long_ago)
         )
-    manager = HostManager(conf, FleetReader.from_conf(conf, database), clock)
+    manager = HostManager(conf, a_reader(conf, database), clock)
     manager.refresh()
 
     assert manager.hosts_up("compute") == is_up

@@ -9,7 +9,6 @@ import pytest
 from scheduler import drivers, errors, objects
 from scheduler.db import compute_nodes, instances, migration, services
 from scheduler.db.database import Database
-from scheduler.db.fleet import FleetReader
 from scheduler.drivers.loading import host_manager_class
 from scheduler.hosts import consumption
 from scheduler.hosts.books import Books
@@ -20,6 +19,7 @@ from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.ironic_host_manager import IronicHostManager
 from tests.builders import a_conf, a_request
+from tests.unit.hosts.reading import a_reader
 
 EXACT = ["ExactRamFilter", "ExactDiskFilter", "ExactCoreFilter"]
 NODE = {
@@ -79,7 +79,7 @@ def manager(database):
 
 
 def a_manager(conf, database, books=Books):
-    manager = IronicHostManager(conf, FleetReader.from_conf(conf, database), books=books)
+    manager = IronicHostManager(conf, a_reader(conf, database), books=books)
     manager.refresh()
     return manager
 
@@ -255,7 +255,7 @@ def test_filters_for_bare_metal(database, cls, use, expected):
         baremetal_enabled_filters=EXACT,
         use_baremetal_filters=use,
     )
-    driver = drivers.load(conf, cls(conf, FleetReader.from_conf(conf, database)))
+    driver = drivers.load(conf, cls(conf, a_reader(conf, database)))
     assert [each.name for each in driver.policy.chain.filters] == expected
 
 

@@ -46,7 +46,7 @@ def test_the_first_node_of_a_host_is_that_of_the_lowest_id(manager, database):
     change(database, compute_nodes.upsert, "h2", "another.example", NODE)
     expected = {host: f"{host}.example" for host in ("h1", "h2")}
     found = manager.first_nodes(["h1", "h2", "ghost"])
-    assert {host: node for host, (node, _uuid) in found.items()} == expected
+    assert {host: node for host, (node, _uuid, _cell) in found.items()} == expected
     assert found["h2"][1] == manager.table.value(row_of(manager, "h2"), "uuid")
 
 

@@ -16,6 +16,7 @@ from scheduler import conf as project_options
 from scheduler import errors, nova_compat, objects
 from scheduler.db import instances
 from scheduler.db.database import Database
+from scheduler.db.databases import Databases
 from scheduler.manager import SchedulerManager
 from scheduler.rpc.context import RequestContext
 from scheduler.service import build_manager
@@ -71,7 +72,7 @@ def start(
         )
         cfg.CONF(["--config-file", str(path)], project="nova", default_config_dirs=[])
         nova_compat.install(cfg.CONF)
-        made = build_manager(cfg.CONF, database)
+        made = build_manager(cfg.CONF, Databases(database))
         made.driver.host_manager.refresh()
         return made
 

@@ -1,0 +1,149 @@
+"""Which database a table is in: the main one, the API's, or that of a cell.
+
+This project's own schema has all tables in one.  Nova's has the tables of a cell in each cell's
+database, and the rest in the API database (reference page database, sections 2 and 7).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from oslo_config import cfg
+
+from scheduler import errors, objects
+from scheduler.conf import database as database_conf
+from scheduler.db import cell_urls, mappings
+from scheduler.db import options as db_options
+from scheduler.db import url as db_url
+from scheduler.db.database import Database
+
+API_OPTION = "[api_database] connection"
+
+
+class Databases:
+    """``main`` is that of ``[database]``, ``api`` that of ``[api_database]`` or else the same."""
+
+    def __init__(
+        self,
+        main: Database,
+        api: Database | None = None,
+        *,
+        base_url: str | None = None,
+        settings: Mapping[str, Any] | None = None,
+        cell_timeout_seconds: int = 60,
+    ) -> None:
+        """*base_url* fills the templates of ``cell_mappings``; *settings* are the cells'."""
+        self.main = main
+        self.api = api or main
+        self._base_url = base_url
+        self._settings = {**(settings or {}), "max_retries": 0}
+        self.cell_timeout_seconds = cell_timeout_seconds
+        self._of_url: dict[str, Database] = {}
+        self._lock = threading.Lock()
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Databases:
+        """The databases that are configured; nothing connects yet.
+
+        Raises ConfigurationError when a URL cannot be used.
+        """
+        main = Database.from_conf(conf)
+        settings = db_options.configured(conf, database_conf.API_GROUP)
+        api = None
+        if settings["connection"]:
+            api = Database(
+                settings["connection"],
+                settings=settings,
+                is_read_only=main.is_read_only,
+                option=API_OPTION,
+            )
+        return cls(
+            main,
+            api,
+            base_url=conf.database.connection,
+            settings=db_options.configured(conf),
+            cell_timeout_seconds=conf.scheduler.cell_timeout_seconds,
+        )
+
+    @property
+    def all(self) -> tuple[Database, ...]:
+        """The configured ones: one or two."""
+        return (self.main,) if self.api is self.main else (self.main, self.api)
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether the compute hosts are in the databases that ``cell_mappings`` names.
+
+        Not in this project's own schema, nor before Nova's release 16, whose discovery of hosts
+        came with the column ``compute_nodes.mapped``: there they are in the main one.
+        """
+        layout = self.main.layout
+        api = self.api.layout
+        has_mappings = api.is_nova and api.has("cell_mappings")
+        return has_mappings and layout.is_nova and layout.has("compute_nodes", "mapped")
+
+    @property
+    def aggregates_are_in_both(self) -> bool:
+        """Whether the main database still has aggregates, besides the API's: until release 17."""
+        main, api = self.main.layout, self.api.layout
+        has_old = main.has("aggregates") and "aggregates" in main.soft_deleted
+        return self.api is not self.main and has_old and not api.has("cell_mappings", "disabled")
+
+    def cells(self) -> Sequence[objects.CellMapping]:
+        """The cells with compute hosts, disabled ones included, in the order of the ids."""
+        with self.api.read() as connection:
+            found = mappings.list_cells(connection)
+        return [each for each in found if each.uuid != mappings.CELL0_UUID]
+
+    def of_cell(self, cell: objects.CellMapping) -> Database:
+        """The database of that cell; without a URL it is the main one.
+
+        Raises ConfigurationError when its URL cannot be used.
+        """
+        if not cell.is_set("database_connection"):
+            return self.main
+        option = f"cell_mappings.database_connection of cell {cell.uuid}"
+        text = cell_urls.filled(
+            cell.database_connection, self._base_url, "database_connection", "[database]/connection"
+        )
+        with self._lock:
+            if text not in self._of_url:
+                url = db_url.with_timeout(db_url.parse(text, option), self.cell_timeout_seconds)
+                self._of_url[text] = Database(
+                    url,
+                    settings=self._settings,
+                    is_read_only=self.main.is_read_only,
+                    option=option,
+                )
+            return self._of_url[text]
+
+    def cell(self, uuid: str) -> Database:
+        """The database of the cell with that uuid; raises CellMappingNotFound."""
+        return self._cell_where("uuid", uuid)
+
+    def cell_by_id(self, cell_id: int) -> Database:
+        """The database of the cell with that ``cell_mappings.id``; raises CellMappingNotFound."""
+        return self._cell_where("id", cell_id)
+
+    def cell0(self) -> Database:
+        """The database of the instances that never got a host; raises CellMappingNotFound."""
+        return self._cell_where("uuid", mappings.CELL0_UUID)
+
+    def _cell_where(self, name: str, value: object) -> Database:
+        if not self.api.layout.has("cell_mappings"):
+            return self.main
+        with self.api.read() as connection:
+            found = mappings.list_cells(connection)
+        for each in found:
+            if getattr(each, name) == value:
+                return self.of_cell(each)
+        raise errors.CellMappingNotFound(uuid=value)
+
+    def dispose(self) -> None:
+        """Close the pooled connections of all."""
+        with self._lock:
+            of_cells = list(self._of_url.values())
+        for database in (*self.all, *of_cells):
+            database.dispose()

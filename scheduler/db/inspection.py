@@ -1,0 +1,141 @@
+"""What the configured databases are and whether they can be used, for the start and operators.
+
+One finding per database: that of ``[database]``, that of ``[api_database]``, and each cell's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from scheduler import errors
+from scheduler.db import migration, tables
+from scheduler.db.cell_member import Attempt
+from scheduler.db.database import FAILURES, Database
+from scheduler.db.databases import Databases
+from scheduler.db.layout import API_TABLES, CELL_TABLES, NEEDED_TABLES
+
+#: Without these an API database does not tell what a scheduler has to know.
+NEEDED_API_TABLES = ("aggregates", "aggregate_hosts", "aggregate_metadata")
+
+NOVA, OURS = "a Nova database", "a database of this project"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one database is.
+
+    *place* is the option or the cell that names it, *failure* why it cannot be used: one line
+    without secrets.  *missing* are tables and ``table.column`` that are not there.
+    """
+
+    place: str
+    url: str
+    kind: str = ""
+    version: str | None = None
+    missing: tuple[str, ...] = ()
+    may_write_service: bool | None = None
+    failure: errors.NovaException | None = None
+
+    @property
+    def is_nova(self) -> bool:
+        """Whether Nova's own tools made it."""
+        return self.kind == NOVA
+
+    def line(self) -> str:
+        """All of it for a log."""
+        if self.failure is not None:
+            return f"{self.place}: {self.failure}"
+        lacks = ", ".join(self.missing)
+        counted = f"which count as NULL: {lacks}" if lacks else "of those that are read: none"
+        return (
+            f"{self.place}: {self.url} is {self.kind} (version {self.version}); "
+            f"it lacks {len(self.missing)} tables or columns, {counted}"
+        )
+
+
+def configured(databases: Databases) -> list[Finding]:
+    """The databases that the configuration names."""
+    main = _examine(databases.main, databases.main.option, _needed_of_main(databases))
+    if main.failure is None and not databases.main.is_read_only:
+        main = _with_rights(main, databases.main)
+    if databases.api is databases.main:
+        return [main]
+    return [main, _examine(databases.api, databases.api.option, (NEEDED_API_TABLES, API_TABLES))]
+
+
+def cells(databases: Databases) -> list[Finding]:
+    """Those of the cells, each as far as it answers in time; none in an undivided fleet."""
+    if not databases.has_cells:
+        return []
+    asked: list[tuple[str, str, Attempt]] = []
+    found: list[Finding] = []
+    for cell in databases.cells():
+        place = f"cell {cell.name} ({cell.uuid})" + (", disabled" if cell.disabled else "")
+        try:
+            database = databases.of_cell(cell)
+        except errors.ConfigurationError as error:
+            found.append(Finding(place, "", failure=error))
+            continue
+        asked.append((place, database.masked_url, _attempt(database, place)))
+    for place, url, attempt in asked:
+        try:
+            found.append(attempt.result(databases.cell_timeout_seconds))
+        except TimeoutError as error:
+            reason = f"{url} cannot be used: {error}"
+            silent = errors.ConfigurationError(option=place, reason=reason)
+            found.append(Finding(place, url, failure=silent))
+    return found
+
+
+def _attempt(database: Database, place: str) -> Attempt:
+    return Attempt(lambda: _examine(database, place, (NEEDED_TABLES, CELL_TABLES)))
+
+
+def _needed_of_main(databases: Databases) -> tuple[Iterable[str], Iterable[str]]:
+    if databases.api is databases.main:
+        return NEEDED_TABLES, (*CELL_TABLES, *API_TABLES)
+    return NEEDED_TABLES, CELL_TABLES
+
+
+def _examine(
+    database: Database, place: str, wanted: tuple[Iterable[str], Iterable[str]]
+) -> Finding:
+    needed, of_interest = wanted
+    url = database.masked_url
+    try:
+        migration.check_ready(database, needed)
+        layout = database.layout
+        with database.read() as connection:
+            for table in needed:  # whether it may be read
+                connection.execute(sa.select(tables.metadata.tables[table]).where(sa.false()))
+            kind = NOVA if layout.is_nova else OURS
+            version = migration.revision(connection, layout.version_table)
+    except errors.NovaException as error:
+        return Finding(place, url, failure=error)
+    except FAILURES as error:
+        return Finding(place, url, failure=database.unusable(error))
+    return Finding(place, url, kind, version, tuple(layout.missing(of_interest)))
+
+
+def _with_rights(finding: Finding, database: Database) -> Finding:
+    """*finding* with whether the row of a service may be written; nothing is."""
+    services = tables.services
+    nothing = sa.select(services.c.host, services.c.report_count).where(sa.false())
+    statements = (
+        sa.update(services).where(sa.false()).values(report_count=services.c.report_count),
+        sa.insert(services).from_select(["host", "report_count"], nothing),
+    )
+    try:
+        with database.write() as connection:
+            for statement in statements:
+                connection.execute(statement)
+        may_write = True
+    except FAILURES:
+        may_write = False
+    return Finding(
+        *(finding.place, finding.url, finding.kind, finding.version, finding.missing),
+        may_write_service=may_write,
+    )

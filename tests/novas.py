@@ -1,0 +1,121 @@
+"""A Nova in rows: an API database, cell0, and cells with compute hosts, of either layout."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from scheduler.db import compute_nodes, rows, services, tables
+from scheduler.db.database import Database
+from scheduler.db.mappings import CELL0_UUID
+from tests import nova_layouts
+from tests.nova_layouts import API, CELL, TODAY
+
+#: Makes an empty database and says its URL.
+MakeUrl = Callable[[], str]
+
+NODE: Mapping[str, Any] = {
+    "vcpus": 8,
+    "vcpus_used": 0,
+    "memory_mb": 8192,
+    "memory_mb_used": 512,
+    "free_ram_mb": 7680,
+    "local_gb": 100,
+    "local_gb_used": 0,
+    "free_disk_gb": 90,
+    "hypervisor_type": "QEMU",
+    "hypervisor_version": 7002000,
+    "supported_instances": '[["x86_64", "kvm", "hvm"]]',
+    "cpu_info": "{}",
+    "cpu_allocation_ratio": 16.0,
+    "ram_allocation_ratio": 1.5,
+    "disk_allocation_ratio": 1.0,
+}
+
+
+class Nova:
+    """The databases of one; ``urls`` by name: ``api``, ``cell0`` and those of the cells."""
+
+    def __init__(self, make_url: MakeUrl, release: str = TODAY) -> None:
+        self._make_url = make_url
+        self.release = release
+        self.urls: dict[str, str] = {"api": make_url()}
+        nova_layouts.create(self.urls["api"], release, API)
+        self.uuids: dict[str, str] = {}
+        if release == TODAY:
+            self.add_cell("cell0", [], uuid=CELL0_UUID)
+
+    def add_cell(
+        self,
+        name: str,
+        hosts: Iterable[str],
+        *,
+        url: str | None = None,
+        disabled: bool = False,
+        **mapping: Any,
+    ) -> str:
+        """A cell with *hosts*, in a database of its own, mapped as *url* or with its URL."""
+        self.urls[name] = self._make_url()
+        nova_layouts.create(self.urls[name], self.release, CELL)
+        self.add_hosts(name, hosts)
+        self.uuids[name] = mapping.setdefault("uuid", str(uuid.uuid4()))
+        connection = url or self.urls[name]
+        values = {"name": name, "database_connection": connection, "transport_url": "none:///"}
+        self.change(
+            "api", rows.insert, tables.cell_mappings, disabled=disabled, **values, **mapping
+        )
+        return self.uuids[name]
+
+    def add_main(self, hosts: Iterable[str]) -> None:
+        """The one database of a release without cells."""
+        self.urls["main"] = self._make_url()
+        nova_layouts.create(self.urls["main"], self.release, CELL)
+        self.add_hosts("main", hosts)
+
+    def add_hosts(self, name: str, hosts: Iterable[str], **columns: Any) -> None:
+        """Compute hosts with a living service and one node each."""
+        names = list(hosts)
+        self.change(name, services.create_many, names, "nova-compute", "compute", 74)
+        values = {**NODE, **columns}
+        nodes = [{**values, "host": host, "hypervisor_hostname": host} for host in names]
+        self.change(name, compute_nodes.upsert_many, nodes)
+
+    def change(
+        self, database_name: str, function: Callable[..., Any], /, *arguments: Any, **named: Any
+    ) -> Any:
+        """Call a function of the row modules on the database of that name."""
+        database = Database(self.urls[database_name])
+        try:
+            with database.write() as connection:
+                return function(connection, *arguments, **named)
+        finally:
+            database.dispose()
+
+    def map_cell(self, name: str, **values: Any) -> None:
+        """Change the mapping of a cell."""
+        table = tables.cell_mappings
+        self.change("api", rows.update, table, table.c.uuid == self.uuids[name], **values)
+
+    def add_aggregate(self, number: int, name: str, host: str, database: str = "api") -> None:
+        """An aggregate of one host, of the API database or of the main one."""
+        deleted = ("", "") if database == "api" else (", deleted", ", 0")
+        columns, values = deleted
+        for statement in (
+            f"INSERT INTO aggregates (id, name{columns}) VALUES ({number}, '{name}'{values})",
+            f"INSERT INTO aggregate_hosts (aggregate_id, host{columns}) "
+            f"VALUES ({number}, '{host}'{values})",
+        ):
+            self.execute(database, statement)
+
+    def execute(self, name: str, statement: str) -> list[Any]:
+        """Run one statement; its rows, if it has any."""
+        engine = sa.create_engine(self.urls[name])
+        try:
+            with engine.begin() as connection:
+                result = connection.exec_driver_sql(statement)
+                return list(result) if result.returns_rows else []
+        finally:
+            engine.dispose()

@@ -1,0 +1,148 @@
+"""Which database a table is in, by what is configured and what the databases are."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler import errors
+from scheduler.db import inspection, migration, services
+from scheduler.db.databases import Databases
+from tests.builders import a_conf
+from tests.nova_layouts import NEWTON, TODAY
+from tests.novas import Nova
+
+SERVER_AWAY = "mysql+pymysql://u:hidden@127.0.0.1:1/nova"
+
+
+@pytest.fixture
+def make_url(tmp_path):
+    count = iter(range(100))
+    return lambda: f"sqlite:///{tmp_path}/{next(count)}.sqlite"
+
+
+@pytest.fixture
+def configured():
+    """Makes the databases of a configuration, and closes them."""
+    made = []
+
+    def make(connection, api=None, *, read_only=False):
+        conf = a_conf()
+        conf.set_override("connection", connection, group="database")
+        conf.set_override("connection", api, group="api_database")
+        conf.set_override("read_only", read_only, group="database")
+        conf.set_override("max_retries", 0, group="api_database")
+        made.append(Databases.from_conf(conf))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.dispose()
+
+
+def test_one_database_of_ours_is_everything(configured, make_url):
+    databases = configured(make_url())
+    migration.sync(databases.main)
+    assert databases.api is databases.main
+    assert (databases.has_cells, databases.aggregates_are_in_both) == (False, False)
+    (cell,) = databases.cells()
+    assert databases.of_cell(cell) is databases.main
+    assert databases.cell_by_id(cell.id) is databases.cell0() is databases.main
+    (finding,) = inspection.configured(databases)
+    assert (finding.kind, finding.version) == (inspection.OURS, migration.head())
+    assert (finding.missing, finding.may_write_service) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("release", "has_cells", "in_both"), [(NEWTON, False, True), (TODAY, True, False)]
+)
+def test_novas_databases(configured, make_url, release, has_cells, in_both):
+    nova = Nova(make_url, release)
+    nova.add_main(["h1"])
+    databases = configured(nova.urls["main"], nova.urls["api"])
+    assert (databases.has_cells, databases.aggregates_are_in_both) == (has_cells, in_both)
+
+
+def test_cells_by_uuid_and_id_also_by_a_template(configured, make_url):
+    nova = Nova(make_url)
+    url = nova.urls["cell0"]
+    nova.add_cell("a", ["a1"])
+    path = nova.urls["a"].removeprefix("sqlite:///")
+    nova.map_cell("a", database_connection=f"{{scheme}}:///{path}")
+    databases = configured(url, nova.urls["api"])
+    with databases.cell(nova.uuids["a"]).read() as connection:
+        assert [each.host for each in services.list_all(connection)] == ["a1"]
+    assert databases.cell_by_id(2) is databases.cell(nova.uuids["a"])
+    assert str(databases.cell0().url) == url
+    assert [each.name for each in databases.cells()] == ["a"]
+    with pytest.raises(errors.CellMappingNotFound):
+        databases.cell_by_id(9)
+
+
+@pytest.mark.parametrize(
+    ("api", "message"),
+    [
+        (SERVER_AWAY, "Invalid configuration: [api_database] connection: mysql+pymysql://u:***@"),
+        ("sqlite:///{tmp_path}/none.sqlite", "none.sqlite does not exist"),
+        ("sqlite:///{main}", "is a Nova database without aggregate"),
+    ],
+)
+def test_a_wrong_api_database_is_one_line(configured, make_url, tmp_path, api, message):
+    nova = Nova(make_url)
+    main = nova.urls["cell0"]
+    nova.execute("cell0", "DROP TABLE aggregates")
+    api = api.format(tmp_path=tmp_path, main=main.removeprefix("sqlite:///"))
+    _, finding = inspection.configured(configured(main, api))
+    text = str(finding.failure)
+    assert message in text
+    assert "hidden" not in text
+    assert "\n" not in text
+
+
+@pytest.mark.parametrize("api", ["nosuch://u:hidden@h/api", "no url"])
+def test_an_api_url_that_cannot_be_used_names_its_option(configured, make_url, api):
+    with pytest.raises(errors.ConfigurationError) as caught:
+        configured(make_url(), api)
+    assert str(caught.value).startswith("Invalid configuration: [api_database] connection: ")
+    assert "hidden" not in str(caught.value)
+
+
+def test_what_is_missing_is_one_line(configured, make_url):
+    nova = Nova(make_url, NEWTON)
+    nova.add_main([])
+    main, api = inspection.configured(configured(nova.urls["main"], nova.urls["api"]))
+    assert (main.version, api.version) == ("334", "22")
+    assert (
+        "it lacks 14 tables or columns, which count as NULL: block_device_mapping." in main.line()
+    )
+    assert "compute_nodes.mapped" in main.line()
+    assert "cell_mappings.disabled" in api.line()
+    assert "\n" not in main.line() + api.line()
+
+
+def test_read_only_means_that_nothing_is_written(configured, make_url):
+    nova = Nova(make_url)
+    nova.add_cell("a", ["a1"])
+    databases = configured(nova.urls["cell0"], nova.urls["api"], read_only=True)
+    for database in (databases.main, databases.api, databases.cell(nova.uuids["a"])):
+        with pytest.raises(errors.DatabaseReadOnly), database.write():
+            pass
+        with pytest.raises((errors.DatabaseReadOnly, errors.DatabaseNotReady)):
+            migration.sync(database)
+    main, _api = inspection.configured(databases)
+    assert (main.failure, main.may_write_service) == (None, None)
+
+
+def test_each_cell_is_looked_at(configured, make_url):
+    nova = Nova(make_url)
+    nova.add_cell("a", ["a1"])
+    nova.add_cell("b", ["b1"], url=SERVER_AWAY, disabled=True)
+    nova.add_cell("c", ["c1"], url="nosuch://u:hidden@h/c")
+    found = inspection.cells(configured(nova.urls["cell0"], nova.urls["api"]))
+    by_name = {each.place.split()[1]: each for each in found}
+    assert {name: each.failure is None for name, each in by_name.items()} == {
+        "a": True,
+        "b": False,
+        "c": False,
+    }
+    assert by_name["b"].place.endswith(", disabled")
+    assert "hidden" not in "".join(each.line() for each in found)

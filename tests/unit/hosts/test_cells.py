@@ -1,0 +1,253 @@
+"""A host manager on the databases of a Nova: cells that come, go and stay away."""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+import pytest
+from oslo_db import exception as db_exception
+
+from scheduler import objects
+from scheduler.db import cell_member, compute_nodes, instances
+from scheduler.db.cells_reader import CellsReader
+from scheduler.db.database import Database
+from scheduler.db.databases import Databases
+from scheduler.hosts import selector
+from scheduler.hosts.host_manager import HostManager
+from tests import builders, nova_layouts
+from tests.nova_layouts import NEWTON
+from tests.novas import Nova
+from tests.unit.db.builders import instance
+from tests.unit.hosts.reading import Clock
+from tests.waiting import wait_until
+
+SECONDS = 10
+
+
+@pytest.fixture
+def make_url(tmp_path):
+    count = iter(range(100))
+    return lambda: f"sqlite:///{tmp_path}/{next(count)}.sqlite"
+
+
+@pytest.fixture
+def nova(make_url):
+    """Cells a and b, and the disabled cell off."""
+    nova = Nova(make_url)
+    nova.add_cell("a", ["a1", "a2"])
+    nova.add_cell("b", ["b1"])
+    nova.add_cell("off", ["c1"], disabled=True)
+    return nova
+
+
+class Managers:
+    """Makes host managers, and closes what they opened."""
+
+    def __init__(self):
+        self.databases = []
+        self.clock = Clock()
+
+    def __call__(self, main, api, **options):
+        databases = Databases(Database(main), Database(api), **options)
+        self.databases.append(databases)
+        conf = builders.a_conf()
+        manager = HostManager(conf, CellsReader.from_conf(conf, databases), self.clock)
+        manager.refresh()
+        return manager
+
+
+@pytest.fixture
+def managers(monkeypatch):
+    monkeypatch.setattr(cell_member, "RETRY_SECONDS", 0.02)
+    managers = Managers()
+    yield managers
+    for databases in managers.databases:
+        databases.dispose()
+
+
+@pytest.fixture
+def manager(nova, managers):
+    return managers(nova.urls["cell0"], nova.urls["api"])
+
+
+def seen(manager, request=None):
+    """The hosts, by cell, that a request may get before any filter."""
+    hosts = builders.candidates(manager.table)
+    narrowed = selector.narrow(hosts, request or builders.a_request()).hosts
+    return [state.host for state in narrowed.states()]
+
+
+def health(manager):
+    return {each.name: (each.is_left_out, each.is_disabled) for each in manager.cell_health()}
+
+
+def is_whole(manager):
+    return not any(each.is_left_out for each in manager.cell_health())
+
+
+def asking_for(uuid):
+    cell = objects.CellMapping(uuid=uuid)
+    return builders.a_request(requested_destination=objects.Destination(cell=cell))
+
+
+def hide(nova, name, tmp_path):
+    """Take the database of a cell away; call the result to bring it back."""
+    path = nova.urls[name].removeprefix("sqlite:///")
+    nova.execute(name, "ALTER TABLE compute_nodes RENAME TO hidden")
+    assert path.startswith(str(tmp_path))
+    return lambda: nova.execute(name, "ALTER TABLE hidden RENAME TO compute_nodes")
+
+
+def test_hosts_of_all_cells_in_the_order_of_the_cells(manager, nova):
+    assert seen(manager) == ["a1", "a2", "b1"]
+    (row,) = manager.table.row_numbers(["b1"])
+    assert manager.table.value(row, "cell_uuid") == nova.uuids["b"]
+    assert health(manager) == {"a": (False, False), "b": (False, False), "off": (False, True)}
+
+
+def test_a_disabled_cell_serves_those_who_ask_for_it(manager, nova):
+    assert seen(manager, asking_for(nova.uuids["off"])) == ["c1"]
+    assert seen(manager, asking_for(nova.uuids["b"])) == ["b1"]
+    assert manager.hosts_up("compute") == ["a1", "a2", "b1"]
+
+
+def test_changes_in_every_cell_are_seen_at_once(manager, nova):
+    nova.change("a", compute_nodes.update_usage, 1, {"free_ram_mb": 11})
+    nova.change("b", compute_nodes.update_usage, 1, {"free_ram_mb": 22})
+    server = instance(host="b1", node="b1")
+    nova.change("b", instances.create, server)
+    manager.refresh()
+    free = {
+        host: manager.table.value(manager.table.rows[host, host], "free_ram_mb")
+        for host in ("a1", "a2", "b1")
+    }
+    assert free == {"a1": 11, "a2": 7680, "b1": 22}
+    assert manager.table.host_of_instance == {server.uuid: "b1"}
+
+
+def test_aggregates_are_those_of_the_api_database(manager, nova):
+    nova.add_aggregate(1, "zone", "b1")
+    manager.refresh()
+    assert aggregates_of(manager) == {"b1": ["zone"]}
+    nova.execute("api", "DELETE FROM aggregate_hosts")
+    manager.refresh()
+    assert aggregates_of(manager) == {}
+
+
+def aggregates_of(manager):
+    of_host = manager.table.aggregates_of_host
+    return {host: [each.name for each in found] for host, found in of_host.items()}
+
+
+def test_a_cell_that_fails_is_left_out_and_comes_back_by_itself(manager, nova, tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    bring_back = hide(nova, "a", tmp_path)
+    for _ in range(3):
+        manager.refresh()
+    assert seen(manager) == ["b1"]
+    (found,) = [each for each in manager.cell_health() if each.is_left_out]
+    assert (found.name, found.failures) == ("a", 1)
+    assert "compute_nodes" in found.error
+    warning = f"Failed to get computes for cell {nova.uuids['a']} (a)"
+    assert len([each for each in caplog.messages if each.startswith(warning)]) == 1
+
+    bring_back()
+    wait_until(lambda: manager.refresh() or seen(manager) == ["a1", "a2", "b1"], SECONDS, "cell a")
+    assert health(manager)["a"] == (False, False)
+    assert any("answers again" in each for each in caplog.messages)
+    nova.change("a", compute_nodes.update_usage, 1, {"free_ram_mb": 11})
+    manager.refresh()
+    assert manager.table.value(manager.table.rows["a1", "a1"], "free_ram_mb") == 11
+
+
+def test_a_cell_that_is_silent_does_not_hold_the_others_for_long(nova, managers, caplog):
+    manager = managers(nova.urls["cell0"], nova.urls["api"], cell_timeout_seconds=1)
+    reader = manager._reader
+    member = reader._members[nova.uuids["a"]]
+    gate, asked = threading.Event(), threading.Event()
+    read = member.reader.read
+
+    def silent(*arguments, **named):
+        asked.set()
+        assert gate.wait(SECONDS)
+        return read(*arguments, **named)
+
+    member.reader.read = silent
+    reader._timeout_seconds = 0.05
+    manager.refresh()
+    assert asked.is_set()
+    assert seen(manager) == ["b1"]
+    assert f"Timeout getting computes for cell {nova.uuids['a']}" in caplog.text
+    reader._timeout_seconds = SECONDS
+    nova.change("b", compute_nodes.update_usage, 1, {"free_ram_mb": 22})
+    manager.refresh()  # would take as long as the gate is shut, if it waited for that cell
+    assert manager.table.value(manager.table.rows["b1", "b1"], "free_ram_mb") == 22
+    gate.set()
+    wait_until(lambda: manager.refresh() or seen(manager) == ["a1", "a2", "b1"], SECONDS, "cell a")
+
+
+def test_no_cell_answers_is_no_answer(manager, nova, tmp_path):
+    back = [hide(nova, name, tmp_path) for name in ("a", "b", "off")]
+    manager.refresh()
+    assert seen(manager) == ["a1", "a2", "b1"], "the last state is fresh enough"
+    with pytest.raises(db_exception.DBError):
+        manager._read()
+    for bring_back in back:
+        bring_back()
+    wait_until(lambda: manager.refresh() or is_whole(manager), SECONDS, "all cells")
+    assert seen(manager) == ["a1", "a2", "b1"]
+
+
+def test_cells_are_looked_up_again_at_a_reset(manager, nova):
+    nova.add_cell("new", ["n1"])
+    nova.map_cell("off", disabled=False)
+    nova.map_cell("b", disabled=True)
+    manager.refresh()
+    assert seen(manager) == ["a1", "a2", "b1"]
+    manager.reset()
+    assert seen(manager) == ["a1", "a2", "c1", "n1"]
+    nova.execute("api", "DELETE FROM cell_mappings WHERE name = 'a'")
+    manager.clock.ahead_seconds += 10_000
+    manager.refresh()
+    assert seen(manager) == ["c1", "n1"]
+
+
+def test_a_cell_moves_to_another_database(manager, nova, make_url):
+    nova.urls["b"] = make_url()
+    nova_layouts.create(nova.urls["b"], nova.release, nova_layouts.CELL)
+    nova.add_hosts("b", ["moved"])
+    nova.map_cell("b", database_connection=nova.urls["b"])
+    manager.reset()
+    assert seen(manager) == ["a1", "a2", "moved"]
+
+
+def test_no_cells_are_a_warning_and_no_hosts(make_url, managers, caplog):
+    nova = Nova(make_url)
+    manager = managers(nova.urls["cell0"], nova.urls["api"])
+    assert seen(manager) == []
+    assert "No cells were found" in caplog.text
+
+
+def test_a_cell_with_a_url_that_cannot_be_used_is_left_out(nova, managers, caplog):
+    nova.map_cell("a", database_connection="nosuch://u:hidden@h/nova")
+    manager = managers(nova.urls["cell0"], nova.urls["api"])
+    assert seen(manager) == ["b1"]
+    assert "cell_mappings.database_connection" in caplog.text
+    assert "hidden" not in caplog.text
+
+
+def test_newton_has_one_cell_and_aggregates_in_both_databases(make_url, managers):
+    nova = Nova(make_url, NEWTON)
+    nova.add_main(["h1", "h2"])
+    nova.add_aggregate(1, "old", "h1", "main")
+    nova.add_aggregate(2, "gone", "h1", "main")
+    nova.execute("main", "UPDATE aggregates SET deleted = id WHERE name = 'gone'")
+    nova.add_aggregate(3, "moved", "h1", "main")
+    nova.add_aggregate(3, "new", "h2")
+    manager = managers(nova.urls["main"], nova.urls["api"])
+    assert seen(manager) == ["h1", "h2"]
+    assert aggregates_of(manager) == {"h1": ["old"], "h2": ["new"]}
+    assert manager.cell_health() == []
+    (row,) = manager.table.row_numbers(["h1"])
+    assert manager.table.value(row, "cell_uuid") == builders.a_conf().scheduler.cell_uuid
