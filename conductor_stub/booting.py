@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from scheduler import numa, objects, pci, semantics
+from scheduler import errors, numa, objects, pci, semantics
 from scheduler.db import block_devices, build_requests, groups, instances, mappings
 from scheduler.rpc.context import RequestContext
 
@@ -94,7 +94,13 @@ class BootRequest:
 
 
 def image_of(name_or_uuid: str, properties: dict[str, str]) -> dict[str, Any]:
-    """The image of that name or uuid, made up as there is no image service to ask."""
+    """The image of that name or uuid, made up as there is no image service to ask.
+
+    The properties ``min_ram`` (MB) and ``min_disk`` (GB) are attributes of the image itself.
+    Raises InvalidRequest for one that is no number.
+    """
+    texts = dict(properties)
+    numbers = {name: _number(name, texts.pop(name, "0")) for name in IMAGE_NUMBERS}
     try:
         image_id = str(uuid.UUID(name_or_uuid))
     except ValueError:
@@ -103,10 +109,15 @@ def image_of(name_or_uuid: str, properties: dict[str, str]) -> dict[str, Any]:
         "id": image_id,
         "name": name_or_uuid,
         "status": "active",
-        "min_ram": 0,
-        "min_disk": 0,
-        "properties": dict(properties),
+        **numbers,
+        "properties": texts,
     }
+
+
+def _number(name: str, text: str) -> int:
+    if not text.isdecimal():
+        raise errors.InvalidRequest(field=f"image.{name}", reason=f"{text!r} is not a number")
+    return int(text)
 
 
 def image_of_server(instance: objects.Instance) -> dict[str, Any]:

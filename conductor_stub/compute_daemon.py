@@ -43,6 +43,14 @@ CLI_OPTIONS: Final[tuple[cfg.Opt, ...]] = (
     cfg.FloatOpt(
         "fail-rate", default=0.0, min=0, max=1, help="Part of the builds that fail, 0.0 to 1.0."
     ),
+    cfg.FloatOpt(
+        "abort-rate",
+        default=0.0,
+        min=0,
+        max=1,
+        help="Part of the builds that fail in a way that would fail on any host, so that no other "
+        "one is tried.",
+    ),
     cfg.IntOpt(
         "seed",
         help="Seed of the choice of the builds that fail, in the order in which they get that far.",
@@ -66,7 +74,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _run(conf: cfg.ConfigOpts, plans: list[profiles.HostPlan]) -> int:
-    settings = BuildSettings(conf.build_seconds, conf.fail_rate, conf.max_concurrent_builds)
+    settings = BuildSettings(
+        build_seconds=conf.build_seconds,
+        fail_rate=conf.fail_rate,
+        abort_rate=conf.abort_rate,
+        max_concurrent_builds=conf.max_concurrent_builds,
+    )
     supervision = Supervision()
     luck = random.Random(conf.seed)
     service = ComputeService(conf, plans, settings, luck, Readiness(), supervision)

@@ -11,6 +11,7 @@ from typing import Final
 from oslo_config import cfg
 from oslo_messaging.transport import RPCTransport
 
+from conductor_stub.backports import BackportAPI
 from conductor_stub.building import Builder
 from conductor_stub.claims import Claims
 from conductor_stub.compute_rpcapi import ComputeAPI
@@ -109,7 +110,7 @@ class ConductorWorker(Worker):
         heartbeat = Heartbeat(self._conf, database, BINARY, TOPIC)
         heartbeat.register()
         ending.callback(heartbeat.stop)
-        endpoints = [manager, BaseAPI(TOPIC)]
+        endpoints = [manager, BackportAPI(), BaseAPI(TOPIC)]
         server = build_server(transport, TOPIC, self._conf.host, endpoints)
         server.start()  # waits for the broker for as long as it takes
         ending.callback(server.wait)

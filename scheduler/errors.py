@@ -101,6 +101,12 @@ class RescheduledException(NovaException):
     msg_fmt = "Build of instance %(instance_uuid)s was re-scheduled: %(reason)s"
 
 
+class BuildAbortException(NovaException):
+    """A build failed on its host and would fail on any other."""
+
+    msg_fmt = "Build of instance %(instance_uuid)s aborted: %(reason)s"
+
+
 class StateUnavailable(NovaException):
     """The fleet's state is missing or older than allowed, so no decision can be made."""
 

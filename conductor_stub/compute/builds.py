@@ -8,7 +8,7 @@ import dataclasses
 import random
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import oslo_messaging as messaging
@@ -40,12 +40,16 @@ class BuildRequest:
     host_list: list[objects.Selection] | None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class BuildSettings:
-    """How long a build takes, which part of them fails, and how many run at once (0: any)."""
+    """How long a build takes, which part of them fails, and how many run at once (0: any).
+
+    Builds that fail are tried on other hosts; those that abort, a part of their own, are not.
+    """
 
     build_seconds: float = 0.0
     fail_rate: float = 0.0
+    abort_rate: float = 0.0
     max_concurrent_builds: int = 10
 
 
@@ -104,12 +108,21 @@ class Builds:
             return None
         if self._settings.build_seconds:
             self._pause(self._settings.build_seconds)
-        if self._luck.random() < self._settings.fail_rate:
+        check_image(request.instance, request.order.image)
+        draw = self._luck.random()
+        if draw < self._settings.fail_rate:
             raise errors.NovaException(f"The hypervisor of {self._rows.host} failed to spawn it")
+        if draw < self._settings.fail_rate + self._settings.abort_rate:
+            reason = f"{self._rows.host} has no more networks"
+            raise errors.BuildAbortException(instance_uuid=uuid, reason=reason)
         return self._rows.activate(uuid)
 
     def _give_up(self, request: BuildRequest, error: Exception) -> None:
         uuid = request.instance.uuid
+        if isinstance(error, errors.BuildAbortException):
+            LOG.debug("The build of instance %s would fail anywhere", uuid)
+            self._rows.fail(uuid, error)
+            return
         final = errors.RescheduledException(instance_uuid=uuid, reason=str(error))
         final.__cause__ = error
         if not request.filter_properties.get("retry"):
@@ -157,3 +170,18 @@ class Builds:
             return
         LOG.info("Instance %s is deleted from %s", uuid, self._rows.host)
         self._announcer.gone(context, self._rows.host, uuid)
+
+
+def check_image(instance: objects.Instance, image: Mapping[str, Any]) -> None:
+    """Raise BuildAbortException if *instance* is too small for its *image*, as it is anywhere.
+
+    A root disk of 0 GB is as large as the image.
+    """
+    needs = (
+        ("MB of memory", int(image.get("min_ram") or 0), instance.memory_mb),
+        ("GB of disk", int(image.get("min_disk") or 0), instance.root_gb or None),
+    )
+    for what, needed, given in needs:
+        if given is not None and given < needed:
+            reason = f"its image needs {needed} {what}, its flavor has {given}"
+            raise errors.BuildAbortException(instance_uuid=instance.uuid, reason=reason)

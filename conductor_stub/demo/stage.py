@@ -79,7 +79,11 @@ def started(conf: cfg.ConfigOpts) -> Iterator[Stage]:
         misfortune = Misfortune()
         profile = profile_file.load(str(profiles.DEFAULT_FILE))
         plans = profile.plan(profile.natural_size, "compute")
-        settings = BuildSettings(BUILD_SECONDS, 0.5, conf.max_concurrent_builds)
+        settings = BuildSettings(
+            build_seconds=BUILD_SECONDS,
+            fail_rate=0.5,
+            max_concurrent_builds=conf.max_concurrent_builds,
+        )
         scheduler = Service(conf, Readiness({}), Supervision())
         workers = (
             ComputeService(conf, plans, settings, misfortune, Readiness({}), Supervision()),

@@ -202,6 +202,22 @@ def test_the_request_of_today_says_what_the_properties_of_newton_say(database):
     assert (spec.project_id, spec.image.name) == ("project", "cirros")
 
 
+def test_the_image_of_a_server_is_known_from_its_row(database):
+    image = booting.image_of("cirros", {"min_disk": "3", "hw_disk_bus": "scsi"})
+    (created,) = create(database, request(image=image))
+
+    with database.read() as conn:
+        found = booting.image_of_server(instances.get(conn, created.uuid))
+
+    assert (found["id"], found["min_disk"], found["min_ram"]) == (image["id"], 3, 0)
+    assert found["properties"] == image["properties"] == {"hw_disk_bus": "scsi"}
+
+
+def test_sizes_of_an_image_are_numbers():
+    with pytest.raises(errors.InvalidRequest, match="image.min_ram: 'much' is not a number"):
+        booting.image_of("cirros", {"min_ram": "much"})
+
+
 def test_a_server_that_is_gone_cannot_be_deleted(database):
     with pytest.raises(errors.InstanceNotFound):
         deleting.delete_server(RequestContext(), database, Compute(), builders.UUIDS[0])
