@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tests.house.tree import CODE, PACKAGES, ROOT, files, imports_of, python_files
+from tests.house.tree import CODE, ELSEWHERE, PACKAGES, ROOT, files, imports_of, python_files
 
 DISTRIBUTION = "nova-scheduler-standalone"
 #: Run as programs, not imported.
@@ -152,7 +152,8 @@ def imported_distributions(*folders: str) -> set[str]:
     """The distributions that bring the modules that files below *folders* import."""
     providers = importlib.metadata.packages_distributions()
     own = {*CODE, "__future__", *sys.stdlib_module_names}
-    modules = {name for path in python_files(*folders) for name in imports_of(path)}
+    here = [path for path in python_files(*folders) if not path.is_relative_to(ELSEWHERE)]
+    modules = {name for path in here for name in imports_of(path)}
     found: set[str] = set()
     for module in modules:
         top = module.split(".")[0]

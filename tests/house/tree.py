@@ -11,6 +11,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("scheduler", "conductor_stub")
 CODE = (*PACKAGES, "tests", "benchmarks")
+ELSEWHERE = ROOT / "tests/nova/inside"
+"""What runs in another environment, on the packages that are installed there."""
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -9,10 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy
+
 from tests.daemons.deployment import Settings, render
 from tests.servers.mariadb import MariaDB
 from tests.servers.private import unique_name
 
+#: Tables whose rows are part of what Nova's tools make.
+KEPT = {"alembic_version", "cell_mappings"}
 COMMAND_SECONDS = 240
 #: Nova runs on native threads here, not on eventlet.
 THREADING = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"}
@@ -51,22 +56,35 @@ class NovaDatabases:
             raise RuntimeError(f"nova-manage {arguments} ended with {done.returncode}: {done}")
         return done.stdout
 
-    def discover_hosts(self) -> None:
-        """Map the compute hosts that have registered since."""
-        self.manage("cell_v2", "discover_hosts", "--strict")
+    def empty(self) -> None:
+        """Remove all rows but those that say which cells there are."""
+        for url in (self.api_url, *self.cells.values()):
+            engine = sqlalchemy.create_engine(url)
+            with engine.begin() as connection:
+                tables = set(sqlalchemy.inspect(connection).get_table_names()) - KEPT
+                connection.exec_driver_sql("SET foreign_key_checks = 0")
+                for name in sorted(tables):
+                    connection.exec_driver_sql(f"DELETE FROM {name}")
+            engine.dispose()
+
+    def configured(self, folder: Path, *several: Settings) -> NovaDatabases:
+        """The same databases with a configuration file of their own in *folder*."""
+        connections = {
+            "api_database": {"connection": self.api_url},
+            "database": {"connection": self.cell_url},
+        }
+        made = dataclasses.replace(self, config=folder / "nova.conf")
+        made.config.write_text(render(merged(connections, *several)), encoding="utf-8")
+        return made
 
 
 def create(
-    mariadb: MariaDB,
-    python: Path,
-    folder: Path,
-    transport_url: str,
-    cells: Sequence[str] = ("cell1",),
-    settings: Settings | None = None,
+    mariadb: MariaDB, python: Path, folder: Path, cells: Sequence[str] = ("cell1",)
 ) -> NovaDatabases:
     """Make empty databases with Nova's tables on *mariadb*, and *folder*/nova.conf for Nova.
 
-    *settings* are added to that file.
+    They stay until the server goes: to drop some four hundred tables takes as long as to make
+    them.
     """
     prefix = unique_name("nova")
     for name in ("api", "cell0", *cells):
@@ -74,23 +92,25 @@ def create(
     urls = {name: f"{mariadb.url(f'{prefix}_{name}')}?charset=utf8mb4" for name in cells}
     api_url = f"{mariadb.url(f'{prefix}_api')}?charset=utf8mb4"
     made = NovaDatabases(python, folder / "nova.conf", api_url, urls)
-    own: dict[str, dict[str, Any]] = {
-        "DEFAULT": {"transport_url": transport_url},
-        "api_database": {"connection": api_url},
-        "database": {"connection": made.cell_url},
-    }
-    for group, options in (settings or {}).items():
-        own.setdefault(group, {}).update(options)
-    made.config.write_text(render(own), encoding="utf-8")
+    # Nova wants each cell on a bus of its own, which nobody uses here.
+    made = made.configured(folder, {"DEFAULT": {"transport_url": "rabbit://nobody"}})
     made.manage("api_db", "sync")
     made.manage("cell_v2", "map_cell0", "--database_connection", mariadb.url(f"{prefix}_cell0"))
     for name, url in urls.items():
-        # Nova wants each cell on a bus of its own, which nobody uses here.
-        target = ["--database_connection", url, "--transport-url", f"{transport_url}_{name}"]
+        target = ["--database_connection", url, "--transport-url", f"rabbit://nobody/{name}"]
         made.manage("cell_v2", "create_cell", "--name", name, *target)
     made.manage("db", "sync")
     for name, url in list(urls.items())[1:]:
         sync_other_cell(made, name, url)
+    return made
+
+
+def merged(*several: Settings) -> dict[str, dict[str, Any]]:
+    """Settings added up, the last one winning."""
+    made: dict[str, dict[str, Any]] = {}
+    for settings in several:
+        for group, options in settings.items():
+            made.setdefault(group, {}).update(options)
     return made
 
 
@@ -101,10 +121,3 @@ def sync_other_cell(made: NovaDatabases, name: str, url: str) -> None:
     NovaDatabases(made.python, config, made.api_url, {name: url}).manage(
         "db", "sync", "--local_cell"
     )
-
-
-def drop(mariadb: MariaDB, made: NovaDatabases) -> None:
-    """Remove the databases; their clients are to be gone."""
-    prefix = made.api_url.rpartition("/")[2].partition("?")[0].removesuffix("_api")
-    for name in ("api", "cell0", *made.cells):
-        mariadb.drop_database(f"{prefix}_{name}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from tests.nova import databases, environment
 from tests.nova.databases import NovaDatabases
 from tests.servers.mariadb import MariaDB
-from tests.servers.rabbitmq import RabbitMQ
 
 
 @pytest.fixture(scope="session")
@@ -25,26 +23,20 @@ def nova_python() -> Path:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="module")
-def nova_bus(rabbitmq: RabbitMQ) -> Iterator[str]:
-    """The transport URL of a virtual host for the tests of a module."""
-    vhost = rabbitmq.create_vhost()
-    yield rabbitmq.url(vhost)
-    rabbitmq.delete_vhost(vhost)
-
-
-@pytest.fixture(scope="module")
-def nova_databases(
-    nova_python: Path,
-    mariadb: MariaDB,
-    nova_bus: str,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[NovaDatabases]:
-    """Databases of a Nova with two cells, cell1 and cell2, for the tests of a module.
-
-    Takes 12 s; for other cells or settings call :func:`tests.nova.databases.create`.
-    """
+@pytest.fixture(scope="session")
+def nova_tables(
+    nova_python: Path, mariadb: MariaDB, tmp_path_factory: pytest.TempPathFactory
+) -> NovaDatabases:
+    """The databases behind ``nova_databases``, made once per test worker."""
     folder = tmp_path_factory.mktemp("nova")
-    made = databases.create(mariadb, nova_python, folder, nova_bus, ("cell1", "cell2"))
-    yield made
-    databases.drop(mariadb, made)
+    return databases.create(mariadb, nova_python, folder, ("cell1", "cell2"))
+
+
+@pytest.fixture(scope="module")
+def nova_databases(nova_tables: NovaDatabases) -> NovaDatabases:
+    """Databases of a Nova with two cells, cell1 and cell2, without any host.
+
+    For other cells call :func:`tests.nova.databases.create`, which takes about 12 s.
+    """
+    nova_tables.empty()
+    return nova_tables

@@ -1,0 +1,126 @@
+"""A Nova's databases, its code in a process, and this project's scheduler on the same bus."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scheduler import concurrency
+from tests.daemons.deployment import Deployment, Settings
+from tests.daemons.process import Daemon
+from tests.nova.databases import NovaDatabases, merged
+from tests.nova.driver import NovaDriver
+from tests.servers.rabbitmq import RabbitMQ
+
+#: Nova 34 leaves these to Placement; for the comparison it gets them from ``inside``.
+OURS_ALONE = ("AvailabilityZoneFilter", "RamFilter", "CoreFilter", "DiskFilter")
+FILTERS = (
+    "ComputeFilter",
+    *OURS_ALONE,
+    "ComputeCapabilitiesFilter",
+    "ImagePropertiesFilter",
+    "ServerGroupAntiAffinityFilter",
+    "ServerGroupAffinityFilter",
+    "SameHostFilter",
+    "DifferentHostFilter",
+    "AggregateInstanceExtraSpecsFilter",
+    "AggregateMultiTenancyIsolation",
+    "JsonFilter",
+    "NumInstancesFilter",
+    "NUMATopologyFilter",
+    "PciPassthroughFilter",
+)
+ALIAS = {"vendor_id": "8086", "product_id": "1520", "device_type": "type-PCI", "name": "nic"}
+#: Both sides decide by these.
+SHARED: Settings = {
+    "DEFAULT": {"service_down_time": 3600},  # nothing sends heartbeats for the hosts
+    "filter_scheduler": {"enabled_filters": ",".join(FILTERS), "max_instances_per_host": 30},
+    "scheduler": {"max_attempts": 3},
+}
+NOVA_ALONE: Settings = {
+    "filter_scheduler": {
+        "available_filters": [
+            "nova.scheduler.filters.all_filters",
+            *(f"tests.nova.inside.arithmetic.{name}" for name in OURS_ALONE),
+        ],
+        # Reads instances for every decision, as the judge is not a service that gets messages.
+        "track_instance_changes": False,
+    },
+    # There is none; Nova's conductor makes itself a client all the same.
+    "placement": {"auth_type": "none", "endpoint_override": "http://127.0.0.1:9"},
+    "quota": {"recheck_quota": False},
+    "pci": {"alias": str(ALIAS).replace("'", '"')},
+}
+
+
+def a_uuid() -> str:
+    """The uuid of another instance."""
+    return str(uuid.uuid4())
+
+
+@dataclass
+class Deployed:
+    """What a test of this folder works with; ``nova.do(...)`` runs Nova's code."""
+
+    databases: NovaDatabases
+    nova: NovaDriver
+    deployment: Deployment
+    daemon: Daemon
+    bus: str
+    aggregates: dict[str, int] = field(default_factory=dict)
+
+    def add_hosts(self, cell: str, *names: str, **columns: Any) -> None:
+        """Register hosts with the same columns in a cell and map them."""
+        for name in names:
+            self.nova.do("fleet.add_host", cell=cell, name=name, columns=columns)
+        self.nova.do("fleet.discover")
+
+    def add_aggregate(self, name: str, metadata: Mapping[str, str], *hosts: str) -> int:
+        """Create an aggregate through Nova's objects; returns its id."""
+        number: int = self.nova.do("fleet.add_aggregate", name=name, metadata=metadata, hosts=hosts)
+        return number
+
+    def select(self, count: int = 1, alternates: bool = False, **demand: Any) -> list[Any]:
+        """Selections for *count* new instances, as Nova's client got them."""
+        wanted = {"uuids": [a_uuid() for _ in range(count)], **demand}
+        answered: list[Any] = self.nova.do("calls.select", demand=wanted, alternates=alternates)
+        return answered
+
+    def hosts(self, count: int = 1, **demand: Any) -> list[str]:
+        """The host chosen for each of *count* new instances."""
+        return [selections[0]["host"] for selections in self.select(count, **demand)]
+
+
+@contextlib.contextmanager
+def deployed(
+    tables: NovaDatabases,
+    rabbitmq: RabbitMQ,
+    folder: Path,
+    backend: str = concurrency.EVENTLET,
+    settings: Settings | None = None,
+    of_both: Settings | None = None,
+) -> Iterator[Deployed]:
+    """Nova's code and a scheduler on those databases.
+
+    *settings* are the scheduler's alone, *of_both* also Nova's.
+    """
+    vhost = rabbitmq.create_vhost()
+    bus = rabbitmq.url(vhost)
+    with contextlib.ExitStack() as stack:
+        stack.callback(rabbitmq.delete_vhost, vhost)
+        shared = merged(SHARED, of_both or {}, {"DEFAULT": {"transport_url": bus}})
+        made = tables.configured(folder, shared, NOVA_ALONE)
+        nova = NovaDriver(made.python, made.config, folder / "nova.log")
+        stack.callback(nova.close)
+        of_ours = merged(shared, {"api_database": {"connection": made.api_url}}, settings or {})
+        (folder / "scheduler").mkdir()
+        deployment = Deployment(
+            folder / "scheduler", bus, made.cell_url, backend=backend, settings=of_ours
+        )
+        stack.callback(deployment.close)
+        daemon = deployment.start_scheduler().wait_ready()
+        yield Deployed(made, nova, deployment, daemon, bus)

@@ -1,0 +1,40 @@
+"""Who asks, and in which cell."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from nova import context, objects
+
+USER = "user"
+PROJECT = "project"
+
+
+def admin() -> Any:
+    """Nova's own services."""
+    return context.get_admin_context()
+
+
+def tenant(project: str = PROJECT) -> Any:
+    """A user of the cloud."""
+    return context.RequestContext(USER, project, roles=["member"])
+
+
+def cell(name: str) -> Any:
+    """The mapping of the cell of that name."""
+    (found,) = [each for each in objects.CellMappingList.get_all(admin()) if each.name == name]
+    return found
+
+
+def cell_of(host: str) -> Any:
+    """The mapping of the cell that a host belongs to, as the API database has it."""
+    return objects.HostMapping.get_by_host(admin(), host).cell_mapping
+
+
+@contextlib.contextmanager
+def inside(mapping: Any) -> Iterator[Any]:
+    """A context whose database is that of a cell."""
+    with context.target_cell(admin(), mapping) as targeted:
+        yield targeted
