@@ -114,6 +114,13 @@ class StateUnavailable(NovaException):
     code = 503
 
 
+class ClaimConflict(NovaException):
+    """Others claimed the hosts that were chosen, again and again; there may be others still."""
+
+    msg_fmt = "The hosts chosen were claimed by others, %(attempts)d times in a row."
+    code = 409
+
+
 class UnsupportedPolicyException(NovaException):
     """A server group's policy needs a filter or weigher that is not configured."""
 

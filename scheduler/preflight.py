@@ -14,6 +14,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors, exit_codes
+from scheduler.claims import backend
 from scheduler.conf import startup
 from scheduler.db import inspection, migration
 from scheduler.db.database import FAILURES
@@ -47,6 +48,7 @@ def check_surroundings(
         if build is not None:
             build(conf, databases)
         _check_databases(databases)
+        backend.of_conf(conf, databases.main).check_ready()
     finally:
         databases.dispose()
 

@@ -14,6 +14,7 @@ from scheduler import drivers
 from scheduler.builds.direct import DirectBuilds
 from scheduler.builds.rows import InstanceBook
 from scheduler.builds.tasks import OlderTasks
+from scheduler.claims import backend
 from scheduler.db.cells_reader import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
@@ -44,8 +45,11 @@ def build_manager(conf: cfg.ConfigOpts, databases: Databases) -> SchedulerManage
 
     Raises an error that names the option when one of them, or a filter or weigher, is unknown.
     """
-    host_manager = load_host_manager(conf, CellsReader.from_conf(conf, databases))
-    return SchedulerManager(conf, drivers.load(conf, host_manager))
+    claims = backend.of_conf(conf, databases.main)
+    host_manager = load_host_manager(conf, CellsReader.from_conf(conf, databases), claims.books())
+    driver = drivers.load(conf, host_manager)
+    driver.booking = claims.booking(host_manager)
+    return SchedulerManager(conf, driver)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from oslo_config import cfg
 
 from scheduler.conf import (
+    claims,
     compute,
     conductor,
     database,
@@ -29,6 +30,7 @@ GROUP_MODULES = (
     pci,
     rpc,
     scheduler,
+    claims,
     filter_scheduler,
     metrics,
     trusted_computing,

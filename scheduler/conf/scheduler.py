@@ -68,6 +68,16 @@ OPTIONS: list[cfg.Opt] = [
         help="Number of worker processes. All workers of a daemon share its topic and its name; "
         "the message bus hands each request to one of them. 0: one per CPU.",
     ),
+    cfg.StrOpt(
+        "claims",
+        default="none",
+        choices=[
+            ("none", "nobody but this worker knows; the compute host has the last word"),
+            ("database", "rows in a database: see `[claims]`"),
+        ],
+        help="How schedulers keep each other from promising the same host twice. With more than "
+        "one worker or daemon, anything but `none`.",
+    ),
     cfg.IntOpt(
         "max_instances_per_request",
         default=10000,

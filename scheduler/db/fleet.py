@@ -220,7 +220,7 @@ class FleetReader:
         stamps = sa.select(table.c.id, table.c.updated_at, table.c.deleted).where(
             _touched(table, since, with_deletion=True)
         )
-        young = now - SETTLE
+        young = min(now, self._read_at or now) - SETTLE  # as of when they were seen
         wanted = [row.id for row in connection.execute(stamps) if self._is_news(row, young)]
         nodes: list[Any] = []
         for start in range(0, len(wanted), _CHUNK):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler import objects
+from scheduler.claims.booking import Booking
 from scheduler.explain.record import DecisionRecord
 from scheduler.explain.watcher import Watcher
 
@@ -34,6 +35,8 @@ class Scheduler:
         if host_manager is not None:
             self.conf = conf
             self.host_manager = host_manager
+        #: Who books what this driver decides.
+        self.booking = Booking()
         self.watcher = Watcher()
         self.records: deque[DecisionRecord] = deque(maxlen=RECORDS_KEPT)
 

@@ -24,3 +24,4 @@ class CachingScheduler(FilterScheduler):
         if self.host_manager.read_at is None:
             self.host_manager.refresh()
         self.host_manager.require_state()
+        self.booking.bring_up_to_date()

@@ -15,10 +15,10 @@ from typing import Any
 from oslo_log import log as logging
 
 from scheduler import errors, objects, semantics
+from scheduler.drivers.attempt import DriverAttempt, Request
 from scheduler.drivers.base import Scheduler
 from scheduler.drivers.json_options import JsonOptions
-from scheduler.drivers.pipeline import Decision, Placement, Policy
-from scheduler.drivers.selections import selections_of
+from scheduler.drivers.pipeline import Policy
 from scheduler.explain.record import DecisionRecord
 from scheduler.filters.registry import load_chain
 from scheduler.hosts.fitting import Fitting
@@ -79,12 +79,9 @@ class FilterScheduler(Scheduler):
         alternates = self.max_attempts - 1 if return_alternates else 0
         began = time.perf_counter()
         try:
-            self.bring_state_up_to_date()
-            spec = spec_obj.copy()
-            spec.config_options = copy.deepcopy(self.json_options.current())
-            with self.host_manager.lock:
-                placement = self._decide(spec, uuids, count, alternates, record)
-                return selections_of(placement, self.zone_if_none)
+            options, zone = copy.deepcopy(self.json_options.current()), self.zone_if_none
+            request = Request(context, spec_obj, uuids, count, alternates, zone, options)
+            return self.booking.answer(self._attempt(request, record))
         except Exception as error:
             known = isinstance(error, errors.NovaException)
             record.failure = str(error) if known else f"{type(error).__name__}: {error}"
@@ -98,22 +95,15 @@ class FilterScheduler(Scheduler):
         """Make sure that the state is not older than this request."""
         self.host_manager.refresh()
 
-    def _decide(
-        self,
-        spec: objects.RequestSpec,
-        uuids: Sequence[str],
-        count: int,
-        num_alternates: int,
-        record: DecisionRecord,
-    ) -> Placement:
-        record.state_age_seconds = self.host_manager.state_age_seconds
-        rng = random.Random(record.seed)  # choice among equals, not a secret
-        now = self.host_manager.clock()
-        books = self.host_manager.books
-        decision = Decision(books, self.policy, rng, now, record, self.watcher)
-        placement = decision.place(spec, uuids, count, num_alternates)
-        record.chosen = [(state.host, state.nodename) for state in placement.hosts]
-        return placement
+    def _attempt(self, request: Request, record: DecisionRecord) -> DriverAttempt:
+        return DriverAttempt(
+            request,
+            self.host_manager,
+            self.policy,
+            record,
+            self.watcher,
+            self.bring_state_up_to_date,
+        )
 
 
 def _log_decision(record: DecisionRecord) -> None:

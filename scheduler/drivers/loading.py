@@ -8,6 +8,7 @@ and with the ``select_destinations`` of an older release.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from stevedore import ExtensionManager
@@ -16,7 +17,9 @@ from scheduler import errors, plugins
 from scheduler.drivers.filter_scheduler import configured_policy
 from scheduler.drivers.older_forms import OPTION, OlderDriver, form_of
 from scheduler.drivers.older_host_manager import OlderHostManager
+from scheduler.hosts.books import Books
 from scheduler.hosts.host_manager import Reader
+from scheduler.hosts.table import HostTable
 
 DRIVER_NAMESPACE = "nova.scheduler.driver"
 HOST_MANAGER_NAMESPACE = "nova.scheduler.host_manager"
@@ -43,9 +46,12 @@ def host_manager_class(conf: Any) -> Any:
     return _class_of(HOST_MANAGER_NAMESPACE, value, "[scheduler] host_manager", "refresh")
 
 
-def load_host_manager(conf: Any, reader: Reader) -> Any:
-    """The configured host manager, fed by *reader*; nothing is read yet."""
-    return host_manager_class(conf)(conf, reader)
+def load_host_manager(
+    conf: Any, reader: Reader, books: Callable[[HostTable], Books] = Books
+) -> Any:
+    """The configured host manager, fed by *reader*, with *books*; nothing is read yet."""
+    cls = host_manager_class(conf)
+    return cls(conf, reader) if books is Books else cls(conf, reader, books=books)
 
 
 def load(conf: Any, host_manager: Any) -> Any:

@@ -69,7 +69,9 @@ class Decision:
         now: float,
         record: DecisionRecord,
         watcher: Watcher | None = None,
+        rows: np.ndarray | None = None,
     ) -> None:
+        """*rows* are the only ones to choose from, in the table's order; None: all."""
         self.books = books
         self.policy = policy
         self.rng = rng
@@ -78,6 +80,7 @@ class Decision:
         self.watcher = watcher or Watcher()
         self.scope = Scope(books.table, now, policy.service_down_time_seconds, policy.fitting)
         self.picks: list[Pick] = []
+        self._rows = books.table.order if rows is None else rows
         self._skip_filters = False
 
     def place(self, spec: Any, uuids: Sequence[str], count: int, num_alternates: int) -> Placement:
@@ -121,7 +124,7 @@ class Decision:
         return Placement(chosen, limits, alternates)
 
     def _all_hosts(self, spec: Any) -> Candidates:
-        hosts = Candidates(self.scope, self.books.table.order)
+        hosts = Candidates(self.scope, self._rows)
         self.record.hosts_considered = len(hosts)
         narrowed = selector.narrow(hosts, spec, self.policy.semantics)
         self._skip_filters = narrowed.skip_filters

@@ -8,7 +8,7 @@ request that failed are undone at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +67,12 @@ class Books:
     def __iter__(self) -> Iterator[Pick]:
         return (pick for picks in self._picks.values() for pick in picks)
 
+    def look(self) -> None:
+        """Look, before rows are read, at promises that others keep: none are, here.
+
+        This may do I/O; the decision lock is not held.
+        """
+
     def accepts(self, key: Key, updated_at: float) -> bool:
         """Whether a row of *key* just read, last written at *updated_at*, replaces the known one.
 
@@ -100,13 +106,20 @@ class Books:
         if name:
             placeholder = TrackedInstance(name, key[0], key[1], instance_type_id=instance_type_id)
         pick = Pick(key, amount, now, uuid, placeholder)
-        pick.booking = consumption.take(self.table, row, amount)
-        if placeholder and placeholder.uuid not in self.table.host_of_instance:
-            self.table.put_instance(key[0], placeholder.uuid, placeholder)
-        self._picks.setdefault(key, []).append(pick)
-        if uuid:
-            self._of_uuid.setdefault(uuid, []).append(pick)
+        self.add(pick)
         return pick
+
+    def add(self, pick: Pick) -> None:
+        """Consume what *pick* takes, on its host's row if there is one yet, and remember it."""
+        row = self.table.rows.get(pick.key)
+        if row is not None:
+            pick.booking = consumption.take(self.table, row, pick.amount)
+        placeholder = pick.placeholder
+        if placeholder and placeholder.uuid not in self.table.host_of_instance:
+            self.table.put_instance(pick.key[0], placeholder.uuid, placeholder)
+        self._picks.setdefault(pick.key, []).append(pick)
+        if pick.uuid:
+            self._of_uuid.setdefault(pick.uuid, []).append(pick)
 
     def undo(self, pick: Pick) -> None:
         """Give back what *pick* took, and forget it.
@@ -138,11 +151,13 @@ class Books:
         for pick in self._picks.get(key, ()):
             pick.booking = consumption.take(self.table, row, pick.amount)
 
-    def settle(self, now: float, gone: frozenset[str]) -> None:
+    def settle(self, now: float, gone: frozenset[str], found: Sequence[Any] = ()) -> None:
         """Close every pick that the state just read has caught up with.
 
-        *gone* names instances that were deleted or failed since the last call.
+        *gone* names instances that were deleted or failed since the last call; *found* are the
+        rows of instances that were read.
         """
+        del found
         for pick in list(self):
             if now - pick.time > self.expiry_seconds or self._is_closed(pick, gone):
                 self.undo(pick)

@@ -6,7 +6,8 @@ of its release (reference page scheduling, sections 2.2, 5.3 and 6.3).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -70,8 +71,8 @@ class NewtonBooks(Books):
 class PlacementBooks(Books):
     """Placement keeps the books: every request starts from the rows, and every claim succeeds."""
 
-    def settle(self, now: float, gone: frozenset[str]) -> None:
+    def settle(self, now: float, gone: frozenset[str], found: Sequence[Any] = ()) -> None:
         """Forget the picks of earlier requests."""
-        del now, gone
+        del now, gone, found
         for pick in list(self):
             self.undo(pick)

@@ -214,6 +214,7 @@ class HostManager:
         full = self._full_at is None or began - self._full_at >= self._full_interval_seconds
         heartbeats = began - self._heartbeats_at >= HEARTBEAT_READ_SECONDS
         now = datetime.datetime.fromtimestamp(began, datetime.UTC).replace(tzinfo=None)
+        self.books.look()
         several = self._reader.read(now, full=full, heartbeats=heartbeats)
         with self.lock:
             for changes in several:

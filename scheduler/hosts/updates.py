@@ -61,7 +61,7 @@ class TableUpdater:
         if changes.aggregates is not None:
             self.set_aggregates(changes.aggregates)
         gone = self._instances(changes, cell)
-        self.books.settle(now, gone)
+        self.books.settle(now, gone, changes.instances)
         if changes.full or changes.services is not None:
             self._warn_of_missing_services()
 

@@ -20,6 +20,7 @@ from scheduler.db.tables.api import (
     instance_mappings,
     request_specs,
 )
+from scheduler.db.tables.claims import claim_hosts, claims
 from scheduler.db.tables.columns import metadata
 from scheduler.db.tables.compute import compute_nodes, services
 from scheduler.db.tables.servers import (
@@ -38,6 +39,8 @@ __all__ = [
     "block_device_mapping",
     "build_requests",
     "cell_mappings",
+    "claim_hosts",
+    "claims",
     "compute_nodes",
     "flavor_extra_specs",
     "flavor_projects",

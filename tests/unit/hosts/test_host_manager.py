@@ -33,6 +33,18 @@ def test_the_first_refresh_reads_everything(manager):
     assert manager.state_age_seconds < 5
 
 
+def test_a_second_report_in_the_same_second_is_seen_however_late(manager, database, clock):
+    now = utc_now()
+    for free_ram_mb in (100, 200):
+        change(database, compute_nodes.update_usage, 2, {"free_ram_mb": free_ram_mb}, now)
+        manager.refresh()
+        assert value(manager, "h2", "free_ram_mb") == free_ram_mb
+    change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 300}, now)
+    clock.ahead_seconds = 10
+    manager.refresh()
+    assert value(manager, "h2", "free_ram_mb") == 300
+
+
 def test_a_report_is_seen(manager, database):
     change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 100, "vcpus_used": 7})
     manager.refresh()

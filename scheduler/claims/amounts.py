@@ -1,0 +1,83 @@
+"""Between what an instance takes of its host and the columns of its claim."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from scheduler import numa, objects, pci
+from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.fitting import Fitting, Wish
+
+MB_PER_GB = 1024
+
+
+def to_columns(amount: Consumption) -> dict[str, Any]:
+    """The columns that say what is claimed: vCPUs, MiB, GiB, cells and devices."""
+    wish = amount.wish
+    return {
+        "vcpus": amount.vcpus,
+        "memory_mb": amount.ram_mb,
+        "disk_gb": amount.disk_mb // MB_PER_GB,
+        "numa_topology": None if wish is None else _cells_text(wish),
+        "pci_requests": None if wish is None else _devices_text(wish),
+    }
+
+
+def of_row(row: Any, fitting: Fitting) -> Consumption:
+    """What the claim of *row* takes; *fitting* says how cells and devices are given out."""
+    wish = None
+    if row.numa_topology or row.pci_requests:
+        guest, limits = _cells_of(row.numa_topology)
+        wish = Wish(guest, _devices_of(row.pci_requests), limits, fitting)
+    return Consumption(row.memory_mb, row.disk_gb * MB_PER_GB, row.vcpus, wish)
+
+
+def _cells_text(wish: Wish) -> str | None:
+    if wish.guest is None and wish.limits is None:
+        return None
+    return json.dumps(
+        {
+            "guest": wish.guest and objects.to_primitive(wish.guest.to_object()),
+            "limits": wish.limits and objects.to_primitive(wish.limits.to_object()),
+        }
+    )
+
+
+def _cells_of(text: str | None) -> tuple[numa.GuestTopology | None, numa.Limits | None]:
+    content = json.loads(text) if text else {}
+    guest, limits = content.get("guest"), content.get("limits")
+    return (
+        numa.GuestTopology.of(objects.from_primitive(guest)) if guest else None,
+        numa.Limits.of(objects.from_primitive(limits)) if limits else None,
+    )
+
+
+def _devices_text(wish: Wish) -> str | None:
+    if not wish.requests:
+        return None
+    return json.dumps(
+        [
+            {
+                "count": each.count,
+                "specs": [dict(spec) for spec in each.specs],
+                "policy": each.policy,
+                "alias_name": each.alias_name,
+                "request_id": each.request_id,
+            }
+            for each in wish.requests
+        ]
+    )
+
+
+def _devices_of(text: str | None) -> tuple[pci.Request, ...]:
+    return tuple(
+        pci.Request(
+            count=each["count"],
+            specs=tuple(tuple(sorted(spec.items())) for spec in each["specs"]),
+            policy=each["policy"],
+            alias_name=each["alias_name"],
+            request_id=each["request_id"],
+        )
+        for each in (json.loads(text) if text else ())
+    )

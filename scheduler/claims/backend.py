@@ -1,0 +1,96 @@
+"""From ``[scheduler] claims`` to whoever keeps the promises."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final
+
+from oslo_config import cfg
+
+from scheduler import errors
+from scheduler.claims.booking import Booking, DatabaseBooking
+from scheduler.claims.books import ClaimBooks
+from scheduler.claims.register import Register
+from scheduler.db import migration
+from scheduler.db import options as db_options
+from scheduler.db.database import FAILURES, Database
+from scheduler.hosts.books import Books
+from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.table import HostTable
+
+OPTION: Final = "[scheduler] claims"
+CONNECTION: Final = "[claims] connection"
+NONE, DATABASE = "none", "database"
+
+
+class Backend:
+    """No claims: the books of one worker are its own."""
+
+    def books(self) -> Callable[[HostTable], Books]:
+        """What makes the books of a host manager."""
+        return Books
+
+    def booking(self, host_manager: Any) -> Booking:
+        """Who books the decisions on the table of *host_manager*."""
+        del host_manager
+        return Booking()
+
+    def check_ready(self) -> None:
+        """Raise ConfigurationError or DatabaseNotReady if nothing could be booked."""
+
+
+class DatabaseBackend(Backend):
+    """Claims as rows of the database that all schedulers of the fleet name."""
+
+    def __init__(self, conf: cfg.ConfigOpts, database: Database) -> None:
+        self._database = claims_database(conf, database)
+        self._fitting = Fitting.from_conf(conf)
+        self._expiry_seconds = float(conf.claims.expiry_seconds)
+
+    def books(self) -> Callable[[HostTable], Books]:
+        """See the base class."""
+        return functools.partial(
+            ClaimBooks,
+            register=Register(self._database),
+            fitting=self._fitting,
+            expiry_seconds=self._expiry_seconds,
+        )
+
+    def booking(self, host_manager: Any) -> Booking:
+        """See the base class; the host manager has the books made by :meth:`books`."""
+        return DatabaseBooking(self._database, host_manager.books, host_manager.lock)
+
+    def check_ready(self) -> None:
+        """See the base class."""
+        try:
+            found = migration.version(self._database)
+            if found is not None and not self._database.is_read_only:
+                migration.check_ready(self._database)
+                return
+        except FAILURES as error:
+            raise self._database.unusable(error) from error
+        finally:
+            self._database.dispose()
+        fault = "has no tables for claims" if found is None else "is not to be written to"
+        raise errors.ConfigurationError(
+            option=OPTION,
+            reason=f"{self._database.masked_url} {fault}: set {CONNECTION} to a database that "
+            f"{migration.SYNC_COMMAND} has made, or this option to none",
+        )
+
+
+def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
+    """The database of ``[claims] connection``, *database* itself where that is unset.
+
+    Raises ConfigurationError when the URL cannot be used.
+    """
+    url = conf.claims.connection
+    if not url:
+        return database
+    return Database(url, settings=db_options.configured(conf), option=CONNECTION)
+
+
+def of_conf(conf: cfg.ConfigOpts, database: Database) -> Backend:
+    """What ``[scheduler] claims`` says; nothing connects yet."""
+    return DatabaseBackend(conf, database) if conf.scheduler.claims == DATABASE else Backend()

@@ -1,0 +1,180 @@
+"""The seam between a driver that decides and whoever keeps the promises.
+
+A driver hands over how to decide; what comes back is an answer that is booked, if anything books.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from oslo_log import log as logging
+from oslo_utils import uuidutils
+
+from scheduler import errors, objects
+from scheduler.claims import answers
+from scheduler.claims.books import ClaimBooks
+from scheduler.claims.ledger import Decided, Entry, Ledger, Outcome, Selections
+from scheduler.db import claims as claim_rows
+from scheduler.db.database import FAILURES, Database
+from scheduler.hosts.shared_refresh import SharedRefresh
+from scheduler.hosts.table import Key
+
+LOG = logging.getLogger(__name__)
+
+#: How often a request is decided anew because others were faster.
+ATTEMPTS = 50
+#: How often one that finds no host looks once more, as promises to others may just have ended.
+LOOKS_WITHOUT_HOST = 3
+
+
+class Attempt(Protocol):
+    """One request to a driver: what it is, and how to decide it once."""
+
+    @property
+    def request_id(self) -> str | None:
+        """What only this request has, however often it is delivered; None if nothing."""
+
+    @property
+    def instance_uuids(self) -> Sequence[str]:
+        """The instances that it names."""
+
+    @property
+    def needs_claims(self) -> bool:
+        """Whether it is to take anything of its hosts."""
+
+    def refresh(self) -> None:
+        """Bring the state up to date."""
+
+    def refresh_all(self) -> None:
+        """Read the reports of all hosts anew."""
+
+    def decide(self, only: Sequence[Key] | None = None) -> Decided:
+        """Decide on all hosts, or *only* on some; raises NoValidHost.
+
+        What is decided is consumed on the table, under the decision lock.
+        """
+
+
+class Booking:
+    """Books nothing: the compute node has the last word, as with Nova before Placement."""
+
+    def bring_up_to_date(self) -> None:
+        """See what others have promised, without reading what the hosts report: nothing."""
+
+    def answer(self, attempt: Attempt) -> Selections:
+        """The answer to one request."""
+        attempt.refresh()
+        return attempt.decide().selections
+
+
+class DatabaseBooking(Booking):
+    """Books every answer as claims in *database* before it is given."""
+
+    def __init__(self, database: Database, books: ClaimBooks, lock: Any) -> None:
+        self._database = database
+        self._books = books
+        self._lock = lock
+        self.ledger = Ledger(database, books, lock)
+        self._glance = SharedRefresh(self._take_new)
+
+    def bring_up_to_date(self) -> None:
+        """Count what others have claimed since the hosts' reports were read."""
+        self._call(self._glance)
+
+    def _take_new(self) -> None:
+        look = self._books.glance()
+        with self._lock:
+            self._books.take_new(look)
+
+    def answer(self, attempt: Attempt) -> Selections:
+        """The answer to one request, booked; or the one that was given to it before.
+
+        Raises NoValidHost; ClaimConflict when others were always faster; StateUnavailable when
+        nothing can be booked at present.
+        """
+        if not attempt.needs_claims:
+            return self._unbooked(attempt)
+        attempt.refresh()
+        for _number in range(ATTEMPTS):
+            entry = self.decided(attempt)
+            if entry is None:
+                given = self._given_before(attempt)
+                if given is not None:
+                    return given
+                attempt.refresh_all()
+                continue
+            outcome = self._call(self.ledger.book, entry)
+            if outcome is Outcome.BOOKED:
+                return entry.decided.selections
+            if outcome is Outcome.REPEATED:
+                return entry.answer
+            attempt.refresh_all()
+            LOG.debug("Others have claimed what was chosen for %s", attempt.instance_uuids)
+        raise errors.ClaimConflict(attempts=ATTEMPTS)
+
+    def _unbooked(self, attempt: Attempt) -> Selections:
+        attempt.refresh()
+        with self._lock:
+            decided = attempt.decide()
+            self._books.refused(decided.picks)
+        return decided.selections
+
+    def decided(self, attempt: Attempt) -> Entry | None:
+        """A decision to be booked; None if the request is known to be answered already."""
+        for looks_left in reversed(range(LOOKS_WITHOUT_HOST)):
+            with self._lock:
+                if self._is_answered(attempt):
+                    return None
+                try:
+                    return _entry(attempt, attempt.decide())
+                except errors.NoValidHost:
+                    if not looks_left or not self._books.has_promises:
+                        raise
+            attempt.refresh_all()
+        raise AssertionError("the last look raises")
+
+    def _is_answered(self, attempt: Attempt) -> bool:
+        uuids = attempt.instance_uuids
+        rows = [self._books.claim_of(uuid) for uuid in uuids]
+        return bool(uuids) and all(
+            row is not None and row.request_id == attempt.request_id for row in rows
+        )
+
+    def _given_before(self, attempt: Attempt) -> Selections | None:
+        """The answer that the claims of the request hold; None if they are gone by now."""
+        uuids = attempt.instance_uuids
+        with self._database.read() as connection:
+            found = claim_rows.of_consumers(connection, uuids)
+        if not found.keys() >= set(uuids):
+            return None
+        return [answers.of_text(found[uuid].answer) for uuid in uuids]
+
+    @staticmethod
+    def _call(function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except FAILURES as error:
+            LOG.error("Hosts cannot be claimed: %s", error)
+            raise errors.StateUnavailable(reason="hosts cannot be claimed") from error
+
+
+def _entry(attempt: Attempt, decided: Decided) -> Entry:
+    """What is to be booked; where hosts must be looked at again, the first alternates stay."""
+    first = decided.selections
+
+    def again(keys: Sequence[Key]) -> Decided:
+        later = attempt.decide(keys)
+        chosen = {(each.service_host, each.nodename) for each, *_others in later.selections}
+        merged = [
+            [new[0], *(each for each in old[1:] if _key(each) not in chosen)]
+            for new, old in zip(later.selections, first, strict=True)
+        ]
+        return Decided(merged, later.picks)
+
+    # Without an id of its own no request is ever the same as another one.
+    return Entry(attempt.request_id or uuidutils.generate_uuid(), decided, again)
+
+
+def _key(selection: objects.Selection) -> Key:
+    return selection.service_host, selection.nodename

@@ -1,0 +1,367 @@
+"""The books of a worker whose promises stand in a database, together with everybody's.
+
+Open claims, whoever made them, are picks on the rows of the host table.  ``view`` counts the
+foreign claims that were ever seen on a host: a decision is valid as long as it does not move
+(docs/decisions/0007).
+"""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.claims import amounts, evidence
+from scheduler.claims.evidence import End, Terms
+from scheduler.claims.register import Look, Register
+from scheduler.db import claims as claim_rows
+from scheduler.hosts import rows
+from scheduler.hosts.books import Books, Pick, TrackedInstance
+from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.table import HostTable, Key
+
+#: How the names begin that stand for instances which a request did not name.
+UNNAMED = "unnamed-"
+OWN_TOLD_AFTER_SECONDS = 2.0
+#: Whoever made a claim closes it; if that worker is gone, any other does a little later.
+FOREIGN_TOLD_AFTER_SECONDS = 15.0
+#: Seconds between two reads of all hosts' generations, and between two purges of old claims.
+HOSTS_READ_SECONDS = 60.0
+PURGE_SECONDS = 60.0
+NEVER_TOLD = float("inf")
+
+
+@dataclass(slots=True, eq=False)
+class Promise:
+    """One claim as this worker knows it: its pick, and the claim's row once it was read.
+
+    *view* is that of its host when the pick was made; *since* the number of the first look that
+    must find the claim, None while it is not booked.
+    """
+
+    pick: Pick
+    consumer: str
+    terms: Terms
+    view: int = 0
+    #: Host, node, generation and request id of the claim that was, or is being, written for it.
+    written: tuple[str, str, int, str] | None = None
+    row: Any = None
+    since: int | None = None
+    instance: Any = None
+
+
+def db_key(key: Key) -> claim_rows.Key:
+    """The key of a host as the tables have it."""
+    return key[0], key[1] or ""
+
+
+class ClaimBooks(Books):
+    """Picks of this worker and claims of all others, on one table.
+
+    *expiry_seconds* is how long a claim stands whose instance shows up nowhere.
+    """
+
+    def __init__(
+        self,
+        table: HostTable,
+        register: Register,
+        fitting: Fitting,
+        expiry_seconds: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(table, expiry_seconds)
+        self.clock = clock
+        self.looks = 0
+        self._judged = 0
+        self._register = register
+        self._hosts_due_at = self._purge_due_at = float("-inf")
+        #: Generation of each host up to which every claim is counted, and how many are our own.
+        self.known: dict[Key, int] = {}
+        self.host_ids: dict[Key, int] = {}
+        #: Generations met when a claim was refused, to be known after the next full read.
+        self.held: dict[Key, int] = {}
+        #: Claims that are over as this worker sees it: when everybody is to be told.
+        self.over: dict[int, float] = {}
+        self._own: dict[Key, int] = {}
+        self._fitting = fitting
+        self._promises: dict[Pick, Promise] = {}
+        self._of_id: dict[int, Promise] = {}
+        self._of_consumer: dict[str, Promise] = {}
+        self._look: Look | None = None
+        self._waiting: dict[str, list[Promise]] = {}
+
+    # --- decisions -----------------------------------------------------------------------
+
+    def view(self, key: Key) -> int:
+        """How many foreign claims on the host this worker has counted."""
+        return self.known.get(key, 0) - self._own.get(key, 0)
+
+    def pick(
+        self,
+        row: int,
+        uuid: str | None,
+        amount: Consumption,
+        now: float,
+        stand_in: str | None = None,
+        instance_type_id: int | None = None,
+    ) -> Pick:
+        """Consume *amount* on *row*; a claim is to be made of it."""
+        source = self._home_of(uuid)
+        pick = super().pick(row, uuid, amount, now, stand_in, instance_type_id)
+        host, node = pick.key
+        expires_at = now + self.expiry_seconds
+        terms = Terms(host, node, source, instance_type_id, now, expires_at)
+        consumer = uuid or stand_in or f"{UNNAMED}{secrets.token_hex(8)}"
+        promise = Promise(pick, consumer, terms, view=self.view(pick.key))
+        self._promises[pick] = promise
+        self._waiting.setdefault(promise.consumer, []).append(promise)
+        return pick
+
+    def _home_of(self, uuid: str | None) -> str | None:
+        """The host that the instance is to leave; None for one that is only promised or built."""
+        home = self.table.host_of_instance.get(uuid or "")
+        if home is None:
+            return None
+        seen = self.table.instances[home][uuid or ""]
+        return None if seen.vm_state in (None, evidence.BUILDING) else home
+
+    def confirm(self, picks: Iterable[Pick]) -> None:
+        """Nothing yet: a decision stands when it is booked."""
+
+    def promise_of(self, pick: Pick) -> Promise:
+        """What is promised with *pick*."""
+        return self._promises[pick]
+
+    @property
+    def has_promises(self) -> bool:
+        """Whether anything is promised that no report shows yet."""
+        return bool(self._promises)
+
+    def claim_of(self, consumer: str) -> Any:
+        """The row of the open claim of *consumer*, None where none is known."""
+        promise = self._of_consumer.get(consumer)
+        return None if promise is None else promise.row
+
+    def is_valid(self, pick: Pick) -> bool:
+        """Whether all that is known to be claimed on the host was known to the decision."""
+        return self._promises[pick].view == self.view(pick.key)
+
+    def undo(self, pick: Pick) -> None:
+        """See the base class."""
+        super().undo(pick)
+        promise = self._promises.pop(pick)
+        if promise.row is None:
+            self._no_longer_waits(promise)
+        else:
+            self._of_id.pop(promise.row.id, None)
+            if self._of_consumer.get(promise.consumer) is promise:
+                del self._of_consumer[promise.consumer]
+
+    def _no_longer_waits(self, promise: Promise) -> None:
+        self._waiting[promise.consumer].remove(promise)
+        if not self._waiting[promise.consumer]:
+            del self._waiting[promise.consumer]
+
+    def booked(self, picks: Sequence[Pick], generations: dict[Key, int]) -> None:
+        """*picks* are in the database, *generations* are what they made of their hosts'."""
+        for pick in picks:
+            promise = self._promises[pick]
+            self._drop_replaced(promise)
+            promise.since = self.looks + 1
+            if promise.row is None:
+                self._own[pick.key] = self._own.get(pick.key, 0) + 1
+        for key, generation in generations.items():
+            self.known[key] = max(self.known.get(key, 0), generation)
+
+    def _drop_replaced(self, promise: Promise) -> None:
+        earlier = self._of_consumer.get(promise.consumer)
+        if earlier is not None and earlier is not promise:
+            self.over[earlier.row.id] = NEVER_TOLD
+            self.undo(earlier.pick)
+        placeholder = promise.pick.placeholder
+        if placeholder and placeholder.uuid not in self.table.host_of_instance:
+            self.table.put_instance(promise.pick.key[0], placeholder.uuid, placeholder)
+
+    def refused(self, picks: Sequence[Pick]) -> None:
+        """*picks* are not booked: they are given back; claims found in their place count."""
+        for pick in reversed(picks):
+            row = self._promises[pick].row
+            self.undo(pick)
+            if row is not None:
+                self._own[pick.key] = self._own.get(pick.key, 0) - 1
+                self.learn(row)
+
+    # --- claims of all -------------------------------------------------------------------
+
+    @property
+    def known_ids(self) -> set[int]:
+        """Ids of the claims that need not be read again."""
+        return self._of_id.keys() | self.over.keys()
+
+    def look(self) -> None:
+        """Look at the claims; what was seen is taken over by the next call of ``settle``."""
+        self._tidy()
+        now = self.clock()
+        with_hosts = now >= self._hosts_due_at
+        self._look = self._look_now(with_hosts=with_hosts)
+        if with_hosts:
+            self._hosts_due_at = now + HOSTS_READ_SECONDS
+
+    def glance(self) -> Look:
+        """Look at the claims without a following read of reports; for ``take_new``."""
+        return self._look_now(with_hosts=False)
+
+    def _look_now(self, *, with_hosts: bool) -> Look:
+        self.looks += 1
+        held = dict(self.held)
+        return self._register.look(self.looks, self.known_ids, held, with_hosts=with_hosts)
+
+    def _tidy(self) -> None:
+        now = self.clock()
+        utc = datetime.datetime.fromtimestamp(now, datetime.UTC)
+        when = utc.replace(tzinfo=None, microsecond=0)
+        ids = self.to_close(now)
+        if ids:
+            self._register.close(ids, when)
+            self.closed(ids)
+        if now >= self._purge_due_at:
+            self._register.purge(when)
+            self._purge_due_at = now + PURGE_SECONDS
+
+    def learn(self, row: Any) -> None:
+        """Count the claim of *row*, unless it is counted."""
+        if row.id in self._of_id or row.id in self.over:
+            return
+        pending = self._pending_of(row)
+        if pending is not None:
+            self._adopt(pending, row)
+            return
+        key = self._key_of(row)
+        is_named = not row.consumer_uuid.startswith(UNNAMED)
+        pick = Pick(
+            key,
+            amounts.of_row(row, self._fitting),
+            rows.seconds(row.created_at),
+            row.consumer_uuid if is_named else None,
+            TrackedInstance(row.consumer_uuid, *key, instance_type_id=row.flavor_id),
+        )
+        self.add(pick)
+        promise = Promise(pick, row.consumer_uuid, _terms_of(row, key), since=0)
+        self._promises[pick] = promise
+        self._attach(promise, row)
+
+    def _pending_of(self, row: Any) -> Promise | None:
+        for promise in self._waiting.get(row.consumer_uuid, ()):
+            if promise.written == (row.host, row.node, row.generation, row.request_id):
+                return promise
+        return None
+
+    def _adopt(self, promise: Promise, row: Any) -> None:
+        """A pick of ours turned out to be in the database."""
+        self._no_longer_waits(promise)
+        self._attach(promise, row)
+        if promise.since is None:
+            key = promise.pick.key
+            self._own[key] = self._own.get(key, 0) + 1
+
+    def _attach(self, promise: Promise, row: Any) -> None:
+        promise.row = row
+        self._of_id[row.id] = promise
+        self._of_consumer[promise.consumer] = promise
+
+    def _key_of(self, row: Any) -> Key:
+        if not row.node and (row.host, "") not in self.table.rows:
+            return row.host, None
+        return row.host, row.node
+
+    def take_new(self, look: Look) -> None:
+        """Count the claims that came, and none less: the reports may be older than the look."""
+        for row in sorted(look.new, key=lambda each: each.generation):
+            self.learn(row)
+            key = self._key_of(row)
+            if row.generation == self.known.get(key, 0) + 1:
+                self.known[key] = row.generation
+
+    def _take_over(self, look: Look) -> None:
+        """Count what *look* found; the reports of all hosts were read after it."""
+        for row in look.new:
+            self.learn(row)
+        for generations in (look.held, {self._key_of(row): row.generation for row in look.hosts}):
+            for key, generation in generations.items():
+                self.known[key] = max(self.known.get(key, 0), generation)
+                if self.held.get(key, generation) <= generation:
+                    self.held.pop(key, None)
+        for row in look.hosts:
+            self.host_ids[self._key_of(row)] = row.id
+        for promise in list(self._promises.values()):
+            self._confirm_seen(promise, look)
+        for number in self.over.keys() - look.ids:
+            del self.over[number]
+
+    def _confirm_seen(self, promise: Promise, look: Look) -> None:
+        if promise.row is not None and promise.row.id in look.ids:
+            key, generation = promise.pick.key, promise.row.generation
+            self.known[key] = max(self.known.get(key, 0), generation)
+        elif promise.since is not None and promise.since <= look.number:
+            self.undo(promise.pick)
+
+    def learn_missing(self, key: Key, found: Sequence[Any], generation: int) -> bool:
+        """Count the claims *found* on the host; whether that is all up to *generation*."""
+        for row in found:
+            self.learn(row)
+        first = self.known.get(key, 0) + 1
+        if {row.generation for row in found} >= set(range(first, generation + 1)):
+            self.known[key] = max(self.known.get(key, 0), generation)
+            return True
+        self.held[key] = max(self.held.get(key, 0), generation)
+        return False
+
+    # --- the end of claims ---------------------------------------------------------------
+
+    def settle(self, now: float, gone: frozenset[str], found: Sequence[Any] = ()) -> None:
+        """Take over the last look, and end every claim that the rows just read speak of."""
+        del gone  # the rows themselves say more
+        look, self._look = self._look, None
+        if look is not None:
+            self._judged = look.number
+            self._take_over(look)
+        for row in found:
+            for pick in self._of_uuid.get(row.uuid, ()):
+                self._promises[pick].instance = row
+        for promise in list(self._promises.values()):
+            if promise.since is not None and promise.since <= self._judged:
+                self._end_if_over(promise, now)
+
+    def _end_if_over(self, promise: Promise, now: float) -> None:
+        row = self.table.rows.get(promise.pick.key)
+        reported_at = float("-inf") if row is None else self.table.value(row, "updated_at")
+        end = evidence.end_of(promise.terms, promise.instance, reported_at, now)
+        if end is None and promise.pick.uuid is None and reported_at > promise.terms.created_at:
+            end = End.REPORTED  # nobody can tell whether an instance without a name has arrived
+        if end is not None and promise.row is not None:
+            delay = OWN_TOLD_AFTER_SECONDS if promise.since else FOREIGN_TOLD_AFTER_SECONDS
+            self.over[promise.row.id] = now + delay
+            self.undo(promise.pick)
+
+    def to_close(self, now: float) -> list[int]:
+        """Ids of the claims that are over and not closed in the database yet, once they are due."""
+        return [number for number, due_at in self.over.items() if due_at <= now]
+
+    def closed(self, ids: Collection[int]) -> None:
+        """The claims *ids* are closed in the database."""
+        self.over.update(dict.fromkeys(self.over.keys() & set(ids), NEVER_TOLD))
+
+
+def _terms_of(row: Any, key: Key) -> Terms:
+    return Terms(
+        key[0],
+        key[1],
+        row.source_host,
+        row.flavor_id,
+        rows.seconds(row.created_at),
+        rows.seconds(row.expires_at),
+    )

@@ -1,0 +1,86 @@
+"""When a claim is over: what the instance's row and its host's report say (docs/decisions/0007).
+
+The row of the instance must have been read before the report of the host, or in one snapshot.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.hosts import rows
+
+BUILDING = "building"
+#: Task states that a compute node sets once it has counted the instance and said so.
+COUNTED_TASKS = frozenset(("networking", "block_device_mapping", "spawning"))
+#: With these the instance may not have been counted yet, whatever its task.
+NOT_YET = frozenset((None, "shelved", "shelved_offloaded"))
+#: How far the clocks of those who write rows may differ.
+CLOCK_TOLERANCE_SECONDS = 2.0
+
+
+class End(enum.Enum):
+    """Why a claim is over."""
+
+    REPORTED = "reported"
+    DELETED = "deleted"
+    FAILED = "failed"
+    ELSEWHERE = "elsewhere"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What one claim promises; times in seconds since the epoch."""
+
+    host: str
+    node: str | None
+    source_host: str | None
+    flavor_id: int | None
+    created_at: float
+    expires_at: float
+
+
+def end_of(terms: Terms, instance: Any, reported_at: float, now: float) -> End | None:
+    """Why a claim on these terms is over; None while it stands.
+
+    *instance* is the row of its instance (None if there is none yet), *reported_at* when the
+    report that counts was written.
+    """
+    end = None if instance is None else _end_by_row(terms, instance, reported_at)
+    if end is None and now > terms.expires_at:
+        return End.EXPIRED
+    return end
+
+
+def _end_by_row(terms: Terms, instance: Any, reported_at: float) -> End | None:
+    if instance.deleted:
+        return End.DELETED
+    touched_at = rows.seconds(instance.updated_at or instance.created_at)
+    if instance.vm_state == "error" and _is_news(touched_at, terms):
+        return End.FAILED
+    if instance.host == terms.host and instance.node in (None, terms.node):
+        return End.REPORTED if _is_counted(terms, instance, touched_at, reported_at) else None
+    is_source = instance.host in (None, terms.source_host)
+    return None if is_source or instance.host == terms.host else End.ELSEWHERE
+
+
+def _is_news(touched_at: float, terms: Terms) -> bool:
+    return touched_at >= terms.created_at - CLOCK_TOLERANCE_SECONDS
+
+
+def _is_counted(terms: Terms, instance: Any, touched_at: float, reported_at: float) -> bool:
+    """Whether the report counts the instance, which says that it is on the host.
+
+    A build is counted before its later states are written.  A move is counted at some time, so
+    that only a report from clearly after it is trusted; one that stays on its host shows by its
+    flavor.
+    """
+    if terms.source_host is None:
+        if instance.vm_state == BUILDING:
+            return instance.task_state in COUNTED_TASKS
+        return instance.vm_state not in NOT_YET
+    if terms.source_host == terms.host and instance.instance_type_id != terms.flavor_id:
+        return False
+    return reported_at > touched_at + CLOCK_TOLERANCE_SECONDS

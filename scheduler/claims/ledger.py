@@ -1,0 +1,322 @@
+"""Writing claims: a compare-and-swap on the generation of every host, or nothing.
+
+Requests that wait at the same time are written in one transaction.  Where hosts have moved on,
+their rows are locked, what others claimed is counted, and those requests that still fit where they
+were to go are booked all the same (docs/decisions/0007).
+"""
+
+from __future__ import annotations
+
+import datetime
+import enum
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from oslo_db import exception as db_exception
+from oslo_log import log as logging
+from sqlalchemy import Connection
+
+from scheduler import errors, objects
+from scheduler.claims import amounts, answers
+from scheduler.claims.batches import Batches
+from scheduler.claims.books import ClaimBooks, db_key
+from scheduler.db import claims as claim_rows
+from scheduler.db.database import Database
+from scheduler.hosts.books import Pick
+from scheduler.hosts.table import Key
+
+LOG = logging.getLogger(__name__)
+
+#: How often a write is begun anew because a consumer got a claim after it was found to have none.
+DUPLICATES_MET = 3
+
+Selections = list[list[objects.Selection]]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One decision, consumed on the table: the answer, and the picks behind it, per instance."""
+
+    selections: Selections
+    picks: Sequence[Pick]
+
+
+class Outcome(enum.Enum):
+    """What became of an entry."""
+
+    BOOKED = "booked"
+    #: Others took what was decided on.
+    LOST = "lost"
+    #: The same request was answered before.
+    REPEATED = "repeated"
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """One request to be booked; *again* decides once more on the hosts with these keys only."""
+
+    request_id: str
+    decided: Decided
+    again: Callable[[Sequence[Key]], Decided]
+    outcome: Outcome | None = None
+    answer: Selections = field(default_factory=list)
+
+    @property
+    def keys(self) -> list[Key]:
+        """The hosts of its instances, in order."""
+        return [pick.key for pick in self.decided.picks]
+
+
+class _Moved(Exception):
+    """A host is not at the generation that was expected."""
+
+
+class Ledger:
+    """Books the decisions of one worker; *lock* is its decision lock."""
+
+    def __init__(self, database: Database, books: ClaimBooks, lock: Any) -> None:
+        self._database = database
+        self._books = books
+        self._lock = lock
+        self._write_with_others = Batches(self._write)
+
+    def book(self, entry: Entry) -> Outcome:
+        """Book all instances of *entry* or none; what is not booked is given back.
+
+        Raises oslo.db's errors when the database does not answer.
+        """
+        try:
+            self._write_with_others(entry)
+        except BaseException:
+            with self._lock:
+                self._give_back(entry)
+            raise
+        if entry.outcome is None:
+            raise RuntimeError("a claim was neither booked nor refused")
+        return entry.outcome
+
+    def _give_back(self, entry: Entry) -> None:
+        self._books.refused(entry.decided.picks)
+        entry.decided = Decided(entry.decided.selections, ())
+
+    # --- one write -----------------------------------------------------------------------
+
+    def _write(self, batch: list[Entry]) -> None:
+        self._know_hosts(batch)
+        with self._lock:
+            self._decide_again([each for each in batch if not self._is_valid(each)])
+            live = _undecided(batch)
+            expected = self._expected(live)
+        if not live:
+            return
+        try:
+            self._commit(live, lambda conn: self._swap(conn, live, expected))
+        except (_Moved, db_exception.DBDuplicateEntry):
+            self._write_locked(live)
+
+    def _write_locked(self, batch: list[Entry]) -> None:
+        for _attempt in range(DUPLICATES_MET):
+            try:
+                self._commit(batch, lambda conn: self._swap_locked(conn, batch))
+            except db_exception.DBDuplicateEntry:
+                LOG.debug("Another worker has just claimed for one of the same instances")
+                continue
+            return
+        with self._lock:
+            for entry in _undecided(batch):
+                self._give_back(entry)
+                entry.outcome = Outcome.LOST
+
+    def _commit(self, batch: list[Entry], swap: Callable[[Connection], dict[Key, int]]) -> None:
+        try:
+            generations = self._database.write_retrying(swap)
+        except db_exception.DBConnectionError:
+            LOG.warning("The connection broke while claims were written; looking what is there")
+            generations = {}
+            self._keep_what_is_there(batch)
+        with self._lock:
+            booked = [pick for each in _undecided(batch) for pick in each.decided.picks]
+            self._books.booked(booked, generations)
+            for each in _undecided(batch):
+                each.outcome = Outcome.BOOKED
+
+    def _keep_what_is_there(self, batch: list[Entry]) -> None:
+        """After a commit of unknown end: what was not written is lost."""
+        with self._database.read() as connection:
+            found = claim_rows.of_consumers(connection, self._consumers(batch))
+        with self._lock:
+            for entry in _undecided(batch):
+                if not self._is_written(entry, found):
+                    self._give_back(entry)
+                    entry.outcome = Outcome.LOST
+
+    def _is_written(self, entry: Entry, found: dict[str, Any]) -> bool:
+        for pick in entry.decided.picks:
+            row = found.get(self._books.promise_of(pick).consumer)
+            if row is None or row.request_id != entry.request_id:
+                return False
+            if (row.host, row.node) != db_key(pick.key):
+                return False
+        return True
+
+    # --- the two ways to swap ------------------------------------------------------------
+
+    def _swap(
+        self, conn: Connection, batch: list[Entry], expected: dict[Key, int]
+    ) -> dict[Key, int]:
+        if not claim_rows.compare_and_swap(conn, self._steps(batch, expected)):
+            raise _Moved
+        replaced = [each for each in self._consumers(batch) if self._books.claim_of(each)]
+        claim_rows.delete(conn, replaced)
+        return self._insert(conn, batch, expected)
+
+    def _swap_locked(self, conn: Connection, batch: list[Entry]) -> dict[Key, int]:
+        keys = sorted({key for each in _undecided(batch) for key in each.keys}, key=db_key)
+        ids = {self._books.host_ids[key]: key for key in keys}
+        held = claim_rows.lock_hosts(conn, ids)
+        generations = {ids[number]: generation for number, generation in held.items()}
+        existing = claim_rows.of_consumers(conn, self._consumers(batch))
+        known = {key: self._books.known.get(key, 0) for key in keys}
+        moved = {key: known[key] for key in keys if generations[key] > known[key]}
+        after = {db_key(key): generation for key, generation in moved.items()}
+        found = claim_rows.made_after(conn, after) if moved else ()
+        with self._lock:
+            self._answer_repeated(batch, existing)
+            self._count(moved, found, generations, batch)
+            live = _undecided(batch)
+            self._decide_again([each for each in live if not self._is_valid(each)])
+        live = _undecided(batch)
+        if not live:
+            return {}
+        claim_rows.compare_and_swap(conn, self._steps(live, generations))
+        claim_rows.delete(conn, existing.keys() & set(self._consumers(live)))
+        return self._insert(conn, live, generations)
+
+    def _count(
+        self,
+        moved: dict[Key, int],
+        found: Sequence[Any],
+        generations: dict[Key, int],
+        batch: list[Entry],
+    ) -> None:
+        """Count what others claimed; entries on hosts where that is not all to be seen are lost."""
+        for key in moved:
+            here = [row for row in found if (row.host, row.node) == db_key(key)]
+            if self._books.learn_missing(key, here, generations[key]):
+                continue
+            for entry in _undecided(batch):
+                if key in entry.keys:
+                    self._give_back(entry)
+                    entry.outcome = Outcome.LOST
+
+    def _answer_repeated(self, batch: list[Entry], existing: dict[str, Any]) -> None:
+        for entry in _undecided(batch):
+            consumers = self._consumers([entry])
+            found = [existing[each] for each in consumers if each in existing]
+            if (
+                len(found) == len(consumers)
+                and found
+                and all(row.request_id == entry.request_id for row in found)
+            ):
+                self._give_back(entry)
+                entry.answer = [answers.of_text(row.answer) for row in found]
+                entry.outcome = Outcome.REPEATED
+
+    def _decide_again(self, entries: list[Entry]) -> None:
+        """Decide on the hosts chosen before, now that more is known to be claimed on them."""
+        keys = {id(entry): entry.keys for entry in entries}
+        for entry in entries:
+            self._give_back(entry)
+        for entry in entries:
+            try:
+                entry.decided = entry.again(keys[id(entry)])
+            except errors.NoValidHost:
+                entry.outcome = Outcome.LOST
+
+    # --- small parts ---------------------------------------------------------------------
+
+    def _is_valid(self, entry: Entry) -> bool:
+        return all(self._books.is_valid(pick) for pick in entry.decided.picks)
+
+    def _expected(self, batch: list[Entry]) -> dict[Key, int]:
+        return {key: self._books.known.get(key, 0) for each in batch for key in each.keys}
+
+    def _consumers(self, batch: list[Entry]) -> list[str]:
+        picks = [pick for each in _undecided(batch) for pick in each.decided.picks]
+        return [self._books.promise_of(pick).consumer for pick in picks]
+
+    def _steps(self, batch: list[Entry], generations: dict[Key, int]) -> dict[int, tuple[int, int]]:
+        counts = Counter(key for each in batch for key in each.keys)
+        return {
+            self._books.host_ids[key]: (generations[key], count) for key, count in counts.items()
+        }
+
+    def _insert(
+        self, conn: Connection, batch: list[Entry], generations: dict[Key, int]
+    ) -> dict[Key, int]:
+        """Insert the claims of *batch*; returns the generations that they made."""
+        made = dict(generations)
+        values = []
+        for entry in batch:
+            for pick, selections in zip(entry.decided.picks, entry.decided.selections, strict=True):
+                made[pick.key] += 1
+                values.append(self._values(entry, pick, selections, made[pick.key]))
+        claim_rows.insert(conn, values)
+        return made
+
+    def _values(
+        self,
+        entry: Entry,
+        pick: Pick,
+        selections: Sequence[objects.Selection],
+        generation: int,
+    ) -> dict[str, Any]:
+        promise = self._books.promise_of(pick)
+        host, node = db_key(pick.key)
+        promise.written = (host, node, generation, entry.request_id)
+        return {
+            "consumer_uuid": promise.consumer,
+            "host": host,
+            "node": node,
+            "generation": generation,
+            **amounts.to_columns(pick.amount),
+            "flavor_id": promise.terms.flavor_id,
+            "source_host": promise.terms.source_host,
+            "request_id": entry.request_id,
+            "answer": answers.to_text(selections),
+            "created_at": _utc(promise.terms.created_at),
+            "expires_at": _utc(promise.terms.expires_at),
+        }
+
+    def _know_hosts(self, batch: list[Entry]) -> None:
+        """Make sure that there is a generation to compare for every host."""
+        missing = {key for each in batch for key in each.keys} - self._books.host_ids.keys()
+        if not missing:
+            return
+        names = [host for host, _node in missing]
+        with self._database.read() as connection:
+            found = {(row.host, row.node) for row in claim_rows.hosts(connection, names)}
+        for key in sorted(db_key(each) for each in missing):
+            if key not in found:
+                self._begin_host(key)
+        with self._database.read() as connection:
+            ids = {(row.host, row.node): row.id for row in claim_rows.hosts(connection, names)}
+        self._books.host_ids.update({key: ids[db_key(key)] for key in missing})
+
+    def _begin_host(self, key: claim_rows.Key) -> None:
+        try:
+            self._database.write_retrying(lambda conn: claim_rows.add_host(conn, key))
+        except db_exception.DBDuplicateEntry:
+            LOG.debug("Another worker has begun to count the claims on %s just now", key)
+
+
+def _utc(seconds: float) -> datetime.datetime:
+    """A time as columns hold it: naive UTC without a fraction of a second."""
+    when = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return when.replace(tzinfo=None, microsecond=0)
+
+
+def _undecided(batch: list[Entry]) -> list[Entry]:
+    return [entry for entry in batch if entry.outcome is None]

@@ -1,0 +1,147 @@
+"""What schedulers have promised: claims, and the generation of each host (docs/decisions/0007).
+
+A claim is *open* until it is closed; closed ones stay for a while, so that a request which arrives
+twice finds its answer, and so that nobody misses a claim that came and went.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from scheduler.db import rows
+from scheduler.db.tables import claim_hosts, claims
+
+Key = tuple[str, str]
+"""Host and node; a node without a name is the empty text here."""
+
+#: Everything but the answer, which only a repeated request needs.
+COLUMNS = [column for column in claims.c if column.name != "answer"]
+
+
+# --- hosts ----------------------------------------------------------------------------------
+
+
+def hosts(connection: Connection, names: Collection[str] | None = None) -> Sequence[Any]:
+    """Id, host, node and generation of every host known here, or of those with these *names*."""
+    query = sa.select(claim_hosts)
+    if names is not None:
+        query = query.where(claim_hosts.c.host.in_(names))
+    return connection.execute(query).all()
+
+
+def add_host(connection: Connection, key: Key) -> None:
+    """Begin to count for a host; raises oslo.db's DBDuplicateEntry where that was done."""
+    host, node = key
+    connection.execute(claim_hosts.insert().values(host=host, node=node, generation=0))
+
+
+def compare_and_swap(connection: Connection, expected: Mapping[int, tuple[int, int]]) -> bool:
+    """Move hosts on if every one is at its expected generation; otherwise some may have moved.
+
+    *expected* maps ids of hosts to (generation, number of claims to be made).
+    """
+    of_count: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for number in sorted(expected):
+        generation, count = expected[number]
+        of_count[count].append((number, generation))
+    moved = 0
+    for count, pairs in sorted(of_count.items()):
+        statement = (
+            claim_hosts.update()
+            .where(claim_hosts.c.id.in_([number for number, _generation in pairs]))
+            .where(sa.tuple_(claim_hosts.c.id, claim_hosts.c.generation).in_(pairs))
+            .values(generation=claim_hosts.c.generation + count)
+        )
+        moved += connection.execute(statement).rowcount
+    return moved == len(expected)
+
+
+def lock_hosts(connection: Connection, ids: Collection[int]) -> dict[int, int]:
+    """The generations of the hosts, which nobody else changes before this transaction ends."""
+    query = (
+        sa.select(claim_hosts.c.id, claim_hosts.c.generation)
+        .where(claim_hosts.c.id.in_(ids))
+        .order_by(claim_hosts.c.id)
+        .with_for_update()
+    )
+    return {row.id: row.generation for row in connection.execute(query)}
+
+
+# --- claims ---------------------------------------------------------------------------------
+
+
+def open_ids(connection: Connection) -> set[int]:
+    """The ids of all open claims."""
+    query = sa.select(claims.c.id).where(claims.c.closed_at.is_(None))
+    return set(connection.execute(query).scalars())
+
+
+def by_ids(connection: Connection, ids: Collection[int]) -> list[Any]:
+    """The claims with these ids, without their answers."""
+    found: list[Any] = []
+    for some in rows.in_batches(sorted(ids)):
+        query = sa.select(*COLUMNS).where(claims.c.id.in_(some))
+        found.extend(connection.execute(query))
+    return found
+
+
+def made_after(connection: Connection, generations: Mapping[Key, int]) -> Sequence[Any]:
+    """Claims made on hosts after the generation given for each, open or closed."""
+    conditions = [
+        sa.and_(claims.c.host == host, claims.c.node == node, claims.c.generation > generation)
+        for (host, node), generation in sorted(generations.items())
+    ]
+    return connection.execute(sa.select(*COLUMNS).where(sa.or_(*conditions))).all()
+
+
+def of_consumers(connection: Connection, uuids: Collection[str]) -> dict[str, Any]:
+    """The claims, with their answers, of the consumers that have one, open or closed."""
+    query = sa.select(claims).where(claims.c.consumer_uuid.in_(uuids))
+    return {row.consumer_uuid: row for row in connection.execute(query)}
+
+
+def list_all(
+    connection: Connection, *, host: str | None = None, with_closed: bool = False
+) -> Sequence[Any]:
+    """Claims by id: the open ones, or all; on every host or on one."""
+    query = sa.select(*COLUMNS).order_by(claims.c.id)
+    if host is not None:
+        query = query.where(claims.c.host == host)
+    if not with_closed:
+        query = query.where(claims.c.closed_at.is_(None))
+    return connection.execute(query).all()
+
+
+def insert(connection: Connection, values: Iterable[Mapping[str, Any]]) -> None:
+    """Insert claims; raises oslo.db's DBDuplicateEntry where a consumer has one already."""
+    connection.execute(claims.insert(), list(values))
+
+
+def delete(connection: Connection, uuids: Collection[str]) -> None:
+    """Delete the claims of these consumers, whatever their state."""
+    if uuids:
+        connection.execute(claims.delete().where(claims.c.consumer_uuid.in_(uuids)))
+
+
+def close(connection: Connection, ids: Collection[int], now: datetime.datetime) -> int:
+    """Close the claims with these ids as far as they are open; return how many there were."""
+    closed = 0
+    for some in rows.in_batches(sorted(ids)):
+        statement = (
+            claims.update()
+            .where(claims.c.id.in_(some), claims.c.closed_at.is_(None))
+            .values(closed_at=now)
+        )
+        closed += connection.execute(statement).rowcount
+    return closed
+
+
+def purge(connection: Connection, before: datetime.datetime) -> None:
+    """Delete the claims that were closed before that time."""
+    connection.execute(claims.delete().where(claims.c.closed_at < before))

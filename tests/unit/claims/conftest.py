@@ -1,0 +1,43 @@
+"""A database with all tables, hosts in it, and schedulers on it.
+
+The tests hold on every engine: another folder runs them on servers by importing them and giving
+them a ``database`` of its own.
+"""
+
+import os
+
+import pytest
+
+from tests.unit.claims.fleets import Clock, Fleet, Worker
+from tests.unit.db.conftest import database, synced_file
+
+__all__ = ["database", "synced_file"]
+
+
+@pytest.fixture
+def steps():
+    """How many orders of events are tried."""
+    return int(os.environ.get("CLAIM_PROTOCOL_EXAMPLES", "10"))
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def fleet(database, clock):
+    return Fleet(database, clock)
+
+
+@pytest.fixture
+def worker(fleet, clock):
+    made = []
+
+    def make(**how):
+        made.append(Worker(fleet.database, clock, **how))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()

@@ -1,0 +1,259 @@
+"""Hosts, instances and claims as rows, with several schedulers on them.
+
+``Fleet`` plays the compute hosts, in plain SQL: a host counts an instance and says so in one
+transaction, as the arithmetic under test must be right whatever computes do around it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from scheduler import drivers, errors
+from scheduler.claims import backend
+from scheduler.db import claims as claim_rows
+from scheduler.db import compute_nodes, services, tables
+from scheduler.db.database import Database
+from scheduler.db.fleet import FleetReader
+from scheduler.drivers.attempt import DriverAttempt, Request
+from scheduler.drivers.loading import load_host_manager
+from scheduler.explain.record import DecisionRecord
+from tests.builders import a_conf, a_request
+
+SETTINGS = {"db_retry_interval": 0, "db_max_retry_interval": 0, "max_retries": 1}
+GB = 1024
+
+
+class Context:
+    """As much of a request's context as a driver looks at."""
+
+    def __init__(self, request_id: str) -> None:
+        self.request_id = request_id
+
+
+class Clock:
+    """Real time, moved on at will."""
+
+    def __init__(self) -> None:
+        self.ahead_seconds = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.ahead_seconds
+
+
+class Fleet:
+    """Hosts h1, h2, … of *ram_mb* each, no overcommit, in *database*."""
+
+    def __init__(
+        self, database: Database, clock: Clock, hosts: int = 3, ram_mb: int = 4 * GB
+    ) -> None:
+        self.database = database
+        self.clock = clock
+        self.ram_mb = ram_mb
+        self.hosts = [f"h{number}" for number in range(1, hosts + 1)]
+        with database.write() as conn:
+            services.create_many(conn, self.hosts, "nova-compute", "compute", 74)
+            ids = conn.execute(sa.select(tables.services.c.id)).scalars().all()
+            services.heartbeat_many(conn, ids, self.now())
+            for host in self.hosts:
+                compute_nodes.upsert(conn, host, host, self._report(0, 0))
+
+    def now(self) -> datetime.datetime:
+        """The time, as columns have it."""
+        now = datetime.datetime.fromtimestamp(self.clock(), datetime.UTC)
+        return now.replace(tzinfo=None, microsecond=0)
+
+    def _report(self, used_mb: int, count: int) -> dict[str, Any]:
+        return {
+            "vcpus": 64,
+            "vcpus_used": count,
+            "memory_mb": self.ram_mb,
+            "memory_mb_used": used_mb,
+            "free_ram_mb": self.ram_mb - used_mb,
+            "local_gb": 1000,
+            "local_gb_used": 0,
+            "free_disk_gb": 1000,
+            "hypervisor_type": "QEMU",
+            "hypervisor_version": 7002000,
+            "cpu_info": "{}",
+            "ram_allocation_ratio": 1.0,
+            "stats": {"num_instances": str(count), "io_workload": "0"},
+        }
+
+    def wait_for_host(self, name: str, ram_mb: int) -> None:
+        """The instance is known, and on no host yet."""
+        with self.database.write() as conn:
+            conn.execute(
+                tables.instances.insert().values(
+                    uuid=name,
+                    memory_mb=ram_mb,
+                    vm_state="building",
+                    task_state="scheduling",
+                    deleted=0,
+                    created_at=self.now(),
+                )
+            )
+
+    def fill(self, host: str) -> None:
+        """Somebody else takes all there is on *host*."""
+        name = a_name()
+        self.wait_for_host(name, self.ram_mb)
+        self.arrive(name, host)
+
+    def arrive(self, name: str, host: str, *, state: str = "active") -> None:
+        """The instance is counted on *host*, whose report says so."""
+        self.change(name, host, host=host, node=host, vm_state=state, task_state=None)
+
+    def leave(self, name: str, host: str, **values: Any) -> None:
+        """The instance is not on *host* any more."""
+        self.change(name, host, **{"host": None, "node": None, **values})
+
+    def delete(self, name: str, host: str | None = None) -> None:
+        """The instance is gone."""
+        values = {"deleted": tables.instances.c.id, "deleted_at": self.now(), "vm_state": "deleted"}
+        self.change(name, host, **values)
+
+    def delete_all(self) -> None:
+        """No instance is left."""
+        for host, instances in self.promised_and_present().items():
+            for name in instances:
+                self.delete(name, host)
+
+    def fail(self, name: str) -> None:
+        """The instance could not be built anywhere."""
+        self.change(name, None, vm_state="error", task_state=None)
+
+    def change(self, name: str, report_of: str | None, **values: Any) -> None:
+        """Write *values* about an instance, and what a host reports then."""
+        table = tables.instances
+        with self.database.write() as conn:
+            values["updated_at"] = self.now()
+            conn.execute(table.update().where(table.c.uuid == name).values(**values))
+            if report_of is not None:
+                self._write_report(conn, report_of)
+
+    def _write_report(self, conn: sa.Connection, host: str) -> None:
+        present = self._present(conn)[host]
+        (node,) = [each for each in compute_nodes.list_all(conn) if each.host == host]
+        usage = self._report(sum(present.values()), len(present))
+        compute_nodes.update_usage(conn, node.id, usage, self.now())
+
+    def _present(self, conn: sa.Connection) -> dict[str, dict[str, int]]:
+        table = tables.instances
+        found: dict[str, dict[str, int]] = {host: {} for host in self.hosts}
+        query = sa.select(table.c.uuid, table.c.host, table.c.memory_mb).where(
+            table.c.deleted == 0, table.c.host.is_not(None)
+        )
+        for name, host, ram_mb in conn.execute(query):
+            found[host][name] = ram_mb
+        return found
+
+    def promised_and_present(self) -> dict[str, dict[str, int]]:
+        """Per host the memory of every instance that is there or may come."""
+        table = tables.instances
+        over = sa.select(table.c.uuid).where(
+            sa.or_(table.c.deleted != 0, table.c.vm_state == "error")
+        )
+        with self.database.read() as conn:
+            found = self._present(conn)
+            ended = set(conn.execute(over).scalars())
+            for row in claim_rows.list_all(conn):
+                if row.consumer_uuid not in ended:
+                    found[row.host][row.consumer_uuid] = row.memory_mb
+        return found
+
+    def check(self) -> None:
+        """No host is promised beyond what it has."""
+        for host, instances in self.promised_and_present().items():
+            assert sum(instances.values()) <= self.ram_mb, (host, instances)
+
+    def claims(self) -> dict[str, str]:
+        """Host of every open claim, by consumer."""
+        with self.database.read() as conn:
+            return {row.consumer_uuid: row.host for row in claim_rows.list_all(conn)}
+
+
+class Worker:
+    """One scheduler worker with claims in *database*."""
+
+    def __init__(
+        self, database: Database, clock: Clock | None = None, driver: str = "filter_scheduler"
+    ) -> None:
+        self.database = Database(database.url, settings=SETTINGS)
+        self.driver_name = driver
+        conf = a_conf(enabled_filters=["RamFilter"])
+        conf.set_override("claims", "database", group="scheduler")
+        conf.set_override("driver", driver, group="scheduler")
+        claims = backend.of_conf(conf, self.database)
+        self.manager = load_host_manager(
+            conf, FleetReader.from_conf(conf, self.database), claims.books()
+        )
+        self.manager.clock = self.manager.books.clock = clock or Clock()
+        self.driver = drivers.load(conf, self.manager)
+        self.driver.booking = claims.booking(self.manager)
+        self.manager.refresh()
+
+    def select(self, request_id: str, ram_mb: int, *names: str, **how: Any) -> list[list[Any]]:
+        """Ask for hosts."""
+        spec = a_request(flavor={"memory_mb": ram_mb, "root_gb": 0})
+        answer: list[list[Any]] = self.driver.select_destinations(
+            Context(request_id), spec, list(names), **how
+        )
+        return answer
+
+    def hosts(self, request_id: str, ram_mb: int, *names: str) -> list[str]:
+        """The hosts chosen."""
+        return [first.service_host for first, *_rest in self.select(request_id, ram_mb, *names)]
+
+    def is_booked(self, pick: Any) -> bool:
+        """Whether *pick* stands in the database."""
+        return self.manager.books.promise_of(pick).since is not None
+
+    def attempt(
+        self,
+        request_id: str,
+        ram_mb: int,
+        *names: str,
+        refresh: Callable[[], None] | None = None,
+    ) -> DriverAttempt:
+        """A request that is taken apart: decided now, booked later."""
+        spec = a_request(flavor={"memory_mb": ram_mb, "root_gb": 0})
+        record = DecisionRecord(request_id, names, len(names), seed=0)
+        request = Request(Context(request_id), spec, names, len(names), 0, "nova", {})
+        manager, policy = self.manager, self.driver.policy
+        return DriverAttempt(
+            request, manager, policy, record, self.driver.watcher, refresh or manager.refresh
+        )
+
+    def free_mb(self) -> dict[str, int]:
+        """What this worker thinks is free."""
+        table = self.manager.table
+        return {
+            host: int(table.value(row, "free_ram_mb")) for (host, _node), row in table.rows.items()
+        }
+
+    def close(self) -> None:
+        """End without a word."""
+        self.database.dispose()
+
+
+_numbers = itertools.count(1)
+
+
+def a_name() -> str:
+    """The uuid of a new instance."""
+    return str(uuid.UUID(int=next(_numbers), version=4))
+
+
+def placed(worker: Worker, request_id: str, ram_mb: int, *names: str) -> list[str] | None:
+    """The hosts chosen, None for no valid host."""
+    try:
+        return worker.hosts(request_id, ram_mb, *names)
+    except errors.NoValidHost:
+        return None

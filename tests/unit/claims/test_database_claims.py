@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+import pytest
+
+from scheduler import errors
+from tests.unit.claims.fleets import GB, a_name
+
+
+def test_a_claim_is_seen_by_every_worker_at_once(fleet, worker):
+    one, other = worker(), worker()
+    name = a_name()
+    (host,) = one.hosts("req-1", 3 * GB, name)
+    assert fleet.claims() == {name: host}
+    other.manager.refresh()
+    assert other.free_mb()[host] == GB
+    assert one.free_mb()[host] == GB
+
+
+def test_a_worker_with_an_old_view_books_elsewhere(fleet, worker):
+    one, other = worker(), worker()
+    attempt = other.attempt("req-2", 3 * GB, a_name())
+    entry = other.driver.booking.decided(attempt)
+    (host,) = one.hosts("req-1", 3 * GB, a_name())
+    assert entry.keys == [(host, host)]
+    assert other.driver.booking.ledger.book(entry).value == "lost"
+    assert other.hosts("req-2", 3 * GB, a_name()) != [host]
+    fleet.check()
+
+
+def test_a_worker_with_an_old_view_books_the_same_host_if_it_still_fits(fleet, worker):
+    one, other = worker(), worker()
+    attempt = other.attempt("req-2", GB, a_name())
+    entry = other.driver.booking.decided(attempt)
+    (host,) = one.hosts("req-1", 3 * GB, a_name())
+    assert other.driver.booking.ledger.book(entry).value == "booked"
+    assert entry.keys == [(host, host)]
+    assert other.free_mb()[host] == 0
+    fleet.check()
+
+
+def test_an_arrival_is_counted_once_all_the_time(fleet, worker):
+    one, other = worker(), worker()
+    name = a_name()
+    fleet.wait_for_host(name, 3 * GB)
+    (host,) = one.hosts("req-1", 3 * GB, name)
+    for each in (one, other):
+        each.manager.refresh()
+        assert each.free_mb()[host] == GB
+    fleet.arrive(name, host)
+    for each in (one, other, one, other):
+        each.manager.refresh()
+        assert each.free_mb()[host] == GB
+
+
+@pytest.mark.parametrize("state", [None, "scheduling"])
+def test_an_instance_that_is_not_counted_yet_keeps_its_claim(fleet, worker, state):
+    one = worker()
+    name = a_name()
+    fleet.wait_for_host(name, 3 * GB)
+    (host,) = one.hosts("req-1", 3 * GB, name)
+    fleet.change(name, None, host=host, node=host, vm_state="building", task_state=state)
+    one.manager.refresh()
+    assert one.free_mb()[host] == GB
+
+
+@pytest.mark.parametrize("end", ["fail", "delete"])
+def test_a_claim_ends_with_its_instance(fleet, worker, clock, end):
+    one, other = worker(), worker()
+    name = a_name()
+    fleet.wait_for_host(name, 3 * GB)
+    (host,) = one.hosts("req-1", 3 * GB, name)
+    getattr(fleet, end)(name)
+    for each in (one, other):
+        each.manager.refresh()
+        assert each.free_mb()[host] == 4 * GB
+    clock.ahead_seconds += 5
+    one.manager.refresh()
+    assert fleet.claims() == {}
+
+
+def test_a_claim_of_a_worker_that_died_is_closed_by_another(fleet, worker, clock):
+    name = a_name()
+    fleet.wait_for_host(name, GB)
+    (host,) = worker().hosts("req-1", GB, name)
+    other = worker()
+    fleet.arrive(name, host)
+    other.manager.refresh()
+    clock.ahead_seconds += 20
+    other.manager.refresh()
+    assert fleet.claims() == {}
+    assert other.free_mb()[host] == 3 * GB
+
+
+def test_a_claim_for_an_instance_that_never_comes_expires(fleet, worker, clock):
+    one = worker()
+    (host,) = one.hosts("req-1", 3 * GB, a_name())
+    clock.ahead_seconds += 599
+    one.manager.refresh()
+    assert one.free_mb()[host] == GB
+    clock.ahead_seconds += 2
+    one.manager.refresh()
+    assert one.free_mb()[host] == 4 * GB
+    clock.ahead_seconds += 5
+    one.manager.refresh()
+    assert fleet.claims() == {}
+
+
+def test_a_move_is_not_ended_by_the_instance_on_its_source(fleet, worker):
+    one = worker()
+    name = a_name()
+    fleet.wait_for_host(name, GB)
+    fleet.arrive(name, "h3")
+    (host,) = one.hosts("req-1", 2 * GB, name)
+    assert host != "h3"
+    for _time in range(2):
+        one.manager.refresh()
+        assert one.free_mb() == {"h1": 4 * GB, "h2": 4 * GB, "h3": 3 * GB, host: 2 * GB}
+
+
+def test_a_retry_replaces_the_claim_of_the_instance(fleet, worker):
+    one, other = worker(), worker()
+    name = a_name()
+    fleet.wait_for_host(name, 3 * GB)
+    (first,) = one.hosts("req-1", 3 * GB, name)
+    (second,) = other.hosts("req-2", 3 * GB, name)
+    assert first != second
+    assert fleet.claims() == {name: second}
+    one.manager.refresh()
+    assert one.free_mb()[first] == 4 * GB
+    assert one.free_mb()[second] == other.free_mb()[second] == GB
+
+
+def test_the_same_request_gets_the_same_answer_from_any_worker(fleet, worker):
+    one, other = worker(), worker()
+    names = [a_name(), a_name()]
+    first = one.select("req-1", GB, *names, return_alternates=True)
+    again = other.select("req-1", GB, *names, return_alternates=True)
+    assert [[each.service_host for each in many] for many in again] == [
+        [each.service_host for each in many] for many in first
+    ]
+    assert again[0][0].limits.memory_mb == first[0][0].limits.memory_mb
+    assert len(again[0]) > 1
+    assert len(fleet.claims()) == 2
+
+
+def test_the_same_request_decided_by_two_workers_at_once(fleet, worker):
+    one, other = worker(), worker()
+    name = a_name()
+    entry = other.driver.booking.decided(other.attempt("req-1", GB, name))
+    mine = one.driver.booking.decided(one.attempt("req-1", GB, name))
+    assert one.driver.booking.ledger.book(mine).value == "booked"
+    assert other.driver.booking.ledger.book(entry).value == "repeated"
+    assert entry.answer[0][0].service_host == mine.decided.selections[0][0].service_host
+    other.manager.refresh()
+    assert sum(other.free_mb().values()) == 11 * GB
+
+
+def test_the_answer_stays_after_the_instance_has_arrived(fleet, worker, clock):
+    one, other = worker(), worker()
+    name = a_name()
+    fleet.wait_for_host(name, GB)
+    (host,) = one.hosts("req-1", GB, name)
+    fleet.arrive(name, host)
+    one.manager.refresh()
+    clock.ahead_seconds += 5
+    one.manager.refresh()
+    assert fleet.claims() == {}
+    other.manager.refresh()
+    assert other.hosts("req-1", GB, name) == [host]
+    assert fleet.claims() == {}
+
+
+def test_all_instances_of_a_request_or_none(fleet, worker):
+    one = worker()
+    with pytest.raises(errors.NoValidHost):
+        one.hosts("req-1", 3 * GB, *[a_name() for _ in range(4)])
+    assert fleet.claims() == {}
+    assert set(one.free_mb().values()) == {4 * GB}
+    assert sorted(one.hosts("req-2", 3 * GB, *[a_name() for _ in range(3)])) == fleet.hosts
+
+
+def test_a_caching_driver_sees_new_claims(fleet, worker):
+    one, caching = worker(), worker(driver="caching_scheduler")
+    (host,) = one.hosts("req-1", 3 * GB, a_name())
+    assert caching.hosts("req-2", 3 * GB, a_name()) != [host]
+    fleet.check()
+
+
+def test_a_caching_driver_misses_no_claim_that_came_and_went(fleet, worker, clock):
+    one, caching = worker(), worker(driver="caching_scheduler")
+    name = a_name()
+    fleet.wait_for_host(name, 3 * GB)
+    (host,) = one.hosts("req-1", 3 * GB, name)
+    fleet.arrive(name, host)
+    one.manager.refresh()
+    clock.ahead_seconds += 5
+    one.manager.refresh()
+    assert fleet.claims() == {}
+    assert caching.free_mb()[host] == 4 * GB
+    assert caching.hosts("req-2", 3 * GB, a_name()) != [host]
+    fleet.check()
+
+
+def test_a_bigger_claim_of_another_worker_is_not_taken_for_the_own_one(fleet, worker):
+    one, other = worker(), worker()
+    name = a_name()
+    fleet.wait_for_host(name, GB)
+    (host,) = one.hosts("req-1", GB, name)
+    for each in fleet.hosts:
+        if each != host:
+            fleet.fill(each)
+    other.hosts("req-2", 3 * GB, name)
+    one.manager.refresh()
+    assert one.free_mb()[host] == GB

@@ -1,0 +1,201 @@
+"""The protocol under every order of events: schedulers with old views, arrivals, failures, crashes.
+
+At every moment a host's instances and open claims together fit on it; and when all is over,
+nothing of it is lost.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import shutil
+import tempfile
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    invariant,
+    multiple,
+    rule,
+    run_state_machine_as_test,
+)
+
+from scheduler import errors
+from scheduler.claims.ledger import Outcome
+from scheduler.db.database import Database
+from tests.unit.claims.fleets import GB, SETTINGS, Clock, Fleet, Worker, a_name
+
+WORKERS = 3
+workers = st.integers(0, WORKERS - 1)
+sizes = st.sampled_from([1, 2, 3])
+
+
+class Schedulers(RuleBasedStateMachine):
+    """Three workers, two hosts of 4 GB."""
+
+    synced: pathlib.Path
+    decided = Bundle("decided")
+    placed = Bundle("placed")
+    running = Bundle("running")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        path = shutil.copy(self.synced, pathlib.Path(self.folder.name) / "nova.sqlite")
+        self.database = Database(f"sqlite:///{path}", settings=SETTINGS)
+        self.clock = Clock()
+        self.fleet = Fleet(self.database, self.clock, hosts=2)
+        drivers = ["filter_scheduler", "filter_scheduler", "caching_scheduler"]
+        self.workers = [Worker(self.database, self.clock, driver=each) for each in drivers]
+        self.requests = 0
+        self.lives = [0] * WORKERS
+
+    def teardown(self) -> None:
+        try:
+            self.nothing_is_lost()
+        finally:
+            for each in self.workers:
+                each.close()
+            self.database.dispose()
+            self.folder.cleanup()
+
+    # --- requests ------------------------------------------------------------------------
+
+    def new_request(self, gb: int, count: int):
+        self.requests += 1
+        names = [a_name() for _ in range(count)]
+        for name in names:
+            self.fleet.wait_for_host(name, gb * GB)
+        return f"req-{self.requests}", names
+
+    @rule(target=placed, number=workers, gb=sizes, count=st.integers(1, 2))
+    def request(self, number, gb, count):
+        """A request from its arrival to its answer."""
+        request_id, names = self.new_request(gb, count)
+        try:
+            hosts = self.workers[number].hosts(request_id, gb * GB, *names)
+        except errors.NoValidHost:
+            return multiple()
+        return multiple(*zip(names, hosts, strict=True))
+
+    @rule(target=decided, number=workers, gb=sizes, count=st.integers(1, 2))
+    def decide(self, number, gb, count):
+        """A decision on whatever this worker knows; it is booked later."""
+        request_id, names = self.new_request(gb, count)
+        worker = self.workers[number]
+        try:
+            entry = worker.driver.booking.decided(
+                worker.attempt(request_id, gb * GB, *names, refresh=lambda: None)
+            )
+        except errors.NoValidHost:
+            return multiple()
+        return number, self.lives[number], entry, names
+
+    @rule(target=placed, pending=consumes(decided))
+    def book(self, pending):
+        """The claim of an earlier decision, unless its worker died since."""
+        number, life, entry, names = pending
+        if life != self.lives[number]:
+            return multiple()
+        outcome = self.workers[number].driver.booking.ledger.book(entry)
+        assert outcome is not Outcome.REPEATED
+        if outcome is Outcome.LOST:
+            return multiple()
+        hosts = [selections[0].service_host for selections in entry.decided.selections]
+        return multiple(*zip(names, hosts, strict=True))
+
+    @rule(target=placed, number=workers, where=consumes(placed), gb=sizes)
+    def retry(self, number, where, gb):
+        """The build failed before it began; the scheduler is asked again."""
+        name, _host = where
+        self.requests += 1
+        try:
+            (host,) = self.workers[number].hosts(f"req-{self.requests}", gb * GB, name)
+        except errors.NoValidHost:
+            self.fleet.fail(name)
+            return multiple()
+        self.fleet.change(name, None, memory_mb=gb * GB)
+        return name, host
+
+    # --- workers -------------------------------------------------------------------------
+
+    @rule(number=workers)
+    def refresh(self, number):
+        self.workers[number].manager.refresh()
+
+    @rule(number=workers)
+    def glance(self, number):
+        self.workers[number].driver.booking.bring_up_to_date()
+
+    @rule(number=workers)
+    def die(self, number):
+        self.workers[number].close()
+        driver = self.workers[number].driver_name
+        self.workers[number] = Worker(self.database, self.clock, driver=driver)
+        self.lives[number] += 1
+
+    @rule(seconds=st.sampled_from([1, 3, 14]))
+    def pass_time(self, seconds):
+        self.clock.ahead_seconds += seconds
+
+    # --- compute hosts -------------------------------------------------------------------
+
+    @rule(target=running, where=consumes(placed))
+    def arrive(self, where):
+        self.fleet.arrive(*where)
+        return where
+
+    @rule(where=consumes(placed))
+    def fail(self, where):
+        self.fleet.fail(where[0])
+
+    @rule(where=consumes(placed))
+    def cancel(self, where):
+        self.fleet.delete(where[0])
+
+    @rule(where=consumes(running))
+    def delete(self, where):
+        self.fleet.delete(*where)
+
+    # --- what must hold ------------------------------------------------------------------
+
+    @invariant()
+    def no_host_is_promised_twice(self):
+        self.fleet.check()
+
+    def nothing_is_lost(self):
+        """Once every instance is gone, everything is free again, and nothing is claimed."""
+        self.fleet.delete_all()
+        self.clock.ahead_seconds += 30
+        for _time in range(2):
+            for worker in self.workers:
+                worker.manager.refresh()
+            self.clock.ahead_seconds += 30
+        assert self.fleet.claims() == {}
+        for number, worker in enumerate(self.workers):
+            pending = [each for each in worker.manager.books if not worker.is_booked(each)]
+            taken = sum(each.amount.ram_mb for each in pending)
+            free = sum(worker.free_mb().values())
+            assert free + taken == sum(self.fleet.ram_mb for _host in self.fleet.hosts), (
+                number,
+                worker.free_mb(),
+                [worker.manager.books.promise_of(each) for each in worker.manager.books],
+            )
+
+
+@pytest.mark.timeout(600)
+def test_no_host_is_ever_promised_twice(synced_file, steps):
+    machine = type("Here", (Schedulers,), {"synced": synced_file})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=steps,
+            stateful_step_count=40,
+            deadline=None,
+            phases=[Phase.explicit, Phase.reuse, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
