@@ -38,9 +38,7 @@ def main(argv: Sequence[str]) -> int:
 def _serve(conf: cfg.ConfigOpts) -> int:
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     try:
-        preflight.check_surroundings(
-            conf, lambda conf, databases: check_manager(conf, databases.main)
-        )
+        preflight.check_surroundings(conf, check_manager)
     except errors.NovaException as error:
         return preflight.refuse(conf, app.PROG, error)
     supervision = Supervision()

@@ -15,9 +15,9 @@ from sqlalchemy import Connection
 from conductor_stub import hooks
 from conductor_stub.hooks import BuildHooks
 from conductor_stub.records import Order
+from conductor_stub.stores import Stores
 from scheduler import errors, faults, objects
 from scheduler.db import build_requests, instances
-from scheduler.db.database import Database
 from scheduler.notifications.notifications import Notifications
 from scheduler.rpc.context import RequestContext
 
@@ -29,17 +29,24 @@ ATTEMPTS_KEY = "nova_scheduler_attempts"
 """The key of the system metadata under which the number of attempts is kept for operators."""
 
 
-def record(conn: Connection, uuid: str, error: BaseException, host: str, attempts: int) -> None:
+def record(
+    api: Connection,
+    cell: Connection,
+    uuid: str,
+    error: BaseException,
+    host: str,
+    attempts: int,
+) -> None:
     """Write that the build of the instance has ended with *error*, as *host* saw it.
 
     Raises InstanceNotFound when the instance is gone.
     """
     fault = faults.fault_of(error)
-    instances.update(conn, uuid, vm_state="error", task_state=None)
-    instances.add_fault(conn, uuid, fault.code, fault.message, fault.details, host)
-    instances.set_system_metadata(conn, uuid, ATTEMPTS_KEY, str(attempts))
+    instances.update(cell, uuid, vm_state="error", task_state=None)
+    instances.add_fault(cell, uuid, fault.code, fault.message, fault.details, host)
+    instances.set_system_metadata(cell, uuid, ATTEMPTS_KEY, str(attempts))
     try:
-        build_requests.destroy(conn, uuid)
+        build_requests.destroy(api, uuid)
     except errors.BuildRequestNotFound:
         LOG.debug("The build request of instance %s is gone already", uuid)
 
@@ -48,7 +55,7 @@ def record(conn: Connection, uuid: str, error: BaseException, host: str, attempt
 class FailureBranch:
     """Sets servers to ERROR; *host* is the name that the fault and the notification carry."""
 
-    database: Database
+    stores: Stores
     notifications: Notifications
     hooks: BuildHooks
     host: str
@@ -71,8 +78,9 @@ class FailureBranch:
         LOG.warning("Failed to %s_%s: %s", SERVICE, METHOD, faults.message_of(error), extra=extra)
         LOG.warning("Setting instance to ERROR state.", extra=extra)
         try:
-            self.database.write_retrying(
-                lambda conn: record(conn, instance.uuid, error, self.host, attempts)
+            self.stores.write(
+                self.stores.of_instance(instance.uuid),
+                lambda api, cell: record(api, cell, instance.uuid, error, self.host, attempts),
             )
         except errors.InstanceNotFound:
             LOG.debug("Instance %s was deleted during its build", instance.uuid)
@@ -95,7 +103,7 @@ class FailureBranch:
             except Exception:
                 LOG.exception("Failed to deallocate networks", extra={"instance": instance.uuid})
                 return
-        self.database.write_retrying(
+        self.stores.of_instance(instance.uuid).write_retrying(
             lambda conn: instances.set_system_metadata(
                 conn, instance.uuid, "network_allocated", "False"
             )

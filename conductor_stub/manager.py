@@ -35,9 +35,9 @@ from conductor_stub.first_builds import FirstBuilds, NewServer
 from conductor_stub.moving import Mover
 from conductor_stub.planning import GivenHostLists, Planner
 from conductor_stub.records import Order, RebuildOrder, network_requests
+from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import flavors
-from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
@@ -50,18 +50,18 @@ class ComputeTaskManager:
 
     def __init__(
         self,
-        database: Database,
+        stores: Stores,
         planner: Planner,
         builder: Builder,
         failures: FailureBranch,
     ) -> None:
-        self._database = database
+        self._stores = stores
         self._planner = planner
         self._builder = builder
         self._failures = failures
         self._first_builds = FirstBuilds(planner, builder, failures)
         self._mover = Mover(
-            database,
+            stores,
             planner,
             builder.compute,
             builder.claims,
@@ -218,7 +218,7 @@ class ComputeTaskManager:
         given = properties.get("instance_type")
         if not given or isinstance(given, objects.Flavor):
             return properties
-        with self._database.read() as conn:
+        with self._stores.api.read() as conn:
             return {**properties, "instance_type": flavors.get_by_id(conn, given["id"])}
 
 

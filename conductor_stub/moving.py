@@ -26,9 +26,9 @@ from conductor_stub.records import (
     ResizeCast,
     UnshelveCast,
 )
+from conductor_stub.stores import Stores
 from scheduler import errors, faults, objects
 from scheduler.db import instances
-from scheduler.db.database import Database
 from scheduler.notifications.notifications import Notifications
 from scheduler.rpc.context import RequestContext
 
@@ -59,7 +59,7 @@ class Move:
 class Mover:
     """Finds the hosts and tells them; *host* is the name that faults carry."""
 
-    database: Database
+    stores: Stores
     planner: Planner
     compute: ComputeAPI
     claims: Claims
@@ -244,7 +244,7 @@ class Mover:
             )
 
         try:
-            self.database.write_retrying(write)
+            self.stores.of_instance(instance.uuid).write_retrying(write)
         except errors.InstanceNotFound:
             LOG.debug("Instance %s was deleted before its move", instance.uuid)
             return
@@ -254,7 +254,7 @@ class Mover:
 
     def _set_task(self, instance: objects.Instance, task: str | None) -> None:
         try:
-            self.database.write_retrying(
+            self.stores.of_instance(instance.uuid).write_retrying(
                 lambda conn: instances.update(conn, instance.uuid, task_state=task)
             )
         except errors.InstanceNotFound:

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from oslo_log import log as logging
-from sqlalchemy import Connection
 
 from conductor_stub import groups, retry, scheduling
 from conductor_stub.records import Candidate, HostLists, Order, Plan
 from conductor_stub.request_specs import legacy_spec_of
+from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import groups as group_rows
-from scheduler.db.database import Database
 from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.context import RequestContext
 
@@ -30,7 +29,7 @@ GivenHostLists = Sequence[list[objects.Selection] | None]
 class Planner:
     """Makes the plan of one batch; *max_attempts* is ``[scheduler] max_attempts``."""
 
-    database: Database
+    stores: Stores
     scheduler: SchedulerAPI
     policies: groups.PolicySupport
     max_attempts: int
@@ -81,8 +80,7 @@ class Planner:
         The first speaks for all when the scheduler is asked.  Raises what :meth:`plan` does.
         """
         first = specs[0]
-        with self.database.read() as conn:
-            found = group_of(conn, first.instance_uuid)
+        found = group_of(self.stores, first.instance_uuid)
         if found is not None:
             groups.fill_in_group(specs, *found, self.policies)
         uuids = [spec.instance_uuid for spec in specs]
@@ -93,8 +91,7 @@ class Planner:
 
     def hosts_for(self, context: RequestContext, spec: objects.RequestSpec) -> list[Candidate]:
         """Where the one server of *spec* may go, which exists already; raises as :meth:`plan`."""
-        with self.database.read() as conn:
-            found = group_of(conn, spec.instance_uuid)
+        found = group_of(self.stores, spec.instance_uuid)
         if found is not None:
             groups.fill_in_group([spec], *found, self.policies)
         host_lists = scheduling.find_hosts(
@@ -119,22 +116,24 @@ class Planner:
         )
 
     def _with_group(self, properties: Mapping[str, Any], uuid: str) -> dict[str, Any]:
-        with self.database.read() as conn:
-            found = group_of(conn, uuid)
+        found = group_of(self.stores, uuid)
         if found is None:
             return dict(properties)
         return groups.setup_instance_group(properties, *found, self.policies)
 
 
-def group_of(
-    conn: Connection, instance_uuid: str
-) -> tuple[objects.InstanceGroup, list[str]] | None:
+def group_of(stores: Stores, instance_uuid: str) -> tuple[objects.InstanceGroup, list[str]] | None:
     """The group that the instance is a member of, if any, and where its members run."""
     try:
-        group = group_rows.by_instance(conn, instance_uuid)
+        with stores.api.read() as conn:
+            group = group_rows.by_instance(conn, instance_uuid)
     except errors.InstanceGroupNotFound:
         return None
-    return group, group_rows.member_hosts(conn, group)
+    hosts: set[str] = set()
+    for database in stores.of_cells():
+        with database.read() as conn:
+            hosts.update(group_rows.member_hosts(conn, group))
+    return group, sorted(hosts)
 
 
 def _one_each(host_lists: HostLists, count: int) -> HostLists:

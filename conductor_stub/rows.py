@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from conductor_stub.failure import ATTEMPTS_KEY
 from conductor_stub.records import Candidate
+from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import (
     aggregates,
@@ -21,7 +22,6 @@ from scheduler.db import (
     mappings,
     services,
 )
-from scheduler.db.database import Database
 
 LOG = logging.getLogger(__name__)
 
@@ -40,9 +40,9 @@ class Prepared:
 
 @dataclass(frozen=True)
 class BuildRows:
-    """Writes to *database*; *default_zone* is the zone of hosts that are in none."""
+    """Writes to *stores*; *default_zone* is the zone of hosts that are in none."""
 
-    database: Database
+    stores: Stores
     default_zone: str
 
     def prepare(
@@ -54,22 +54,24 @@ class BuildRows:
         InstanceNotFound when the instance is gone.
         """
 
-        def write(conn: Connection) -> Prepared | None:
-            uuid = instance.uuid
-            row = instances.get(conn, uuid)
-            if attempts <= 1 and not _first_attempt(conn, uuid, chosen.host):
+        uuid = instance.uuid
+        needs_request = attempts <= 1 and not self._api_is_old()
+
+        def write(api: Connection, cell: Connection) -> Prepared | None:
+            row = instances.get(cell, uuid)
+            if attempts <= 1 and not _first_attempt(api, uuid, chosen.host, needs_request):
                 return None
             if zone_from_host:
-                row.availability_zone = self._zone(conn, chosen)
-                instances.update(conn, uuid, availability_zone=row.availability_zone)
-            instances.set_system_metadata(conn, uuid, ATTEMPTS_KEY, str(attempts))
-            return Prepared(_refreshed(instance, row), block_devices.for_instance(conn, uuid))
+                row.availability_zone = self._zone(api, chosen)
+                instances.update(cell, uuid, availability_zone=row.availability_zone)
+            instances.set_system_metadata(cell, uuid, ATTEMPTS_KEY, str(attempts))
+            return Prepared(_refreshed(instance, row), block_devices.for_instance(cell, uuid))
 
-        return self.database.write_retrying(write)
+        return self.stores.write(self.stores.of_instance(uuid), write)
 
     def is_mapped(self, host: str) -> bool:
         """Whether *host* is in a cell."""
-        with self.database.read() as conn:
+        with self.stores.api.read() as conn:
             return mappings.get_host_mapping(conn, host) is not None
 
     def create(self, new: objects.BuildRequest, host: str | None) -> bool:
@@ -78,22 +80,22 @@ class BuildRows:
         It goes to the cell of *host*, and its mapping with it; to cell0 when that is in none.
         """
 
-        def write(conn: Connection) -> bool:
+        def write(api: Connection, cell: Connection) -> bool:
             instance = new.instance
             try:
-                build_requests.get(conn, instance.uuid)
+                build_requests.get(api, instance.uuid)
             except errors.BuildRequestNotFound:
                 return False
-            instances.create(conn, instance)
+            instances.create(cell, instance)
             for device in new.block_device_mappings:
                 device.instance_uuid = instance.uuid
-            block_devices.create(conn, new.block_device_mappings)
-            mapping = mappings.get_host_mapping(conn, host) if host else None
-            cell_id = mapping.cell_id if mapping else mappings.cell0(conn).id
-            mappings.set_instance_cell(conn, instance.uuid, cell_id)
+            block_devices.create(cell, new.block_device_mappings)
+            mapping = mappings.get_host_mapping(api, host) if host else None
+            cell_id = mapping.cell_id if mapping else mappings.cell0(api).id
+            mappings.set_instance_cell(api, instance.uuid, cell_id)
             return True
 
-        return self.database.write_retrying(write)
+        return self.stores.write(self.stores.of_host(host), write)
 
     def destroy(self, uuid: str) -> None:
         """Take the instance back; one that is gone already is fine."""
@@ -104,7 +106,13 @@ class BuildRows:
             except errors.InstanceNotFound:
                 LOG.debug("Instance %s is gone already", uuid)
 
-        self.database.write_retrying(write)
+        self.stores.of_instance(uuid).write_retrying(write)
+
+    def _api_is_old(self) -> bool:
+        """Whether an API may be at work that makes no build requests."""
+        with self.stores.main.read() as conn:
+            known = [service.version for service in services.list_all(conn, binary=API_BINARY)]
+        return bool(known) and min(known) < FIRST_API_WITH_BUILD_REQUESTS
 
     def _zone(self, conn: Connection, chosen: Candidate) -> str | None:
         selection = chosen.selection
@@ -119,7 +127,7 @@ class BuildRows:
 
     def save_attachment(self, device: objects.BlockDeviceMapping) -> None:
         """Keep the new attachment of a volume."""
-        self.database.write_retrying(
+        self.stores.of_instance(device.instance_uuid).write_retrying(
             lambda conn: block_devices.set_attachment(conn, device.id, device.attachment_id)
         )
 
@@ -132,13 +140,16 @@ def _refreshed(instance: objects.Instance, row: objects.Instance) -> objects.Ins
     return fresh
 
 
-def _first_attempt(conn: Connection, uuid: str, host: str) -> bool:
-    """Map the instance to the cell of *host*, end its build request; whether it was still there."""
+def _first_attempt(conn: Connection, uuid: str, host: str, needs_request: bool) -> bool:
+    """Map the instance to the cell of *host* and end its build request.
+
+    False when that is gone although the instance needs one.
+    """
     _map_to_cell(conn, uuid, host)
     try:
         build_requests.destroy(conn, uuid)
     except errors.BuildRequestNotFound:
-        if _api_is_old(conn):
+        if not needs_request:
             LOG.debug("Instance %s has no build request; its API knows none", uuid)
             return True
         LOG.info("The build of instance %s is dropped: its build request was deleted", uuid)
@@ -154,8 +165,3 @@ def _map_to_cell(conn: Connection, uuid: str, host: str) -> None:
         mappings.delete_instance_mapping(conn, uuid)
     elif not mappings.set_instance_cell(conn, uuid, host_mapping.cell_id):
         LOG.debug("Instance %s has no mapping", uuid)
-
-
-def _api_is_old(conn: Connection) -> bool:
-    versions = [service.version for service in services.list_all(conn, binary=API_BINARY)]
-    return bool(versions) and min(versions) < FIRST_API_WITH_BUILD_REQUESTS

@@ -22,8 +22,10 @@ from conductor_stub.hooks import BuildHooks
 from conductor_stub.manager import ComputeTaskManager
 from conductor_stub.planning import Planner
 from conductor_stub.rows import BuildRows
+from conductor_stub.stores import Stores
+from scheduler import objects
 from scheduler.db import services
-from scheduler.db.database import Database
+from scheduler.db.databases import Databases
 from scheduler.heartbeat import Heartbeat
 from scheduler.notifications.notifications import Notifications
 from scheduler.readiness import Readiness
@@ -37,13 +39,15 @@ BINARY: Final = "nova-conductor"
 
 
 def compute_api(
-    conf: cfg.ConfigOpts, database: Database, transport: RPCTransport, retry: int | None = None
+    conf: cfg.ConfigOpts, stores: Stores, transport: RPCTransport, retry: int | None = None
 ) -> ComputeAPI:
-    """The casts to the compute hosts in *database*; raises ConfigurationError for a bad cap."""
+    """The casts to the compute hosts in *stores*; raises ConfigurationError for a bad cap."""
 
     def lowest_version() -> int | None:
-        with database.read() as conn:
-            known = services.list_all(conn, services.COMPUTE_BINARY)
+        known: list[objects.Service] = []
+        for database in stores.of_cells():
+            with database.read() as conn:
+                known += services.list_all(conn, services.COMPUTE_BINARY)
         return min((each.version or 0 for each in known if not each.forced_down), default=None)
 
     return ComputeAPI(transport, conf, lowest_version, retry)
@@ -51,7 +55,7 @@ def compute_api(
 
 def build_manager(
     conf: cfg.ConfigOpts,
-    database: Database,
+    stores: Stores,
     transport: RPCTransport,
     notifications: Notifications,
     hooks: BuildHooks | None = None,
@@ -62,26 +66,26 @@ def build_manager(
     Raises ConfigurationError for a version cap that cannot be used.
     """
     hooks = hooks or BuildHooks()
-    failures = FailureBranch(database, notifications, hooks, conf.host)
+    failures = FailureBranch(stores, notifications, hooks, conf.host)
     planner = Planner(
-        database, SchedulerAPI(transport, conf), PolicySupport(conf), conf.scheduler.max_attempts
+        stores, SchedulerAPI(transport, conf), PolicySupport(conf), conf.scheduler.max_attempts
     )
     builder = Builder(
-        rows=BuildRows(database, conf.default_availability_zone),
-        compute=compute_api(conf, database, transport),
+        rows=BuildRows(stores, conf.default_availability_zone),
+        compute=compute_api(conf, stores, transport),
         failures=failures,
         hooks=hooks,
         claims=claims or Claims(),
     )
-    return ComputeTaskManager(database, planner, builder, failures)
+    return ComputeTaskManager(stores, planner, builder, failures)
 
 
-def check_manager(conf: cfg.ConfigOpts, database: Database) -> None:
+def check_manager(conf: cfg.ConfigOpts, databases: Databases) -> None:
     """Build the manager and let it go again; raises what :func:`build_manager` does."""
     with contextlib.ExitStack() as ending:
         transport = get_transport(conf)
         ending.callback(transport.cleanup)
-        build_manager(conf, database, transport, _notifications(conf, ending))
+        build_manager(conf, Stores(databases), transport, _notifications(conf, ending))
 
 
 def _notifications(conf: cfg.ConfigOpts, ending: contextlib.ExitStack) -> Notifications:
@@ -101,13 +105,13 @@ class ConductorWorker(Worker):
         super().__init__(conf, readiness, supervision, TOPIC)
 
     def _start(self, ending: contextlib.ExitStack) -> None:
-        database = Database.from_conf(self._conf)
-        ending.callback(database.dispose)
+        databases = Databases.from_conf(self._conf)
+        ending.callback(databases.dispose)
         transport = get_transport(self._conf)
         ending.callback(transport.cleanup)
         notifications = _notifications(self._conf, ending)
-        manager = build_manager(self._conf, database, transport, notifications)
-        heartbeat = Heartbeat(self._conf, database, BINARY, TOPIC)
+        manager = build_manager(self._conf, Stores(databases), transport, notifications)
+        heartbeat = Heartbeat(self._conf, databases.main, BINARY, TOPIC)
         heartbeat.register()
         ending.callback(heartbeat.stop)
         endpoints = [manager, BackportAPI(), BaseAPI(TOPIC)]

@@ -117,7 +117,7 @@ class Boot(base.OnBus, command.List):
             for each in wanted:
                 if not are_made:
                     instances.create(conn, each.instance)
-                failure.record(conn, each.instance_uuid, error, self.conf.host, attempts=0)
+                failure.record(conn, conn, each.instance_uuid, error, self.conf.host, attempts=0)
 
         self.database.write_retrying(record)
 

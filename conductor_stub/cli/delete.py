@@ -10,8 +10,10 @@ from conductor_stub.cli import base
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.deleting import delete_server
 from conductor_stub.service import compute_api
+from conductor_stub.stores import Stores
 from conductor_stub.watching import Watch
 from scheduler import errors, faults
+from scheduler.db.databases import Databases
 from scheduler.rpc.context import RequestContext
 
 
@@ -29,8 +31,9 @@ class Delete(base.OnBus):
         """Tell the hosts, or delete the rows; wait if told to."""
         with self.database.read() as conn:
             meant = servers.find(conn, parsed_args.servers)
+        stores = Stores(Databases(self.database))
         with self.bus() as connection:
-            compute = compute_api(self.conf, self.database, connection, base.BROKER_RETRIES)
+            compute = compute_api(self.conf, stores, connection, base.BROKER_RETRIES)
             for each in meant:
                 self._delete(compute, each)
         if parsed_args.wait:

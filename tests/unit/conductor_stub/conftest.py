@@ -16,9 +16,11 @@ from conductor_stub.manager import ComputeTaskManager
 from conductor_stub.planning import Planner
 from conductor_stub.records import BuildCast, RebuildCast, ResizeCast, UnshelveCast
 from conductor_stub.rows import BuildRows
+from conductor_stub.stores import Stores
 from scheduler import objects
 from scheduler.db import build_requests, instances, mappings
 from scheduler.db.database import Database
+from scheduler.db.databases import Databases
 from scheduler.db.tables import metadata
 from tests.unit.conductor_stub import builders
 
@@ -107,20 +109,20 @@ class Conductor:
     claim: Any = without_placement
     release: Any = nothing_to_release
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    databases: Databases | None = None
     cell_id: int = 0
     cell0_id: int = 0
 
     @property
     def manager(self) -> ComputeTaskManager:
         conf = builders.conf(**self.options)
-        failures = FailureBranch(self.database, self.told, self.hooks, host="sched1")
-        planner = Planner(
-            self.database, self.scheduler, PolicySupport(conf), conf.scheduler.max_attempts
-        )
-        rows = BuildRows(self.database, conf.default_availability_zone)
+        stores = Stores(self.databases or Databases(self.database))
+        failures = FailureBranch(stores, self.told, self.hooks, host="sched1")
+        planner = Planner(stores, self.scheduler, PolicySupport(conf), conf.scheduler.max_attempts)
+        rows = BuildRows(stores, conf.default_availability_zone)
         claims = Claims(self.claim, self.release)
         builder = Builder(rows, self.compute, failures, self.hooks, claims)
-        return ComputeTaskManager(self.database, planner, builder, failures)
+        return ComputeTaskManager(stores, planner, builder, failures)
 
     def asked_for(self, count=1, mapped=True, **changes):
         """Instances as the API leaves them."""

@@ -1,0 +1,122 @@
+"""A conductor on the databases of a Nova: every instance is in that of its cell."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.db import build_requests, groups, instances, mappings
+from scheduler.db.database import Database
+from scheduler.db.databases import Databases
+from tests.novas import Nova
+from tests.unit.conductor_stub import builders
+from tests.unit.conductor_stub.conftest import Conductor
+from tests.unit.conductor_stub.driving import build, tried
+from tests.unit.conductor_stub.test_first_builds import start
+
+CELLS = ("cell0", "a", "b")
+
+
+class Cells:
+    """Cells a and b with the hosts a1 and b1, and a conductor on them."""
+
+    def __init__(self, nova: Nova, databases: Databases) -> None:
+        self.nova = nova
+        self.ids = {each.name: each.id for each in nova.change("api", mappings.list_cells)}
+        self.conductor = Conductor(databases.main, databases=databases)
+        for host, cell in (("a1", "a"), ("b1", "b")):
+            nova.change("api", mappings.create_host_mappings, [host], self.ids[cell])
+
+    def wanted(self, count):
+        made = [builders.instance(number) for number in range(count)]
+        for each in made:
+            self.nova.change("api", build_requests.create, each)
+            self.nova.change("api", mappings.create_instance_mapping, each.uuid, "project")
+        return [
+            objects.BuildRequest(instance_uuid=each.uuid, project_id="project", instance=each)
+            for each in made
+        ]
+
+    def put(self, number, cell, **changes):
+        """An instance that is in a cell already."""
+        made = builders.instance(number, **changes)
+        self.nova.change(cell, instances.create, made)
+        arguments = (made.uuid, "project", None, self.ids[cell])
+        self.nova.change("api", mappings.create_instance_mapping, *arguments)
+        return made
+
+    def where(self, uuid):
+        """The cells in whose database the instance is, its state there, and its mapping."""
+        found = {
+            name: [each.vm_state for each in self.nova.change(name, instances.list_all)]
+            for name in CELLS
+            if self.nova.change(name, instances.list_all, uuids=[uuid])
+        }
+        return found, self.nova.change("api", mappings.get_instance_mapping, uuid).cell_id
+
+
+@pytest.fixture
+def cells(tmp_path):
+    count = iter(range(100))
+    nova = Nova(lambda: f"sqlite:///{tmp_path}/{next(count)}.sqlite")
+    nova.add_cell("a", ["a1"])
+    nova.add_cell("b", ["b1"])
+    databases = Databases(Database(nova.urls["cell0"]), Database(nova.urls["api"]))
+    yield Cells(nova, databases)
+    databases.dispose()
+
+
+def test_a_new_server_is_made_in_the_cell_of_its_host(cells):
+    conductor, wanted = cells.conductor, cells.wanted(2)
+    conductor.scheduler.answer = [[builders.selection("b1")], [builders.selection("a1")]]
+
+    start(conductor, wanted)
+
+    first, second = (each.instance_uuid for each in wanted)
+    assert cells.where(first) == ({"b": ["building"]}, cells.ids["b"])
+    assert cells.where(second) == ({"a": ["building"]}, cells.ids["a"])
+    assert cells.nova.change("api", build_requests.list_all) == []
+    assert [host for host, _ in conductor.compute.casts] == ["b1", "a1"]
+
+
+def test_what_has_no_host_is_in_cell0(cells):
+    conductor, wanted = cells.conductor, cells.wanted(1)
+    conductor.scheduler.answer = errors.NoValidHost(reason="full")
+
+    start(conductor, wanted)
+
+    uuid = wanted[0].instance_uuid
+    assert cells.where(uuid) == ({"cell0": ["error"]}, cells.ids["cell0"])
+    fault = cells.nova.change("cell0", instances.latest_fault, uuid)
+    assert fault.message == "No valid host was found. full"
+
+
+@pytest.mark.parametrize(
+    ("alternates", "state", "is_told"), [(["b1"], "building", True), ([], "error", False)]
+)
+def test_a_build_that_failed_is_gone_on_with_in_its_cell(cells, alternates, state, is_told):
+    instance = cells.put(3, "b")
+
+    build(
+        cells.conductor,
+        [instance],
+        tried(),
+        host_lists=[[builders.selection(name) for name in alternates]],
+    )
+
+    assert cells.where(instance.uuid) == ({"b": [state]}, cells.ids["b"])
+    assert bool(cells.conductor.compute.casts) is is_told
+
+
+def test_the_members_of_a_group_are_in_all_cells(cells):
+    members = [cells.put(4, "a", host="a1"), cells.put(5, "b", host="b1")]
+    wanted = cells.wanted(1)
+    group = cells.nova.change("api", groups.create, "g", "anti-affinity")
+    uuids = [*(each.uuid for each in members), wanted[0].instance_uuid]
+    cells.nova.change("api", groups.add_members, group.uuid, uuids)
+    cells.conductor.scheduler.answer = [[builders.selection("a1")]]
+
+    start(cells.conductor, wanted)
+
+    (asked,) = cells.conductor.scheduler.asked
+    assert asked.instance_group.hosts == ["a1", "b1"]
