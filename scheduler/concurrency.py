@@ -12,8 +12,15 @@ import configparser
 import importlib
 import os
 import pathlib
+import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+#: How long code that computes may keep everything else in its process waiting, under eventlet.
+BREATH_SECONDS = 0.05
 
 ENVIRONMENT_VARIABLE = "OS_NOVA_DISABLE_EVENTLET_PATCHING"
 OPTION = "concurrency_backend"
@@ -86,3 +93,30 @@ def run(module: str, argv: Sequence[str]) -> int:
     """Choose and activate the back end, then import *module* and return ``module.main(argv)``."""
     activate(choose(argv, os.environ))
     return int(importlib.import_module(module).main(list(argv)) or 0)
+
+
+class Breaths:
+    """Lets heartbeats, to callers and to the broker, be sent while code of others computes.
+
+    Under eventlet nothing else runs until somebody waits; threads are switched anyway.
+    """
+
+    def __init__(self, seconds: float = BREATH_SECONDS) -> None:
+        self._seconds = seconds
+        self._last = time.monotonic()
+
+    def take(self) -> None:
+        """Let others run, unless they just have; costs next to nothing then."""
+        if time.monotonic() - self._last >= self._seconds:
+            time.sleep(0)
+            self._last = time.monotonic()
+
+    def between(self, items: Iterable[Item]) -> Iterator[Item]:
+        """*items*, with a breath after each."""
+        for item in items:
+            yield item
+            self.take()
+
+
+BREATHS = Breaths()
+"""The process has one hub, and so one time at which it last ran."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from oslo_log import log as logging
 
+from scheduler.concurrency import BREATHS
 from scheduler.filters.base import BaseHostFilter, HostFilter, request_is_rebuild
 from scheduler.hosts.candidates import Candidates
 
@@ -52,6 +53,7 @@ class FilterChain:
                 continue
             start = len(hosts)
             hosts, removed = _apply(each, hosts, request)
+            BREATHS.take()
             counts.append(FilterCount(each.name, start, len(hosts), removed))
             if watch is not None:
                 watch(index, each.name, hosts)
@@ -111,7 +113,10 @@ def _apply_columns(
 def _apply_rows(
     each: BaseHostFilter, hosts: Candidates, request: Any
 ) -> tuple[Candidates, dict[str, int]]:
-    passed = each.filter_all(hosts.states(), request)
+    states: Iterable[Any] = hosts.states()
+    if type(each).filter_all is BaseHostFilter.filter_all:
+        states = BREATHS.between(states)
+    passed = each.filter_all(states, request)
     rows = [] if passed is None else [state.row for state in passed]
     left = Candidates(hosts.scope, np.array(rows, dtype=np.int64))
     lost = len(hosts) - len(left)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scheduler import semantics
+from scheduler.concurrency import BREATHS
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 
@@ -45,7 +46,7 @@ class BaseHostWeigher:
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Raw values of all *hosts*, in order."""
-        values = [self._weigh_object(state, request) for state in hosts.states()]
+        values = [self._weigh_object(state, request) for state in BREATHS.between(hosts.states())]
         return np.array(values, dtype=np.float64)
 
     def multipliers(self, hosts: Candidates) -> np.ndarray | float:

@@ -7,16 +7,21 @@ from typing import Any
 
 from scheduler.filters import BaseHostFilter
 
-HINT = "pause_seconds"
+PAUSE_HINT = "pause_seconds"
+COMPUTE_HINT = "compute_seconds"
 
 
 class PausingFilter(BaseHostFilter):
-    """Waits per host as long as the hint says, and lets others run meanwhile."""
+    """Takes per host as long as the hints say: waiting, or computing without a pause."""
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
         """Every host passes."""
         del host_state
-        (pause,) = (spec_obj.scheduler_hints or {}).get(HINT, ["0"])
-        if float(pause):
-            time.sleep(float(pause))
+        hints = spec_obj.scheduler_hints or {}
+        if PAUSE_HINT in hints:
+            time.sleep(float(hints[PAUSE_HINT][0]))
+        if COMPUTE_HINT in hints:
+            end = time.monotonic() + float(hints[COMPUTE_HINT][0])
+            while time.monotonic() < end:
+                pass
         return True

@@ -31,7 +31,7 @@ from tests.functional.bus import (
     scheduler_api,
 )
 from tests.functional.conftest import ServingScheduler
-from tests.functional.slow_filter import HINT
+from tests.functional.slow_filter import COMPUTE_HINT, PAUSE_HINT
 from tests.servers.rabbitmq import RabbitMQ
 from tests.unit.objects.wire_samples import comparable
 from tests.waiting import wait_until
@@ -283,7 +283,7 @@ def test_a_slow_request_shows_that_it_lives(caller: RawCaller) -> None:
     asked, *beats, answer = [each["message"] for each in sequence]
     request = {**fresh("select_destinations-simple.request"), "_timeout": asked["_timeout"]}
     hints = request["args"]["spec_obj"][DATA]["scheduler_hints"]
-    hints[HINT] = ["2.5"]  # for each of the two hosts of the zone
+    hints[PAUSE_HINT] = ["2.5"]  # for each of the two hosts of the zone
 
     began = time.monotonic()
     call_id = caller.send(request)
@@ -300,13 +300,14 @@ def test_a_slow_request_shows_that_it_lives(caller: RawCaller) -> None:
     assert len(reply["result"][0]) == 2
 
 
+@pytest.mark.parametrize("hint", [PAUSE_HINT, COMPUTE_HINT])
 def test_a_caller_with_little_patience_gets_a_thousand_servers(
-    recorded_scheduler: tuple[ServingScheduler, RabbitMQ, str], tmp_path: Path
+    recorded_scheduler: tuple[ServingScheduler, RabbitMQ, str], tmp_path: Path, hint: str
 ) -> None:
     """The request takes longer than ``rpc_response_timeout``, which only bounds the silence."""
     patience_seconds = 2
     uuids = [str(uuid.uuid4()) for _ in range(1000)]
-    hints = {HINT: ["0.0015"]}  # for each of the three hosts and each server
+    hints = {hint: ["0.0015"]}  # for each of the three hosts and each server
     spec = fleet.a_spec(uuids[0], num_instances=len(uuids), scheduler_hints=hints)
     url = recorded_scheduler[0].transport_url
     began = time.monotonic()

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduler import concurrency
 from tests.daemons.process import BACKENDS
 from tests.nova import environment
 from tests.nova.busy_filter import SECONDS_PER_HOST
@@ -46,10 +45,7 @@ def slow(
             yield world
 
 
-def test_a_long_request_is_waited_for(slow: Deployed, request: pytest.FixtureRequest) -> None:
-    if slow.deployment.backend == concurrency.EVENTLET:
-        reason = "eventlet sends no sign of life while a decision calculates"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True, raises=NovaError))
+def test_a_long_request_is_waited_for(slow: Deployed) -> None:
     assert len(HOSTS) * INSTANCES * SECONDS_PER_HOST > 2 * PATIENCE_SECONDS
     slow.nova.do(
         "calls.configure", group=None, option="rpc_response_timeout", value=PATIENCE_SECONDS
