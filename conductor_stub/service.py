@@ -24,6 +24,8 @@ from conductor_stub.planning import Planner
 from conductor_stub.rows import BuildRows
 from conductor_stub.stores import Stores
 from scheduler import objects
+from scheduler.claims import backend
+from scheduler.claims.alternates import AlternateClaims
 from scheduler.db import services
 from scheduler.db.databases import Databases
 from scheduler.heartbeat import Heartbeat
@@ -51,6 +53,19 @@ def compute_api(
         return min((each.version or 0 for each in known if not each.forced_down), default=None)
 
     return ComputeAPI(transport, conf, lowest_version, retry)
+
+
+def claims_of(conf: cfg.ConfigOpts, stores: Stores) -> Claims:
+    """Who books alternates, as ``[scheduler] claims`` says.
+
+    Raises ConfigurationError for a URL that cannot be used.
+    """
+    if conf.scheduler.claims != backend.DATABASE:
+        return Claims()
+    alternates = AlternateClaims(
+        conf, stores.main, lambda selection: stores.of_host(selection.service_host)
+    )
+    return Claims(claim=alternates.claim, release=alternates.release)
 
 
 def build_manager(
@@ -110,7 +125,9 @@ class ConductorWorker(Worker):
         transport = get_transport(self._conf)
         ending.callback(transport.cleanup)
         notifications = _notifications(self._conf, ending)
-        manager = build_manager(self._conf, Stores(databases), transport, notifications)
+        stores = Stores(databases)
+        claims = claims_of(self._conf, stores)
+        manager = build_manager(self._conf, stores, transport, notifications, claims=claims)
         heartbeat = Heartbeat(self._conf, databases.main, BINARY, TOPIC)
         heartbeat.register()
         ending.callback(heartbeat.stop)

@@ -250,7 +250,7 @@ class ClaimBooks(Books):
             TrackedInstance(row.consumer_uuid, *key, instance_type_id=row.flavor_id),
         )
         self.add(pick)
-        promise = Promise(pick, row.consumer_uuid, _terms_of(row, key), since=0)
+        promise = Promise(pick, row.consumer_uuid, evidence.terms_of(row, key), since=0)
         self._promises[pick] = promise
         self._attach(promise, row)
 
@@ -354,14 +354,3 @@ class ClaimBooks(Books):
     def closed(self, ids: Collection[int]) -> None:
         """The claims *ids* are closed in the database."""
         self.over.update(dict.fromkeys(self.over.keys() & set(ids), NEVER_TOLD))
-
-
-def _terms_of(row: Any, key: Key) -> Terms:
-    return Terms(
-        key[0],
-        key[1],
-        row.source_host,
-        row.flavor_id,
-        rows.seconds(row.created_at),
-        rows.seconds(row.expires_at),
-    )

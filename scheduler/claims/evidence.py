@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.hosts import rows
+from scheduler.hosts.table import Key
 
 BUILDING = "building"
 #: Task states that a compute node sets once it has counted the instance and said so.
@@ -40,6 +41,18 @@ class Terms:
     flavor_id: int | None
     created_at: float
     expires_at: float
+
+
+def terms_of(row: Any, key: Key) -> Terms:
+    """What the claim of *row* promises on the host that the table knows as *key*."""
+    return Terms(
+        key[0],
+        key[1],
+        row.source_host,
+        row.flavor_id,
+        rows.seconds(row.created_at),
+        rows.seconds(row.expires_at),
+    )
 
 
 def end_of(terms: Terms, instance: Any, reported_at: float, now: float) -> End | None:

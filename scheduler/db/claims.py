@@ -142,6 +142,12 @@ def close(connection: Connection, ids: Collection[int], now: datetime.datetime) 
     return closed
 
 
+def close_of(connection: Connection, consumer_uuid: str, now: datetime.datetime) -> int:
+    """Close the claim of one consumer; return how many there were open."""
+    criteria = (claims.c.consumer_uuid == consumer_uuid, claims.c.closed_at.is_(None))
+    return connection.execute(claims.update().where(*criteria).values(closed_at=now)).rowcount
+
+
 def purge(connection: Connection, before: datetime.datetime) -> None:
     """Delete the claims that were closed before that time."""
     connection.execute(claims.delete().where(claims.c.closed_at < before))

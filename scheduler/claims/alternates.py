@@ -1,0 +1,209 @@
+"""Booking one host that a scheduler named, for who decides nothing: the conductor.
+
+The claim is the schedulers' own, with the same compare-and-swap; whether the host still fits is
+judged by the limits that came with its name.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_config import cfg
+from oslo_db import exception as db_exception
+from oslo_log import log as logging
+from sqlalchemy import Connection
+
+from scheduler import objects
+from scheduler.claims import amounts, answers, evidence
+from scheduler.claims.backend import claims_database
+from scheduler.db import claims as claim_rows
+from scheduler.db import rows as db_rows
+from scheduler.db import single_host
+from scheduler.db.database import Database
+from scheduler.hosts import consumption, rows
+from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.table import HostTable
+
+LOG = logging.getLogger(__name__)
+
+#: How often a host is looked at anew because others claimed on it meanwhile.
+ATTEMPTS = 10
+MB_PER_GB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A host as it was read: generation first, then claims, then instances, then the report."""
+
+    host_id: int
+    generation: int
+    own: Any
+    table: HostTable
+    row: int | None
+    source_host: str | None
+
+
+class AlternateClaims:
+    """Claims hosts for instances; *fleet_of* gives the database with the rows of a host."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        database: Database,
+        fleet_of: Callable[[objects.Selection], Database],
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """*database* is that of ``[database]``."""
+        self._database = claims_database(conf, database)
+        self._fleet_of = fleet_of
+        self._clock = clock
+        self._ratios = rows.Ratios.from_conf(conf)
+        self._fitting = Fitting.from_conf(conf)
+        self._expiry = datetime.timedelta(seconds=conf.claims.expiry_seconds)
+
+    def claim(
+        self,
+        context: Any,
+        spec: objects.RequestSpec,
+        instance_uuid: str,
+        selection: objects.Selection,
+    ) -> bool:
+        """Book the host of *selection* for the instance, instead of what was booked before.
+
+        False if it does not fit there any more, or if others are always faster.
+        """
+        limits = {} if selection.limits is None else selection.limits.to_dict()
+        amount = Consumption.of(spec, limits, self._fitting)
+        request_id = f"{getattr(context, 'request_id', None)}/alternate"
+        for _attempt in range(ATTEMPTS):
+            state = self._read(instance_uuid, selection)
+            if _is_own(state.own, selection, request_id):
+                return True
+            if not _fits(state, amount, limits):
+                LOG.info(
+                    "Host %s is full by now; instance %s does not go there",
+                    selection.service_host,
+                    instance_uuid,
+                )
+                return False
+            values = self._values(instance_uuid, selection, request_id, state)
+            if self._write({**values, **amounts.to_columns(amount)}, state, spec):
+                return True
+        LOG.warning("Host %s could not be claimed: others were faster", selection.service_host)
+        return False
+
+    def release(self, context: Any, instance_uuid: str) -> None:
+        """Whatever is booked for the instance is free again."""
+        del context
+        now = db_rows.utcnow()
+        self._database.write_retrying(lambda conn: claim_rows.close_of(conn, instance_uuid, now))
+
+    def _read(self, uuid: str, selection: objects.Selection) -> _State:
+        key = selection.service_host, selection.nodename or ""
+        with self._database.read() as conn:
+            known = _host_of(conn, key)
+        if known is None:
+            self._begin_host(key)
+        with self._database.read() as conn:
+            host = _host_of(conn, key)
+            own = claim_rows.of_consumers(conn, [uuid]).get(uuid)
+            promised = claim_rows.list_all(conn, host=key[0])
+        here = [each for each in promised if each.node == key[1] and each.consumer_uuid != uuid]
+        with self._fleet_of(selection).read() as conn:
+            found = single_host.instances_of(conn, [uuid, *(each.consumer_uuid for each in here)])
+            report = single_host.report(conn, *key)
+        table = HostTable()
+        row = None
+        if report is not None:
+            row = table.put(rows.key(report), rows.values(report, self._ratios, None))
+            self._count(table, row, here, found)
+        return _State(host.id, host.generation, own, table, row, _home_of(found.get(uuid)))
+
+    def _count(
+        self, table: HostTable, row: int, promised: list[Any], found: Mapping[str, Any]
+    ) -> None:
+        reported_at, now = table.value(row, "updated_at"), self._clock()
+        key = table.value(row, "host"), table.value(row, "nodename")
+        for each in promised:
+            terms = evidence.terms_of(each, key)
+            instance = found.get(each.consumer_uuid)
+            if evidence.end_of(terms, instance, reported_at, now) is None:
+                consumption.take(table, row, amounts.of_row(each, self._fitting))
+
+    def _begin_host(self, key: claim_rows.Key) -> None:
+        try:
+            self._database.write_retrying(lambda conn: claim_rows.add_host(conn, key))
+        except db_exception.DBDuplicateEntry:
+            LOG.debug("A scheduler has begun to count the claims on %s just now", key)
+
+    def _values(
+        self, uuid: str, selection: objects.Selection, request_id: str, state: _State
+    ) -> dict[str, Any]:
+        now = db_rows.utcnow()
+        return {
+            "consumer_uuid": uuid,
+            "host": selection.service_host,
+            "node": selection.nodename or "",
+            "generation": state.generation + 1,
+            "source_host": state.source_host,
+            "request_id": request_id,
+            "answer": answers.to_text([selection]),
+            "created_at": now,
+            "expires_at": now + self._expiry,
+        }
+
+    def _write(self, values: Mapping[str, Any], state: _State, spec: objects.RequestSpec) -> bool:
+        def write(conn: Connection) -> bool:
+            if not claim_rows.compare_and_swap(conn, {state.host_id: (state.generation, 1)}):
+                return False
+            claim_rows.delete(conn, [values["consumer_uuid"]])
+            claim_rows.insert(conn, [{**values, "flavor_id": spec.flavor.id}])
+            return True
+
+        try:
+            return self._database.write_retrying(write)
+        except db_exception.DBDuplicateEntry:
+            LOG.debug("Instance %s was claimed for just now", values["consumer_uuid"])
+            return False
+
+
+def _host_of(conn: Connection, key: claim_rows.Key) -> Any:
+    return next((row for row in claim_rows.hosts(conn, [key[0]]) if row.node == key[1]), None)
+
+
+def _is_own(own: Any, selection: objects.Selection, request_id: str) -> bool:
+    """Whether this very host was booked before, by a delivery of the same message."""
+    if own is None or own.request_id != request_id:
+        return False
+    return bool(own.host == selection.service_host and own.node == (selection.nodename or ""))
+
+
+def _home_of(instance: Any) -> str | None:
+    """The host that the instance is to leave; None for one that is being built."""
+    if instance is None or instance.vm_state in (None, evidence.BUILDING):
+        return None
+    return instance.host
+
+
+def _fits(state: _State, amount: Consumption, limits: Mapping[str, Any]) -> bool:
+    if state.row is None or not state.table.value(state.row, "reported"):
+        return False
+
+    def value(name: str) -> int:
+        return int(state.table.value(state.row or 0, name))
+
+    used = {
+        "memory_mb": value("total_usable_ram_mb") - value("free_ram_mb") + amount.ram_mb,
+        "vcpu": value("vcpus_used") + amount.vcpus,
+        "disk_gb": value("total_usable_disk_gb")
+        + (amount.disk_mb - value("free_disk_mb")) / MB_PER_GB,
+    }
+    if any(limits.get(name) is not None and used[name] > limits[name] for name in used):
+        return False
+    booking = consumption.take(state.table, state.row, amount)
+    return booking is None or booking.placement.error is None

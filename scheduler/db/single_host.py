@@ -1,0 +1,30 @@
+"""The rows that tell how full one host is, for who looks at no other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from scheduler.db import rows
+from scheduler.db.tables import compute_nodes, instances
+
+
+def report(connection: Connection, host: str, node: str | None) -> Any:
+    """The living row of the compute node, None if there is none."""
+    table = compute_nodes
+    query = sa.select(table).where(table.c.host == host, table.c.deleted == 0)
+    if node:
+        query = query.where(table.c.hypervisor_hostname == node)
+    return connection.execute(query.order_by(table.c.id)).first()
+
+
+def instances_of(connection: Connection, uuids: Collection[str]) -> dict[str, Any]:
+    """The instances with these uuids, deleted ones included."""
+    found: dict[str, Any] = {}
+    for some in rows.in_batches(sorted(uuids)):
+        query = sa.select(instances).where(instances.c.uuid.in_(some))
+        found.update({row.uuid: row for row in connection.execute(query)})
+    return found

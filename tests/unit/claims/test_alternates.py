@@ -1,0 +1,80 @@
+"""The conductor books an alternate of a reply, in the place of the host that failed."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler.claims.alternates import AlternateClaims
+from tests.builders import a_conf, a_request
+from tests.unit.claims.fleets import GB, Context, a_name
+
+CONTEXT = Context("req-conductor")
+
+
+@pytest.fixture
+def alternates(fleet):
+    conf = a_conf(enabled_filters=["RamFilter"])
+    conf.set_override("ram_allocation_ratio", 1.0)
+    return AlternateClaims(conf, fleet.database, lambda _selection: fleet.database, fleet.clock)
+
+
+def a_spec(ram_mb):
+    return a_request(flavor={"memory_mb": ram_mb, "root_gb": 0})
+
+
+def test_an_alternate_takes_the_place_of_the_host_that_failed(fleet, worker, alternates):
+    one = worker()
+    name = a_name()
+    fleet.wait_for_host(name, 3 * GB)
+    ((first, second, _third),) = one.select("req-1", 3 * GB, name, return_alternates=True)
+    for _delivery in range(2):
+        assert alternates.claim(CONTEXT, a_spec(3 * GB), name, second)
+        assert fleet.claims() == {name: second.service_host}
+    one.manager.refresh()
+    assert one.free_mb()[first.service_host] == 4 * GB
+    assert one.free_mb()[second.service_host] == GB
+
+
+@pytest.mark.parametrize("how", ["claimed", "reported"])
+def test_an_alternate_that_is_full_by_now_is_not_booked(fleet, worker, alternates, how):
+    one = worker()
+    name = a_name()
+    fleet.wait_for_host(name, 3 * GB)
+    ((first, second, third),) = one.select("req-1", 3 * GB, name, return_alternates=True)
+    other = a_name()
+    fleet.wait_for_host(other, 3 * GB)
+    assert one.hosts("req-2", 3 * GB, other) == [second.service_host]
+    if how == "reported":
+        fleet.arrive(other, second.service_host)
+    assert not alternates.claim(CONTEXT, a_spec(3 * GB), name, second)
+    assert fleet.claims()[name] == first.service_host
+    assert alternates.claim(CONTEXT, a_spec(3 * GB), name, third)
+    fleet.check()
+
+
+def test_a_scheduler_with_an_older_view_sees_the_alternate(fleet, worker, alternates):
+    one = worker()
+    name = a_name()
+    fleet.wait_for_host(name, 3 * GB)
+    ((_first, second, _third),) = one.select("req-1", 3 * GB, name, return_alternates=True)
+    entry = one.driver.booking.decided(one.attempt("req-2", 3 * GB, a_name()))
+    assert entry.keys[0][0] == second.service_host
+    assert alternates.claim(CONTEXT, a_spec(3 * GB), name, second)
+    assert one.driver.booking.ledger.book(entry).value == "lost"
+
+
+def test_what_is_released_is_free_at_once(fleet, worker, alternates):
+    one = worker()
+    name = a_name()
+    (host,) = one.hosts("req-1", 3 * GB, name)
+    alternates.release(CONTEXT, name)
+    assert fleet.claims() == {}
+    one.manager.refresh()
+    assert one.free_mb()[host] == 4 * GB
+
+
+def test_a_host_that_is_gone_is_not_booked(fleet, worker, alternates):
+    one = worker()
+    ((_first, second, _third),) = one.select("req-1", GB, a_name(), return_alternates=True)
+    second.service_host = "elsewhere"
+    assert not alternates.claim(CONTEXT, a_spec(GB), a_name(), second)
