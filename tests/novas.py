@@ -40,7 +40,7 @@ class Nova:
     """The databases of one; ``urls`` by name: ``api``, ``cell0`` and those of the cells."""
 
     def __init__(self, make_url: MakeUrl, release: str = TODAY) -> None:
-        self._make_url = make_url
+        self.make_url = make_url
         self.release = release
         self.urls: dict[str, str] = {"api": make_url()}
         nova_layouts.create(self.urls["api"], release, API)
@@ -58,7 +58,7 @@ class Nova:
         **mapping: Any,
     ) -> str:
         """A cell with *hosts*, in a database of its own, mapped as *url* or with its URL."""
-        self.urls[name] = self._make_url()
+        self.urls[name] = self.make_url()
         nova_layouts.create(self.urls[name], self.release, CELL)
         self.add_hosts(name, hosts)
         self.uuids[name] = mapping.setdefault("uuid", str(uuid.uuid4()))
@@ -71,7 +71,7 @@ class Nova:
 
     def add_main(self, hosts: Iterable[str]) -> None:
         """The one database of a release without cells."""
-        self.urls["main"] = self._make_url()
+        self.urls["main"] = self.make_url()
         nova_layouts.create(self.urls["main"], self.release, CELL)
         self.add_hosts("main", hosts)
 

@@ -100,11 +100,14 @@ def aggregates_content(aggregates: tuple[objects.Aggregate, ...]) -> tuple[Any, 
     )
 
 
-def _parse_aggregates(content: tuple[Any, ...]) -> list[objects.Aggregate]:
-    return [
-        objects.Aggregate(id=number, uuid=uuid, name=name, metadata=dict(metadata))
-        for number, uuid, name, metadata in content
-    ]
+def _parse_aggregates(content: tuple[Any, ...] | None) -> list[objects.Aggregate]:
+    """Old aggregates have no uuid; what is None of one stays unset."""
+    names = ("id", "uuid", "name")
+    found = []
+    for *values, metadata in content or ():
+        fields = {k: v for k, v in zip(names, values, strict=True) if v is not None}
+        found.append(objects.Aggregate(**fields, metadata=dict(metadata)))
+    return found
 
 
 #: Documents that change while a decision is taken: to values, where the host reported text.

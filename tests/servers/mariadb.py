@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+from collections.abc import Sequence
 from typing import Any
 
 import pymysql
@@ -42,7 +43,7 @@ class MariaDB(PrivateServer):
         )
         self._grants.write_text(
             f"CREATE USER IF NOT EXISTS {_USER}@'%' IDENTIFIED BY '{_PASSWORD}';\n"
-            f"GRANT ALL ON *.* TO {_USER}@'%';\n",
+            f"GRANT ALL ON *.* TO {_USER}@'%' WITH GRANT OPTION;\n",
             encoding="utf-8",
         )
 
@@ -72,9 +73,23 @@ class MariaDB(PrivateServer):
             return False
         return True
 
-    def url(self, database: str) -> str:
+    def url(self, database: str, user: str = _USER) -> str:
         """The SQLAlchemy URL of a database."""
-        return f"mysql+pymysql://{_USER}:{_PASSWORD}@{LOOPBACK}:{self.port}/{database}"
+        return f"mysql+pymysql://{user}:{_PASSWORD}@{LOOPBACK}:{self.port}/{database}"
+
+    def create_account(self, user: str, grants: Sequence[str]) -> None:
+        """Make an account with nothing but *grants*, each as ``SELECT ON database.*``."""
+        self._ask(f"CREATE USER {user}@'%' IDENTIFIED BY '{_PASSWORD}'")
+        for grant in grants:
+            self.grant(grant, user)
+
+    def grant(self, rights: str, user: str) -> None:
+        """Give the account more rights."""
+        self._ask(f"GRANT {rights} TO {user}@'%'")
+
+    def drop_account(self, user: str) -> None:
+        """Remove the account."""
+        self._ask(f"DROP USER {user}@'%'")
 
     def create_database(self, name: str | None = None) -> str:
         """Make an empty database; returns its name."""

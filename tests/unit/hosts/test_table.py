@@ -200,3 +200,13 @@ def test_the_table_grows_without_losing_anything():
     assert [table.value(row, "free_ram_mb") for row in rows] == list(range(200))
     assert [table.value(row, "stats") for row in rows] == [{"n": n % 7} for n in range(200)]
     assert len(table.order) == 200
+
+
+def test_an_aggregate_without_a_uuid_counts():
+    """Those of Nova's releases before Mitaka have none."""
+    table = HostTable()
+    row = table.put(("h1", "n1"), {"node_id": 1})
+    old = objects.Aggregate(id=1, name="old", metadata={"availability_zone": "az"})
+    table.set_aggregates({"h1": (old,)})
+    (found,) = table.value(row, "aggregates")
+    assert (found.id, found.name, found.availability_zone) == (1, "old", "az")

@@ -1,0 +1,264 @@
+"""The scheduler on databases laid out as Nova's: cells, rights, and what is written."""
+
+from __future__ import annotations
+
+import re
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy.engine import make_url
+
+from scheduler import errors
+from scheduler.concurrency import EVENTLET, THREADING
+from scheduler.rpc.client import SchedulerAPI
+from tests.daemons.deployment import CommandFailed, Deployment
+from tests.daemons.fixtures import MakeDeployment
+from tests.functional import fleet
+from tests.functional.bus import a_context, scheduler_api
+from tests.nova_layouts import NEWTON
+from tests.novas import Nova
+from tests.servers import mariadb as mariadb_server
+from tests.servers.fixtures import require
+from tests.servers.mariadb import MariaDB
+from tests.servers.private import unique_name
+from tests.waiting import wait_until
+
+BIG: dict[str, Any] = {
+    "memory_mb": 2**30,
+    "free_ram_mb": 2**30,
+    "vcpus": 2**16,
+    "local_gb": 2**20,
+    "free_disk_gb": 2**20,
+}
+HALF = {name: number // 2 for name, number in BIG.items()}
+
+
+def settings(nova: Nova, **database: Any) -> dict[str, dict[str, Any]]:
+    return {
+        "DEFAULT": {"service_down_time": 3600, "report_interval": 1},
+        "api_database": {"connection": nova.urls["api"]},
+        "database": database,
+    }
+
+
+def answer(api: SchedulerAPI, **fields: object) -> tuple[str, str] | str:
+    """Host and cell that a request gets, or the name of the error."""
+    own = str(uuid.uuid4())
+    try:
+        ((chosen, *_),) = api.select_destinations(
+            *(a_context(), fleet.a_spec(own, **fields), [own]),
+            return_objects=True,
+            return_alternates=True,
+        )
+    except errors.NovaException as error:
+        return type(error).__name__
+    return chosen.service_host, chosen.cell_uuid
+
+
+@pytest.fixture
+def nova(mariadb: MariaDB) -> Iterator[Nova]:
+    """cell0, a cell reached by a template, and a disabled one, on the server of all tests."""
+    names: list[str] = []
+
+    def make_url() -> str:
+        names.append(mariadb.create_database())
+        return mariadb.url(names[-1])
+
+    nova = Nova(make_url)
+    nova.add_cell("a", [])
+    nova.add_hosts("a", ["a1"], **HALF)
+    nova.add_hosts("a", ["a2"])
+    own = name_of(nova.urls["a"])
+    template = f"{{scheme}}://{{username}}:{{password}}@{{hostname}}:{{port}}/{own}"
+    nova.map_cell("a", database_connection=template)
+    nova.add_cell("off", [], disabled=True)
+    nova.add_hosts("off", ["c1"], **BIG)
+    yield nova
+    for name in names:
+        mariadb.drop_database(name)
+
+
+def name_of(url: str) -> str:
+    return str(make_url(url).database)
+
+
+class Asking(threading.Thread):
+    """Asks again and again until it is told to end; keeps what it was answered."""
+
+    def __init__(self, api: SchedulerAPI) -> None:
+        super().__init__()
+        self._api = api
+        self._end = threading.Event()
+        self.answers: list[Any] = []
+
+    def run(self) -> None:
+        while not self._end.is_set():
+            self.answers.append(answer(self._api))
+
+    def end(self) -> None:
+        self._end.set()
+        self.join()
+
+    def wait_for(self, host: str) -> None:
+        """Return once the newest answer is *host*."""
+        count = len(self.answers)
+        wait_until(
+            lambda: len(self.answers) > count and self.answers[-1][0] == host,
+            60,
+            lambda: f"{host}: {self.answers[-3:]}",
+        )
+
+
+@pytest.mark.parametrize("backend", [EVENTLET, THREADING])
+def test_a_cell_stops_and_comes_back_under_load(
+    nova: Nova, deployment: MakeDeployment, transport_url: str, tmp_path: Path, backend: str
+) -> None:
+    require(mariadb_server.PROGRAMS)
+    with MariaDB() as other:
+        on_shared = nova.make_url
+        nova.make_url = lambda: other.url(other.create_database())
+        nova.add_cell("b", [])
+        nova.add_hosts("b", ["b1"], **BIG)
+        nova.make_url = on_shared
+        cloud = deployment(
+            transport_url, nova.urls["cell0"], backend=backend, settings=settings(nova)
+        )
+        scheduler = cloud.start_scheduler().wait_ready()
+        with scheduler_api(tmp_path, transport_url) as api:
+            assert answer(api) == ("b1", nova.uuids["b"])
+            asking = Asking(api)
+            asking.start()
+            try:
+                other.stop()
+                asking.wait_for("a1")
+                other.start()
+                asking.wait_for("b1")
+            finally:
+                asking.end()
+        assert {each[0] for each in asking.answers} == {"a1", "b1"}
+        assert f"Failed to get computes for cell {nova.uuids['b']}" in scheduler.log
+        assert "answers again" in scheduler.log
+        assert scheduler.terminate() == 0
+
+
+def everything(nova: Nova) -> dict[str, Any]:
+    """Every row of every database, but those of the scheduler's own service."""
+    found: dict[str, Any] = {}
+    for name in nova.urls:
+        for (table,) in nova.execute(name, "SHOW TABLES"):
+            rows = nova.execute(name, f"SELECT * FROM {table}")
+            found[f"{name}.{table}"] = [row for row in rows if "nova-scheduler" not in row]
+    return found
+
+
+def own_rows(nova: Nova) -> list[Any]:
+    query = "SELECT host, report_count, version FROM services WHERE `binary` = 'nova-scheduler'"
+    return nova.execute("cell0", query)
+
+
+def as_account(nova: Nova, user: str) -> str:
+    """The URL of ``[database]`` for another account; that of the API changes in place."""
+    for name in ("api", "cell0"):
+        url = make_url(nova.urls[name]).set(username=user)
+        nova.urls[f"{name} as {user}"] = url.render_as_string(hide_password=False)
+    return nova.urls[f"cell0 as {user}"]
+
+
+def refusal(cloud: Deployment) -> str:
+    """The one line with which the scheduler does not start."""
+    scheduler = cloud.start_scheduler()
+    assert scheduler.wait() != 0
+    assert "secret" not in scheduler.log
+    (line,) = [each for each in scheduler.log.splitlines() if " error: " in each]
+    return line
+
+
+@pytest.mark.parametrize("is_read_only", [True, False])
+def test_the_rights_that_are_needed(
+    nova: Nova,
+    mariadb: MariaDB,
+    deployment: MakeDeployment,
+    transport_url: str,
+    tmp_path: Path,
+    is_read_only: bool,
+) -> None:
+    user = unique_name("u")
+    databases = {name: name_of(url) for name, url in nova.urls.items()}
+    mariadb.create_account(user, [f"SELECT ON {each}.*" for each in databases.values()])
+    before = everything(nova)
+    main = as_account(nova, user)
+    options = settings(nova)
+    options["api_database"]["connection"] = nova.urls[f"api as {user}"]
+    cloud = deployment(transport_url, main, settings=options)
+
+    assert re.search(r"\[database\] connection: .*read_only", refusal(cloud))
+    if is_read_only:
+        cloud.configure({"database": {"read_only": True}})
+    else:
+        mariadb.grant(f"INSERT, UPDATE ON {databases['cell0']}.services", user)
+    with pytest.raises(CommandFailed, match=r"nova-manage|read_only"):
+        cloud.sync_database()
+
+    scheduler = cloud.start_scheduler().wait_ready()
+    with scheduler_api(tmp_path, transport_url) as api:
+        assert answer(api) == ("a1", nova.uuids["a"])
+        assert answer(api, ignore_hosts=["a1", "a2"]) == "NoValidHost"
+    if is_read_only:
+        assert own_rows(nova) == []
+    else:
+        wait_until(lambda: own_rows(nova)[0][1] > 1, 30, "heartbeats")
+        assert own_rows(nova)[0][0] == "controller"
+    assert scheduler.terminate() == 0
+    for name in ("api", "cell0"):
+        del nova.urls[f"{name} as {user}"]
+    assert everything(nova) == before
+    mariadb.drop_account(user)
+
+
+def test_newtons_layout(
+    mariadb: MariaDB, deployment: MakeDeployment, transport_url: str, tmp_path: Path
+) -> None:
+    nova = Nova(lambda: mariadb.url(mariadb.create_database()), NEWTON)
+    nova.add_main(["h1", "h2"])
+    nova.add_aggregate(1, "old", "h1", "main")
+    nova.execute(
+        "main",
+        "INSERT INTO aggregate_metadata (aggregate_id, `key`, value, deleted) "
+        "VALUES (1, 'availability_zone', 'az', 0)",
+    )
+    before = everything(nova)
+    cloud = deployment(transport_url, nova.urls["main"], settings=settings(nova))
+    scheduler = cloud.start_scheduler().wait_ready()
+    with scheduler_api(tmp_path, transport_url) as api:
+        assert answer(api, availability_zone="az")[0] == "h1"
+        assert answer(api, availability_zone="other") == "NoValidHost"
+        assert answer(api, ignore_hosts=["h1"])[0] == "h2"
+    (line,) = [each for each in scheduler.log.splitlines() if "compute_nodes.mapped" in each]
+    assert "is a Nova database (version 334); it lacks 14 tables or columns" in line
+    assert scheduler.terminate() == 0
+    assert everything(nova) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"port": 1}, "Can't connect"),
+        ({"password": "wrong-secret"}, "Access denied"),
+        ({"database": "nosuch"}, "Unknown database"),
+    ],
+    ids=["unreachable", "wrong password", "wrong name"],
+)
+def test_a_wrong_api_database_ends_the_start_with_one_line(
+    nova: Nova, deployment: MakeDeployment, transport_url: str, change: Any, reason: str
+) -> None:
+    url = make_url(nova.urls["api"]).set(**change).render_as_string(hide_password=False)
+    options = settings(nova)
+    options["api_database"] = {"connection": url, "max_retries": 0}
+    cloud = deployment(transport_url, nova.urls["cell0"], settings=options)
+    line = refusal(cloud)
+    assert "[api_database] connection" in line
+    assert reason in line
