@@ -49,7 +49,7 @@ Ratios = tuple[float, float, float]
 class Semantics:
     """The entries: values, or functions of what they decide on."""
 
-    bounds: Callable[[Any, Any], Bounds] = _entry(
+    bounds: Callable[[Any, float, float], Bounds] = _entry(
         "Bounds that weights are normalised with",
         newton="the lowest and highest raw value a weigher has ever seen in its process, requests "
         "that failed apart; raw values below a declared minimum widen the range",
@@ -72,7 +72,7 @@ class Semantics:
         "`weight_classes` names them",
         current="every weigher",
     )
-    next_candidates: Callable[[Any, Any], Any] = _entry(
+    next_candidates: Callable[[Any], Any] = _entry(
         "Order in which the hosts left stand for the next server of the same request, which "
         "decides between equal weights",
         newton="as the filters left them",
@@ -134,9 +134,8 @@ class Semantics:
 # --- today's releases ------------------------------------------------------------------------
 
 
-def _bounds_at_hand(weigher: Any, raw: Any) -> Bounds:
+def _bounds_at_hand(weigher: Any, lowest: float, highest: float) -> Bounds:
     low, high = weigher.minval, weigher.maxval
-    lowest, highest = float(raw.min()), float(raw.max())
     if low is None:
         low = lowest if high is None else min(lowest, high)
     if high is None:
@@ -144,9 +143,8 @@ def _bounds_at_hand(weigher: Any, raw: Any) -> Bounds:
     return float(low), float(high)
 
 
-def _ranked(passed: Any, ranked: Any) -> Any:
-    del passed
-    return ranked
+def _ranked(ranking: Any) -> Any:
+    return ranking.ranked()
 
 
 def _any_node_if_none(wanted: str | None, node: str | None) -> bool:
@@ -219,17 +217,15 @@ CURRENT = Semantics(
 # --- Newton ----------------------------------------------------------------------------------
 
 
-def _bounds_ever_seen(weigher: Any, raw: Any) -> Bounds:
+def _bounds_ever_seen(weigher: Any, lowest: float, highest: float) -> Bounds:
     """Widen the bounds that *weigher* itself carries, which is its memory."""
-    low, high = float(raw.min()), float(raw.max())
-    weigher.minval = low if weigher.minval is None else min(weigher.minval, low)
-    weigher.maxval = high if weigher.maxval is None else max(weigher.maxval, high)
+    weigher.minval = lowest if weigher.minval is None else min(weigher.minval, lowest)
+    weigher.maxval = highest if weigher.maxval is None else max(weigher.maxval, highest)
     return float(weigher.minval), float(weigher.maxval)
 
 
-def _passed(passed: Any, ranked: Any) -> Any:
-    del ranked
-    return passed
+def _passed(ranking: Any) -> Any:
+    return ranking.passed()
 
 
 def _same_node(wanted: str | None, node: str | None) -> bool:

@@ -129,6 +129,15 @@ OPTIONS: list[cfg.Opt] = [
         "that does not answer in time is left out until it answers again; requests do not wait "
         "for it then.",
     ),
+    cfg.IntOpt(
+        "standing_results_bytes",
+        default=64 * 1024 * 1024,
+        min=0,
+        help="Memory, in bytes per worker, for what filters and weighers said of every host, kept "
+        "for the next request that they cannot tell from an earlier one. About 50 bytes per host "
+        "and kind of request; the kinds not seen for longest make room. 0: nothing is kept, and "
+        "every request is decided from scratch.",
+    ),
     cfg.StrOpt(
         "cell_uuid",
         default="6f70656e-7374-4a63-8b65-6c6c30303031",

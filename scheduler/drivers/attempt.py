@@ -15,6 +15,7 @@ from scheduler.drivers.pipeline import Decision, Policy
 from scheduler.drivers.selections import selections_of
 from scheduler.explain.record import DecisionRecord
 from scheduler.hosts.table import HostTable, Key
+from scheduler.standing import StandingResults
 
 CHECK_HINT, REBUILD = "_nova_check_type", "rebuild"
 _FINGERPRINT_LENGTH = 32
@@ -44,6 +45,7 @@ class DriverAttempt:
         record: DecisionRecord,
         watcher: Any,
         refresh: Callable[[], None],
+        results: StandingResults | None = None,
     ) -> None:
         self.refresh = refresh
         self.record = record
@@ -51,6 +53,7 @@ class DriverAttempt:
         self._host_manager = host_manager
         self._policy = policy
         self._watcher = watcher
+        self._results = results
         self._request_id: str | None = None
 
     @property
@@ -97,6 +100,7 @@ class DriverAttempt:
             record,
             self._watcher if only is None else None,
             None if only is None else _rows(manager.table, only),
+            self._results,
         )
         uuids, count = request.instance_uuids, request.count
         placement = decision.place(spec, uuids, count, request.alternates)

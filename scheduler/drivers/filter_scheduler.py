@@ -22,6 +22,7 @@ from scheduler.drivers.pipeline import Policy
 from scheduler.explain.record import DecisionRecord
 from scheduler.filters.registry import load_chain
 from scheduler.hosts.fitting import Fitting
+from scheduler.standing import StandingResults
 from scheduler.weights.registry import load_weighers
 
 LOG = logging.getLogger(__name__)
@@ -43,6 +44,21 @@ def configured_policy(conf: Any, host_manager: Any) -> Policy:
     )
 
 
+def standing_results(conf: Any, host_manager: Any, policy: Policy) -> StandingResults | None:
+    """Where results are kept between decisions; None if they are not to be."""
+    limit_bytes = conf.scheduler.standing_results_bytes
+    if not limit_bytes:
+        return None
+    return StandingResults(
+        host_manager.books.table,
+        policy.chain.filters,
+        policy.weighers,
+        policy.semantics,
+        policy.service_down_time_seconds,
+        limit_bytes,
+    )
+
+
 class FilterScheduler(Scheduler):
     """Places instances on the best hosts that pass every filter."""
 
@@ -51,6 +67,7 @@ class FilterScheduler(Scheduler):
     def __init__(self, conf: Any, host_manager: Any) -> None:
         super().__init__(conf, host_manager)
         self.policy = configured_policy(conf, host_manager)
+        self.results = standing_results(conf, host_manager, self.policy)
         self.json_options = JsonOptions(conf.scheduler_json_config_location, host_manager.clock)
         self.max_attempts = conf.scheduler.max_attempts
         self.zone_if_none = conf.default_availability_zone
@@ -103,6 +120,7 @@ class FilterScheduler(Scheduler):
             record,
             self.watcher,
             self.bring_state_up_to_date,
+            self.results,
         )
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from scheduler import errors
+from scheduler.drivers.ranking import Ranking
 from scheduler.explain.record import DecisionRecord
 from scheduler.explain.watcher import Watcher
 from scheduler.filters.chain import FilterChain
@@ -26,6 +27,7 @@ from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_state import HostState
 from scheduler.semantics import CURRENT, Semantics
+from scheduler.standing import StandingResults
 from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.weighing import bounds_of, restore_bounds, weigh
 
@@ -59,7 +61,11 @@ class Placement:
 
 
 class Decision:
-    """One run of the engine over the table that *books* keeps."""
+    """One run of the engine over the table that *books* keeps.
+
+    With *results* it makes use of what stands for requests like this one, unless a *watcher* wants
+    to see every step; the decision is the same.
+    """
 
     def __init__(
         self,
@@ -70,6 +76,7 @@ class Decision:
         record: DecisionRecord,
         watcher: Watcher | None = None,
         rows: np.ndarray | None = None,
+        results: StandingResults | None = None,
     ) -> None:
         """*rows* are the only ones to choose from, in the table's order; None: all."""
         self.books = books
@@ -79,6 +86,7 @@ class Decision:
         self.record = record
         self.watcher = watcher or Watcher()
         self.scope = Scope(books.table, now, policy.service_down_time_seconds, policy.fitting)
+        self.results = results if type(self.watcher) is Watcher else None
         self.picks: list[Pick] = []
         self._rows = books.table.order if rows is None else rows
         self._skip_filters = False
@@ -103,25 +111,35 @@ class Decision:
             raise
 
     def _place(self, spec: Any, uuids: Sequence[str], count: int, num_alternates: int) -> Placement:
-        hosts = ranked = self._all_hosts(spec)
+        hosts = self._all_hosts(spec)
         chosen: list[HostState] = []
         limits: list[dict[str, Any]] = []
+        ranking = None
         for index in range(count):
             is_named = bool(uuids) or index == 0
             if uuids:
                 spec.instance_uuid = uuids[index]
             elif not is_named:
                 spec.instance_uuid = f"unnamed-{self.record.seed:016x}-{index}"
-            passed, ranked = self._sorted_hosts(hosts, spec, index)
-            if not len(ranked):
+            if ranking is not None:
+                hosts = self._next_candidates(ranking)
+            ranking = self._ranking(hosts, spec, index)
+            if ranking.pick is None:
                 raise errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
-            hosts = self.policy.semantics.next_candidates(passed, ranked)
-            state = self.scope.state(int(ranked.rows[0]))
+            state = self.scope.state(ranking.pick)
             chosen.append(state)
             limits.append(self._limits(state, spec))
             self._consume(state, spec, limits[-1], is_named)
-        alternates = self._alternates(hosts, ranked, spec, chosen, num_alternates)
+        alternates: list[list[HostState]] = [[] for _ in chosen]
+        if ranking is not None and num_alternates > 0:
+            if count > 1:
+                ranking = self._ranking(self._next_candidates(ranking), spec, count - 1)
+            alternates = self._alternates(ranking, spec, chosen, num_alternates)
         return Placement(chosen, limits, alternates)
+
+    def _next_candidates(self, ranking: Ranking) -> Candidates:
+        rows = self.policy.semantics.next_candidates(ranking)
+        return Candidates(self.scope, rows)
 
     def _all_hosts(self, spec: Any) -> Candidates:
         hosts = Candidates(self.scope, self._rows)
@@ -131,40 +149,41 @@ class Decision:
         self.record.removed_before_filters = narrowed.removed
         return narrowed.hosts
 
-    def _sorted_hosts(
-        self, hosts: Candidates, spec: Any, index: int
-    ) -> tuple[Candidates, Candidates]:
-        """Hosts that pass for instance *index*; the same with the pick first, then by weight."""
+    def _ranking(self, hosts: Candidates, spec: Any, index: int) -> Ranking:
+        """The hosts that pass for instance number *index*, by weight."""
+        standing = None
+        if index == 0 and self.results is not None and not self._skip_filters:
+            standing = self.results.of(spec, self.scope)
+        if standing is None:
+            return self._ranking_from_scratch(hosts, spec, index)
+        if standing.is_complete and hosts.rows is hosts.table.order and hosts.table.in_order:
+            self.record.filters = standing.filter_counts()
+            return self._ranked(standing.totals(), None)
+        hosts, self.record.filters = standing.run(hosts, spec)
+        return self._ranked(standing.scores.totals_of(hosts, spec), hosts.rows)
+
+    def _ranking_from_scratch(self, hosts: Candidates, spec: Any, index: int) -> Ranking:
         if not self._skip_filters:
             hosts, counts = self.policy.chain.run(hosts, spec, index, self.watcher.filtered)
             if index == 0:
                 self.record.filters = counts
         self.watcher.passed(index, hosts, lambda state: self._limits(state, spec))
         if not len(hosts):
-            return hosts, hosts
+            return self._ranked(np.zeros(0), hosts.rows)
         weighed = weigh(self.policy.weighers, hosts, spec, self.policy.semantics)
-        claimable = self.books.claimable(weighed.hosts.rows)
-        self.watcher.weighed(index, weighed, claimable)
-        order = np.arange(len(hosts))
-        if self.policy.shuffle_best_same_weighed_hosts:
-            order = self._with_best_shuffled(order, weighed.totals)
-        order = order[np.argsort(~claimable[order], kind="stable")]
-        if not claimable[order[0]]:
-            return hosts, weighed.hosts.take(order[:0])
-        order = self._with_pick_first(order, int(np.count_nonzero(claimable)))
-        return hosts, weighed.hosts.take(order)
+        if type(self.watcher) is not Watcher:
+            self.watcher.weighed(index, weighed, self.books.claimable(weighed.hosts.rows))
+        return self._ranked(weighed.totals_as_given, hosts.rows)
 
-    def _with_best_shuffled(self, order: np.ndarray, totals: np.ndarray) -> np.ndarray:
-        best = order[totals == totals[0]].tolist()
-        self.rng.shuffle(best)
-        return np.concatenate([np.array(best, dtype=order.dtype), order[len(best) :]])
-
-    def _with_pick_first(self, order: np.ndarray, claimable: int) -> np.ndarray:
-        size = min(max(1, self.policy.host_subset_size), claimable)
-        pick = self.rng.randrange(size) if size > 1 else 0
-        if pick == 0:
-            return order
-        return np.concatenate([order[pick : pick + 1], order[:pick], order[pick + 1 :]])
+    def _ranked(self, totals: np.ndarray, rows: np.ndarray | None) -> Ranking:
+        return Ranking(
+            totals,
+            rows,
+            self.books.claimable,
+            self.rng,
+            self.policy.host_subset_size,
+            shuffle_best=self.policy.shuffle_best_same_weighed_hosts,
+        )
 
     def _consume(self, state: HostState, spec: Any, limits: dict[str, Any], is_named: bool) -> None:
         uuid, stand_in = spec.instance_uuid, None
@@ -183,31 +202,21 @@ class Decision:
             fitting.hand_over(self.books.table, state.row, pick.booking, spec)
 
     def _alternates(
-        self,
-        hosts: Candidates,
-        ranked: Candidates,
-        spec: Any,
-        chosen: list[HostState],
-        wanted: int,
+        self, ranking: Ranking, spec: Any, chosen: list[HostState], wanted: int
     ) -> list[list[HostState]]:
-        if wanted < 1 or not chosen:
-            return [[] for _ in chosen]
-        if len(chosen) > 1:
-            _passed, ranked = self._sorted_hosts(hosts, spec, len(chosen) - 1)
+        """Hosts of the cell of each one chosen that no instance of the request was given."""
         taken = {state.row for state in chosen}
-        rows = [
-            row
-            for row in ranked.rows[self.books.claimable(ranked.rows)].tolist()
-            if row not in taken
-        ]
-        found = [list(itertools.islice(self._in_cell_of(state, rows), wanted)) for state in chosen]
-        for other in {other.row: other for others in found for other in others}.values():
-            other.limits = self._limits(other, spec)
-        return found
+        rows = itertools.chain(() if ranking.pick is None else (ranking.pick,), ranking.others())
+        others = (self.scope.state(row) for row in rows if row not in taken)
+        of_cell: dict[str | None, list[HostState]] = {state.cell_uuid: [] for state in chosen}
+        missing = wanted * len(of_cell)
+        while missing and (other := next(others, None)) is not None:
+            found = of_cell.get(other.cell_uuid)
+            if found is not None and len(found) < wanted:
+                other.limits = self._limits(other, spec)
+                found.append(other)
+                missing -= 1
+        return [list(of_cell[state.cell_uuid]) for state in chosen]
 
     def _limits(self, state: HostState, spec: Any) -> dict[str, Any]:
         return {} if self._skip_filters else self.policy.chain.limits(state, spec)
-
-    def _in_cell_of(self, state: HostState, rows: list[int]) -> Iterator[HostState]:
-        others = (self.scope.state(row) for row in rows)
-        return (other for other in others if other.cell_uuid == state.cell_uuid)

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable
+from typing import Any
 
 from scheduler import errors
+
+
+def network_near(request: Any) -> str:
+    """The network of hints ``build_near_host_ip`` and ``cidr``; empty without them."""
+    near = request.get_scheduler_hint("build_near_host_ip")
+    return f"{near}{request.get_scheduler_hint('cidr', '/24')}" if near else ""
 
 
 def within(network: str) -> Callable[[str | None], bool]:

@@ -9,6 +9,7 @@ from scheduler import semantics
 from scheduler.filters import addresses
 from scheduler.filters.base import Condition, HostFilter, Reason, hinted
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs, has_group, unless_in_group
 
 PRESENT = Reason("different_host.present", "the host runs a server that is to be avoided")
 ABSENT = Reason("same_host.absent", "the host runs none of the servers to be joined")
@@ -22,11 +23,11 @@ class DifferentHostFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (PRESENT,)
+    inputs = Inputs(of_request=lambda request: None if hinted(request, "different_host") else ())
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """No overlap."""
-        if uuids := hinted(request, "different_host"):
-            yield PRESENT, hosts.count_instances(uuids) == 0
+        yield PRESENT, hosts.count_instances(hinted(request, "different_host")) == 0
 
 
 class SameHostFilter(HostFilter):
@@ -34,6 +35,7 @@ class SameHostFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (ABSENT,)
+    inputs = Inputs(of_request=lambda request: None if hinted(request, "same_host") else ())
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Some overlap."""
@@ -46,33 +48,33 @@ class SimpleCIDRAffinityFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (FAR,)
+    inputs = Inputs("host_ip", of_request=addresses.network_near)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Raises InvalidRequest when the two hints together are no network."""
-        if near := request.get_scheduler_hint("build_near_host_ip"):
-            suffix = request.get_scheduler_hint("cidr", "/24")
-            yield FAR, hosts.per_value("host_ip", addresses.within(f"{near}{suffix}"))
+        if network := addresses.network_near(request):
+            yield FAR, hosts.per_value("host_ip", addresses.within(network))
 
 
 class ServerGroupAffinityFilter(HostFilter):
     """Passes the hosts of a group with policy ``affinity``, by name; any host for the first."""
 
     reasons = (ELSEWHERE,)
+    inputs = Inputs(of_request=unless_in_group("affinity"))
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Among the hosts the group is on."""
-        group = request.instance_group
-        if group is not None and group.policy == "affinity" and group.hosts:
-            yield ELSEWHERE, hosts.named(group.hosts)
+        if has_group(request, "affinity") and (names := request.instance_group.hosts):
+            yield ELSEWHERE, hosts.named(names)
 
 
 class ServerGroupAntiAffinityFilter(HostFilter):
     """Passes hosts with room for one more member of a group with policy ``anti-affinity``."""
 
     reasons = (FULL,)
+    inputs = Inputs(of_request=unless_in_group("anti-affinity"))
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Room as the semantics count it; where the instance is, it may stay."""
-        group = request.instance_group
-        if group is not None and group.policy == "anti-affinity":
+        if has_group(request, "anti-affinity"):
             yield FULL, semantics.of(self.conf).room_for_member(hosts, request)

@@ -14,10 +14,15 @@ from scheduler import objects
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 
 LOG = logging.getLogger(__name__)
 
 OTHER_IMAGES = Reason("image_isolation.other", "the host's aggregates are for other images")
+
+
+def _properties(request: Any) -> str:
+    return "" if request.image is None else repr(request.image.properties.set_fields())
 
 
 class AggregateImagePropertiesIsolation(HostFilter):
@@ -26,6 +31,7 @@ class AggregateImagePropertiesIsolation(HostFilter):
     run_filter_once_per_request = True
     RUN_ON_REBUILD = True
     reasons = (OTHER_IMAGES,)
+    inputs = Inputs("aggregates", of_request=_properties)
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)

@@ -13,9 +13,10 @@ import numpy as np
 
 from scheduler import errors
 from scheduler.filters import extra_specs_ops
-from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.filters.base import Condition, HostFilter, Reason, extra_specs_of
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 
 MISSING = Reason("aggregate_specs.missing", "no aggregate of the host has what an extra spec names")
 REFUSED = Reason("aggregate_specs.refused", "no aggregate of the host satisfies an extra spec")
@@ -34,22 +35,22 @@ class AggregateInstanceExtraSpecsFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (MISSING, REFUSED)
+    inputs = Inputs("aggregates", of_request=lambda request: tuple(_demands(request)))
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """One value of each key named satisfies its requirement, on whichever aggregate.
 
         Raises InvalidRequest where an operator cannot compare what it is given.
         """
-        extra_specs = request.flavor.extra_specs if request.flavor is not None else {}
-        demands = [
-            (name, requirement)
-            for key, requirement in extra_specs.items()
-            if (name := _name_of(key)) is not None
-        ]
-        if demands:
+        if demands := _demands(request):
             verdicts = hosts.per_document("aggregates", lambda a: _judge(a, demands), np.int8)
             yield MISSING, verdicts != _Verdict.MISSING
             yield REFUSED, verdicts != _Verdict.REFUSED
+
+
+def _demands(request: Any) -> list[tuple[str, str]]:
+    named = [(_name_of(key), requirement) for key, requirement in extra_specs_of(request).items()]
+    return [(name, requirement) for name, requirement in named if name is not None]
 
 
 def _name_of(key: str) -> str | None:

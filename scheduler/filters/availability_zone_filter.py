@@ -12,6 +12,7 @@ from typing import Any
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 
 OTHER_ZONE = Reason("availability_zone.other", "the host is not in the availability zone asked for")
 
@@ -21,6 +22,7 @@ class AvailabilityZoneFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (OTHER_ZONE,)
+    inputs = Inputs("aggregates", of_request=lambda request: (request.availability_zone,))
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)

@@ -16,6 +16,7 @@ import numpy as np
 
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
+from scheduler.hosts.inputs import Inputs
 from scheduler.hosts.selector import CHECK_TYPE_HINT
 
 
@@ -39,6 +40,11 @@ def request_is_rebuild(spec_obj: Any) -> bool:
 def hinted(spec_obj: Any, hint: str) -> list[str]:
     """The values of a scheduler hint; an empty text is none."""
     return [value for value in (spec_obj.scheduler_hints or {}).get(hint, ()) if value]
+
+
+def extra_specs_of(spec_obj: Any) -> dict[str, str]:
+    """The extra specs of the request's flavor; none without a flavor."""
+    return {} if spec_obj.flavor is None else spec_obj.flavor.extra_specs
 
 
 class BaseHostFilter:
@@ -80,6 +86,9 @@ class HostFilter(BaseHostFilter):
 
     #: Every reason that ``conditions`` may yield.
     reasons: ClassVar[tuple[Reason, ...]] = ()
+    #: What the verdicts follow from, so that they may be kept; None: asked for every request.
+    #: A class speaks for itself: what it inherits does not count.
+    inputs: ClassVar[Inputs | None] = None
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Yield (reason, mask of hosts that satisfy it) in order; a host passes where all hold.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from scheduler.concurrency import BREATHS
-from scheduler.filters.base import BaseHostFilter, HostFilter, request_is_rebuild
+from scheduler.filters.base import BaseHostFilter, HostFilter, Reason, request_is_rebuild
 from scheduler.hosts.candidates import Candidates
 
 LOG = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class FilterChain:
             if not each.run_filter_for_index(index):
                 continue
             start = len(hosts)
-            hosts, removed = _apply(each, hosts, request)
+            hosts, removed = apply(each, hosts, request)
             BREATHS.take()
             counts.append(FilterCount(each.name, start, len(hosts), removed))
             if watch is not None:
@@ -66,17 +66,19 @@ class FilterChain:
         """Limits that the filters put on *host_state*, those of row-by-row filters included."""
         limits: dict[str, Any] = {}
         for each in self.filters:
-            if isinstance(each, HostFilter) and _bypassed(each, request) is False:
+            if isinstance(each, HostFilter) and not bypassed(each, request):
                 limits.update(each.limits(host_state, request))
         limits.update(host_state.limits)
         return limits
 
 
-def _bypassed(each: BaseHostFilter, request: Any) -> bool:
+def bypassed(each: BaseHostFilter, request: Any) -> bool:
+    """Whether *each* is not asked, because the request only checks a rebuild in place."""
     return not each.RUN_ON_REBUILD and request_is_rebuild(request)
 
 
-def _is_columnar(each: BaseHostFilter) -> bool:
+def is_columnar(each: BaseHostFilter) -> bool:
+    """Whether what *each* does is all in its conditions."""
     kind = type(each)
     return (
         isinstance(each, HostFilter)
@@ -85,11 +87,12 @@ def _is_columnar(each: BaseHostFilter) -> bool:
     )
 
 
-def _apply(
+def apply(
     each: BaseHostFilter, hosts: Candidates, request: Any
 ) -> tuple[Candidates, dict[str, int]]:
-    if _is_columnar(each):
-        if _bypassed(each, request):
+    """The hosts that *each* leaves, and how many it removes per reason code."""
+    if is_columnar(each):
+        if bypassed(each, request):
             return hosts, {}
         return _apply_columns(each, hosts, request)  # type: ignore[arg-type]
     return _apply_rows(each, hosts, request)
@@ -98,16 +101,24 @@ def _apply(
 def _apply_columns(
     each: HostFilter, hosts: Candidates, request: Any
 ) -> tuple[Candidates, dict[str, int]]:
-    alive = hosts.everything(True)
-    left = len(hosts)
+    gone = hosts.everything(False)
     removed: dict[str, int] = {}
-    for reason, mask in each.conditions(hosts, request):
-        alive = alive & mask
-        now_left = int(np.count_nonzero(alive))
-        if now_left != left:
-            removed[reason.code] = removed.get(reason.code, 0) + left - now_left
-            left = now_left
-    return (hosts.take(alive), removed) if removed else (hosts, removed)
+    for reason, mask in rejections(each, hosts, request):
+        gone |= mask
+        removed[reason.code] = removed.get(reason.code, 0) + int(np.count_nonzero(mask))
+    return (hosts.take(~gone), removed) if removed else (hosts, removed)
+
+
+def rejections(
+    each: HostFilter, hosts: Candidates, request: Any
+) -> Iterator[tuple[Reason, np.ndarray]]:
+    """Per reason the mask of the hosts that *each* removes for it; every host at most once."""
+    alive = hosts.everything(True)
+    for reason, satisfied in each.conditions(hosts, request):
+        removed = alive & ~satisfied
+        if removed.any():
+            alive &= satisfied
+            yield reason, removed
 
 
 def _apply_rows(

@@ -1,26 +1,32 @@
-"""ComputeCapabilitiesFilter: what the flavor's extra specs demand of the host.
-
-Reference page filters, section 6.17; operators: section 5.4.
-"""
+"""ComputeCapabilitiesFilter: the flavor's extra specs.  Reference page filters, 5.4 and 6.17."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
 
 from scheduler import errors
 from scheduler.filters import extra_specs_ops, host_attributes
-from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.filters.base import Condition, HostFilter, Reason, extra_specs_of
 from scheduler.filters.host_attributes import Verdict
+from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 
 MISSING = Reason("capabilities.missing", "the host does not report what an extra spec names")
 REFUSED = Reason("capabilities.refused", "what the host reports does not satisfy an extra spec")
 
 _SCOPE = "capabilities"
 _ADDRESS_BITS = "hw:maxphysaddr_bits"
+
+
+def _demands(request: Any) -> Hashable | None:
+    """The extra specs, if the table holds all that they ask for."""
+    extra_specs = extra_specs_of(request)
+    elsewhere = any(map(host_attributes.reads_elsewhere, extra_specs))
+    return None if elsewhere else tuple(extra_specs.items())
 
 
 class ComputeCapabilitiesFilter(HostFilter):
@@ -31,6 +37,7 @@ class ComputeCapabilitiesFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (MISSING, REFUSED)
+    inputs = Inputs(*columns.ALL, of_request=_demands)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Each extra spec in turn, asked only of the hosts that satisfy the ones before it.
@@ -38,8 +45,7 @@ class ComputeCapabilitiesFilter(HostFilter):
         Raises InvalidRequest where an operator cannot compare what it is given.
         """
         left = np.arange(len(hosts))
-        extra_specs = request.flavor.extra_specs if request.flavor is not None else {}
-        for key, requirement in extra_specs.items():
+        for key, requirement in extra_specs_of(request).items():
             path, wanted, must_know = _demand(key, requirement)
             if not path:
                 continue

@@ -12,6 +12,9 @@ from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
+from scheduler.hosts.inputs import Inputs
+
+_READ = ("vcpus_total", "vcpus_used", "cpu_allocation_ratio")
 
 LOG = logging.getLogger(__name__)
 
@@ -26,6 +29,7 @@ class CoreFilter(HostFilter):
     """
 
     reasons = (PHYSICAL, INSUFFICIENT)
+    inputs = Inputs(*_READ, of_request=lambda request: request.vcpus)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host, unless the ratio is 0, and into the rest."""
@@ -56,6 +60,8 @@ class AggregateCoreFilter(CoreFilter):
         Reason("aggregate_core.physical", PHYSICAL.text),
         Reason("aggregate_core.insufficient", INSUFFICIENT.text),
     )
+
+    inputs = Inputs(*_READ, "aggregates", of_request=lambda request: request.vcpus)
 
     def ratio(self, hosts: Candidates) -> np.ndarray:
         """The smallest ratio that an aggregate of the host names, else the host's."""

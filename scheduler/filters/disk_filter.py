@@ -11,9 +11,12 @@ from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
+from scheduler.hosts.inputs import Inputs
 
 PHYSICAL = Reason("disk.physical", "the server needs more disk than the host has in all")
 INSUFFICIENT = Reason("disk.insufficient", "not enough disk left, overcommit included")
+
+_READ = ("total_usable_disk_gb", "free_disk_mb", "disk_allocation_ratio")
 
 
 def wanted_disk_mb(request: Any) -> int:
@@ -28,6 +31,7 @@ class DiskFilter(HostFilter):
     """
 
     reasons = (PHYSICAL, INSUFFICIENT)
+    inputs = Inputs(*_READ, of_request=wanted_disk_mb)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host (no server overcommits against itself), and into the rest."""
@@ -56,6 +60,8 @@ class AggregateDiskFilter(DiskFilter):
         Reason("aggregate_disk.physical", PHYSICAL.text),
         Reason("aggregate_disk.insufficient", INSUFFICIENT.text),
     )
+
+    inputs = Inputs(*_READ, "aggregates", of_request=wanted_disk_mb)
 
     def ratio(self, hosts: Candidates) -> np.ndarray:
         """The smallest ratio that an aggregate of the host names, else the host's."""

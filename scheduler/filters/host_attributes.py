@@ -36,6 +36,11 @@ _ONCE_REPORTED = frozenset((*columns.FLOAT_COLUMNS, "hypervisor_hostname"))
 _ELSEWHERE = frozenset(("instances", "limits", "service", "updated"))
 
 
+def reads_elsewhere(text: str) -> bool:
+    """Whether a query or the path of an extra spec may ask for what is not in the table."""
+    return any(name in text for name in _ELSEWHERE)
+
+
 def judge(hosts: Candidates, path: Sequence[str], test: Callable[[str], bool]) -> np.ndarray:
     """A Verdict per host: whether the text of what *path* leads to passes *test*."""
     name, *rest = path

@@ -12,6 +12,7 @@ from scheduler.filters import host_attributes
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.filters.host_attributes import Verdict
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 from scheduler.objects import enums
 
 UNKNOWN = Reason("image.unknown", "the host does not say what it can run")
@@ -20,7 +21,14 @@ VERSION = Reason("image.hypervisor_version", "the hypervisor's version is not th
 ADDRESS_BITS = Reason("image.address_bits", "the host has too few physical address bits")
 
 _TRIPLE = (enums.canonical_architecture, enums.canonical_hypervisor_type, enums.canonical_vm_mode)
+_NAMED = ("hw_architecture", "img_hv_type", "hw_vm_mode", "img_hv_requested_version")
+_READ = ("supported_instances", "hypervisor_version", "cpu_info", "stats", "reported")
 _ADDRESS_BITS = ("cpu_info", "maxphysaddr", "bits")
+
+
+def _demands(request: Any) -> tuple[Any, ...]:
+    properties = objects.ImageMetaProps() if request.image is None else request.image.properties
+    return tuple(map(properties.get, (*_NAMED, "hw_maxphysaddr_bits")))
 
 
 class ImagePropertiesFilter(HostFilter):
@@ -29,6 +37,7 @@ class ImagePropertiesFilter(HostFilter):
     run_filter_once_per_request = True
     RUN_ON_REBUILD = True
     reasons = (UNKNOWN, UNSUPPORTED, VERSION, ADDRESS_BITS)
+    inputs = Inputs(*_READ, of_request=_demands)
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -40,28 +49,26 @@ class ImagePropertiesFilter(HostFilter):
 
         Raises InvalidRequest for a version requirement that cannot be read.
         """
-        image = objects.ImageMetaProps() if request.image is None else request.image.properties
-        architecture = image.get("hw_architecture") or self.architecture
-        named = (architecture, image.get("img_hv_type"), image.get("hw_vm_mode"))
-        wanted = {name for name in named if name}
+        architecture, kind, mode, requirement, bits = _demands(request)
+        wanted = {architecture or self.architecture, kind, mode} - {None, ""}
         if not wanted:
             return
         yield UNKNOWN, hosts.per_document("supported_instances", bool)
-        supported = hosts.per_document(
-            "supported_instances", lambda entries: any(wanted <= _runs(each) for each in entries)
-        )
+
+        def supports(entries: list[Any]) -> bool:
+            return any(wanted <= _runs(each) for each in entries)
+
+        supported = hosts.per_document("supported_instances", supports)
         yield UNSUPPORTED, supported
-        if requirement := image.get("img_hv_requested_version"):
+        if requirement:
             fitting = np.flatnonzero(supported)
-            verdicts = hosts.take(fitting).per_value(
-                "hypervisor_version", self.version_test(requirement)
-            )
+            test = self.version_test(requirement)
             satisfied = hosts.everything(True)
-            satisfied[fitting] = verdicts
+            satisfied[fitting] = hosts.take(fitting).per_value("hypervisor_version", test)
             yield VERSION, satisfied
-        if bits := image.get("hw_maxphysaddr_bits"):
-            verdicts = host_attributes.judge(hosts, _ADDRESS_BITS, _at_least(bits))
-            yield ADDRESS_BITS, verdicts != Verdict.REFUSED
+        if bits:
+            judged = host_attributes.judge(hosts, _ADDRESS_BITS, _at_least(bits))
+            yield ADDRESS_BITS, judged != Verdict.REFUSED
 
 
 def _runs(entry: Any) -> set[str]:

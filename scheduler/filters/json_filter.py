@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
-from scheduler.filters import json_query
+from scheduler.filters import host_attributes, json_query
 from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 
 NO_MATCH = Reason("json.no_match", "the host does not match the query")
+
+
+def _query(request: Any) -> Hashable | None:
+    """The query, if the table holds all that it asks for."""
+    query: str = request.get_scheduler_hint("query") or ""
+    return None if host_attributes.reads_elsewhere(query) else query
 
 
 class JsonFilter(HostFilter):
     """Passes hosts that match the JSON text of hint ``query``."""
 
     reasons = (NO_MATCH,)
+    inputs = Inputs(*columns.ALL, of_request=_query)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Raises InvalidRequest for a query that cannot be evaluated, on whichever host."""

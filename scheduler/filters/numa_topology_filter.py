@@ -16,18 +16,29 @@ from scheduler.hosts import fitting
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_state import HostState
+from scheduler.hosts.inputs import Inputs
 
 THREADS = Reason("numa.threads", "the server requires sibling threads, which the host lacks")
 ABSENT = Reason("numa.absent", "the server has NUMA cells, and the host reports none")
 UNFIT = Reason("numa.unfit", "the server's NUMA cells do not fit on the host's")
 
-_DEPENDS_ON = (fitting.TOPOLOGY, fitting.POOLS, "cpu_allocation_ratio", "ram_allocation_ratio")
+_READ = (fitting.TOPOLOGY, fitting.POOLS, "cpu_allocation_ratio", "ram_allocation_ratio")
+
+
+def _wishes(request: Any) -> tuple[Any, ...]:
+    threads, guest = numa.requires_threads(request.flavor, request.image), fitting.guest_of(request)
+    return (threads,) if guest is None else (threads, guest.unplaced(), *_nearby(request))
+
+
+def _nearby(request: Any) -> tuple[tuple[pci.Request, ...], numa.Networks | None]:
+    return pci.requests_of(request.pci_requests), fitting.networks_of(request)
 
 
 class NUMATopologyFilter(HostFilter):
     """Passes every host for servers without cells, else those where the cells fit."""
 
     reasons = (THREADS, ABSENT, UNFIT)
+    inputs = Inputs(*_READ, of_request=_wishes)
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -38,8 +49,7 @@ class NUMATopologyFilter(HostFilter):
         """Threads if they are required, cells if some are wanted, and a fit if there are any."""
         if numa.requires_threads(request.flavor, request.image):
             yield THREADS, hosts.per_document(fitting.TOPOLOGY, self._has_threads)
-        guest = fitting.guest_of(request)
-        if guest is None:
+        if (guest := fitting.guest_of(request)) is None:
             return
         has_cells = hosts.per_document(fitting.TOPOLOGY, bool)
         yield ABSENT, has_cells
@@ -51,7 +61,7 @@ class NUMATopologyFilter(HostFilter):
         return not numa.lacks_threads(host, self.fitting.semantics)
 
     def _fits(self, hosts: Candidates, guest: numa.GuestTopology, request: Any) -> np.ndarray:
-        requests, networks = pci.requests_of(request.pci_requests), _networks(request)
+        requests, networks = _nearby(request)
         guest, how = guest.unplaced(), self.fitting
 
         def fits(host: Any, pools: Any, cpu_ratio: float, ram_ratio: float) -> bool:
@@ -59,7 +69,7 @@ class NUMATopologyFilter(HostFilter):
             fitted = numa.fit(host, guest, limits, requests, pools, how.semantics, pack=how.pack)
             return fitted is not None
 
-        return hosts.per_combination((self.name, guest, requests, networks), _DEPENDS_ON, fits)
+        return hosts.per_combination((self.name, guest, requests, networks), _READ, fits)
 
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """``numa_topology``: how far the host's cells may be overcommitted."""
@@ -67,9 +77,4 @@ class NUMATopologyFilter(HostFilter):
         if not request.numa_topology or not host:
             return {}
         ratios = host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio
-        return {fitting.LIMITS_KEY: numa.Limits(*ratios, _networks(request)).to_object()}
-
-
-def _networks(request: Any) -> numa.Networks | None:
-    metadata = request.get("network_metadata")
-    return None if metadata is None else numa.Networks.of(metadata)
+        return {fitting.LIMITS_KEY: numa.Limits(*ratios, fitting.networks_of(request)).to_object()}

@@ -13,6 +13,7 @@ from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import fitting
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.inputs import Inputs
 
 UNREPORTED = Reason("pci.unreported", "the host never reported what PCI devices it has")
 LACKING = Reason("pci.lacking", "the host lacks free PCI devices of the kinds wanted")
@@ -22,6 +23,7 @@ class PciPassthroughFilter(HostFilter):
     """Passes hosts that can serve all requests for devices together, wherever they sit."""
 
     reasons = (UNREPORTED, LACKING)
+    inputs = Inputs(fitting.POOLS, of_request=lambda request: pci.requests_of(request.pci_requests))
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)

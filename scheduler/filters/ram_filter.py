@@ -11,15 +11,19 @@ from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
+from scheduler.hosts.inputs import Inputs
 
 PHYSICAL = Reason("ram.physical", "the server needs more memory than the host has in all")
 INSUFFICIENT = Reason("ram.insufficient", "not enough memory left, overcommit included")
+
+_READ = ("total_usable_ram_mb", "free_ram_mb", "ram_allocation_ratio")
 
 
 class RamFilter(HostFilter):
     """Passes hosts with room for the flavor's memory under ``ram_allocation_ratio``."""
 
     reasons = (PHYSICAL, INSUFFICIENT)
+    inputs = Inputs(*_READ, of_request=lambda request: request.memory_mb)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host (no server overcommits against itself), and into the rest."""
@@ -48,6 +52,8 @@ class AggregateRamFilter(RamFilter):
         Reason("aggregate_ram.physical", PHYSICAL.text),
         Reason("aggregate_ram.insufficient", INSUFFICIENT.text),
     )
+
+    inputs = Inputs(*_READ, "aggregates", of_request=lambda request: request.memory_mb)
 
     def ratio(self, hosts: Candidates) -> np.ndarray:
         """The smallest ratio that an aggregate of the host names, else the host's."""

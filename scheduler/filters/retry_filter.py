@@ -9,6 +9,7 @@ from oslo_log import log as logging
 
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 
 LOG = logging.getLogger(__name__)
 
@@ -19,6 +20,9 @@ class RetryFilter(HostFilter):
     """Passes (host, node) pairs that no earlier attempt went to; compared exactly."""
 
     reasons = (TRIED,)
+    inputs = Inputs(
+        of_request=lambda request: None if request.retry and request.retry.hosts else ()
+    )
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Not among the hosts of ``retry``."""

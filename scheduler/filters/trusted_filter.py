@@ -12,8 +12,9 @@ from typing import Any
 from oslo_log import log as logging
 
 from scheduler.filters.attestation import AttestationService, TrustCache
-from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.filters.base import Condition, HostFilter, Reason, extra_specs_of
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 
 LOG = logging.getLogger(__name__)
 
@@ -27,6 +28,7 @@ class TrustedFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (OTHER_LEVEL,)
+    inputs = Inputs(of_request=lambda request: None if _wanted(request) else ())
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -36,8 +38,7 @@ class TrustedFilter(HostFilter):
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """The server is asked about all nodes at once if what is known of one has expired."""
-        extra_specs = request.flavor.extra_specs if request.flavor is not None else {}
-        if wanted := extra_specs.get(_EXTRA_SPEC):
+        if wanted := _wanted(request):
             nodes = {node for _host, node in hosts.table.rows if node is not None}
             asked = {state.nodename for state in hosts} - {None}
             levels = self.levels.of(asked, nodes, hosts.scope.now)
@@ -45,3 +46,8 @@ class TrustedFilter(HostFilter):
                 OTHER_LEVEL,
                 hosts.per_value("nodename", lambda node: levels.get(node) == wanted),
             )
+
+
+def _wanted(request: Any) -> str | None:
+    level: str | None = extra_specs_of(request).get(_EXTRA_SPEC)
+    return level

@@ -13,6 +13,7 @@ import numpy as np
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 
 OTHER_TYPE = Reason("type.other", "the host runs servers of another flavor")
 NOT_NAMED = Reason("aggregate_type.not_named", "the host's aggregates are for other flavors")
@@ -39,6 +40,10 @@ class AggregateTypeAffinityFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (NOT_NAMED,)
+    inputs = Inputs(
+        "aggregates",
+        of_request=lambda request: (request.flavor.name if request.flavor is not None else None,),
+    )
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """The flavor's name is one of those listed, separated by commas."""

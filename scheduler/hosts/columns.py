@@ -130,6 +130,8 @@ _NAMES = (*COLUMN_TYPES, *DOCUMENT_PARSERS, *OBJECT_COLUMNS, PRESENCE, INSTANCES
 #: The bit of each of them in a change of the table.
 BITS = {name: 1 << number for number, name in enumerate(_NAMES)}
 EVERYTHING = -1
+#: For whoever may read any of them.
+ALL = _NAMES
 
 
 def bits(names: Iterable[str]) -> int:

@@ -75,6 +75,12 @@ def guest_of(spec_obj: Any) -> numa.GuestTopology | None:
     return numa.GuestTopology.of(topology) if topology else None
 
 
+def networks_of(spec_obj: Any) -> numa.Networks | None:
+    """The networks that the cells should be near, if the request says so."""
+    metadata = spec_obj.get("network_metadata")
+    return None if metadata is None else numa.Networks.of(metadata)
+
+
 def book(table: HostTable, row: int, wish: Wish) -> Booking:
     """Take what is wished for, as far as it is there.
 

@@ -12,6 +12,7 @@ from oslo_log import log as logging
 
 from scheduler import semantics
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs, has_group, unless_in_group
 from scheduler.weights.base import HostWeigher
 
 LOG = logging.getLogger(__name__)
@@ -39,10 +40,9 @@ class _SoftAffinityWeigher(HostWeigher):
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Members on the host, or their negative; 0 for groups of another policy."""
-        group = request.instance_group
-        if group is None or group.policy != self.policy:
+        if not has_group(request, self.policy):
             return np.zeros(len(hosts), dtype=np.int64)
-        return self.sign * hosts.count_instances(group.members or ())
+        return self.sign * hosts.count_instances(request.instance_group.members or ())
 
 
 class ServerGroupSoftAffinityWeigher(_SoftAffinityWeigher):
@@ -51,6 +51,7 @@ class ServerGroupSoftAffinityWeigher(_SoftAffinityWeigher):
     policy = "soft-affinity"
     sign = 1
     multiplier_option = "soft_affinity_weight_multiplier"
+    inputs = Inputs(of_request=unless_in_group("soft-affinity"))
 
 
 class ServerGroupSoftAntiAffinityWeigher(_SoftAffinityWeigher):
@@ -59,3 +60,4 @@ class ServerGroupSoftAntiAffinityWeigher(_SoftAffinityWeigher):
     policy = "soft-anti-affinity"
     sign = -1
     multiplier_option = "soft_anti_affinity_weight_multiplier"
+    inputs = Inputs(of_request=unless_in_group("soft-anti-affinity"))

@@ -16,6 +16,7 @@ from scheduler import semantics
 from scheduler.concurrency import BREATHS
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 
 _COMPLAINT = "Could not decode '%s' weight multiplier: %s"
 
@@ -66,6 +67,9 @@ class HostWeigher(BaseHostWeigher):
     """
 
     multiplier_option: ClassVar[str]
+    #: What the raw values follow from, so that they may be kept; None: asked for every request.
+    #: A class speaks for itself: what it inherits does not count.
+    inputs: ClassVar[Inputs | None] = None
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)

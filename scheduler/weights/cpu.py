@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 from scheduler.weights.base import HostWeigher
 
 
@@ -18,6 +19,7 @@ class CPUWeigher(HostWeigher):
 
     minval = 0
     multiplier_option = "cpu_weight_multiplier"
+    inputs = Inputs("vcpus_total", "vcpus_used", "cpu_allocation_ratio")
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Processors that may be handed out, less those that are."""

@@ -10,18 +10,28 @@ from typing import Any
 import numpy as np
 
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 from scheduler.weights.base import HostWeigher
+
+
+def _home(request: Any) -> str | None:
+    """The cell in which a request that may cross cells would best stay."""
+    destination = request.requested_destination
+    if destination is None or destination.cell is None or not destination.allow_cross_cell_move:
+        return None
+    uuid: str | None = destination.cell.uuid
+    return uuid
 
 
 class CrossCellWeigher(HostWeigher):
     """Hosts of the requested cell before the others, where both are allowed."""
 
     multiplier_option = "cross_cell_move_weight_multiplier"
+    inputs = Inputs("cell_uuid", of_request=lambda request: _home(request) or "")
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """1 in the cell and -1 outside; 0 for all when the request may not cross cells."""
-        destination = request.requested_destination
-        if destination is None or destination.cell is None or not destination.allow_cross_cell_move:
+        home = _home(request)
+        if home is None:
             return np.zeros(len(hosts), dtype=np.int64)
-        home = destination.cell.uuid
         return hosts.per_value("cell_uuid", lambda cell: 1 if cell == home else -1, np.int64)

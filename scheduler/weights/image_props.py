@@ -12,6 +12,7 @@ import numpy as np
 from scheduler.conf import weight_settings
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.image_properties import Properties, properties_of
+from scheduler.hosts.inputs import Inputs
 from scheduler.weights.base import HostWeigher
 
 
@@ -22,6 +23,7 @@ class ImagePropertiesWeigher(HostWeigher):
     """
 
     multiplier_option = "image_props_weight_multiplier"
+    inputs = Inputs(of_request=lambda request: None if properties_of(request.image) else ())
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)

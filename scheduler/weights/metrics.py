@@ -13,6 +13,7 @@ import numpy as np
 from scheduler import errors
 from scheduler.conf import weight_settings
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 from scheduler.weights.base import HostWeigher
 
 
@@ -20,6 +21,7 @@ class MetricsWeigher(HostWeigher):
     """The sum of value times ratio over the metrics of ``[metrics] weight_setting``."""
 
     multiplier_option = "metrics_weight_multiplier"
+    inputs = Inputs("metrics", "aggregates")
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)

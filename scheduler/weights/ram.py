@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.inputs import Inputs
 from scheduler.weights.base import HostWeigher
 
 
@@ -18,6 +19,7 @@ class RAMWeigher(HostWeigher):
 
     minval = 0
     multiplier_option = "ram_weight_multiplier"
+    inputs = Inputs("free_ram_mb")
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Free memory in MB, without overcommit."""

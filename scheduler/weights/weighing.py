@@ -40,6 +40,13 @@ class Weighed:
     positions: np.ndarray
     components: tuple[Component, ...]
 
+    @property
+    def totals_as_given(self) -> np.ndarray:
+        """The totals in the order of the candidates that were weighed."""
+        totals = np.empty_like(self.totals)
+        totals[self.positions] = self.totals
+        return totals
+
 
 def normalise(values: np.ndarray, low: float, high: float) -> np.ndarray:
     """Map *values* to 0…1 between the bounds; those outside count as the bound they exceed."""
@@ -77,7 +84,7 @@ def weigh(
     if len(hosts) > 1:
         for each in weighers:
             raw = each.raw(hosts, request)
-            normalised = normalise(raw, *chosen.bounds(each, raw))
+            normalised = normalise(raw, *chosen.bounds(each, float(raw.min()), float(raw.max())))
             weighted = normalised * each.multipliers(hosts)
             totals = totals + weighted
             components.append(Component(each.name, raw, normalised, weighted))

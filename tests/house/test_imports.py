@@ -19,7 +19,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"db", "semantics"}),
     frozenset({"hosts"}),
     frozenset({"filters", "weights"}),
-    frozenset({"explain"}),
+    frozenset({"explain", "standing"}),
     frozenset({"answers", "claims"}),
     frozenset({"drivers", "rpc"}),
     frozenset({"notifications"}),

@@ -1,0 +1,44 @@
+"""What results about hosts follow from, for results that are kept between requests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+
+def nothing(request: Any) -> Hashable:
+    """What depends on nothing of the request."""
+    del request
+    return ()
+
+
+def has_group(request: Any, policy: str) -> bool:
+    """Whether the request is for a server of a group with this policy."""
+    group = request.instance_group
+    return group is not None and group.policy == policy
+
+
+def unless_in_group(policy: str) -> Callable[[Any], Hashable | None]:
+    """Nothing of requests without a group of this policy; more than can be said of the others."""
+    return lambda request: None if has_group(request, policy) else ()
+
+
+class Inputs:
+    """All that the verdicts of a filter follow from, or the raw values of a weigher.
+
+    *columns* names what is read of a host (names of ``columns.BITS``) and *of_request* gives what
+    is read of the request as one value; None: more than that, this once.  The result for a host
+    must follow from these, from this one host, and from the clock by way of ``service_up`` alone.
+    """
+
+    def __init__(
+        self, *columns: str, of_request: Callable[[Any], Hashable | None] = nothing
+    ) -> None:
+        self.columns = columns
+        self.of_request = of_request
+
+    @staticmethod
+    def of(part: Any) -> Inputs | None:
+        """What the filter or weigher *part* declares, if its own class does."""
+        declared: Inputs | None = vars(type(part)).get("inputs")
+        return declared

@@ -1,0 +1,10 @@
+"""Results of filters and weighers that are kept between decisions.
+
+Requests that no filter and no weigher can tell apart are of one class.  What the filters said of
+every host for a class (``verdicts``) and what the weighers did (``scores``) stands until the
+journal of the host table tells of a change; then only the changed rows are asked about again.
+"""
+
+from scheduler.standing.classes import Standing, StandingResults
+
+__all__ = ["Standing", "StandingResults"]

@@ -1,0 +1,239 @@
+"""Classes of requests, what stands for each, and how much memory all of it may take."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from oslo_log import log as logging
+
+from scheduler.concurrency import BREATHS
+from scheduler.filters.base import BaseHostFilter, request_is_rebuild
+from scheduler.filters.chain import FilterCount, apply
+from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.liveness import Liveness
+from scheduler.hosts.table import HostTable
+from scheduler.semantics import Semantics
+from scheduler.standing.scores import Scores
+from scheduler.standing.verdicts import PASSES, PRESENCE, ReasonNumbers, Verdicts, read_by
+from scheduler.weights.base import BaseHostWeigher
+
+LOG = logging.getLogger(__name__)
+
+#: What a filter says of the request when it is not asked at all.
+_BYPASSED = "bypassed"
+#: Beyond this many changed rows, or this part of all, everything is asked anew.
+_FEW, _PART = 64, 4
+#: Answers kept for costly questions; beyond, they are asked anew.
+_ANSWERS = 100_000
+
+
+class Standing:
+    """What stands for one class of requests.
+
+    *filters* are those of the chain that run: the columns each reads, 0 if it is bypassed, None if
+    it must be asked for every request.  *weighers* likewise.
+    """
+
+    def __init__(
+        self, numbers: ReasonNumbers, filters: Mapping[int, int | None], scores: Scores
+    ) -> None:
+        asked = {index: reads for index, reads in filters.items() if reads}
+        self.verdicts = Verdicts(numbers, asked)
+        self.scores = scores
+        self.steps = _steps(filters)
+        self.position = -1
+        self._interest = functools.reduce(operator.or_, asked.values(), scores.reads) | PRESENCE
+        self._counts: list[FilterCount] | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to ask."""
+        return self.scores.are_complete and all(isinstance(step, list) for step in self.steps)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return self.verdicts.nbytes + self.scores.nbytes
+
+    def totals(self) -> np.ndarray:
+        """The total weight of every row, if nothing is left to ask; not a copy."""
+        return self.scores.totals(self.verdicts.passing, self.verdicts.num_passing)
+
+    def filter_counts(self) -> list[FilterCount]:
+        """What each filter left and removed, if nothing is left to ask."""
+        if self._counts is None:
+            counts = self.verdicts.counts
+            indices = [index for step in self.steps for index in step]  # type: ignore[union-attr]
+            self._counts = self.verdicts.numbers.counted(counts, indices, int(counts.sum()))
+        return self._counts
+
+    def run(self, hosts: Candidates, request: Any) -> tuple[Candidates, list[FilterCount]]:
+        """``FilterChain.run`` on some candidates, in which only what is left to ask is asked."""
+        found: list[FilterCount] = []
+        numbers = self.verdicts.numbers
+        for step in self.steps:
+            if isinstance(step, list):
+                numbered = self.verdicts.of_row[hosts.rows]
+                counts = np.bincount(numbered, minlength=len(numbers))
+                found += numbers.counted(counts, step, len(hosts))
+                stays = (numbered == PASSES) | (numbered > numbers.limit(step[-1] + 1))
+                hosts = hosts.take(stays)
+            else:
+                each = numbers.filters[step]
+                if not each.run_filter_for_index(0):
+                    continue
+                left, removed = apply(each, hosts, request)
+                BREATHS.take()
+                found.append(FilterCount(each.name, len(hosts), len(left), removed))
+                hosts = left
+            if not len(hosts):
+                break
+        return hosts, found
+
+    def bring_up_to_date(self, scope: Scope, request: Any) -> None:
+        """Take in what changed in the table; after an exception nothing stands any more."""
+        table = scope.table
+        changes = table.changes.since(self.position, self._interest) if self.position >= 0 else None
+        most = max(_FEW, len(table) // _PART)
+        if changes is None or len(changes) > most or len(self.verdicts.of_row) != table.capacity:
+            self._work_out(scope, request)
+        elif changes:
+            rows = np.fromiter(changes.keys(), dtype=np.int64, count=len(changes))
+            changed = np.fromiter(changes.values(), dtype=np.int64, count=len(changes))
+            self._work_out_again(scope, request, rows, changed)
+        self.position = table.changes.position
+
+    def _work_out(self, scope: Scope, request: Any) -> None:
+        self.verdicts.judge_all(scope, request)
+        self._counts = None
+        self.scores = self.scores.anew(scope.table.capacity)
+        rows = scope.table.order
+        self.scores.weigh_all(scope, request, rows[self.verdicts.of_row[rows] == PASSES])
+
+    def _work_out_again(
+        self, scope: Scope, request: Any, rows: np.ndarray, changed: np.ndarray
+    ) -> None:
+        before = self.verdicts.of_row[rows]
+        self.verdicts.judge_changed(scope, request, rows, changed)
+        after = self.verdicts.of_row[rows]
+        if (before != after).any():
+            self._counts = None
+        masks = before == PASSES, after == PASSES
+        if masks[0].any() or masks[1].any():
+            self.scores.weigh_changed(scope, request, rows, changed, *masks)
+
+
+def _steps(filters: Mapping[int, int | None]) -> list[list[int] | int]:
+    """Filters whose verdicts stand, as runs of neighbours, and between them those to be asked."""
+    steps: list[list[int] | int] = []
+    for index, reads in filters.items():
+        if reads is None:
+            steps.append(index)
+        elif steps and isinstance(steps[-1], list):
+            steps[-1].append(index)
+        else:
+            steps.append([index])
+    return steps
+
+
+class StandingResults:
+    """What stands for the latest classes of requests to one chain and its weighers.
+
+    The least recently used make room when all together take more than *limit_bytes*.
+    """
+
+    def __init__(
+        self,
+        table: HostTable,
+        filters: Sequence[BaseHostFilter],
+        weighers: Sequence[BaseHostWeigher],
+        chosen: Semantics,
+        service_down_time_seconds: float,
+        limit_bytes: int,
+    ) -> None:
+        self.table = table
+        self.filters = tuple(filters)
+        self.weighers = tuple(weighers)
+        self.liveness = Liveness(table, service_down_time_seconds)
+        self._semantics = chosen
+        self._limit_bytes = limit_bytes
+        self._numbers = ReasonNumbers(self.filters)
+        self._parts = [(each, read_by(each)) for each in (*self.filters, *self.weighers)]
+        self._standing: OrderedDict[Hashable, Standing] = OrderedDict()
+        self._answers: dict[Hashable, dict[tuple[Any, ...], Any]] = {}
+        #: The class whose results are being brought up to date.
+        self._at_work: Hashable = None
+
+    def __len__(self) -> int:
+        return len(self._standing)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken by all that stands."""
+        return sum(each.nbytes for each in self._standing.values())
+
+    def of(self, request: Any, scope: Scope) -> Standing | None:
+        """What stands for the class of *request*, up to date; None if something goes wrong.
+
+        It then goes wrong, and is told, where the hosts are looked at for this request alone.
+        """
+        self.liveness.check(scope.now)
+        self._share_answers(scope)
+        self._at_work = None
+        try:
+            standing, is_new = self._found(self._class_of(request))
+            standing.bring_up_to_date(scope, request)
+        except Exception as error:
+            LOG.debug("Nothing can stand for this request: %s", error, exc_info=True)
+            self._standing.pop(self._at_work, None)
+            return None
+        if is_new:
+            self._make_room()
+        return standing
+
+    def _found(self, key: tuple[Hashable, ...]) -> tuple[Standing, bool]:
+        """What stands for the class *key*, and whether it is new."""
+        standing = self._standing.get(key)
+        is_new = standing is None
+        if standing is None:
+            standing = self._standing[key] = self._new(key)
+        self._standing.move_to_end(key)
+        self._at_work = key
+        return standing, is_new
+
+    def _share_answers(self, scope: Scope) -> None:
+        if sum(map(len, self._answers.values())) > _ANSWERS:
+            self._answers.clear()
+        scope.answers = self._answers
+
+    def _class_of(self, request: Any) -> tuple[Hashable, ...]:
+        """Per part what it reads of the request; None if it must be asked for this request."""
+        rebuild = request_is_rebuild(request)
+        values: list[Hashable] = []
+        for part, read in self._parts:
+            if read is None:
+                values.append(None)
+            elif rebuild and isinstance(part, BaseHostFilter) and not part.RUN_ON_REBUILD:
+                values.append(_BYPASSED)
+            else:
+                values.append(read.of_request(request))
+        return tuple(values)
+
+    def _new(self, key: tuple[Hashable, ...]) -> Standing:
+        reads = [
+            None if value is None or read is None else 0 if value is _BYPASSED else read.bits
+            for value, (_part, read) in zip(key, self._parts, strict=True)
+        ]
+        num_filters = len(self.filters)
+        weighers = list(zip(self.weighers, reads[num_filters:], strict=True))
+        filters = dict(enumerate(reads[:num_filters]))
+        return Standing(self._numbers, filters, Scores(weighers, self._semantics))
+
+    def _make_room(self) -> None:
+        while len(self._standing) > 1 and self.nbytes > self._limit_bytes:
+            self._standing.popitem(last=False)

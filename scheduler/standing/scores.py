@@ -1,0 +1,244 @@
+"""What the weighers made of every host, added up as ``weights.weighing`` adds it up.
+
+Totals are bit for bit those of weighing from scratch: every step on a number is the same step in
+the same order, whether it is taken for one row or for all.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from scheduler.hosts import columns
+from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.semantics import Bounds, Semantics
+from scheduler.weights.base import BaseHostWeigher
+from scheduler.weights.weighing import normalise
+
+#: The total of a row that is no candidate.
+NO_CANDIDATE = -np.inf
+_OF_MULTIPLIERS = columns.BITS["aggregates"]
+#: After so many changes the totals are added up anew.
+_MANY = 64
+
+
+class PerRow:
+    """One number per row; a single one as long as it is the same for all that were asked."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self.values: np.ndarray | float | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return self.values.nbytes if isinstance(self.values, np.ndarray) else 0
+
+    def put(self, rows: np.ndarray, given: np.ndarray | float) -> None:
+        """Set the numbers of *rows*, of which there is at least one; ValueError if not finite."""
+        values = np.asarray(given, dtype=np.float64)
+        if not np.isfinite(values).all():
+            raise ValueError("a raw value or multiplier is not finite")
+        if not isinstance(self.values, np.ndarray):
+            first = float(values.flat[0])
+            if self.values in (None, first) and (values == first).all():
+                self.values = first
+                return
+            self.values = np.full(self._capacity, 0.0 if self.values is None else self.values)
+        self.values[rows] = values
+
+    def get(self, rows: np.ndarray) -> np.ndarray:
+        """The numbers of *rows*."""
+        if isinstance(self.values, np.ndarray):
+            found: np.ndarray = self.values[rows]
+            return found
+        return np.full(len(rows), self.values)
+
+
+class _Part:
+    """One weigher's part of the totals; *reads* is None if it must be asked every time."""
+
+    def __init__(self, weigher: BaseHostWeigher, reads: int | None, capacity: int) -> None:
+        self.weigher = weigher
+        self.is_kept = reads is not None
+        self.reads = (reads or 0) | _OF_MULTIPLIERS
+        self.raw = PerRow(capacity)
+        self.multiplier = PerRow(capacity)
+        #: Rows that hold the lowest and the highest raw value of those that pass, once looked up.
+        self.witnesses: tuple[int, int] | None = None
+
+    def ask(self, hosts: Candidates, request: Any) -> None:
+        self.raw.put(hosts.rows, self.weigher.raw(hosts, request))
+        self.multiplier.put(hosts.rows, self.weigher.multipliers(hosts))
+
+    def weighted(self, hosts: Candidates, request: Any, chosen: Semantics) -> np.ndarray:
+        """What the weigher adds to the totals of *hosts*, which are all that are weighed."""
+        multiplier: np.ndarray | float
+        if self.is_kept:
+            raw, multiplier = self.raw.get(hosts.rows), self.multiplier.get(hosts.rows)
+        else:
+            raw, multiplier = self.weigher.raw(hosts, request), self.weigher.multipliers(hosts)
+        bounds = chosen.bounds(self.weigher, float(raw.min()), float(raw.max()))
+        weighted: np.ndarray = normalise(raw, *bounds) * multiplier
+        return weighted
+
+    def forget_witnesses(self, rows: frozenset[int]) -> None:
+        if self.witnesses is not None and not rows.isdisjoint(self.witnesses):
+            self.witnesses = None
+
+    def notice(self, rows: np.ndarray) -> None:
+        """Of the *rows* just asked about, some may be the lowest or highest now."""
+        values = self.raw.values
+        if self.witnesses is None or not isinstance(values, np.ndarray):
+            return
+        low, high = self.witnesses
+        own = values[rows]
+        least, most = int(rows[own.argmin()]), int(rows[own.argmax()])
+        self.witnesses = (
+            least if values[least] < values[low] else low,
+            most if values[most] > values[high] else high,
+        )
+
+    def extremes(self, passing: np.ndarray) -> Bounds:
+        """Lowest and highest raw value where the mask *passing* is set."""
+        values = self.raw.values
+        if not isinstance(values, np.ndarray):
+            return float(values or 0.0), float(values or 0.0)
+        if self.witnesses is None:
+            low = int(np.where(passing, values, np.inf).argmin())
+            high = int(np.where(passing, values, -np.inf).argmax())
+            self.witnesses = low, high
+        low, high = self.witnesses
+        return float(values[low]), float(values[high])
+
+    def add_to(self, totals: np.ndarray, rows: np.ndarray, bounds: Bounds) -> None:
+        """Add what the weigher makes of *rows* to their *totals*."""
+        if bounds[0] != bounds[1]:
+            totals += normalise(self.raw.get(rows), *bounds) * self.multiplier.get(rows)
+
+    def add_to_all(self, totals: np.ndarray, scratch: np.ndarray, bounds: Bounds) -> None:
+        """The same for every row at once, with *scratch* to work in."""
+        (low, high), raw, multiplier = bounds, self.raw.values, self.multiplier.values
+        if low == high:
+            return
+        np.clip(raw, low, high, out=scratch)  # type: ignore[arg-type]
+        np.subtract(scratch, low, out=scratch)
+        np.divide(scratch, high - low, out=scratch)
+        np.multiply(scratch, multiplier, out=scratch)  # type: ignore[arg-type]
+        totals += scratch
+
+
+class Scores:
+    """The raw values, multipliers and totals of every row that passes."""
+
+    def __init__(
+        self,
+        weighers: Sequence[tuple[BaseHostWeigher, int | None]],
+        chosen: Semantics,
+        capacity: int = 0,
+    ) -> None:
+        self._weighers = weighers
+        self._semantics = chosen
+        self.parts = [_Part(weigher, reads, capacity) for weigher, reads in weighers]
+        self.are_complete = all(part.is_kept for part in self.parts)
+        self._kept = [part for part in self.parts if part.is_kept]
+        self._totals = np.full(capacity, NO_CANDIDATE)
+        self._bounds: list[Bounds] | None = None
+        self._unsettled: list[np.ndarray] = []
+
+    def anew(self, capacity: int) -> Scores:
+        """Scores by the same weighers, of which nothing is known yet."""
+        return Scores(self._weighers, self._semantics, capacity)
+
+    def totals_of(self, hosts: Candidates, request: Any) -> np.ndarray:
+        """The totals of *hosts*, some of those that pass, if they alone are weighed."""
+        totals = np.zeros(len(hosts))
+        if len(hosts) > 1:
+            for part in self.parts:
+                totals = totals + part.weighted(hosts, request, self._semantics)
+        return totals
+
+    @property
+    def reads(self) -> int:
+        """Bits of all columns that count."""
+        return functools.reduce(operator.or_, (part.reads for part in self._kept), 0)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        of_parts = sum(part.raw.nbytes + part.multiplier.nbytes for part in self.parts)
+        return self._totals.nbytes + of_parts
+
+    def weigh_all(self, scope: Scope, request: Any, rows: np.ndarray) -> None:
+        """Ask about the *rows*, which are all that pass."""
+        if len(rows):
+            hosts = Candidates(scope, rows)
+            for part in self._kept:
+                part.ask(hosts, request)
+
+    def weigh_changed(
+        self,
+        scope: Scope,
+        request: Any,
+        rows: np.ndarray,
+        changed: np.ndarray,
+        passed: np.ndarray,
+        passes: np.ndarray,
+    ) -> None:
+        """Ask again about *rows*, whose columns *changed* (bits).
+
+        The masks *passed* and *passes* say which of them passed the filters before and do now.
+        """
+        together = int(np.bitwise_or.reduce(changed))
+        new = bool((passes & ~passed).any())
+        gone = bool((passed & ~passes).any())
+        hosts = Candidates(scope, rows[passes])
+        touched = frozenset(rows.tolist())
+        for part in self._kept:
+            concerned = together & part.reads
+            if concerned or new or gone:
+                part.forget_witnesses(touched)
+            if (concerned or new) and len(hosts):
+                part.ask(hosts, request)
+                part.notice(hosts.rows)
+        self._unsettled.append(rows)
+        if len(self._unsettled) > _MANY:
+            self._bounds = None
+            self._unsettled.clear()
+
+    def totals(self, passing: np.ndarray, num_passing: int) -> np.ndarray:
+        """The total of every row; ``NO_CANDIDATE`` outside of the mask *passing*.  Not a copy.
+
+        Fewer than two hosts are not weighed and have 0.0.
+        """
+        if num_passing < 2:
+            self._bounds = None
+            self._totals[:] = np.where(passing, 0.0, NO_CANDIDATE)
+            return self._totals
+        bounds = [
+            self._semantics.bounds(part.weigher, *part.extremes(passing)) for part in self.parts
+        ]
+        if bounds != self._bounds:
+            self._add_up_all(passing, bounds)
+        elif self._unsettled:
+            self._add_up(np.concatenate(self._unsettled), passing, bounds)
+        self._bounds = bounds
+        self._unsettled.clear()
+        return self._totals
+
+    def _add_up(self, rows: np.ndarray, passing: np.ndarray, bounds: list[Bounds]) -> None:
+        totals = np.zeros(len(rows))
+        for part, of_part in zip(self.parts, bounds, strict=True):
+            part.add_to(totals, rows, of_part)
+        self._totals[rows] = np.where(passing[rows], totals, NO_CANDIDATE)
+
+    def _add_up_all(self, passing: np.ndarray, bounds: list[Bounds]) -> None:
+        self._totals[:] = 0.0
+        scratch = np.empty_like(self._totals)
+        for part, of_part in zip(self.parts, bounds, strict=True):
+            part.add_to_all(self._totals, scratch, of_part)
+        self._totals[~passing] = NO_CANDIDATE

@@ -1,0 +1,179 @@
+"""What the filters said of every host: the first reason against it, if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scheduler.filters.base import BaseHostFilter
+from scheduler.filters.chain import FilterCount, is_columnar, rejections
+from scheduler.hosts import columns
+from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.inputs import Inputs
+
+#: Verdicts that are no reasons: the host passes; there is no such host.
+PASSES, ABSENT = 0, -1
+_REASONS = 32
+PRESENCE = columns.BITS[columns.PRESENCE]
+
+
+class ReasonNumbers:
+    """Numbers for the reasons of a chain of filters; those of one filter are together.
+
+    Filter *i* has the numbers above ``limit(i)`` up to ``limit(i + 1)``.
+    """
+
+    def __init__(self, filters: Sequence[BaseHostFilter]) -> None:
+        self.filters = filters
+        self._numbers: list[dict[str, int]] = [{} for _ in filters]
+        for index, each in enumerate(filters):
+            for reason in getattr(each, "reasons", ()):
+                self.number(index, reason.code)
+
+    @staticmethod
+    def limit(index: int) -> int:
+        """The number above which those of filter number *index* begin."""
+        return index * _REASONS
+
+    def __len__(self) -> int:
+        return self.limit(len(self.filters)) + 1
+
+    def number(self, index: int, code: str) -> int:
+        """The number of the reason *code* of filter number *index*."""
+        known = self._numbers[index]
+        if code not in known:
+            if len(known) == _REASONS:
+                raise ValueError(f"{self.filters[index].name} has more than {_REASONS} reasons")
+            known[code] = self.limit(index) + 1 + len(known)
+        return known[code]
+
+    def counted(self, counts: np.ndarray, indices: Iterable[int], start: int) -> list[FilterCount]:
+        """The effect of the filters *indices* on *start* hosts, up to the one that leaves none."""
+        numbers = counts.tolist()
+        found = []
+        for index in indices:
+            known = self._numbers[index].items()
+            removed = {code: numbers[number] for code, number in known if numbers[number]}
+            end = start - sum(removed.values()) if removed else start
+            found.append(FilterCount(self.filters[index].name, start, end, removed))
+            start = end
+            if not end:
+                break
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What a filter or weigher reads: columns, as bits, and a value of the request."""
+
+    bits: int
+    of_request: Callable[[Any], Hashable | None]
+
+
+def read_by(part: Any) -> Read | None:
+    """What *part* reads; None if its results cannot be kept."""
+    declared = Inputs.of(part)
+    if declared is None or (isinstance(part, BaseHostFilter) and not _runs_as_usual(part)):
+        return None
+    return Read(columns.bits(declared.columns) | PRESENCE, declared.of_request)
+
+
+def _runs_as_usual(each: BaseHostFilter) -> bool:
+    runs = type(each).run_filter_for_index is BaseHostFilter.run_filter_for_index
+    return runs and is_columnar(each)
+
+
+class Verdicts:
+    """The verdicts of some filters of a chain on every row, and how many rows have each."""
+
+    def __init__(self, numbers: ReasonNumbers, reads: Mapping[int, int]) -> None:
+        """*reads* gives, by the number of each filter that is asked, the columns it reads."""
+        self.numbers = numbers
+        self.reads = reads
+        self.of_row = np.zeros(0, dtype=np.int16)
+        self.counts = np.zeros(len(numbers), dtype=np.int64)
+
+    @property
+    def num_passing(self) -> int:
+        """How many hosts pass."""
+        return int(self.counts[PASSES])
+
+    @property
+    def passing(self) -> np.ndarray:
+        """Mask of the rows that pass."""
+        mask: np.ndarray = self.of_row == PASSES
+        return mask
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return self.of_row.nbytes + self.counts.nbytes
+
+    def judge_all(self, scope: Scope, request: Any) -> None:
+        """Ask about every candidate."""
+        rows = scope.table.order
+        self.of_row = np.full(scope.table.capacity, ABSENT, dtype=np.int16)
+        self.of_row[rows] = self._judged(Candidates(scope, rows), request, self.reads)
+        self.counts = np.bincount(self.of_row[rows], minlength=len(self.numbers))
+
+    def judge_changed(
+        self, scope: Scope, request: Any, rows: np.ndarray, changed: np.ndarray
+    ) -> None:
+        """Ask again about *rows*, of which the columns *changed* (bits) are no longer the same."""
+        together = int(np.bitwise_or.reduce(changed))
+        affected = [index for index, read in self.reads.items() if read & together]
+        if not affected and not together & PRESENCE:
+            return
+        before = self.of_row[rows]
+        after = self._judged_again(scope, request, rows, before, affected, together)
+        self.of_row[rows] = after
+        size = len(self.numbers)
+        self.counts -= np.bincount(before[before != ABSENT], minlength=size)
+        self.counts += np.bincount(after[after != ABSENT], minlength=size)
+
+    def _judged_again(
+        self,
+        scope: Scope,
+        request: Any,
+        rows: np.ndarray,
+        before: np.ndarray,
+        affected: list[int],
+        together: int,
+    ) -> np.ndarray:
+        """Filters that cannot have changed their mind are not asked.
+
+        What passed is asked about by those affected alone; what was refused before the first of
+        those stays refused.
+        """
+        there = scope.table.column("has_service")[rows]
+        after = np.where(there, before, ABSENT).astype(np.int16)
+        if together & PRESENCE:
+            asked = np.flatnonzero(there)
+            after[asked] = self._judged(Candidates(scope, rows[asked]), request, self.reads)
+            return after
+        passed = np.flatnonzero(there & (before == PASSES))
+        if len(passed):
+            after[passed] = self._judged(Candidates(scope, rows[passed]), request, affected)
+        refused = np.flatnonzero(there & (before > ReasonNumbers.limit(affected[0])))
+        if len(refused):
+            later = [index for index in self.reads if index >= affected[0]]
+            after[refused] = self._judged(Candidates(scope, rows[refused]), request, later)
+        return after
+
+    def _judged(self, hosts: Candidates, request: Any, indices: Iterable[int]) -> np.ndarray:
+        found = np.full(len(hosts), PASSES, dtype=np.int16)
+        places = np.arange(len(hosts))
+        for index in indices:
+            if not len(hosts):
+                break
+            each = self.numbers.filters[index]
+            gone = None
+            for reason, removed in rejections(each, hosts, request):  # type: ignore[arg-type]
+                found[places[removed]] = self.numbers.number(index, reason.code)
+                gone = removed if gone is None else gone | removed
+            if gone is not None:
+                places, hosts = places[~gone], hosts.take(~gone)
+        return found

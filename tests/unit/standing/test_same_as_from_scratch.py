@@ -1,0 +1,258 @@
+"""What stands between decisions never shows: they are those of a scheduler that starts anew.
+
+Two schedulers live through the same: hosts come, change and go, services fall silent, time passes,
+requests of many kinds are placed, picks are given back.  One keeps results, the other does not.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
+
+from scheduler import errors, objects
+from scheduler.drivers.filter_scheduler import configured_policy
+from scheduler.drivers.pipeline import Decision
+from scheduler.explain.record import DecisionRecord
+from scheduler.filters.base import BaseHostFilter
+from scheduler.hosts.books import Books, TrackedInstance
+from scheduler.hosts.table import HostTable
+from scheduler.standing import StandingResults
+from scheduler.weights.base import BaseHostWeigher
+from tests import fleets
+from tests.builders import NOW, a_conf, a_host
+
+UUIDS = [f"aaaaaaaa-0000-4000-a000-00000000000{n}" for n in range(4)]
+HOSTS = [("h1", "n1"), ("h1", "n2"), ("h2", "n2"), ("h3", "n3"), ("H1", "n4"), ("h5", "n5")]
+FILTERS = [
+    "RetryFilter",
+    "AvailabilityZoneFilter",
+    "AggregateRamFilter",
+    "RamFilter",
+    "DiskFilter",
+    "OddNumbersFilter",
+    "CoreFilter",
+    "ComputeFilter",
+    "ComputeCapabilitiesFilter",
+    "AggregateInstanceExtraSpecsFilter",
+    "ImagePropertiesFilter",
+    "IoOpsFilter",
+    "SameHostFilter",
+    "DifferentHostFilter",
+    "JsonFilter",
+    "PciPassthroughFilter",
+    "NUMATopologyFilter",
+    "ServerGroupAntiAffinityFilter",
+    "ServerGroupAffinityFilter",
+]
+NAME = f"{__name__}.OddNumbersFilter"
+
+
+class OddNumbersFilter(BaseHostFilter):
+    """One that knows nothing of columns and cares for few requests."""
+
+    def host_passes(self, host_state, spec_obj):
+        return spec_obj.vcpus != 5 or host_state.num_io_ops % 2 == 1
+
+
+class StubbornWeigher(BaseHostWeigher):
+    """One that knows nothing of columns."""
+
+    def _weigh_object(self, host_state, weight_properties):
+        return float(host_state.num_instances * weight_properties.vcpus)
+
+
+class World:
+    """One scheduler's table, books and parts."""
+
+    def __init__(self, conf, *, keeps_results):
+        self.table = HostTable()
+        self.books = Books(self.table)
+
+        class Manager:
+            filters_option = "enabled_filters"
+
+        self.policy = configured_policy(conf, Manager)
+        self.results = None
+        if keeps_results:
+            self.results = StandingResults(
+                self.table,
+                self.policy.chain.filters,
+                self.policy.weighers,
+                self.policy.semantics,
+                self.policy.service_down_time_seconds,
+                20_000,
+            )
+
+    def decide(self, request, now, seed, uuids, count, alternates):
+        """Everything that anybody can see of one decision."""
+        record = DecisionRecord(None, tuple(uuids), count, seed)
+        rng = random.Random(seed)
+        decision = Decision(self.books, self.policy, rng, now, record, results=self.results)
+        try:
+            placement = decision.place(request, uuids, count, alternates)
+        except errors.NovaException as error:
+            found = type(error), str(error)
+        else:
+            found = [
+                [(state.row, repr(limits)), [(other.row, repr(other.limits)) for other in others]]
+                for state, limits, others in zip(
+                    placement.hosts, placement.limits, placement.alternates, strict=True
+                )
+            ]
+        bounds = [(weigher.minval, weigher.maxval) for weigher in self.policy.weighers]
+        told = record.filters, record.removed_before_filters, record.placed_before_failure
+        return found, told, decision.rng.random(), bounds
+
+
+class Twins(RuleBasedStateMachine):
+    """The two schedulers and what happens to both."""
+
+    options: dict = {}
+    extra: dict = {}
+
+    @initialize(hosts=st.lists(fleets._host, min_size=6, max_size=6))
+    def begin(self, hosts):
+        conf = a_conf(
+            available_filters=["nova.scheduler.filters.all_filters", NAME],
+            enabled_filters=FILTERS,
+            **self.options,
+        )
+        for name, value in self.extra.items():
+            conf.set_override(name, value, group="scheduler")
+        self.worlds = [World(conf, keeps_results=keeps) for keeps in (True, False)]
+        self.now = NOW
+        self.decisions = 0
+        for key, host in zip(HOSTS, hosts, strict=True):
+            self.report(key, host)
+
+    def both(self, act):
+        for world in self.worlds:
+            act(world)
+
+    @rule(key=st.sampled_from(HOSTS), host=fleets._host)
+    def report(self, key, host):
+        def act(world):
+            known = world.table.rows.get(key)
+            node_id = HOSTS.index(key) if known is None else world.table.value(known, "node_id")
+            a_host(*key, table=world.table, **{"node_id": node_id, **host})
+
+        self.both(act)
+
+    @rule(key=st.sampled_from(HOSTS), node_id=st.integers(50, 60))
+    def vanish_and_come_back(self, key, node_id):
+        def act(world):
+            if key in world.table.rows:
+                world.table.remove(key)
+            if node_id > 53:
+                a_host(*key, table=world.table, node_id=node_id * 10 + HOSTS.index(key))
+
+        self.both(act)
+
+    @rule(
+        host=st.sampled_from(["h1", "h2", "h3", "h5"]),
+        service=st.one_of(
+            st.none(),
+            st.fixed_dictionaries({"disabled": st.booleans(), "forced_down": st.booleans()}),
+        ),
+        ago=st.sampled_from([0.0, 30.0, 60.0, 61.0, -61.0]),
+    )
+    def serve(self, host, service, ago):
+        self.both(lambda world: world.table.set_service(host, service, self.now - ago))
+
+    @rule(seconds=st.sampled_from([0.0, 1.0, 30.0, 61.0, -5.0]))
+    def pass_time(self, seconds):
+        self.now += seconds
+
+    @rule(
+        host=st.sampled_from(["h1", "h2", "h3"]),
+        metadata=st.sampled_from(
+            [{}, {"availability_zone": "z1"}, {"ram_weight_multiplier": "-2"}, {"tier": "gold"}]
+        ),
+    )
+    def aggregate(self, host, metadata):
+        aggregate = objects.Aggregate(id=9, uuid="u9", name="a9", metadata=metadata)
+
+        def act(world):
+            known = dict(world.table.aggregates_of_host)
+            known[host] = (aggregate,)
+            world.table.set_aggregates(known)
+
+        self.both(act)
+
+    @rule(host=st.sampled_from(["h1", "h2", "h3"]), uuid=st.sampled_from(UUIDS))
+    def run_instance(self, host, uuid):
+        self.both(lambda world: world.table.put_instance(host, uuid, TrackedInstance(uuid, host)))
+
+    @rule(uuid=st.sampled_from(UUIDS))
+    def end_instance(self, uuid):
+        self.both(lambda world: world.table.drop_instance(uuid))
+
+    @rule(amount=st.integers(-3, 3), row=st.integers(0, 5))
+    def work(self, amount, row):
+        self.both(lambda world: world.table.add(row, {"num_io_ops": amount}))
+
+    @rule(number=st.integers(0, 100))
+    def give_back(self, number):
+        for world in self.worlds:
+            if picks := list(world.books):
+                world.books.undo(picks[number % len(picks)])
+
+    @rule(
+        request=fleets.requests(),
+        narrowing=st.sampled_from(
+            [
+                {},
+                {},
+                {},
+                {"ignore_hosts": ["H1"]},
+                {"force_hosts": ["h2"]},
+                {"scheduler_hints": {"query": ['[">=", "$free_ram_mb", 512]']}},
+                {"scheduler_hints": {"query": ['["=", "$stats.tier", "gold"]']}},
+                {"scheduler_hints": {"_nova_check_type": ["rebuild"]}},
+            ]
+        ),
+        count=st.sampled_from([1, 1, 1, 2, 3, 5]),
+        alternates=st.integers(0, 3),
+        times=st.integers(1, 3),
+        is_named=st.booleans(),
+    )
+    def decide(self, request, narrowing, count, alternates, times, is_named):
+        for name, value in narrowing.items():
+            setattr(request, name, value)
+        for _ in range(times):
+            self.decisions += 1
+            number = self.decisions * 10
+            uuids = [f"bbbbbbbb-0000-4000-a000-{number + n:012}" for n in range(count)]
+            asked = self.now, self.decisions, uuids if is_named else (), count, alternates
+            kept, anew = (world.decide(request.copy(), *asked) for world in self.worlds)
+            for one, other in zip(kept, anew, strict=True):
+                assert one == other
+
+
+WEIGHERS = ["nova.scheduler.weights.all_weighers"]
+CONFIGURATIONS = {
+    "current": {"options": {}},
+    "newton": {"options": {}, "extra": {"semantics": "newton"}},
+    "a choice among three": {"options": {"host_subset_size": 3}},
+    "the best shuffled": {"options": {"shuffle_best_same_weighed_hosts": True}},
+    "strangers": {"options": {"weight_classes": [*WEIGHERS, f"{__name__}.StubbornWeigher"]}},
+}
+
+
+@pytest.mark.parametrize("parts", CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
+def test_decisions_are_those_of_a_scheduler_that_starts_anew(parts):
+    machine = type("Machine", (Twins,), {"options": {}, "extra": {}, **parts})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=30,
+            stateful_step_count=25,
+            deadline=None,
+            phases=[Phase.explicit, Phase.reuse, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
