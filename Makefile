@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 # All workers must name the tests alike, sets in the names included, hence the one hash seed.
 # Two workers suit two cores; a file's tests stay together, and so does what they started.
 PYTEST_WORKERS ?= 2
@@ -36,6 +37,11 @@ nova-venv:  ## Install Nova into .venv-nova (or $$NOVA_VENV) for the tests with 
 venv: $(VENV)/ready-check  ## Install the project and everything for developing it into .venv
 	@echo "Ready: $(RUN)/python"
 
+.PHONY: bench
+bench: $(VENV)/ready-bench servers  ## Measure (BENCH_ARGS: workloads), write docs/performance.md anew
+	$(RUN)/python -m benchmarks --keep benchmarks/results/results.json $(BENCH_ARGS)
+	$(RUN)/python -m benchmarks --keep benchmarks/results/results.json --page
+
 .PHONY: lint
 lint: $(VENV)/ready-check  ## Check style, types, the house rules and the sample configuration
 	$(RUN)/ruff check .
@@ -64,6 +70,10 @@ $(VENV)/ready-run: $(DECLARED)
 $(VENV)/ready-test: $(DECLARED)
 	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test
 	@touch $@ $(VENV)/ready-run
+
+$(VENV)/ready-bench: $(DECLARED)
+	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test,bench
+	@touch $@ $(VENV)/ready-run $(VENV)/ready-test
 
 $(VENV)/ready-check: $(DECLARED)
 	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test,style,typing,docs

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks import expression, leaks, subjects
+from benchmarks import expression, leaks, machine, subjects
 from benchmarks.profiling import Profiler
 from benchmarks.sample import Sample, Subject
 from benchmarks.session import Session
@@ -37,9 +37,10 @@ class _Running:
 def run(workload: Workload, profiler: Profiler | None = None) -> Result:
     """Measure *workload*; the result is what JSON can hold."""
     began = time.monotonic()
+    notes = machine.notes()
     start = leaks.look()
     with contextlib.ExitStack() as ending:
-        session = ending.enter_context(Session())
+        session = ending.enter_context(Session(profiler.folder if profiler else None))
         running: dict[str, _Running] = {}
         for name, settings in workload.subjects.items():
             LOG.info("%s: %s", workload.name, name)
@@ -57,6 +58,9 @@ def run(workload: Workload, profiler: Profiler | None = None) -> Result:
     return {
         "workload": workload.name,
         "about": workload.about,
+        "machine": notes,
+        "rounds": workload.rounds,
+        "seconds": workload.seconds,
         "took_seconds": round(time.monotonic() - began, 1),
         "settings": {name: dict(settings) for name, settings in workload.subjects.items()},
         "subjects": measured,
@@ -110,6 +114,5 @@ def _row(row: Row, measured: expression.Measured) -> Result:
         "unit": row.unit,
         "at_least": row.at_least,
         "at_most": row.at_most,
-        "hold": row.hold,
         "met": not (too_little or too_much) if has_target else None,
     }

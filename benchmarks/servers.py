@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from benchmarks import configuration, constant_daemon
 from benchmarks.workload import Settings
 from tests.daemons.deployment import Deployment, render
-from tests.daemons.process import environment
+from tests.daemons.process import Daemon, environment
 
 ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 300
@@ -28,9 +28,13 @@ class Server(Protocol):
 
 
 def scheduler(
-    settings: Settings, folder: Path, transport_url: str, database_url: str
-) -> tuple[Deployment, Any]:
-    """A scheduler that serves the bus; and how long its start took is for the caller to measure."""
+    settings: Settings,
+    folder: Path,
+    transport_url: str,
+    database_url: str,
+    profile: Path | None = None,
+) -> tuple[Deployment, Daemon]:
+    """A scheduler that serves the bus; it writes where its time went to *profile* when it ends."""
     deployment = Deployment(
         folder,
         transport_url,
@@ -38,6 +42,8 @@ def scheduler(
         backend=settings.get("backend", "eventlet"),
         settings=_options(settings),
     )
+    if profile is not None:
+        deployment.run_by = (sys.executable, "-m", "cProfile", "-o", str(profile))
     daemon = deployment.start_scheduler()
     daemon.wait_ready(timeout_seconds=START_SECONDS)
     return deployment, daemon

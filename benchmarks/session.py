@@ -21,7 +21,9 @@ Shared = TypeVar("Shared")
 class Session:
     """Servers start when first asked for and end with the session."""
 
-    def __init__(self) -> None:
+    def __init__(self, profiles: Path | None = None) -> None:
+        """Daemons write their profiles into *profiles*, if given."""
+        self._profiles = profiles
         self._ending = contextlib.ExitStack()
         self._rabbitmq: RabbitMQ | None = None
         self._mariadb: MariaDB | None = None
@@ -64,6 +66,10 @@ class Session:
             self._made[key] = make(self._ending)
         made: Shared = self._made[key]
         return made
+
+    def profile_of(self, daemon: str) -> Path | None:
+        """Where *daemon* is to write its profile, if it is to write one."""
+        return None if self._profiles is None else self._profiles / daemon
 
     def folder(self) -> Path:
         """A new folder that goes with the session."""

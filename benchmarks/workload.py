@@ -17,6 +17,9 @@ from benchmarks import expression
 
 FOLDER = Path(__file__).parent / "workloads"
 FEWEST_ROUNDS = 5
+SMALL_HOSTS = 500
+SMALL_INSTANCES = 2
+SMALL_SECONDS = 0.05
 
 Settings = Mapping[str, Any]
 
@@ -34,8 +37,8 @@ class Row:
     unit: str = ""
     at_least: float | None = None
     at_most: float | None = None
-    #: Whether the tiny benchmark holds it: a ratio that small sizes show as well.
-    hold: bool = False
+    #: ``lower`` or ``higher`` is better, for a ratio that is held at a small size as well.
+    hold: str | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,8 @@ class Plot:
     x_label: str
     y_label: str
     lines: Mapping[str, list[str]]
+    #: Whether *x* begins at 0, which a logarithmic scale does not have.
+    x_from_zero: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,11 +85,32 @@ class Workload:
         }
         return replace(self, subjects=subjects, rounds=2, seconds=0.02)
 
+    def at_small_size(self) -> Workload | None:
+        """Only what the held ratios need, on SMALL_HOSTS hosts; None if none is held."""
+        held = tuple(row for row in self.rows if row.hold)
+        names = {name for row in held for name in expression.subjects(row.value)}
+        subjects = {
+            name: merged(settings, {"fleet": _small(settings["fleet"])})
+            for name, settings in self.subjects.items()
+            if name in names
+        }
+        if not held:
+            return None
+        return replace(
+            self, subjects=subjects, rows=held, same_answers=(), plots=(), seconds=SMALL_SECONDS
+        )
+
     @property
     def needs_servers(self) -> bool:
         """Whether a broker or a database server is to be started for it."""
         every = self.subjects.values()
         return any(each.get("database") == "mariadb" or "broker" in each for each in every)
+
+    @property
+    def needs_nova(self) -> bool:
+        """Whether a Nova is to be installed for it."""
+        every = self.subjects.values()
+        return any("nova" in (each["run"], each.get("database")) for each in every)
 
     def only(self, names: Sequence[str] | None) -> Workload:
         """The same with the subjects *names* alone, and the rows that these allow; None: all."""
@@ -96,6 +122,11 @@ class Workload:
         rows = tuple(row for row in self.rows if expression.subjects(row.value) <= kept.keys())
         same = tuple(each for each in self.same_answers if set(each) <= kept.keys())
         return replace(self, subjects=kept, rows=rows, same_answers=same, plots=())
+
+
+def _small(plan: Settings) -> dict[str, int]:
+    instances = min(SMALL_INSTANCES, plan.get("instances_per_host", 0))
+    return {"hosts": SMALL_HOSTS, "instances_per_host": instances}
 
 
 def names() -> list[str]:

@@ -9,6 +9,7 @@ from benchmarks.session import Session
 from benchmarks.subjects.arrivals import Arrivals
 from benchmarks.subjects.bus import Calls
 from benchmarks.subjects.decision import EngineDecisions, RowByRowDecisions
+from benchmarks.subjects.nova import NovaDecisions
 from benchmarks.subjects.refresh import Refreshes
 from benchmarks.subjects.start import Starts
 from benchmarks.workload import Settings, WorkloadError
@@ -20,6 +21,7 @@ KINDS: Mapping[str, Callable[[Settings, Session], Subject]] = {
     "calls": Calls,
     "arrivals": Arrivals,
     "start": Starts,
+    "nova": NovaDecisions,
 }
 
 

@@ -46,8 +46,13 @@ def _started(settings: Settings, session: Session, ending: contextlib.ExitStack)
         return Answering(server.pid, transport_url, None, plan)
     now = datetime.datetime.now(datetime.UTC)
     database_url = session.database(settings["database"], plan, now)
-    deployment, daemon = servers.scheduler(settings, session.folder(), transport_url, database_url)
+    profile = session.profile_of(f"{settings['driver']} {settings.get('backend')}")
+    deployment, daemon = servers.scheduler(
+        settings, session.folder(), transport_url, database_url, profile
+    )
     ending.callback(deployment.close)
+    if profile is not None:
+        ending.callback(daemon.terminate)
     return Answering(daemon.pid, transport_url, database_url, plan)
 
 

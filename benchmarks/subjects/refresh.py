@@ -7,12 +7,15 @@ import random
 import time
 from collections.abc import Sequence
 
+from oslo_config import cfg
+
 from benchmarks import configuration, fleet, install
 from benchmarks.sample import Sample
 from benchmarks.session import Session
+from benchmarks.subjects import nova
 from benchmarks.workload import Settings
-from scheduler.db.database import Database
-from scheduler.db.fleet import FleetReader
+from scheduler.db.cells_reader import CellsReader
+from scheduler.db.databases import Databases
 from scheduler.drivers.loading import host_manager_class
 
 FULL = "full"
@@ -34,11 +37,11 @@ class Refreshes:
         interval = 0 if changed == FULL else NEVER_SECONDS
         options = {"scheduler": {"full_refresh_interval_seconds": interval}}
         conf = configuration.in_process({**settings, "options": options})
-        url = session.shared_database(settings["database"], self._plan)
-        conf.set_override("connection", url, group="database")
-        self._database = Database.from_conf(conf)
+        conf.set_override("connection", _tables(settings, session, self._plan, conf), "database")
+        self._databases = Databases.from_conf(conf)
+        self._database = self._databases.main
         self._session = session
-        reader = FleetReader.from_conf(conf, self._database)
+        reader = CellsReader.from_conf(conf, self._databases)
         self._manager = host_manager_class(conf)(conf, reader, lambda: session.now.timestamp())
         self._changed_rows = 0 if changed == FULL else round(changed * self._plan.hosts)
         self._rng = random.Random(1)
@@ -98,4 +101,18 @@ class Refreshes:
 
     def close(self) -> None:
         """Close the connections."""
-        self._database.dispose()
+        self._databases.dispose()
+
+
+def _tables(
+    settings: Settings, session: Session, plan: fleet.FleetPlan, conf: cfg.ConfigOpts
+) -> str:
+    """The database of ``database``: ours on a server's engine, or ``nova``'s on MariaDB.
+
+    ``advised: true``: with the indexes that ``nova-scheduler-manage db advise`` adds to Nova's.
+    """
+    if settings["database"] != nova.TABLES:
+        return session.shared_database(settings["database"], plan)
+    made = nova.database(session, plan, bool(settings.get("advised")))
+    conf.set_override("connection", made.api_url, group="api_database")
+    return made.cell_url

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -46,6 +46,8 @@ class Deployment:
         self.backend = backend
         self.config_path = folder / "nova.conf"
         self.daemons: list[Daemon] = []
+        #: What runs the daemons, if they do not run by themselves.
+        self.run_by: Sequence[str] = ()
         self._settings: dict[str, dict[str, Any]] = {
             "DEFAULT": {"transport_url": transport_url, "host": "controller", "debug": True},
             "database": {"connection": database_url},
@@ -100,6 +102,7 @@ class Deployment:
             self.folder / f"{name}-{len(self.daemons)}",
             self.backend,
             extra_environment,
+            self.run_by,
         )
         self.daemons.append(daemon)
         return daemon

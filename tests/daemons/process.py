@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -67,7 +67,8 @@ class NotifySocket:
 class Daemon:
     """A started program; everything it prints is kept in files.
 
-    *arguments* follow the program's name.  The process leads a process group of its own, which
+    *arguments* follow the program's name, *run_by* runs it, if it does not run by itself.  The
+    process leads a process group of its own, which
     is the only thing that is ever signalled here.
     """
 
@@ -78,6 +79,7 @@ class Daemon:
         folder: Path,
         backend: str = concurrency.EVENTLET,
         extra_environment: Mapping[str, str] | None = None,
+        run_by: Sequence[str] = (),
     ) -> None:
         self.name = name
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +88,7 @@ class Daemon:
         self.notified = NotifySocket()
         with self._stdout_path.open("wb") as stdout, self._stderr_path.open("wb") as stderr:
             self._process = subprocess.Popen(
-                [program(name), *arguments],
+                [*run_by, program(name), *arguments],
                 cwd=folder,
                 env={
                     **environment(backend),

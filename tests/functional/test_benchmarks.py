@@ -12,7 +12,8 @@ from tests.servers.fixtures import require
 
 
 def needs_servers(name: str) -> bool:
-    return workload.load(name).at_tiny_size().needs_servers
+    tiny = workload.load(name).at_tiny_size()
+    return tiny.needs_servers and not tiny.needs_nova
 
 
 @pytest.mark.parametrize("name", [name for name in workload.names() if needs_servers(name)])

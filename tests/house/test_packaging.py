@@ -24,6 +24,9 @@ TOOLS = {"mypy", "ruff", "setuptools", "sphinx", "myst-parser", "types-pyyaml"}
 #: Loaded by name: by pytest, SQLAlchemy or scheduler.concurrency.
 PLUGINS = {"eventlet", "pytest-randomly", "pytest-timeout", "pytest-xdist", "psycopg"}
 
+#: Modules that only those have who installed an extra that the checks do without.
+ONLY_WITH_EXTRA = {"matplotlib": ["matplotlib"]}
+
 
 def setup_cfg() -> configparser.ConfigParser:
     parser = configparser.ConfigParser(interpolation=None)
@@ -150,7 +153,7 @@ def test_every_requirement_has_a_lower_bound() -> None:
 
 def imported_distributions(*folders: str) -> set[str]:
     """The distributions that bring the modules that files below *folders* import."""
-    providers = importlib.metadata.packages_distributions()
+    providers = {**ONLY_WITH_EXTRA, **importlib.metadata.packages_distributions()}
     own = {*CODE, "__future__", *sys.stdlib_module_names}
     here = [path for path in python_files(*folders) if not path.is_relative_to(ELSEWHERE)]
     modules = {name for path in here for name in imports_of(path)}
@@ -168,7 +171,7 @@ def test_what_the_packages_import_is_declared() -> None:
 
 
 def test_what_the_tests_import_is_declared() -> None:
-    declared = requirements().keys() | requirements("test").keys()
+    declared = requirements().keys() | requirements("test").keys() | requirements("bench").keys()
     assert imported_distributions("tests", "benchmarks") - declared == set()
 
 

@@ -20,9 +20,10 @@ monkey_patch.patch(backend="threading")
 # Only now, as these would else settle on eventlet.
 from nova import config, exception, objects  # noqa: E402
 
-from tests.nova.inside import calls, conducting, fleet, judge, listening  # noqa: E402
+from tests.nova.inside import calls, conducting, fleet, judge, listening, measuring  # noqa: E402
 
 ROOMS = {
+    "measuring": measuring,
     "fleet": fleet,
     "calls": calls,
     "judge": judge,

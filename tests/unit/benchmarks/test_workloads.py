@@ -9,11 +9,12 @@ import pytest
 from benchmarks import runner, workload
 
 
-def needs_servers(name: str) -> bool:
-    return workload.load(name).at_tiny_size().needs_servers
+def needs_more(name: str) -> bool:
+    tiny = workload.load(name).at_tiny_size()
+    return tiny.needs_servers or tiny.needs_nova
 
 
-@pytest.mark.parametrize("name", [name for name in workload.names() if not needs_servers(name)])
+@pytest.mark.parametrize("name", [name for name in workload.names() if not needs_more(name)])
 def test_a_workload_runs(name: str) -> None:
     result = runner.run(workload.load(name).at_tiny_size())
 

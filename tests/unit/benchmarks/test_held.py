@@ -1,0 +1,37 @@
+"""Ratios between subjects stay within three times of what was recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks import held, workload
+
+HELD = [name for name in workload.names() if workload.load(name).at_small_size()]
+
+
+def test_every_held_ratio_was_recorded() -> None:
+    wanted = {name: {row.what for row in workload.load(name).rows if row.hold} for name in HELD}
+    assert {name: set(ratios) for name, ratios in held.recorded().items()} == wanted
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_nothing_has_collapsed(name: str) -> None:
+    collapsed = held.collapsed(name, held.measure([name])[name])
+    if collapsed:  # somebody else may have had the processor just then
+        collapsed = held.collapsed(name, held.measure([name])[name])
+    assert collapsed == {}
+
+
+@pytest.mark.parametrize(
+    ("what", "times", "is_collapse"),
+    [
+        ("against row by row", 1 / 2.9, False),
+        ("against row by row", 1 / 3.1, True),
+        ("against row by row", 100.0, False),
+        ("impossible request to a possible one", 2.9, False),
+        ("impossible request to a possible one", 3.1, True),
+    ],
+)
+def test_three_times_worse_is_a_collapse(what: str, times: float, is_collapse: bool) -> None:
+    before = held.recorded()["decision"][what]
+    assert bool(held.collapsed("decision", {what: before * times})) is is_collapse
