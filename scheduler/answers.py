@@ -29,19 +29,22 @@ Key = tuple[str, str, int]
 class _Answer:
     """What became, or is becoming, of one request."""
 
-    __slots__ = ("arguments", "count", "error", "is_final", "kept_until", "result")
+    __slots__ = ("arguments", "awaited", "count", "error", "is_final", "kept_until", "result")
 
     def __init__(self, arguments: Sequence[Any], count: int) -> None:
         self.arguments = arguments
         self.count = count
-        self.is_final = threading.Event()
+        self.is_final = False
+        #: Made by the first who has to wait, as hardly anybody does.
+        self.awaited: threading.Event | None = None
         self.result: Any = None
         self.error: BaseException | None = None
         self.kept_until = float("inf")
 
     def get(self) -> Any:
         """Wait for the decision, then return or raise it."""
-        self.is_final.wait()
+        if self.awaited is not None:
+            self.awaited.wait()
         if self.error is not None:
             raise self.error
         return self.result
@@ -96,21 +99,23 @@ class Answers:
             raise
         finally:
             self._settle(key, answer)
-            answer.is_final.set()
         return answer.result
 
     def _known_or_begun(self, key: Key, answer: _Answer) -> _Answer | None:
         """The earlier answer to the same request; None if *answer* now is the first."""
         with self._lock:
-            self._forget_old()
             known = self._known.get(key)
             if known is None:
                 self._known[key] = [answer]
                 return None
+            self._forget_old()
+            known = self._known.setdefault(key, [])
             # Comparing takes time, but a key that is found is rare.
             wanted = fingerprint_of(answer.arguments)
             for each in known:
                 if fingerprint_of(each.arguments) == wanted:
+                    if not each.is_final and each.awaited is None:
+                        each.awaited = threading.Event()
                     return each
             known.append(answer)
             return None
@@ -118,6 +123,9 @@ class Answers:
     def _settle(self, key: Key, answer: _Answer) -> None:
         """Keep *answer* for a while, or drop it when it is an error."""
         with self._lock:
+            answer.is_final = True
+            if answer.awaited is not None:
+                answer.awaited.set()
             if answer.error is not None or not self._kept_seconds:
                 self._drop(key, answer)
                 return

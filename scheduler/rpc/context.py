@@ -23,10 +23,10 @@ CATALOG_TYPES: Final = frozenset(
 """Services that some release keeps in the catalog; the rest of it is dropped."""
 
 SAME_NAME_KEYS: Final = (
-    "user_name", "project_name", "is_admin", "read_only", "show_deleted", "auth_token",
+    "user_name", "project_name", "auth_token",
     "request_id", "global_request_id", "resource_uuid", "roles", "system_scope",
     "remote_address", "timestamp", "quota_class", "service_catalog", "instance_lock_checked",
-    "trace_info",
+    "trace_info", "read_deleted", "is_admin_project",
 )  # fmt: skip
 """Keys of the wire that are constructor arguments under the same name."""
 
@@ -95,19 +95,20 @@ class RequestContext(oslo_context.RequestContext):
 
         Raises ValueError when a value cannot be understood.
         """
-        arguments = {name: values.get(name) for name in SAME_NAME_KEYS}
+        given = values.get
+        arguments = {name: values[name] for name in SAME_NAME_KEYS if name in values}
         arguments.update(
-            user_id=values.get("user_id") or values.get("user"),
-            project_id=values.get("project_id") or values.get("project") or values.get("tenant"),
-            domain_id=values.get("domain"),
-            user_domain_id=values.get("user_domain"),
-            project_domain_id=values.get("project_domain"),
-            read_deleted=values.get("read_deleted"),
-            read_only=bool(values.get("read_only")),
-            show_deleted=bool(values.get("show_deleted")),
-            is_admin_project=values.get("is_admin_project", True),
+            user_id=given("user_id") or given("user"),
+            project_id=given("project_id") or given("project") or given("tenant"),
+            domain_id=given("domain"),
+            user_domain_id=given("user_domain"),
+            project_domain_id=given("project_domain"),
+            is_admin=given("is_admin"),  # absent is open, and not no
+            read_only=bool(given("read_only")),
+            show_deleted=bool(given("show_deleted")),
+            **kwargs,
         )
-        return cls(**{**arguments, **kwargs})
+        return cls(**arguments)
 
     def elevated(self, read_deleted: str | None = None) -> RequestContext:
         """A copy with an administrator's rights; this context keeps its own."""

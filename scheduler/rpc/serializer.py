@@ -71,11 +71,14 @@ class RequestContextSerializer(oslo_messaging.NoOpSerializer):
         """The context's keys; a plain mapping is passed on."""
         return ctxt.to_dict() if isinstance(ctxt, RequestContext) else dict(ctxt)
 
-    def deserialize_context(self, ctxt: Mapping[str, Any]) -> RequestContext:
+    def deserialize_context(self, ctxt: RequestContext | Mapping[str, Any]) -> RequestContext:
         """The context of a message, from now on the current one of this thread.
 
-        Raises InvalidRequest if a key of it holds what it cannot hold.
+        One that is a context already is current.  Raises InvalidRequest if a key of it holds what
+        it cannot hold.
         """
+        if isinstance(ctxt, RequestContext):
+            return ctxt
         try:
             return RequestContext.from_dict(ctxt)
         except DECODE_ERRORS as error:

@@ -19,6 +19,9 @@ LOG = logging.getLogger(__name__)
 
 VERSION_PATTERN: Final = re.compile(r"\d+\.\d+(\.\d+)?")
 
+MOST_REMEMBERED: Final = 100
+"""Versions can be spelt in many ways."""
+
 DEFAULT_VERSION: Final = "1.0"
 DEFAULT_TARGET: Final = oslo_messaging.Target()
 """What the library assumes of messages without a version and of endpoints without a target."""
@@ -57,6 +60,11 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
     Whatever arrives, the caller gets an answer and the server goes on serving.
     """
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._served: set[tuple[Any, ...]] = set()
+        """Methods, namespaces and versions that were asked for and are there."""
+
     @oslo_messaging.expected_exceptions(*CALLER_ERRORS)
     def dispatch(self, incoming: Any) -> Any:
         """Call the method that *incoming* asks for, and return its serialised result.
@@ -64,8 +72,8 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
         Raises InvalidRequest for a message that has not the form of a request.
         """
         try:
-            self.serializer.deserialize_context(incoming.ctxt)  # for the log lines from here on
-            _check_form(incoming.message)
+            # For the log lines from here on; the library then finds it made.
+            incoming.ctxt = self.serializer.deserialize_context(incoming.ctxt)
             if not self._is_served(incoming.message):
                 # The library starts its heartbeats to the caller before it looks for the method,
                 # and ends them only after a method has run.
@@ -76,6 +84,22 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
             raise
 
     def _is_served(self, message: dict[str, Any]) -> bool:
+        """Whether there is a method for *message*; raises InvalidRequest if it is no request."""
+        if not isinstance(message.get("args", {}), dict):
+            raise errors.InvalidRequest(field="args", reason="not a dict of arguments")
+        wanted = tuple(message.get(key) for key in ("method", "namespace", "version"))
+        try:
+            if wanted in self._served:
+                return True
+        except TypeError:
+            LOG.debug("A method, namespace or version that is no text")
+        _check_form(message)
+        is_offered = self._is_offered(message)
+        if is_offered and len(self._served) < MOST_REMEMBERED:
+            self._served.add(wanted)
+        return is_offered
+
+    def _is_offered(self, message: dict[str, Any]) -> bool:
         return any(
             self.access_policy.is_allowed(endpoint, message["method"])
             and _accepts(getattr(endpoint, "target", DEFAULT_TARGET), message)
@@ -120,8 +144,6 @@ def _check_form(message: dict[str, Any]) -> None:
     """Raise InvalidRequest unless *message* is a request that the library can handle."""
     if not isinstance(message.get("method"), str):
         raise errors.InvalidRequest(field="method", reason="the name of a method is missing")
-    if not isinstance(message.get("args", {}), dict):
-        raise errors.InvalidRequest(field="args", reason="not a dict of arguments")
     if not isinstance(message.get("namespace"), str | None):
         raise errors.InvalidRequest(field="namespace", reason="not a text")
     version = message.get("version", DEFAULT_VERSION)
