@@ -6,7 +6,7 @@ A driver hands over how to decide; what comes back is an answer that is booked, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from oslo_log import log as logging
 from oslo_utils import uuidutils
@@ -59,6 +59,9 @@ class Attempt(Protocol):
 class Booking:
     """Books nothing: the compute node has the last word, as with Nova before Placement."""
 
+    needs_regular_looks: ClassVar[bool] = False
+    """Whether the state must be read now and then, also when nobody asks for hosts."""
+
     def bring_up_to_date(self) -> None:
         """See what others have promised, without reading what the hosts report: nothing."""
 
@@ -70,6 +73,8 @@ class Booking:
 
 class DatabaseBooking(Booking):
     """Books every answer as claims in *database* before it is given."""
+
+    needs_regular_looks = True
 
     def __init__(self, database: Database, books: ClaimBooks, lock: Any) -> None:
         self._database = database

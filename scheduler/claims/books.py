@@ -232,8 +232,8 @@ class ClaimBooks(Books):
             self._register.purge(when)
             self._purge_due_at = now + PURGE_SECONDS
 
-    def learn(self, row: Any) -> None:
-        """Count the claim of *row*, unless it is counted."""
+    def learn(self, row: Any, look: Look | None = None) -> None:
+        """Count the claim of *row*, unless it is counted; it was found by *look*, or since."""
         if row.id in self._of_id or row.id in self.over:
             return
         pending = self._pending_of(row)
@@ -250,7 +250,9 @@ class ClaimBooks(Books):
             TrackedInstance(row.consumer_uuid, *key, instance_type_id=row.flavor_id),
         )
         self.add(pick)
-        promise = Promise(pick, row.consumer_uuid, evidence.terms_of(row, key), since=0)
+        promise = Promise(pick, row.consumer_uuid, evidence.terms_of(row, key))
+        # A look that is under way may have been too early for it.
+        promise.since = self.looks + 1 if look is None else look.number
         self._promises[pick] = promise
         self._attach(promise, row)
 
@@ -289,7 +291,7 @@ class ClaimBooks(Books):
     def _take_over(self, look: Look) -> None:
         """Count what *look* found; the reports of all hosts were read after it."""
         for row in look.new:
-            self.learn(row)
+            self.learn(row, look)
         for generations in (look.held, {self._key_of(row): row.generation for row in look.hosts}):
             for key, generation in generations.items():
                 self.known[key] = max(self.known.get(key, 0), generation)
@@ -343,7 +345,7 @@ class ClaimBooks(Books):
         if end is None and promise.pick.uuid is None and reported_at > promise.terms.created_at:
             end = End.REPORTED  # nobody can tell whether an instance without a name has arrived
         if end is not None and promise.row is not None:
-            delay = OWN_TOLD_AFTER_SECONDS if promise.since else FOREIGN_TOLD_AFTER_SECONDS
+            delay = OWN_TOLD_AFTER_SECONDS if promise.written else FOREIGN_TOLD_AFTER_SECONDS
             self.over[promise.row.id] = now + delay
             self.undo(promise.pick)
 

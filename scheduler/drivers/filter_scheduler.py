@@ -108,6 +108,12 @@ class FilterScheduler(Scheduler):
             self.records.append(record)
             _log_decision(record)
 
+    def run_periodic_tasks(self, context: Any) -> None:
+        """See which claims are over, also when nobody asks for hosts."""
+        del context
+        if self.booking.needs_regular_looks:
+            self.host_manager.refresh()
+
     def bring_state_up_to_date(self) -> None:
         """Make sure that the state is not older than this request."""
         self.host_manager.refresh()

@@ -212,3 +212,15 @@ def test_a_bigger_claim_of_another_worker_is_not_taken_for_the_own_one(fleet, wo
     other.hosts("req-2", 3 * GB, name)
     one.manager.refresh()
     assert one.free_mb()[host] == GB
+
+
+def test_a_claim_found_while_a_look_is_under_way_is_not_taken_for_gone(fleet, worker):
+    one, other = worker(), worker()
+    entry = other.driver.booking.decided(other.attempt("req-2", GB, a_name()))
+    books = other.manager.books
+    books.look()
+    (host,) = one.hosts("req-1", 2 * GB, a_name())
+    assert other.driver.booking.ledger.book(entry).value == "booked"
+    assert other.free_mb()[host] == GB
+    books.settle(other.manager.clock(), frozenset())
+    assert other.free_mb()[host] == GB

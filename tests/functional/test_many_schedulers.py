@@ -1,0 +1,109 @@
+"""Several scheduler daemons with several workers each, on one fleet, all at once."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler import errors
+from scheduler.concurrency import EVENTLET, THREADING
+from tests.daemons.fixtures import MakeDeployment
+from tests.functional import fleet
+from tests.functional.booting import boot, states
+from tests.functional.bus import a_context, scheduler_api
+from tests.functional.fleet import a_spec
+from tests.waiting import wait_until
+
+SERVER_MB = 2048
+PER_HOST = 3
+HOST_NAMES = [f"cmp{number}" for number in range(1, 11)]
+CAPACITY = PER_HOST * len(HOST_NAMES)
+CALLERS = 32
+CLAIMS = {"claims": "database", "workers": 2}
+
+
+@pytest.fixture(params=["mariadb_url", "postgresql_url", "sqlite_url"])
+def any_database(request: pytest.FixtureRequest) -> str:
+    """Every engine in turn."""
+    return str(request.getfixturevalue(request.param))
+
+
+def claimed(database_url: str, state: str = "1 = 1") -> list[Any]:
+    """The claims there are, in SQL apart from the project's own queries."""
+    engine = sa.create_engine(database_url)
+    try:
+        with engine.connect() as connection:
+            query = sa.text(f"SELECT consumer_uuid, host FROM claims WHERE {state}")
+            return list(connection.execute(query))
+    finally:
+        engine.dispose()
+
+
+def open_claims(database_url: str) -> list[Any]:
+    """Those that are not closed."""
+    return claimed(database_url, "closed_at IS NULL")
+
+
+@pytest.mark.functional
+def test_a_fleet_is_filled_to_the_last_mib_and_no_further(
+    deployment: MakeDeployment, transport_url: str, any_database: str, tmp_path: Path
+) -> None:
+    fleet.install(
+        any_database,
+        HOST_NAMES,
+        memory_mb=PER_HOST * SERVER_MB,
+        free_ram_mb=PER_HOST * SERVER_MB,
+        ram_allocation_ratio=1.0,
+    )
+    cloud = deployment(
+        transport_url,
+        any_database,
+        backend=THREADING if "sqlite" in any_database else EVENTLET,
+        settings={"scheduler": CLAIMS, "DEFAULT": {"service_down_time": 3600}},
+    )
+    for daemon in [cloud.start_scheduler(), cloud.start_scheduler()]:
+        daemon.wait_ready()
+    names = [str(uuid.uuid4()) for _ in range(CAPACITY + CALLERS)]
+    with scheduler_api(tmp_path, transport_url) as api, ThreadPoolExecutor(CALLERS) as callers:
+
+        def ask(name: str) -> str | None:
+            try:
+                ((chosen, *_rest),) = api.select_destinations(
+                    a_context(), a_spec(name), [name], return_objects=True, return_alternates=True
+                )
+            except errors.NoValidHost:
+                return None
+            return str(chosen.service_host)
+
+        answers = dict(zip(names, callers.map(ask, names), strict=True))
+        placed = {name: host for name, host in answers.items() if host is not None}
+    assert Counter(placed.values()) == dict.fromkeys(HOST_NAMES, PER_HOST)
+    rows = claimed(any_database)
+    assert {row.consumer_uuid: row.host for row in rows} == placed
+    assert len(rows) == len(placed) == CAPACITY
+
+
+@pytest.mark.functional
+def test_servers_that_fail_go_to_alternates_and_leave_no_claim(
+    deployment: MakeDeployment, transport_url: str, mariadb_url: str
+) -> None:
+    cloud = deployment(
+        transport_url,
+        mariadb_url,
+        settings={
+            "scheduler": {**CLAIMS, "periodic_task_interval": 1},
+            "DEFAULT": {"reserved_host_memory_mb": 0, "periodic_fuzzy_delay": 0},
+        },
+    )
+    cloud.start(8, "--build-seconds", "0", "--fail-rate", "0.3", "--seed", "5")
+    servers = [each for _ in range(4) for each in boot(cloud, "m1.tiny", "--count", "4")]
+    assert "ACTIVE" in states(servers)
+    assert any(each["Attempts"] > 1 for each in servers)
+    # Also with nobody asking for hosts the workers see which claims are over.
+    wait_until(lambda: not open_claims(mariadb_url), 30, lambda: str(open_claims(mariadb_url)))
