@@ -12,7 +12,6 @@ from oslo_utils import timeutils
 
 READ_DELETED: Final = ("no", "yes", "only")
 ADMIN_ROLE: Final = "admin"
-TIMESTAMP_FORMAT: Final = "%Y-%m-%dT%H:%M:%S.%f"
 
 CATALOG_TYPES: Final = frozenset(
     {
@@ -29,6 +28,14 @@ SAME_NAME_KEYS: Final = (
     "trace_info", "read_deleted", "is_admin_project",
 )  # fmt: skip
 """Keys of the wire that are constructor arguments under the same name."""
+
+
+LOGGED_AS_THEY_ARE: Final = (
+    "request_id", "global_request_id", "user_id", "project_id", "user_name", "project_name",
+    "domain_name", "user_domain_name", "project_domain_name", "system_scope", "is_admin",
+    "is_admin_project", "read_only", "show_deleted", "resource_uuid", "roles", "read_deleted",
+    "remote_address", "quota_class", "instance_lock_checked",
+)  # fmt: skip
 
 
 class RequestContext(oslo_context.RequestContext):
@@ -80,7 +87,7 @@ class RequestContext(oslo_context.RequestContext):
             project_name=self.project_name,
             read_deleted=self.read_deleted,
             remote_address=self.remote_address,
-            timestamp=self.timestamp.strftime(TIMESTAMP_FORMAT),
+            timestamp=self.timestamp.isoformat(timespec="microseconds"),
             quota_class=self.quota_class,
             service_catalog=self.service_catalog,
             instance_lock_checked=self.instance_lock_checked,
@@ -126,10 +133,25 @@ class RequestContext(oslo_context.RequestContext):
         return super().redacted_copy(**{"overwrite": False, **kwargs})
 
     def get_logging_values(self) -> dict[str, Any]:
-        """What log formats may use: no token, and no catalog, which would only bloat the log."""
-        values = super().get_logging_values()
-        values.pop("service_catalog", None)
-        return values
+        """What log formats may use: no token, and no catalog, which would only bloat the log.
+
+        Asked for with every line, so that nothing here is made that no format needs.
+        """
+        user, project, domain = self.user_id, self.project_id, self.domain_id
+        user_domain, project_domain = self.user_domain_id, self.project_domain_id
+        return {
+            **{name: getattr(self, name) for name in LOGGED_AS_THEY_ARE},
+            "timestamp": self.timestamp.isoformat(timespec="microseconds"),
+            "user": user,
+            "project": project,
+            "tenant": project,
+            "domain": domain,
+            "user_domain": user_domain,
+            "project_domain": project_domain,
+            "user_identity": f"{user or '-'} {project or '-'} {domain or '-'} "
+            f"{user_domain or '-'} {project_domain or '-'}",
+            "auth_token": "***" if self.auth_token else None,
+        }
 
 
 def get_admin_context(read_deleted: str = "no") -> RequestContext:

@@ -130,3 +130,11 @@ def test_log_values_hide_token_and_catalog() -> None:
 
     assert "secret" not in str(values)
     assert "service_catalog" not in values
+
+
+def test_log_values_are_the_library_s_and_ours() -> None:
+    context = RequestContext("u", "p", auth_token="secret", domain_id="d", roles=["member"])
+    theirs = super(RequestContext, context).get_logging_values()
+    ours = context.get_logging_values()
+    theirs.pop("service_catalog")
+    assert ours == theirs
