@@ -48,7 +48,7 @@ def populate_retry(
         return counted
     retry = counted.get("retry") or {"num_attempts": 0, "hosts": []}
     counted["retry"] = retry
-    retry["num_attempts"] += 1
+    retry["num_attempts"] = retry.get("num_attempts", 0) + 1
     _log_last_host(retry, instance_uuid)
     reason = retry.pop("exc_reason", None)
     if retry["num_attempts"] > max_attempts:

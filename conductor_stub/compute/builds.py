@@ -15,9 +15,8 @@ import oslo_messaging as messaging
 from oslo_log import log as logging
 
 from conductor_stub.compute.announcements import Announcer
+from conductor_stub.compute.clients import Clients
 from conductor_stub.compute.host_rows import HostRows
-from conductor_stub.compute_rpcapi import ComputeAPI
-from conductor_stub.conductor_rpcapi import ComputeTaskAPI
 from conductor_stub.records import Order
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
@@ -30,6 +29,8 @@ class BuildRequest:
     """The arguments of one ``build_and_run_instance``.
 
     ``host_list`` holds the alternates that are left, None from a sender that knows none.
+    ``run_again`` is what a scheduler that has sent the order itself is to be told when it cannot
+    be carried out, but for the filter properties; without it the conductor is told.
     """
 
     order: Order
@@ -38,6 +39,7 @@ class BuildRequest:
     filter_properties: dict[str, Any]
     limits: dict[str, Any]
     host_list: list[objects.Selection] | None
+    run_again: Mapping[str, Any] | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,16 +61,16 @@ class Builds:
     def __init__(
         self,
         rows: HostRows,
-        conductor: ComputeTaskAPI,
-        compute: ComputeAPI,
+        clients: Clients,
         announcer: Announcer,
         settings: BuildSettings,
         luck: random.Random,
         pause: Callable[[float], None],
     ) -> None:
         self._rows = rows
-        self._conductor = conductor
-        self._compute = compute
+        self._conductor = clients.conductor
+        self._compute = clients.compute
+        self._scheduler = clients.older_scheduler
         self._announcer = announcer
         self._settings = settings
         self._luck = luck
@@ -149,7 +151,10 @@ class Builds:
         properties = copy.deepcopy(request.filter_properties)
         properties["retry"]["exc"] = traceback.format_exception(error)
         properties["retry"]["exc_reason"] = reason
-        spec = request.request_spec
+        context, spec = request.order.context, request.request_spec
+        if request.run_again is not None:
+            self._scheduler.run_instance(context, **request.run_again, filter_properties=properties)
+            return
         if spec is None or (isinstance(spec, dict) and request.host_list is None):
             # The sender is older than Queens: its conductor asks the scheduler again.
             self._conductor.build_instances(request.order, [instance], properties)

@@ -11,6 +11,7 @@ from oslo_log import log as logging
 from conductor_stub.compute.builds import BuildRequest
 from conductor_stub.compute.hosts import ComputeHosts
 from conductor_stub.compute.moves import ResizeRequest
+from conductor_stub.compute.older_endpoint import OlderEndpoint
 from conductor_stub.records import Order, network_requests
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
@@ -22,9 +23,10 @@ VERSIONS = ("6.5", "5.13", "4.22", "3.40")
 """The newest version of each major one; an endpoint serves one major version."""
 
 
-def endpoints_of(hosts: ComputeHosts, host: str) -> list[ComputeEndpoint]:
-    """What serves *host*: the same methods in every major version."""
-    return [ComputeEndpoint(hosts, host, version) for version in VERSIONS]
+def endpoints_of(hosts: ComputeHosts, host: str) -> list[ComputeEndpoint | OlderEndpoint]:
+    """What serves *host*: the same methods in every major version but the oldest one."""
+    newer = [ComputeEndpoint(hosts, host, version) for version in VERSIONS]
+    return [*newer, OlderEndpoint(hosts, host)]
 
 
 class ComputeEndpoint:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import random
 import time
 from collections.abc import Callable, Sequence
 
-import oslo_messaging as messaging
 from oslo_config import cfg
 from oslo_log import log as logging
 from sqlalchemy import Connection
@@ -16,38 +14,20 @@ from sqlalchemy import Connection
 from conductor_stub.compute import registration
 from conductor_stub.compute.announcements import Announcer
 from conductor_stub.compute.builds import BuildRequest, Builds, BuildSettings
+from conductor_stub.compute.clients import Clients
 from conductor_stub.compute.host_rows import HostRows
 from conductor_stub.compute.moves import Moves
 from conductor_stub.compute.node_report import NodeReport
 from conductor_stub.compute.profiles import HostPlan
 from conductor_stub.compute.resources import Reserved
-from conductor_stub.compute_rpcapi import ComputeAPI
-from conductor_stub.conductor_rpcapi import ComputeTaskAPI
 from scheduler import errors, objects
+from scheduler.db import instances, services
 from scheduler.db import rows as db_rows
-from scheduler.db import services
 from scheduler.db.database import Database
 from scheduler.hosts.fitting import Fitting
-from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.context import RequestContext, get_admin_context
 
 LOG = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True)
-class Clients:
-    """Whom compute hosts talk to: conductor, schedulers and other compute hosts."""
-
-    conductor: ComputeTaskAPI
-    scheduler: SchedulerAPI
-    compute: ComputeAPI
-
-    @classmethod
-    def over(cls, transport: messaging.Transport, conf: cfg.ConfigOpts) -> Clients:
-        """All of them over one *transport*."""
-        return cls(
-            ComputeTaskAPI(transport), SchedulerAPI(transport, conf), ComputeAPI(transport, conf)
-        )
 
 
 class ComputeHosts:
@@ -82,9 +62,7 @@ class ComputeHosts:
         self._rows = {each.host: HostRows(database, each, clock) for each in reports}
         luck = luck or random.Random()
         self._builds = {
-            host: Builds(
-                each, clients.conductor, clients.compute, self._announcer, settings, luck, pause
-            )
+            host: Builds(each, clients, self._announcer, settings, luck, pause)
             for host, each in self._rows.items()
         }
 
@@ -160,6 +138,11 @@ class ComputeHosts:
     def terminate(self, host: str, context: RequestContext, uuid: str) -> None:
         """Delete an instance that is on *host*, or pass the order on to the host that has it."""
         self._builds[host].terminate(context, uuid)
+
+    def instance(self, uuid: str) -> objects.Instance:
+        """The instance as it is in the database; raises InstanceNotFound."""
+        with self._database.read() as conn:
+            return instances.get(conn, uuid)
 
     def moves(self, host: str) -> Moves:
         """What *host* does with instances that are on their way."""

@@ -17,8 +17,9 @@ from oslo_messaging.rpc.server import RPCServer
 from oslo_messaging.transport import RPCTransport
 
 from conductor_stub.compute.builds import BuildSettings
+from conductor_stub.compute.clients import Clients
 from conductor_stub.compute.endpoints import endpoints_of
-from conductor_stub.compute.hosts import Clients, ComputeHosts
+from conductor_stub.compute.hosts import ComputeHosts
 from conductor_stub.compute.profiles import HostPlan
 from conductor_stub.compute.registration import TOPIC
 from scheduler.db.database import Database

@@ -24,6 +24,7 @@ def _tried(attempts, **more):
         pytest.param(_tried(2), 3, 3, id="third of three"),
         pytest.param({"retry": {}}, 3, 1, id="empty record counts as none"),
         pytest.param({"retry": None}, 3, 1, id="null record counts as none"),
+        pytest.param({"retry": {"hosts": []}}, 3, 1, id="record without a number"),
         pytest.param({"force_hosts": None, "force_nodes": None}, 3, 1, id="null is not forced"),
         pytest.param({"force_hosts": []}, 3, 1, id="empty is not forced"),
         pytest.param({"force_hosts": ["a", "b"]}, 3, 1, id="two forced hosts keep retrying"),

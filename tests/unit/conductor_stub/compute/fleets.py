@@ -11,8 +11,9 @@ from oslo_config import cfg
 
 from conductor_stub.compute import profiles
 from conductor_stub.compute.builds import BuildSettings
+from conductor_stub.compute.clients import Clients
 from conductor_stub.compute.endpoints import ComputeEndpoint
-from conductor_stub.compute.hosts import Clients, ComputeHosts
+from conductor_stub.compute.hosts import ComputeHosts
 from scheduler import objects
 from scheduler.db import compute_nodes, instances
 from scheduler.db.database import Database

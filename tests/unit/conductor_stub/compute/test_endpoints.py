@@ -82,4 +82,4 @@ def test_an_order_to_delete_follows_the_instance(fleet, transport):
 
 def test_there_is_an_endpoint_for_every_major_version(fleet):
     served = [endpoint.target.version for endpoint in endpoints_of(fleet.hosts, fleet.first)]
-    assert sorted(version.partition(".")[0] for version in served) == ["3", "4", "5", "6"]
+    assert sorted(version.partition(".")[0] for version in served) == ["2", "3", "4", "5", "6"]
