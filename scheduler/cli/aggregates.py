@@ -33,6 +33,8 @@ def fields(aggregate: objects.Aggregate) -> dict[str, Any]:
 class List(command.List):
     """List the aggregates."""
 
+    is_of_api = True
+
     def take_action(
         self,
         parsed_args: argparse.Namespace,  # noqa: ARG002 - cliff passes it
@@ -46,6 +48,8 @@ class List(command.List):
 
 class Create(command.Show):
     """Create an aggregate."""
+
+    is_of_api = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """Name, zone and other metadata."""
@@ -66,6 +70,8 @@ class Create(command.Show):
 
 class _OfAggregate(command.Base):
     """A command on one existing aggregate."""
+
+    is_of_api = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The aggregate."""
@@ -178,6 +184,8 @@ class RemoveHost(_ChangeOfHost):
 
 class Delete(command.Base):
     """Delete aggregates; their hosts stay."""
+
+    is_of_api = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The aggregates."""

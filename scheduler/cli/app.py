@@ -16,6 +16,7 @@ PROG = "nova-scheduler-manage"
 COMMANDS: dict[str, type[cliff_command.Command]] = {
     "db sync": database_commands.Sync,
     "db version": database_commands.Version,
+    "db check": database_commands.Check,
     "host list": hosts.List,
     "host show": hosts.Show,
     "service list": services.List,
@@ -38,7 +39,7 @@ COMMANDS: dict[str, type[cliff_command.Command]] = {
 }
 
 GROUPS = {
-    "db": "create and upgrade the tables",
+    "db": "create and upgrade the tables, and look at the databases",
     "host": "look at the compute hosts",
     "service": "look at the services, disable and enable them",
     "aggregate": "group hosts and give them availability zones and metadata",

@@ -11,8 +11,9 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors, exit_codes
-from scheduler.db import migration
+from scheduler.db import inspection, layout, migration
 from scheduler.db.database import FAILURES, Database
+from scheduler.db.databases import Databases
 
 LOG = logging.getLogger(__name__)
 
@@ -22,6 +23,8 @@ class Base(command.Command):
 
     app: Any
     needs_tables: ClassVar[bool] = True
+    #: Whether its rows are the API's, which with Nova's databases are in another one.
+    is_of_api: ClassVar[bool] = False
 
     @property
     def conf(self) -> cfg.ConfigOpts:
@@ -29,15 +32,44 @@ class Base(command.Command):
         return self.app.conf
 
     @property
+    def databases(self) -> Databases:
+        """The databases that the configuration names."""
+        return self.app.databases
+
+    @property
     def database(self) -> Database:
-        """The database that the configuration names."""
-        return self.app.database
+        """The one of them that has this command's rows."""
+        return self.databases.api if self.is_of_api else self.databases.main
+
+    @property
+    def cells(self) -> dict[str, Database]:
+        """Where compute hosts and services are: the main database and those of the cells.
+
+        One that cannot be used is left out, with a line on stderr.
+        """
+        found = {"": self.databases.main}
+        if not self.databases.has_cells:
+            return found
+        for cell in self.databases.cells():
+            try:
+                database = self.databases.of_cell(cell)
+                with database.read():
+                    found[cell.name or cell.uuid] = database
+            except (errors.ConfigurationError, *FAILURES) as error:
+                is_ours = isinstance(error, errors.NovaException)
+                reason = error if is_ours else database.unusable(error)
+                sys.stderr.write(f"{self.app.NAME}: warning: {reason}\n")
+        urls = [(each.url.host, each.url.database) for each in found.values()]
+        if urls[0] in urls[1:]:
+            del found[""]
+        return found
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """Run the command; what it cannot do is one line on stderr and an exit status."""
         try:
             if self.needs_tables:
-                migration.check_ready(self.database)
+                needed = inspection.NEEDED_API_TABLES if self.is_of_api else layout.NEEDED_TABLES
+                migration.check_ready(self.database, needed)
             return super().run(parsed_args)
         except (errors.NovaException, *FAILURES) as error:
             LOG.debug("The command failed.", exc_info=True)

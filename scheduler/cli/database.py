@@ -1,11 +1,26 @@
-"""``db``: the tables and their revision."""
+"""``db``: the tables and their revision, and what the databases are."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from scheduler.cli import command
-from scheduler.db import migration
+from scheduler import exit_codes
+from scheduler.cli import cells, command
+from scheduler.db import inspection, migration
+
+CHECK_COLUMNS = (
+    "Named By",
+    "URL",
+    "Kind",
+    "Version",
+    "Usable",
+    "Writes Service",
+    "Missing",
+    "Problem",
+)
+WRITES = {True: "yes", False: "no", None: "not needed"}
 
 
 class Sync(command.Base):
@@ -34,3 +49,41 @@ class Version(command.Base):
         revision = migration.version(self.database)
         if revision is not None:
             self.app.stdout.write(f"{revision}\n")
+
+
+class Check(command.List):
+    """Look at every database that is configured, and at those of the cells.
+
+    The exit status is 1 if one of them cannot be used.
+    """
+
+    needs_tables = False
+
+    def take_action(
+        self,
+        parsed_args: argparse.Namespace,  # noqa: ARG002 - cliff passes it
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """One row per database; what is wrong with one is a line on stderr, too."""
+        found = inspection.configured(self.databases)
+        if all(each.failure is None for each in found):
+            found += inspection.cells(self.databases)
+        self._is_unusable = any(each.failure is not None for each in found)
+        return CHECK_COLUMNS, [self._row(each) for each in found]
+
+    def _row(self, finding: inspection.Finding) -> Sequence[Any]:
+        return (
+            finding.place,
+            finding.url,
+            finding.kind,
+            finding.version,
+            "no" if finding.failure else "yes",
+            WRITES[finding.may_write_service],
+            cells.Names(finding.missing),
+            None if finding.failure is None else str(finding.failure),
+        )
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """As any command; FAILURE also when a database cannot be used."""
+        self._is_unusable = False
+        status = super().run(parsed_args)
+        return exit_codes.FAILURE if self._is_unusable else status

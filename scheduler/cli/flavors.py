@@ -44,6 +44,8 @@ def fields(flavor: objects.Flavor) -> dict[str, Any]:
 class List(command.List):
     """List the flavors."""
 
+    is_of_api = True
+
     def take_action(
         self,
         parsed_args: argparse.Namespace,  # noqa: ARG002 - cliff passes it
@@ -59,6 +61,8 @@ class List(command.List):
 
 class Create(command.Show):
     """Create a flavor."""
+
+    is_of_api = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """As ``openstack flavor create``."""
@@ -116,6 +120,8 @@ class Create(command.Show):
 class Show(command.Show):
     """Show one flavor."""
 
+    is_of_api = True
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The flavor."""
         parser = super().get_parser(prog_name)
@@ -130,6 +136,8 @@ class Show(command.Show):
 
 class Delete(command.Base):
     """Delete flavors; servers built from them keep their size."""
+
+    is_of_api = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The flavors."""

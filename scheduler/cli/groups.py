@@ -21,6 +21,8 @@ Shown = tuple[Sequence[str], Iterable[Any]]
 class List(command.List):
     """List the server groups and how many members they have."""
 
+    is_of_api = True
+
     def take_action(
         self,
         parsed_args: argparse.Namespace,  # noqa: ARG002 - cliff passes it
@@ -36,6 +38,8 @@ class List(command.List):
 
 class Create(command.Show):
     """Create a server group."""
+
+    is_of_api = True
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """As ``openstack server group create``."""
@@ -59,7 +63,7 @@ class Create(command.Show):
 
         def create(connection: Connection) -> dict[str, Any]:
             created = groups.create(connection, parsed_args.name, parsed_args.policy, rules)
-            return _fields(connection, created)
+            return _fields(created, ())
 
         return self.dict2columns(self.database.write_retrying(create))
 
@@ -79,6 +83,8 @@ class Create(command.Show):
 class Show(command.Show):
     """Show one server group, its members and the hosts they are on."""
 
+    is_of_api = True
+
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The group."""
         parser = super().get_parser(prog_name)
@@ -88,15 +94,20 @@ class Show(command.Show):
     def take_action(self, parsed_args: argparse.Namespace) -> Shown:
         """Read the group."""
         with self.database.read() as connection:
-            return self.dict2columns(_fields(connection, groups.get(connection, parsed_args.group)))
+            group = groups.get(connection, parsed_args.group)
+        hosts: list[str] = []
+        for database in self.cells.values():
+            with database.read() as connection:
+                hosts += groups.member_hosts(connection, group)
+        return self.dict2columns(_fields(group, hosts))
 
 
-def _fields(connection: Connection, group: objects.InstanceGroup) -> dict[str, Any]:
+def _fields(group: objects.InstanceGroup, hosts: Sequence[str]) -> dict[str, Any]:
     return {
         "id": group.uuid,
         "name": group.name,
         "policy": group.policy,
         "rules": cells.Properties(group.rules),
         "members": cells.Names(group.members),
-        "hosts": cells.Names(groups.member_hosts(connection, group)),
+        "hosts": cells.Names(sorted(hosts)),
     }

@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from scheduler import errors, objects
 from scheduler.cli import cells, command, status
 from scheduler.db import aggregates, compute_nodes, instances, services
+from scheduler.db.database import Database
 from scheduler.hosts.rows import Ratios
 
 COLUMNS = (
@@ -35,14 +36,19 @@ class List(command.List):
         self,
         parsed_args: argparse.Namespace,  # noqa: ARG002 - cliff passes it
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        """Read the nodes, their services and their zones."""
-        with self.database.read() as connection:
-            nodes = compute_nodes.list_all(connection)
-            by_host = {
-                each.host: each for each in services.list_all(connection, services.COMPUTE_BINARY)
-            }
+        """Read the nodes, their services and their zones, in all cells."""
+        with self.databases.api.read() as connection:
             zones = status.Zones(aggregates.list_all(connection), self.conf)
-        return COLUMNS, [self._row(node, by_host.get(node.host), zones) for node in nodes]
+        rows: list[Sequence[Any]] = []
+        for name, database in self.cells.items():
+            with database.read() as connection:
+                nodes = compute_nodes.list_all(connection)
+                found = services.list_all(connection, services.COMPUTE_BINARY)
+            by_host = {each.host: each for each in found}
+            rows += [(*self._row(node, by_host.get(node.host), zones), name) for node in nodes]
+        if self.databases.has_cells:
+            return (*COLUMNS, "Cell"), rows
+        return COLUMNS, [row[:-1] for row in rows]
 
     def _row(
         self, node: objects.ComputeNode, service: objects.Service | None, zones: status.Zones
@@ -74,10 +80,11 @@ class Show(command.Show):
     def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
         """Read the node with its service, aggregates and instances."""
         host = parsed_args.host
-        with self.database.read() as connection:
+        with self.databases.api.read() as connection:
+            all_aggregates = aggregates.list_all(connection)
+        with self._database_of(host).read() as connection:
             node = _choose(compute_nodes.list_all(connection, host), host, parsed_args.node)
             service = _service(connection, host)
-            all_aggregates = aggregates.list_all(connection)
             uuids = [
                 each.uuid
                 for each in instances.on_host(connection, host)
@@ -101,6 +108,14 @@ class Show(command.Show):
                 "updated_at": _moment(node.updated_at or node.created_at),
             }
         )
+
+    def _database_of(self, host: str) -> Database:
+        """The database that has the host's nodes; the main one for a host that none has."""
+        for database in self.cells.values():
+            with database.read() as connection:
+                if compute_nodes.list_all(connection, host):
+                    return database
+        return self.database
 
 
 def _choose(

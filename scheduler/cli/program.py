@@ -19,7 +19,7 @@ import scheduler
 from scheduler import errors
 from scheduler.conf import database as database_conf
 from scheduler.conf import startup
-from scheduler.db.database import Database
+from scheduler.db.databases import Databases
 
 DATABASE_RETRIES = 2
 DATABASE_RETRY_SECONDS = 1
@@ -27,13 +27,13 @@ BUILT_IN = {"help": "help on a command", "complete": "print a completion script 
 
 
 class Program(cliff_app.App):
-    """The program; its commands find the configuration and the database here."""
+    """The program; its commands find the configuration and the databases here."""
 
     NAME = ""
     DESCRIPTION = scheduler.__doc__
     COMMANDS: Mapping[str, type[cliff_command.Command]] = {}
 
-    def __init__(self, conf: cfg.ConfigOpts, database: Database, **streams: Any) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, databases: Databases, **streams: Any) -> None:
         manager = commandmanager.CommandManager()
         for name, command in self.COMMANDS.items():
             manager.add_command(name, command)
@@ -44,7 +44,7 @@ class Program(cliff_app.App):
             **streams,
         )
         self.conf = conf
-        self.database = database
+        self.databases = databases
 
     def build_option_parser(
         self,
@@ -80,13 +80,14 @@ def command_option(prog: str, words: Mapping[str, str]) -> cfg.SubCommandOpt:
 def run(program: type[Program], conf: cfg.ConfigOpts) -> int:
     """Run the command that *conf* was filled for; returns the exit status."""
     # A person waits: unlike a daemon, a command soon gives up a server that does not answer.
-    conf.set_default("max_retries", DATABASE_RETRIES, group=database_conf.GROUP)
-    conf.set_default("retry_interval", DATABASE_RETRY_SECONDS, group=database_conf.GROUP)
+    for group in (database_conf.GROUP, database_conf.API_GROUP):
+        conf.set_default("max_retries", DATABASE_RETRIES, group=group)
+        conf.set_default("retry_interval", DATABASE_RETRY_SECONDS, group=group)
     try:
-        database = Database.from_conf(conf)
+        databases = Databases.from_conf(conf)
     except errors.ConfigurationError as error:
         startup.fail(program.NAME, error)
     try:
-        return program(conf, database).run([conf.command.name, *conf.command.words])
+        return program(conf, databases).run([conf.command.name, *conf.command.words])
     finally:
-        database.dispose()
+        databases.dispose()

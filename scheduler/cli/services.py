@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
 
-from scheduler import objects
+from scheduler import errors, objects
 from scheduler.cli import command, status
 from scheduler.db import aggregates, services
+from scheduler.db.database import Database
 
 COLUMNS = (
     "ID",
@@ -38,10 +40,13 @@ class List(command.List):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        """Read the services and their zones."""
-        with self.database.read() as connection:
-            found = services.list_all(connection, parsed_args.service)
+        """Read the services, in all cells, and their zones."""
+        with self.databases.api.read() as connection:
             zones = status.Zones(aggregates.list_all(connection), self.conf)
+        found: list[objects.Service] = []
+        for database in self.cells.values():
+            with database.read() as connection:
+                found += services.list_all(connection, parsed_args.service)
         wanted = (each for each in found if parsed_args.host in (None, each.host))
         return COLUMNS, [self._row(each, zones) for each in wanted]
 
@@ -93,4 +98,12 @@ class Set(command.Base):
             if args.up or args.down:
                 services.set_forced_down(connection, args.host, args.binary, args.down)
 
-        self.database.write_retrying(change)
+        self._database_of(args.host, args.binary).write_retrying(change)
+
+    def _database_of(self, host: str, binary: str) -> Database:
+        """The database that has the service; the main one for a service that none has."""
+        for database in self.cells.values():
+            with database.read() as connection, contextlib.suppress(errors.ServiceNotFound):
+                services.get(connection, host, binary)
+                return database
+        return self.database

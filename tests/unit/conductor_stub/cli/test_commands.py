@@ -21,6 +21,7 @@ from scheduler.db import (
     migration,
 )
 from scheduler.db.database import Database
+from scheduler.db.databases import Databases
 from tests.unit.conductor_stub import builders
 
 NODE = {
@@ -66,7 +67,7 @@ def run(database):
 
     def call(*words):
         output = io.StringIO()
-        status = app.Servers(builders.conf(), database, stdout=output).run(list(words))
+        status = app.Servers(builders.conf(), Databases(database), stdout=output).run(list(words))
         return status, output.getvalue()
 
     return call

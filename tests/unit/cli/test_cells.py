@@ -1,0 +1,128 @@
+"""The commands on the databases of a Nova: an API database, cell0 and cells."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+
+from scheduler import exit_codes
+from scheduler.cli import app
+from scheduler.db import services
+from tests.nova_layouts import NEWTON
+from tests.novas import Nova
+
+AWAY = "mysql+pymysql://u:keepquiet@127.0.0.1:1/b"
+
+
+@pytest.fixture
+def nova(tmp_path):
+    count = iter(range(100))
+    nova = Nova(lambda: f"sqlite:///{tmp_path}/{next(count)}.sqlite")
+    nova.add_cell("a", ["a1"])
+    nova.add_cell("b", ["b1"])
+    return nova
+
+
+@pytest.fixture
+def on_nova(nova, config_file):
+    """Make the configuration name the databases."""
+    configure(config_file, nova.urls["cell0"], nova.urls["api"])
+
+
+def configure(config_file, main, api, more=""):
+    text = f"[database]\nconnection = {main}\nmax_retries = 0\n{more}"
+    api = f"[api_database]\nconnection = {api}\nmax_retries = 0\n"
+    pathlib.Path(config_file).write_text(text + api)
+
+
+@pytest.mark.usefixtures("on_nova")
+def test_hosts_and_services_of_all_cells(manage, nova):
+    rows = manage("host", "list", "-f", "json")
+    assert [(row["Host"], row["Cell"]) for row in rows] == [("a1", "a"), ("b1", "b")]
+    assert manage("host", "show", "b1", "-f", "json")["host"] == "b1"
+    listed = manage("service", "list", "-f", "json")
+    assert [row["Host"] for row in listed] == ["a1", "b1"]
+    manage("service", "set", "b1", "nova-compute", "--disable")
+    assert nova.change("b", services.get, "b1", "nova-compute").disabled
+
+
+@pytest.mark.usefixtures("on_nova")
+def test_aggregates_flavors_and_groups_are_the_apis(manage, nova):
+    manage("aggregate", "create", "fast", "-f", "json")
+    manage("flavor", "create", "tiny", "--ram", "512", "-f", "json")
+    manage("group", "create", "g", "--policy", "affinity", "-f", "json")
+    for table in ("aggregates", "flavors", "instance_groups"):
+        assert len(nova.execute("api", f"SELECT id FROM {table}")) == 1
+    assert manage("group", "show", "g", "-f", "json")["hosts"] == []
+
+
+@pytest.mark.usefixtures("on_nova")
+def test_a_cell_that_does_not_answer_is_named(nova, config_file, capsys):
+    nova.map_cell("b", database_connection=AWAY)
+    arguments = ["--config-file", config_file, "host", "list", "-f", "json"]
+    assert app.main(arguments) == exit_codes.OK
+    captured = capsys.readouterr()
+    assert [row["Host"] for row in json.loads(captured.out)] == ["a1"]
+    assert nova.uuids["b"] in captured.err
+    assert "keepquiet" not in captured.err
+
+
+def check(config_file, capsys):
+    status = app.main(["--config-file", config_file, "db", "check", "-f", "json"])
+    captured = capsys.readouterr()
+    assert "keepquiet" not in captured.out + captured.err
+    return status, {row["Named By"].split(" (")[0]: row for row in json.loads(captured.out)}
+
+
+@pytest.mark.usefixtures("on_nova")
+def test_check_of_databases_that_are_right(config_file, capsys):
+    status, rows = check(config_file, capsys)
+    assert status == exit_codes.OK
+    assert {name: (row["Kind"], row["Missing"]) for name, row in rows.items()} == {
+        "[database] connection": ("a Nova database", []),
+        "[api_database] connection": ("a Nova database", []),
+        "cell a": ("a Nova database", []),
+        "cell b": ("a Nova database", []),
+    }
+    writes = {row["Writes Service"] for row in rows.values()}
+    assert (rows["[database] connection"]["Writes Service"], writes) == (
+        "yes",
+        {"yes", "not needed"},
+    )
+
+
+@pytest.mark.usefixtures("on_nova")
+def test_check_finds_what_does_not_answer(nova, config_file, capsys):
+    nova.map_cell("b", database_connection=AWAY)
+    status, rows = check(config_file, capsys)
+    assert status == exit_codes.FAILURE
+    assert {name: row["Usable"] for name, row in rows.items()} == {
+        "[database] connection": "yes",
+        "[api_database] connection": "yes",
+        "cell a": "yes",
+        "cell b": "no",
+    }
+    configure(config_file, nova.urls["cell0"], AWAY)
+    status, rows = check(config_file, capsys)
+    assert (status, rows["[api_database] connection"]["Usable"]) == (exit_codes.FAILURE, "no")
+
+
+def test_check_says_what_newtons_layout_lacks(tmp_path, config_file, capsys):
+    count = iter(range(100))
+    nova = Nova(lambda: f"sqlite:///{tmp_path}/newton{next(count)}.sqlite", NEWTON)
+    nova.add_main(["h1"])
+    configure(config_file, nova.urls["main"], nova.urls["api"], "read_only = true\n")
+    status, rows = check(config_file, capsys)
+    assert status == exit_codes.OK
+    assert "compute_nodes.mapped" in rows["[database] connection"]["Missing"]
+    assert rows["[database] connection"]["Writes Service"] == "not needed"
+    assert rows["[api_database] connection"]["Version"] == "22"
+
+
+@pytest.mark.usefixtures("on_nova")
+def test_sync_leaves_novas_tables_alone(refused, nova):
+    before = nova.execute("cell0", "SELECT name, sql FROM sqlite_master ORDER BY name")
+    assert "use nova-manage" in refused("db", "sync")
+    assert nova.execute("cell0", "SELECT name, sql FROM sqlite_master ORDER BY name") == before
