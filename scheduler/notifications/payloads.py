@@ -51,7 +51,7 @@ def request(spec: objects.RequestSpec) -> Payload:
             "image": _image(spec.image),
             "instance_group": _group(spec.instance_group),
             "numa_topology": _topology(spec.numa_topology, spec.instance_uuid),
-            "pci_requests": _pci_requests(spec.pci_requests),
+            "pci_requests": _pci_requests(spec.pci_requests, spec.instance_uuid),
             "requested_destination": _destination(spec.requested_destination),
             "retry": _retry(spec.retry),
             "security_groups": [
@@ -178,14 +178,14 @@ def _topology(topology: objects.InstanceNUMATopology | None, uuid: str | None) -
     return _envelope("InstanceNUMATopologyPayload", "1.0", {**fields, "cells": cells})
 
 
-def _pci_requests(requests: objects.InstancePCIRequests | None) -> Payload | None:
+def _pci_requests(requests: objects.InstancePCIRequests | None, uuid: Any) -> Payload | None:
     if requests is None:
         return None
     asked = [
         _envelope("InstancePCIRequestPayload", "1.1", _picked(each, PCI_REQUEST))
         for each in requests.requests
     ]
-    data = {"instance_uuid": requests.get("instance_uuid"), "requests": asked}
+    data = {"instance_uuid": requests.get("instance_uuid") or uuid, "requests": asked}
     return _envelope("InstancePCIRequestsPayload", "1.0", data)
 
 

@@ -12,12 +12,13 @@ from nova import objects, rpc
 from nova.compute import utils
 from nova.objects import base, fields
 
-from tests.nova.inside import contexts
+from tests.nova.inside import calls, contexts
 from tests.nova.inside.demands import a_request
 
 TOPICS = ("notifications", "versioned_notifications")
 
 _heard: list[dict[str, Any]] = []
+_asked: list[Any] = []
 _built: list[dict[str, Any]] = []
 _servers: list[Any] = []
 
@@ -62,9 +63,16 @@ def forget() -> None:
     _heard.clear()
 
 
-def emit(demand: Mapping[str, Any]) -> None:
-    """Send what Nova's own scheduler sends when it begins with that request."""
+def ask(demand: Mapping[str, Any]) -> None:
+    """Ask the scheduler for hosts, and keep the request for :func:`emit`."""
     request = a_request(demand)
+    _asked[:] = [request.obj_clone()]
+    calls.ask(request, demand["uuids"], returns_objects=True, alternates=False)
+
+
+def emit() -> None:
+    """Send what Nova's own scheduler sends when it begins with the request asked last."""
+    (request,) = _asked
     legacy = {"request_spec": request.to_legacy_request_spec_dict()}
     event = "scheduler.select_destinations.start"
     rpc.get_notifier("scheduler", nova.conf.CONF.host).info(contexts.admin(), event, legacy)
