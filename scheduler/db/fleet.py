@@ -23,6 +23,8 @@ from scheduler.db.database import Database
 
 #: A timestamp younger than this may still be given to another write.
 SETTLE = datetime.timedelta(seconds=3)
+#: How far the first read looks back for instances that ended: nothing is promised to them now.
+PAST = datetime.timedelta(minutes=10)
 COMPUTE_BINARY = "nova-compute"
 #: Keys of an instance's system metadata that hold properties of its image.
 IMAGE_KEY_PREFIX = "image_"
@@ -66,7 +68,8 @@ class FleetChanges:
     """What one read of one cell found.  Rows have their table's column names as attributes.
 
     *full*: ``nodes``, ``services`` and ``instances`` are everything that lives in the cell, and
-    whatever is not among them is gone.  Otherwise they are changed rows, deleted ones included.
+    whatever is not among them is gone; instances that ended of late are told as well.
+    Otherwise they are changed rows, deleted ones included.
     ``flagged`` maps every disabled or forced-down compute host of the cell to its two flags (all
     other hosts are neither).  ``services`` and ``aggregates``, which are those of all cells, are
     None where nothing changed.  ``cell`` is None where the fleet is not divided into cells.
@@ -162,15 +165,17 @@ class FleetReader:
             if full or self._read_at is None or self._probe is None:
                 return [self._read_full(connection, now, probe)]
             since = self._read_at - self.overlap
+            changed = _touched(tables.instances, since, with_deletion=True)
+            # What the instances say of a host must not be newer than what the host reports.
+            instances = _instances_where(connection, changed)
             nodes = self._changed_nodes(connection, since, now)
             if len(self._seen_after(nodes)) != probe.nodes[0]:
                 return [self._read_full(connection, now, probe)]
-            changed = _touched(tables.instances, since, with_deletion=True)
             changes = FleetChanges(
                 full=False,
                 read_at=now,
                 nodes=nodes,
-                instances=_instances_where(connection, changed),
+                instances=instances,
                 services=self._services_if_changed(connection, probe),
                 heartbeats=self._heartbeats(connection, since) if heartbeats else (),
                 flagged=_flagged(connection),
@@ -185,13 +190,16 @@ class FleetReader:
     def _read_full(
         self, connection: sa.Connection, now: datetime.datetime, probe: _Probe
     ) -> FleetChanges:
-        nodes = connection.execute(_live_nodes()).all()
         placed = sa.and_(tables.instances.c.deleted == 0, tables.instances.c.host.is_not(None))
+        since = (self._read_at or now - PAST) - self.overlap
+        ended = _touched(tables.instances, since, with_deletion=True)
+        instances = _instances_where(connection, sa.or_(placed, ended))
+        nodes = connection.execute(_live_nodes()).all()
         changes = FleetChanges(
             full=True,
             read_at=now,
             nodes=nodes,
-            instances=_instances_where(connection, placed),
+            instances=instances,
             services=connection.execute(_live_services()).all(),
             heartbeats=(),
             flagged=_flagged(connection),

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 import pytest
+import sqlalchemy as sa
 
 from scheduler import errors
 from tests.unit.claims.fleets import GB, a_name
+
+#: What of a statement tells which of the three reads it is.
+SIGNS = ("FROM claims", "instances.task_state", "compute_nodes.free_ram_mb")
 
 
 def test_a_claim_is_seen_by_every_worker_at_once(fleet, worker):
@@ -224,3 +228,34 @@ def test_a_claim_found_while_a_look_is_under_way_is_not_taken_for_gone(fleet, wo
     assert other.free_mb()[host] == GB
     books.settle(other.manager.clock(), frozenset())
     assert other.free_mb()[host] == GB
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_claims_are_read_before_instances_and_those_before_reports(fleet, worker, is_full):
+    one = worker()
+    name = a_name()
+    fleet.wait_for_host(name, GB)
+    (host,) = one.hosts("req-1", GB, name)
+    fleet.arrive(name, host)
+    if is_full:
+        one.manager._full_at = None
+    read = []
+
+    def note(_connection, _cursor, statement, *_others):
+        read.extend(part for part in SIGNS if part in statement)
+
+    sa.event.listen(one.database.engine, "before_cursor_execute", note)
+    one.manager.refresh()
+    assert tuple(dict.fromkeys(read)) == SIGNS
+
+
+@pytest.mark.parametrize("end", ["fail", "delete"])
+def test_an_end_that_only_a_full_read_can_see(fleet, worker, clock, end):
+    one = worker()
+    name = a_name()
+    fleet.wait_for_host(name, 3 * GB)
+    (host,) = one.hosts("req-1", 3 * GB, name)
+    getattr(fleet, end)(name)
+    clock.ahead_seconds += 400
+    one.manager.refresh()
+    assert one.free_mb()[host] == 4 * GB
