@@ -80,9 +80,9 @@ def _take_turns(
     """One round of every subject; each round begins with another one."""
     names = list(running)
     first = number % len(names)
+    gc.collect()  # what was left behind before is not this round's
     for name in names[first:] + names[:first]:
         each = running[name]
-        gc.collect()
         work: Callable[[float], Sample] = each.subject.round
         sample = profiler.run(name, work, seconds) if profiler else work(seconds)
         each.rounds.append(sample.metrics())

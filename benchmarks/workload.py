@@ -97,7 +97,13 @@ class Workload:
         if not held:
             return None
         return replace(
-            self, subjects=subjects, rows=held, same_answers=(), plots=(), seconds=SMALL_SECONDS
+            self,
+            subjects=subjects,
+            rows=held,
+            rounds=FEWEST_ROUNDS,
+            seconds=SMALL_SECONDS,
+            same_answers=(),
+            plots=(),
         )
 
     @property

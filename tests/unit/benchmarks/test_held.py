@@ -23,15 +23,18 @@ def test_nothing_has_collapsed(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "times", "is_collapse"),
+    ("what", "before", "now", "is_collapse"),
     [
-        ("against row by row", 1 / 2.9, False),
-        ("against row by row", 1 / 3.1, True),
-        ("against row by row", 100.0, False),
-        ("impossible request to a possible one", 2.9, False),
-        ("impossible request to a possible one", 3.1, True),
+        ("against row by row", 30.0, 10.5, False),
+        ("against row by row", 30.0, 9.5, True),
+        ("against row by row", 30.0, 300.0, False),
+        ("impossible request to a possible one", 0.5, 1.4, False),
+        ("impossible request to a possible one", 0.5, 1.6, True),
+        ("impossible request to a possible one", 0.1, 0.9, False),  # it still meets its target
     ],
 )
-def test_three_times_worse_is_a_collapse(what: str, times: float, is_collapse: bool) -> None:
-    before = held.recorded()["decision"][what]
-    assert bool(held.collapsed("decision", {what: before * times})) is is_collapse
+def test_three_times_worse_is_a_collapse(
+    what: str, before: float, now: float, is_collapse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held, "recorded", lambda: {"decision": {what: before}})
+    assert bool(held.collapsed("decision", {what: now})) is is_collapse
