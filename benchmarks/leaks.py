@@ -48,6 +48,11 @@ def left_behind(start: Look) -> dict[str, float]:
     return {"processes": len(look().children - start.children)}
 
 
+def family(pid: int) -> list[int]:
+    """The process and its descendants: a daemon on threads works in a child of its own."""
+    return [pid, *(each.pid for each in psutil.Process(pid).children(recursive=True))]
+
+
 def memory_mib(pid: int) -> dict[str, float]:
     """Resident memory of a process now (``rss_mib``) and at its highest (``peak_mib``)."""
     names = {"VmRSS:": "rss_mib", "VmHWM:": "peak_mib"}

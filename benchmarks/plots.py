@@ -40,17 +40,18 @@ def draw(plot: Plot, result: Mapping[str, Any], folder: Path) -> Path | None:
 
 
 def _dress(axes: Any, plot: Plot) -> None:
-    axes.set_xscale("symlog" if plot.x_from_zero else "log", **_linear_below_one(plot))
+    if plot.x_from_zero:
+        axes.set_xscale("symlog", linthresh=1.0)
+        axes.set_xlim(left=-0.2)
+    else:
+        axes.set_xscale("log")
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
     axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.6g}"))
+    axes.yaxis.set_minor_formatter(ticker.LogFormatter(minor_thresholds=(2, 0.5)))
     axes.set(title=plot.title, xlabel=plot.x_label, ylabel=plot.y_label)
     axes.grid(visible=True, which="major", alpha=0.3)
     axes.legend()
-
-
-def _linear_below_one(plot: Plot) -> dict[str, float]:
-    return {"linthresh": 1.0} if plot.x_from_zero else {}
 
 
 def _point(plot: Plot, result: Mapping[str, Any], subject: str) -> tuple[float, float]:

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from benchmarks import requests, servers
+from benchmarks import leaks, requests, servers
 from benchmarks.caller import Caller
 from benchmarks.sample import Sample
 from benchmarks.session import Session
@@ -72,8 +72,8 @@ class Arrivals:
         return {"reports": reports / seconds, "heartbeats": beats / seconds}
 
     def pids(self) -> Sequence[int]:
-        """The server's process."""
-        return (self._server.pid,)
+        """The server's processes."""
+        return leaks.family(self._server.pid)
 
     def close(self) -> None:
         """Close the connection; the server ends with the session."""

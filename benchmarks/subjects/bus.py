@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks import fleet, requests, servers
+from benchmarks import fleet, leaks, requests, servers
 from benchmarks.caller import Caller
 from benchmarks.sample import Sample
 from benchmarks.session import Session
@@ -78,8 +78,8 @@ class Calls:
         return Sample(latencies, elapsed, len(latencies), [_shape(self._caller.ask())], more)
 
     def pids(self) -> Sequence[int]:
-        """The server's process."""
-        return (self._server.pid,)
+        """The server's processes."""
+        return leaks.family(self._server.pid)
 
     def close(self) -> None:
         """Close the connection; the server ends with the session."""

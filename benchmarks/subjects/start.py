@@ -43,7 +43,7 @@ class Starts:
             answer = caller.ask()
             elapsed = time.perf_counter() - began
             caller.close()
-            memory = leaks.memory_mib(daemon.pid)
+            memory = leaks.memory_mib(leaks.family(daemon.pid)[-1])
             daemon.terminate()
         finally:
             deployment.close()

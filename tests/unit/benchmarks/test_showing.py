@@ -1,0 +1,82 @@
+"""Results are kept, and the page is written from them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import keeping, machine, page, workload
+
+
+def a_result(name: str, **changes: Any) -> dict[str, Any]:
+    row = {"what": "a row", "value": 2.0, "unit": "×", "at_least": 1, "at_most": None, "met": True}
+    metrics = {"rate": [9.0, 10.0, 11.0], "p50_ms": [1.0], "p90_ms": [2.0], "p99_ms": [3.0]}
+    return {
+        "workload": name,
+        "about": "about it",
+        "machine": machine.notes(),
+        "rounds": 5,
+        "seconds": 0.5,
+        "took_seconds": 3.0,
+        "settings": {"one": {"fleet": {"hosts": 10}}, "two": {"fleet": {"hosts": 20}}},
+        "subjects": {"one": metrics, "two": metrics},
+        "rows": [row],
+        "peak_rss_mib": 100.0,
+        "leaks": {"fds": 0, "processes": 0},
+        **changes,
+    }
+
+
+def test_the_newest_result_of_a_workload_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "results" / "all.json"
+    keeping.merge(a_result("b"), ["a", "b"], path)
+    keeping.merge(a_result("a"), ["a", "b"], path)
+    kept = keeping.merge(a_result("b", took_seconds=7.0), ["a", "b"], path)
+
+    assert list(kept) == ["a", "b"]
+    assert keeping.load(path)["b"]["took_seconds"] == 7.0
+
+
+def test_only_what_is_between_the_markers_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(
+        "before\n<!-- begin results -->\nold\n<!-- end results -->\nbetween\n"
+        "<!-- begin subjects a -->\n<!-- end subjects a -->\nafter\n",
+        encoding="utf-8",
+    )
+    for _twice in range(2):
+        page.write(path, [a_result("a"), a_result("without-markers")])
+    text = path.read_text(encoding="utf-8")
+
+    assert "old" not in text
+    assert text.count("| a row | ≥ 1 × | 2 × | met |") == 2
+    assert text.count("| one | 10 | 1 | 2 | 3 |") == 1
+    assert [word for word in ("before", "between", "after") if f"{word}\n" not in text] == []
+
+
+def test_the_page_has_a_place_for_every_workload() -> None:
+    places = re.findall(r"<!-- begin subjects (\S+) -->", page.PAGE.read_text(encoding="utf-8"))
+    assert sorted(places) == workload.names()
+
+
+def test_every_picture_of_the_page_is_drawn() -> None:
+    drawn = {plot.name for name in workload.names() for plot in workload.load(name).plots}
+    shown = set(re.findall(r"images/(\S+)\.svg", page.PAGE.read_text(encoding="utf-8")))
+    assert shown == drawn
+
+
+def test_a_plot_becomes_a_picture(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="only with the extra bench")
+    from benchmarks import plots  # noqa: PLC0415
+
+    plot = workload.Plot(
+        "rate", "Title", "fleet.hosts", "rate", "hosts", "per second", {"a line": ["one", "two"]}
+    )
+    path = plots.draw(plot, a_result("a"), tmp_path)
+
+    assert path is not None
+    assert "Title" in path.read_text(encoding="utf-8")
+    assert plots.draw(plot, a_result("a", subjects={}), tmp_path) is None
