@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cliff import command as cliff_command
 from oslo_config import cfg
 
-from scheduler.cli import aggregates, evaluate, flavors, groups, hosts, program, services
+from scheduler.cli import aggregates, claims, evaluate, flavors, groups, hosts, program, services
 from scheduler.cli import database as database_commands
 from scheduler.conf import startup
 
@@ -35,6 +35,9 @@ COMMANDS: dict[str, type[cliff_command.Command]] = {
     "group list": groups.List,
     "group create": groups.Create,
     "group show": groups.Show,
+    "claims list": claims.List,
+    "claims release": claims.Release,
+    "claims audit": claims.Audit,
     "evaluate": evaluate.Evaluate,
 }
 
@@ -45,6 +48,7 @@ GROUPS = {
     "aggregate": "group hosts and give them availability zones and metadata",
     "flavor": "sizes of servers",
     "group": "server groups and their policies",
+    "claims": "see what schedulers have promised, close it, compare it with what there is",
     "evaluate": "decide recorded cases again, and compare",
 }
 

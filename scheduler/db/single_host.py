@@ -28,3 +28,21 @@ def instances_of(connection: Connection, uuids: Collection[str]) -> dict[str, An
         query = sa.select(instances).where(instances.c.uuid.in_(some))
         found.update({row.uuid: row for row in connection.execute(query)})
     return found
+
+
+def reports(connection: Connection) -> list[Any]:
+    """The living rows of all compute nodes, by id."""
+    table = compute_nodes
+    query = sa.select(table).where(table.c.deleted == 0).order_by(table.c.id)
+    return list(connection.execute(query))
+
+
+def instance_counts(connection: Connection) -> dict[tuple[str, str], int]:
+    """How many living instances are on each (host, node)."""
+    table = instances
+    query = (
+        sa.select(table.c.host, table.c.node, sa.func.count())
+        .where(table.c.deleted == 0, table.c.host.is_not(None))
+        .group_by(table.c.host, table.c.node)
+    )
+    return {(host, node or ""): count for host, node, count in connection.execute(query)}

@@ -1,0 +1,134 @@
+"""``claims``: what schedulers have promised, and whether it agrees with what there is."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from scheduler import errors, exit_codes
+from scheduler.claims import audit, backend
+from scheduler.cli import command
+from scheduler.db import claims, migration, rows, single_host
+from scheduler.db.database import Database
+from scheduler.hosts.rows import Ratios
+
+COLUMNS = (
+    "Consumer",
+    "Host",
+    "Node",
+    "vCPUs",
+    "Memory MB",
+    "Disk GB",
+    "Request",
+    "Created",
+    "Expires",
+    "Closed",
+)
+DIFFERENCES = ("Difference", "Host", "Node", "Consumer", "What")
+Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
+
+
+class _Claims(command.Base):
+    """A command on the database of the claims."""
+
+    needs_tables: ClassVar[bool] = False
+
+    def claims_database(self) -> Database:
+        """The one of ``[claims]``; raises an error unless it has the tables."""
+        database = backend.claims_database(self.conf, self.database)
+        migration.check_ready(database, needed=("claims", "claim_hosts"))
+        return database
+
+
+class List(_Claims, command.List):
+    """List the claims that are open."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Narrow the list, or widen it by the closed ones that are still there."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--host", help="only claims on this host")
+        parser.add_argument("--all", action="store_true", help="also those closed a while ago")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Read the claims."""
+        with self.claims_database().read() as connection:
+            found = claims.list_all(connection, host=parsed_args.host, with_closed=parsed_args.all)
+        return COLUMNS, [_row(each) for each in found]
+
+
+class Release(_Claims):
+    """Close claims, so that what they promise is free again at once."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """By the uuids of the instances, or all of a host."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("consumers", metavar="CONSUMER", nargs="*", help="an instance's uuid")
+        parser.add_argument("--host", help="all open claims on this host")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Close them; what is not there is an error, and then nothing is closed."""
+        if bool(parsed_args.consumers) == bool(parsed_args.host):
+            raise errors.InvalidRequest(field="CONSUMER", reason="give uuids, or else --host")
+        database = self.claims_database()
+        with database.read() as connection:
+            found = claims.list_all(connection, host=parsed_args.host)
+        wanted = set(parsed_args.consumers)
+        missing = sorted(wanted - {each.consumer_uuid for each in found})
+        if missing:
+            reason = f"no open claim of {', '.join(missing)}"
+            raise errors.InvalidRequest(field="CONSUMER", reason=reason)
+        ids = [each.id for each in found if not wanted or each.consumer_uuid in wanted]
+        closed = database.write_retrying(lambda conn: claims.close(conn, ids, rows.utcnow()))
+        self.app.stdout.write(f"{closed} claim(s) closed\n")
+
+
+class Audit(_Claims, command.List):
+    """Compare claims, instances and compute nodes; any difference ends with status 1."""
+
+    differences: Sequence[audit.Difference] = ()
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
+        """Name every difference."""
+        with self.claims_database().read() as connection:
+            found = claims.list_all(connection)
+        uuids = [each.consumer_uuid for each in found]
+        instances: dict[str, Any] = {}
+        nodes: list[Any] = []
+        counts: dict[audit.Key, int] = {}
+        for database in self.cells.values():
+            with database.read() as connection:
+                instances.update(single_host.instances_of(connection, uuids))
+                counts.update(single_host.instance_counts(connection))
+                nodes += single_host.reports(connection)
+        ratios = Ratios.from_conf(self.conf)
+        fleet = audit.Fleet(instances, counts, nodes)
+        self.differences = audit.differences(found, fleet, ratios, time.time())
+        return DIFFERENCES, [
+            (each.kind, each.host, each.node, each.consumer_uuid, each.what)
+            for each in self.differences
+        ]
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """The status says whether there are differences."""
+        self.differences = []
+        status = super().run(parsed_args)
+        return status or (exit_codes.FAILURE if self.differences else exit_codes.OK)
+
+
+def _row(claim: Any) -> Sequence[Any]:
+    return (
+        claim.consumer_uuid,
+        claim.host,
+        claim.node,
+        claim.vcpus,
+        claim.memory_mb,
+        claim.disk_gb,
+        claim.request_id,
+        claim.created_at.isoformat(),
+        claim.expires_at.isoformat(),
+        claim.closed_at and claim.closed_at.isoformat(),
+    )

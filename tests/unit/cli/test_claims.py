@@ -1,0 +1,129 @@
+"""``claims``."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler import exit_codes
+from scheduler.cli import app
+from scheduler.db import claims, rows, tables
+
+NAMES = [f"6f70656e-0000-4000-8000-{number:012}" for number in range(1, 5)]
+
+
+@pytest.fixture
+def claim(database):
+    def make(name, host, *, age_seconds=0, **columns):
+        created = rows.utcnow() - datetime.timedelta(seconds=age_seconds)
+        values = {
+            "consumer_uuid": name,
+            "host": host,
+            "node": f"{host}.example",
+            "generation": 1,
+            "vcpus": 1,
+            "memory_mb": 512,
+            "disk_gb": 1,
+            "request_id": "req-1",
+            "created_at": created,
+            "expires_at": created + datetime.timedelta(seconds=600),
+        }
+        with database.write() as connection:
+            claims.insert(connection, [{**values, **columns}])
+
+    return make
+
+
+@pytest.fixture
+def instance(database):
+    def make(name, host=None, **columns):
+        values = {"uuid": name, "vm_state": "building", "task_state": "scheduling", "deleted": 0}
+        place = {"host": host, "node": host and f"{host}.example", "created_at": rows.utcnow()}
+        with database.write() as connection:
+            connection.execute(tables.instances.insert().values({**values, **place, **columns}))
+
+    return make
+
+
+def test_list(manage, claim):
+    claim(NAMES[0], "alpha")
+    claim(NAMES[1], "beta")
+    claim(NAMES[2], "beta", closed_at=rows.utcnow())
+    first, second = manage("claims", "list", "-f", "json")
+    assert (first["Consumer"], first["Host"], first["Memory MB"]) == (NAMES[0], "alpha", 512)
+    assert (second["Request"], second["Closed"]) == ("req-1", None)
+    assert len(manage("claims", "list", "--all", "-f", "json")) == 3
+    assert len(manage("claims", "list", "--host", "beta", "-f", "json")) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "left"), [([NAMES[0]], [NAMES[1]]), (["--host", "beta"], [NAMES[0]])]
+)
+def test_release(manage, claim, database, capsys, config_file, words, left):
+    claim(NAMES[0], "alpha")
+    claim(NAMES[1], "beta")
+    manage_text(config_file, "claims", "release", *words)
+    assert capsys.readouterr().out == "1 claim(s) closed\n"
+    with database.read() as connection:
+        assert [each.consumer_uuid for each in claims.list_all(connection)] == left
+
+
+def manage_text(config_file, *words):
+    return app.main(["--config-file", config_file, *words])
+
+
+@pytest.mark.parametrize("words", [[], [NAMES[3]], [NAMES[0], "--host", "alpha"]])
+def test_release_of_what_is_not_there(claim, database, capsys, config_file, words):
+    claim(NAMES[0], "alpha")
+    status = manage_text(config_file, "claims", "release", *words)
+    assert status == exit_codes.FAILURE
+    assert "CONSUMER" in capsys.readouterr().err
+    with database.read() as connection:
+        assert len(claims.list_all(connection)) == 1
+
+
+@pytest.mark.parametrize(
+    ("row", "columns", "kind"),
+    [
+        pytest.param({}, {}, None, id="waiting"),
+        pytest.param(None, {}, None, id="not there yet"),
+        pytest.param(None, {"age_seconds": 90}, "no instance", id="not there"),
+        pytest.param({}, {"age_seconds": 700}, "not closed: expired", id="expired"),
+        pytest.param({"vm_state": "error"}, {}, "not closed: failed", id="failed"),
+        pytest.param({"deleted": 1}, {}, "not closed: deleted", id="deleted"),
+        pytest.param({}, {"memory_mb": 10**6}, "overbooked", id="more than there is"),
+    ],
+)
+def test_audit(manage, add_host, claim, instance, row, columns, kind):
+    add_host("alpha", running_vms=0)
+    if row is not None:
+        instance(NAMES[0], **row)
+    claim(NAMES[0], "alpha", **columns)
+    status = exit_codes.OK if kind is None else exit_codes.FAILURE
+    found = manage("claims", "audit", "-f", "json", status=status)
+    assert [each["Difference"] for each in found] == ([] if kind is None else [kind])
+
+
+def test_audit_of_hosts(manage, add_host, claim, instance):
+    add_host("alpha", running_vms=1)
+    instance(NAMES[0], "alpha", vm_state="active", task_state=None)
+    claim(NAMES[0], "alpha")
+    claim(NAMES[1], "gone")
+    instance(NAMES[2], "alpha", vm_state="active")
+    found = manage("claims", "audit", "-f", "json", status=exit_codes.FAILURE)
+    assert [(each["Difference"], each["Host"], each["Consumer"]) for each in found] == [
+        ("not closed: reported", "alpha", NAMES[0]),
+        ("no compute node", "gone", NAMES[1]),
+        ("report", "alpha", None),
+    ]
+    assert found[2]["What"] == "1 instances reported, 2 are there"
+
+
+def test_without_tables(tmp_path, capsys):
+    config = tmp_path / "other.conf"
+    config.write_text(f"[database]\nconnection = sqlite:///{tmp_path}/other.sqlite\n")
+    sa.create_engine(f"sqlite:///{tmp_path}/other.sqlite").connect().close()
+    assert manage_text(str(config), "claims", "list") == exit_codes.FAILURE
+    assert "db sync" in capsys.readouterr().err
