@@ -80,7 +80,10 @@ class Layout:
         return [sa.literal_column(f"{table.name}.deleted", sa.Integer) == 0]
 
     def fitted(self, statement: Statement, dialect_name: str) -> Statement:
-        """*statement* with NULL for each column that is absent."""
+        """*statement* with NULL for each column that is absent.
+
+        Before release 16 a compute node may have no host: then it is that of its service.
+        """
         if not self.absent:
             return statement
         found: Any = statement
@@ -92,9 +95,10 @@ class Layout:
         def replace(element: Any, **_: Any) -> Any:
             if not isinstance(element, sa.Column) or element.table is None:
                 return None
-            if element.name not in self.absent.get(element.table.name, ()):
-                return None
-            return _null(element, dialect_name).label(element.name)
+            is_absent = element.name in self.absent.get(element.table.name, ())
+            if element is tables.compute_nodes.c.host and not self.has("compute_nodes", "mapped"):
+                return _host_of_node(is_absent).label(element.name)
+            return _null(element, dialect_name).label(element.name) if is_absent else None
 
         fitted: Statement = visitors.replacement_traverse(found, {}, replace)
         return fitted
@@ -146,6 +150,14 @@ def listen(engine: sa.Engine, layout: Layout) -> None:
         return layout.fitted(statement, engine.dialect.name), parameters, one
 
     sa.event.listen(engine, "before_execute", fit, retval=True)
+
+
+def _host_of_node(is_absent: bool) -> sa.ColumnElement[Any]:
+    """The host of a compute node by its service, unless its own row says it."""
+    nodes, service = tables.compute_nodes, tables.services.alias("service_of_node")
+    by_service = sa.select(service.c.host).where(service.c.id == nodes.c.service_id)
+    found = by_service.correlate(nodes).scalar_subquery()
+    return found if is_absent else sa.func.coalesce(nodes.c.host, found)
 
 
 def _null(column: sa.Column[Any], dialect_name: str) -> sa.ColumnElement[Any]:

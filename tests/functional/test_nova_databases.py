@@ -113,10 +113,29 @@ class Asking(threading.Thread):
         )
 
 
-@pytest.mark.parametrize("backend", [EVENTLET, THREADING])
-def test_a_cell_stops_and_comes_back_under_load(
-    nova: Nova, deployment: MakeDeployment, transport_url: str, tmp_path: Path, backend: str
+#: How a cell's server goes, how it comes back, and what is said of the cell.
+STOPS = (MariaDB.stop, MariaDB.start, "Failed to get computes for cell")
+FALLS_SILENT = (
+    MariaDB.pause,
+    MariaDB.resume,
+    "(Timeout getting|Failed to get) computes for cell",  # whichever notices first
+)
+
+
+@pytest.mark.parametrize(
+    ("backend", "outage"),
+    [(EVENTLET, STOPS), (THREADING, STOPS), (EVENTLET, FALLS_SILENT), (THREADING, FALLS_SILENT)],
+    ids=["stops-eventlet", "stops-threading", "silent-eventlet", "silent-threading"],
+)
+def test_a_cell_goes_and_comes_back_under_load(
+    nova: Nova,
+    deployment: MakeDeployment,
+    transport_url: str,
+    tmp_path: Path,
+    backend: str,
+    outage: Any,
 ) -> None:
+    goes, comes_back, warning = outage
     require(mariadb_server.PROGRAMS)
     with MariaDB() as other:
         on_shared = nova.make_url
@@ -124,23 +143,22 @@ def test_a_cell_stops_and_comes_back_under_load(
         nova.add_cell("b", [])
         nova.add_hosts("b", ["b1"], **BIG)
         nova.make_url = on_shared
-        cloud = deployment(
-            transport_url, nova.urls["cell0"], backend=backend, settings=settings(nova)
-        )
+        options = {**settings(nova), "scheduler": {"cell_timeout_seconds": 2}}
+        cloud = deployment(transport_url, nova.urls["cell0"], backend=backend, settings=options)
         scheduler = cloud.start_scheduler().wait_ready()
         with scheduler_api(tmp_path, transport_url) as api:
             assert answer(api) == ("b1", nova.uuids["b"])
             asking = Asking(api)
             asking.start()
             try:
-                other.stop()
+                goes(other)
                 asking.wait_for("a1")
-                other.start()
+                comes_back(other)
                 asking.wait_for("b1")
             finally:
                 asking.end()
         assert {each[0] for each in asking.answers} == {"a1", "b1"}
-        assert f"Failed to get computes for cell {nova.uuids['b']}" in scheduler.log
+        assert re.search(f"{warning} {nova.uuids['b']}", scheduler.log)
         assert "answers again" in scheduler.log
         assert scheduler.terminate() == 0
 

@@ -17,6 +17,7 @@ from scheduler.db import (
     instances,
     layout,
     mappings,
+    rows,
     services,
     tables,
 )
@@ -147,3 +148,45 @@ def test_an_absent_column_is_null_wherever_it_stands(cell):
         plain = conn.execute(cell.fitted(sa.select(table.c.host, table.c.uuid))).one()
     assert found == {"whole table": [], "function": [(None,)], "coalesced": [("none",)]}
     assert (plain.host, plain.uuid) == ("h1", None)
+
+
+@pytest.mark.parametrize("release", [NEWTON])
+def test_a_node_without_a_host_is_on_that_of_its_service(cell):
+    table = tables.compute_nodes
+    with cell.write() as conn:
+        ids = services.create_many(conn, ["h1", "h2"], "nova-compute", "compute", 15)
+        for node in ("n1", "n2"):
+            compute_nodes.upsert(conn, "h2", node, node_values(free_disk_gb=1))
+        old = {"host": None, "service_id": ids["h1"]}
+        conn.execute(table.update().where(table.c.hypervisor_hostname == "n1").values(old))
+        assert [each.host for each in compute_nodes.list_all(conn)] == ["h1", "h2"]
+        assert [each.host for each in compute_nodes.list_all(conn, "h1")] == ["h1"]
+        compute_nodes.update_usage(conn, 1, {"free_ram_mb": 5})
+        compute_nodes.upsert(conn, "h2", "n2", node_values(free_ram_mb=7))
+        assert [each.free_ram_mb for each in compute_nodes.list_all(conn)] == [5, 7]
+    (changes,) = FleetReader(cell, datetime.timedelta(seconds=60)).read(NOW)
+    assert [row.host for row in changes.nodes] == ["h1", "h2"]
+
+
+def test_havanas_nodes_have_no_host_at_all(empty_url):
+    made = nova_layouts.metadata(NEWTON, CELL)
+    for name in ("uuid", "host", "metrics", "ram_allocation_ratio"):
+        made.tables["compute_nodes"]._columns.remove(made.tables["compute_nodes"].c[name])
+    made.tables["compute_nodes"].constraints = {
+        each
+        for each in made.tables["compute_nodes"].constraints
+        if isinstance(each, sa.PrimaryKeyConstraint)
+    }
+    engine = sa.create_engine(empty_url)
+    with engine.begin() as connection:
+        made.create_all(connection)
+        connection.exec_driver_sql("CREATE TABLE migrate_version (version INTEGER)")
+    engine.dispose()
+    database = Database(empty_url)
+    with database.write() as conn:
+        ids = services.create_many(conn, ["h1"], "nova-compute", "compute", 1)
+        values = node_values(free_disk_gb=1, service_id=ids["h1"], hypervisor_hostname="n1")
+        rows.insert(conn, tables.compute_nodes, **{**compute_nodes.DEFAULTS, **values})
+    (changes,) = FleetReader(database, datetime.timedelta(seconds=60)).read(NOW)
+    database.dispose()
+    assert [(row.host, row.uuid, row.metrics) for row in changes.nodes] == [("h1", None, None)]
