@@ -72,7 +72,7 @@ class Semantics:
         "`weight_classes` names them",
         current="every weigher",
     )
-    next_candidates: Callable[[Any], Any] = _entry(
+    keeps_ranking: bool = _entry(
         "Order in which the hosts left stand for the next server of the same request, which "
         "decides between equal weights",
         newton="as the filters left them",
@@ -143,10 +143,6 @@ def _bounds_at_hand(weigher: Any, lowest: float, highest: float) -> Bounds:
     return float(low), float(high)
 
 
-def _ranked(ranking: Any) -> Any:
-    return ranking.ranked()
-
-
 def _any_node_if_none(wanted: str | None, node: str | None) -> bool:
     return not wanted or wanted == node
 
@@ -200,7 +196,7 @@ CURRENT = Semantics(
     multiplier_per_aggregate=True,
     least_soft_multiplier=0.0,
     newer_weighers=frozenset(),
-    next_candidates=_ranked,
+    keeps_ranking=True,
     destination_node=_any_node_if_none,
     last_heartbeat=_seen_or_created,
     fallback_ratios=_initial_ratios,
@@ -222,10 +218,6 @@ def _bounds_ever_seen(weigher: Any, lowest: float, highest: float) -> Bounds:
     weigher.minval = lowest if weigher.minval is None else min(weigher.minval, lowest)
     weigher.maxval = highest if weigher.maxval is None else max(weigher.maxval, highest)
     return float(weigher.minval), float(weigher.maxval)
-
-
-def _passed(ranking: Any) -> Any:
-    return ranking.passed()
 
 
 def _same_node(wanted: str | None, node: str | None) -> bool:
@@ -291,7 +283,7 @@ NEWTON = Semantics(
             "PCIWeigher",
         }
     ),
-    next_candidates=_passed,
+    keeps_ranking=False,
     destination_node=_same_node,
     last_heartbeat=_seen_updated_or_created,
     fallback_ratios=_newton_ratios,

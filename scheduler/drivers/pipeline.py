@@ -7,9 +7,8 @@ Reference page scheduling, sections 2.1 and 2.5.
 
 from __future__ import annotations
 
-import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ from scheduler import errors
 from scheduler.drivers.ranking import Ranking
 from scheduler.explain.record import DecisionRecord
 from scheduler.explain.watcher import Watcher
-from scheduler.filters.chain import FilterChain
+from scheduler.filters.chain import FilterChain, log_counts
 from scheduler.hosts import fitting, selector
 from scheduler.hosts.books import Books, Pick
 from scheduler.hosts.candidates import Candidates, Scope
@@ -27,7 +26,7 @@ from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_state import HostState
 from scheduler.semantics import CURRENT, Semantics
-from scheduler.standing import StandingResults
+from scheduler.standing import LaterInstances, Standing, StandingResults
 from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.weighing import bounds_of, restore_bounds, weigh
 
@@ -90,6 +89,9 @@ class Decision:
         self.picks: list[Pick] = []
         self._rows = books.table.order if rows is None else rows
         self._skip_filters = False
+        self._last: Ranking | None = None
+        self._standing: Standing | None = None
+        self._later: LaterInstances | None = None
 
     def place(self, spec: Any, uuids: Sequence[str], count: int, num_alternates: int) -> Placement:
         """Place *count* instances of *spec*, which is changed as Nova's driver changes it.
@@ -111,35 +113,57 @@ class Decision:
             raise
 
     def _place(self, spec: Any, uuids: Sequence[str], count: int, num_alternates: int) -> Placement:
-        hosts = self._all_hosts(spec)
         chosen: list[HostState] = []
         limits: list[dict[str, Any]] = []
-        ranking = None
+        best: Iterator[int] = iter(())
         for index in range(count):
             is_named = bool(uuids) or index == 0
             if uuids:
                 spec.instance_uuid = uuids[index]
             elif not is_named:
                 spec.instance_uuid = f"unnamed-{self.record.seed:016x}-{index}"
-            if ranking is not None:
-                hosts = self._next_candidates(ranking)
-            ranking = self._ranking(hosts, spec, index)
-            if ranking.pick is None:
+            best = self._best(spec, index)
+            row = next(best, None)
+            if row is None:
                 raise errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
-            state = self.scope.state(ranking.pick)
+            if index == 0 and count > 1:
+                self._later = self._later_instances(spec)
+            state = self.scope.state(row)
             chosen.append(state)
             limits.append(self._limits(state, spec))
             self._consume(state, spec, limits[-1], is_named)
-        alternates: list[list[HostState]] = [[] for _ in chosen]
-        if ranking is not None and num_alternates > 0:
-            if count > 1:
-                ranking = self._ranking(self._next_candidates(ranking), spec, count - 1)
-            alternates = self._alternates(ranking, spec, chosen, num_alternates)
-        return Placement(chosen, limits, alternates)
+        if num_alternates < 1:
+            return Placement(chosen, limits, [[] for _ in chosen])
+        if count > 1:
+            best = self._best(spec, count - 1)
+        return Placement(chosen, limits, self._alternates(best, spec, chosen, num_alternates))
 
-    def _next_candidates(self, ranking: Ranking) -> Candidates:
-        rows = self.policy.semantics.next_candidates(ranking)
-        return Candidates(self.scope, rows)
+    def _best(self, spec: Any, index: int) -> Iterator[int]:
+        """The rows that may be picked for instance number *index*, best first."""
+        if self._later is not None:
+            return self._later.best()
+        if self._last is None:
+            hosts = self._all_hosts(spec)
+        else:
+            keeps_ranking = self.policy.semantics.keeps_ranking
+            rows = self._last.ranked() if keeps_ranking else self._last.passed()
+            hosts = Candidates(self.scope, rows)
+        self._last = self._ranking(hosts, spec, index)
+        return self._last.best()
+
+    def _later_instances(self, spec: Any) -> LaterInstances | None:
+        """What makes the later instances cheap, where the choice is simple.
+
+        Cells are fitted to the host of the instance before, so the next one asks for others.
+        """
+        standing, policy = self._standing, self.policy
+        is_simple = policy.host_subset_size <= 1 and not policy.shuffle_best_same_weighed_hosts
+        if standing is None or not is_simple or spec.numa_topology:
+            return None
+        if not self.books.claimable(np.flatnonzero(standing.verdicts.passing)).all():
+            return None
+        keeps_ranking = policy.semantics.keeps_ranking
+        return LaterInstances(standing, self.scope, spec, keeps_ranking=keeps_ranking)
 
     def _all_hosts(self, spec: Any) -> Candidates:
         hosts = Candidates(self.scope, self._rows)
@@ -157,9 +181,12 @@ class Decision:
         if standing is None:
             return self._ranking_from_scratch(hosts, spec, index)
         if standing.is_complete and hosts.rows is hosts.table.order and hosts.table.in_order:
+            self._standing = standing
             self.record.filters = standing.filter_counts()
+            log_counts(self.record.filters, spec)
             return self._ranked(standing.totals(), None)
         hosts, self.record.filters = standing.run(hosts, spec)
+        log_counts(self.record.filters, spec)
         return self._ranked(standing.scores.totals_of(hosts, spec), hosts.rows)
 
     def _ranking_from_scratch(self, hosts: Candidates, spec: Any, index: int) -> Ranking:
@@ -198,16 +225,17 @@ class Decision:
         flavor_id = spec.flavor.id
         pick = self.books.pick(state.row, uuid, amount, self.now, stand_in, flavor_id)
         self.picks.append(pick)
+        if self._later is not None:
+            self._later.picked(state.row, amount.added() if amount.wish is None else None)
         if pick.booking is not None:
             fitting.hand_over(self.books.table, state.row, pick.booking, spec)
 
     def _alternates(
-        self, ranking: Ranking, spec: Any, chosen: list[HostState], wanted: int
+        self, best: Iterator[int], spec: Any, chosen: list[HostState], wanted: int
     ) -> list[list[HostState]]:
         """Hosts of the cell of each one chosen that no instance of the request was given."""
         taken = {state.row for state in chosen}
-        rows = itertools.chain(() if ranking.pick is None else (ranking.pick,), ranking.others())
-        others = (self.scope.state(row) for row in rows if row not in taken)
+        others = (self.scope.state(row) for row in best if row not in taken)
         of_cell: dict[str | None, list[HostState]] = {state.cell_uuid: [] for state in chosen}
         missing = wanted * len(of_cell)
         while missing and (other := next(others, None)) is not None:

@@ -47,17 +47,15 @@ class Ranking:
         #: The position of the pick in the totals; None if there is none.
         self._pick = pick
 
-    @property
-    def pick(self) -> int | None:
-        """The row of the pick; None if no host may be picked."""
-        return None if self._pick is None else self._row(self._pick)
-
-    def others(self) -> Iterator[int]:
-        """The rows that may be picked instead of the pick, best first."""
+    def best(self) -> Iterator[int]:
+        """The rows that may be picked: the pick, then the others, best first."""
+        if self._pick is None:
+            return
+        yield self._row(self._pick)
         found = 0
         if self._is_simple:
             totals = self._totals.copy()
-            best = self._pick
+            best: int | None = self._pick
             while best is not None and found < _FEW:
                 totals[best] = -np.inf
                 best = self._best(totals)

@@ -59,7 +59,7 @@ class FilterChain:
                 watch(index, each.name, hosts)
             if not len(hosts):
                 break
-        _log(counts, request)
+        log_counts(counts, request)
         return hosts, counts
 
     def limits(self, host_state: Any, request: Any) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def _apply_rows(
     return left, ({UNSPECIFIED: lost} if lost else {})
 
 
-def _log(counts: Sequence[FilterCount], request: Any) -> None:
+def log_counts(counts: Sequence[FilterCount], request: Any) -> None:
     """The lines that operators of Nova search for (filters page, section 3.3)."""
     if LOG.isEnabledFor(logging.DEBUG) and counts:
         LOG.debug("Starting with %d host(s)", counts[0].start)

@@ -110,6 +110,8 @@ def _parse_aggregates(content: tuple[Any, ...] | None) -> list[objects.Aggregate
     return found
 
 
+#: Numbers that every pick changes.
+ADDED_BY_PICKS = ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_io_ops")
 #: Documents that change while a decision is taken: to values, where the host reported text.
 CHANGED_BY_PICKS = frozenset(("numa_topology", "pci_stats"))
 
@@ -131,7 +133,7 @@ _NAMES = (*COLUMN_TYPES, *DOCUMENT_PARSERS, *OBJECT_COLUMNS, PRESENCE, INSTANCES
 BITS = {name: 1 << number for number, name in enumerate(_NAMES)}
 EVERYTHING = -1
 #: For whoever may read any of them.
-ALL = _NAMES
+ALL = (*COLUMN_TYPES, *DOCUMENT_PARSERS, *OBJECT_COLUMNS)
 
 
 def bits(names: Iterable[str]) -> int:

@@ -31,6 +31,16 @@ class Consumption:
             wish=Wish.of(spec_obj, limits, how),
         )
 
+    def added(self, sign: int = 1) -> dict[str, int]:
+        """What it adds to the columns of its row; with ``sign=-1`` what giving it back adds."""
+        return {
+            "free_ram_mb": -sign * self.ram_mb,
+            "free_disk_mb": -sign * self.disk_mb,
+            "vcpus_used": sign * self.vcpus,
+            "num_instances": sign,
+            "num_io_ops": sign,
+        }
+
 
 def take(table: HostTable, row: int, amount: Consumption) -> Booking | None:
     """Consume *amount* on *row*; the booking of its cells and devices, if it wants any.
@@ -67,16 +77,7 @@ def apply(table: HostTable, row: int, amount: Consumption, sign: int = 1) -> Non
     if table.column("bare_metal")[row]:
         _apply_whole(table, row, sign)
         return
-    table.add(
-        row,
-        {
-            "free_ram_mb": -sign * amount.ram_mb,
-            "free_disk_mb": -sign * amount.disk_mb,
-            "vcpus_used": sign * amount.vcpus,
-            "num_instances": sign,
-            "num_io_ops": sign,
-        },
-    )
+    table.add(row, amount.added(sign))
 
 
 def _apply_whole(table: HostTable, row: int, sign: int) -> None:

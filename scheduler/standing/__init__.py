@@ -6,5 +6,6 @@ journal of the host table tells of a change; then only the changed rows are aske
 """
 
 from scheduler.standing.classes import Standing, StandingResults
+from scheduler.standing.later import LaterInstances
 
-__all__ = ["Standing", "StandingResults"]
+__all__ = ["LaterInstances", "Standing", "StandingResults"]

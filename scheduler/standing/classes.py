@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -19,7 +17,7 @@ from scheduler.hosts.liveness import Liveness
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import Semantics
 from scheduler.standing.scores import Scores
-from scheduler.standing.verdicts import PASSES, PRESENCE, ReasonNumbers, Verdicts, read_by
+from scheduler.standing.verdicts import PASSES, ReasonNumbers, Verdicts, read_by
 from scheduler.weights.base import BaseHostWeigher
 
 LOG = logging.getLogger(__name__)
@@ -47,7 +45,7 @@ class Standing:
         self.scores = scores
         self.steps = _steps(filters)
         self.position = -1
-        self._interest = functools.reduce(operator.or_, asked.values(), scores.reads) | PRESENCE
+        self._interest = self.verdicts.interest | scores.reads
         self._counts: list[FilterCount] | None = None
 
     @property

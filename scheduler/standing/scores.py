@@ -16,6 +16,7 @@ import numpy as np
 from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.semantics import Bounds, Semantics
+from scheduler.standing.verdicts import PICKED
 from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.weighing import normalise
 
@@ -38,6 +39,11 @@ class PerRow:
         """Memory taken."""
         return self.values.nbytes if isinstance(self.values, np.ndarray) else 0
 
+    def take(self, other: PerRow) -> None:
+        """Set all numbers to those of *other*."""
+        values = other.values
+        self.values = values.copy() if isinstance(values, np.ndarray) else values
+
     def put(self, rows: np.ndarray, given: np.ndarray | float) -> None:
         """Set the numbers of *rows*, of which there is at least one; ValueError if not finite."""
         values = np.asarray(given, dtype=np.float64)
@@ -50,6 +56,11 @@ class PerRow:
                 return
             self.values = np.full(self._capacity, 0.0 if self.values is None else self.values)
         self.values[rows] = values
+
+    def of(self, row: int) -> float:
+        """The number of one row."""
+        values = self.values
+        return float(values[row]) if isinstance(values, np.ndarray) else float(values or 0.0)
 
     def get(self, rows: np.ndarray) -> np.ndarray:
         """The numbers of *rows*."""
@@ -85,6 +96,22 @@ class _Part:
         bounds = chosen.bounds(self.weigher, float(raw.min()), float(raw.max()))
         weighted: np.ndarray = normalise(raw, *bounds) * multiplier
         return weighted
+
+    def put(self, row: int, value: float | None) -> None:
+        """Set one raw value; None if the row does not pass any more."""
+        before = self.raw.values
+        if value is not None and value == (before if before is None else self.raw.of(row)):
+            return
+        if self.witnesses is not None and row in self.witnesses:
+            self.witnesses = None
+        if value is None:
+            return
+        rows = np.array([row])
+        if isinstance(before, np.ndarray):
+            before[row] = value
+        else:
+            self.raw.put(rows, value)
+        self.notice(rows)
 
     def forget_witnesses(self, rows: frozenset[int]) -> None:
         if self.witnesses is not None and not rows.isdisjoint(self.witnesses):
@@ -147,12 +174,51 @@ class Scores:
         self.are_complete = all(part.is_kept for part in self.parts)
         self._kept = [part for part in self.parts if part.is_kept]
         self._totals = np.full(capacity, NO_CANDIDATE)
-        self._bounds: list[Bounds] | None = None
+        #: What the totals were last normalised with; None if fewer than two hosts were left.
+        self.bounds: list[Bounds] | None = None
         self._unsettled: list[np.ndarray] = []
 
     def anew(self, capacity: int) -> Scores:
         """Scores by the same weighers, of which nothing is known yet."""
         return Scores(self._weighers, self._semantics, capacity)
+
+    def copy(self) -> Scores:
+        """The same, to be changed apart from this one."""
+        twin = self.anew(len(self._totals))
+        for part, other in zip(self.parts, twin.parts, strict=True):
+            other.raw.take(part.raw)
+            other.multiplier.take(part.multiplier)
+            other.witnesses = part.witnesses
+        twin._totals = self._totals.copy()
+        twin.bounds = self.bounds
+        twin._unsettled = list(self._unsettled)
+        return twin
+
+    def totals_within(self, rows: np.ndarray, bounds: list[Bounds] | None) -> np.ndarray:
+        """The totals of *rows* if *bounds* were in force; 0.0 if none were."""
+        totals = np.zeros(len(rows))
+        for part, of_part in zip(self.parts, bounds or (), strict=bounds is not None):
+            part.add_to(totals, rows, of_part)
+        return totals
+
+    @property
+    def num_kept(self) -> int:
+        """How many weighers' raw values are kept."""
+        return len(self._kept)
+
+    def raw_of(self, hosts: Candidates, request: Any) -> np.ndarray:
+        """The raw values of *hosts*, a column per weigher; as they were if no pick changes them."""
+        values = [
+            part.weigher.raw(hosts, request) if part.reads & PICKED else part.raw.get(hosts.rows)
+            for part in self._kept
+        ]
+        return np.array(values, dtype=np.float64).T
+
+    def put(self, row: int, raws: Sequence[float] | None) -> None:
+        """Set the raw values of one row that was weighed; None if it is no longer."""
+        for number, part in enumerate(self._kept):
+            part.put(row, None if raws is None else raws[number])
+        self._unsettled.append(np.array([row]))
 
     def totals_of(self, hosts: Candidates, request: Any) -> np.ndarray:
         """The totals of *hosts*, some of those that pass, if they alone are weighed."""
@@ -207,8 +273,7 @@ class Scores:
                 part.notice(hosts.rows)
         self._unsettled.append(rows)
         if len(self._unsettled) > _MANY:
-            self._bounds = None
-            self._unsettled.clear()
+            self._unsettled[:] = [np.unique(np.concatenate(self._unsettled))]
 
     def totals(self, passing: np.ndarray, num_passing: int) -> np.ndarray:
         """The total of every row; ``NO_CANDIDATE`` outside of the mask *passing*.  Not a copy.
@@ -216,24 +281,32 @@ class Scores:
         Fewer than two hosts are not weighed and have 0.0.
         """
         if num_passing < 2:
-            self._bounds = None
+            self.bounds = None
             self._totals[:] = np.where(passing, 0.0, NO_CANDIDATE)
             return self._totals
         bounds = [
             self._semantics.bounds(part.weigher, *part.extremes(passing)) for part in self.parts
         ]
-        if bounds != self._bounds:
+        if bounds != self.bounds:
             self._add_up_all(passing, bounds)
+        elif len(self._unsettled) == 1 and len(self._unsettled[0]) == 1:
+            self._add_up_one(int(self._unsettled[0][0]), passing, bounds)
         elif self._unsettled:
             self._add_up(np.concatenate(self._unsettled), passing, bounds)
-        self._bounds = bounds
+        self.bounds = bounds
         self._unsettled.clear()
         return self._totals
 
+    def _add_up_one(self, row: int, passing: np.ndarray, bounds: list[Bounds]) -> None:
+        total = 0.0
+        for part, (low, high) in zip(self.parts, bounds, strict=True):
+            if low != high:
+                value = min(max(part.raw.of(row), low), high)
+                total += (value - low) / (high - low) * part.multiplier.of(row)
+        self._totals[row] = total if passing[row] else NO_CANDIDATE
+
     def _add_up(self, rows: np.ndarray, passing: np.ndarray, bounds: list[Bounds]) -> None:
-        totals = np.zeros(len(rows))
-        for part, of_part in zip(self.parts, bounds, strict=True):
-            part.add_to(totals, rows, of_part)
+        totals = self.totals_within(rows, bounds)
         self._totals[rows] = np.where(passing[rows], totals, NO_CANDIDATE)
 
     def _add_up_all(self, passing: np.ndarray, bounds: list[Bounds]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +20,7 @@ from scheduler.hosts.inputs import Inputs
 PASSES, ABSENT = 0, -1
 _REASONS = 32
 PRESENCE = columns.BITS[columns.PRESENCE]
+PICKED = columns.bits(columns.ADDED_BY_PICKS)
 
 
 class ReasonNumbers:
@@ -111,6 +114,34 @@ class Verdicts:
     def nbytes(self) -> int:
         """Memory taken."""
         return self.of_row.nbytes + self.counts.nbytes
+
+    @property
+    def interest(self) -> int:
+        """Bits of all columns that count."""
+        return functools.reduce(operator.or_, self.reads.values(), PRESENCE)
+
+    def of_later_instances(self) -> Verdicts:
+        """The filters that run for every instance, on the hosts that pass for the first."""
+        filters = self.numbers.filters
+        reads = {
+            index: read
+            for index, read in self.reads.items()
+            if not filters[index].run_filter_once_per_request
+        }
+        later = Verdicts(self.numbers, reads)
+        later.of_row = np.where(self.of_row == PASSES, PASSES, ABSENT).astype(np.int16)
+        later.counts[PASSES] = self.counts[PASSES]
+        return later
+
+    def judged(self, hosts: Candidates, request: Any) -> np.ndarray:
+        """The verdicts on *hosts* by the filters that depend on what picks change."""
+        return self._judged(hosts, request, [i for i, read in self.reads.items() if read & PICKED])
+
+    def put(self, row: int, verdict: int) -> None:
+        """Set the verdict on a row that passed."""
+        self.counts[PASSES] -= 1
+        self.counts[verdict] += verdict != ABSENT
+        self.of_row[row] = verdict
 
     def judge_all(self, scope: Scope, request: Any) -> None:
         """Ask about every candidate."""

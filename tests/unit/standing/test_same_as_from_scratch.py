@@ -22,8 +22,8 @@ from scheduler.hosts.books import Books, TrackedInstance
 from scheduler.hosts.table import HostTable
 from scheduler.standing import StandingResults
 from scheduler.weights.base import BaseHostWeigher
-from tests import fleets
-from tests.builders import NOW, a_conf, a_host
+from tests import cells, fleets
+from tests.builders import NOW, a_conf, a_host, a_request
 
 UUIDS = [f"aaaaaaaa-0000-4000-a000-00000000000{n}" for n in range(4)]
 HOSTS = [("h1", "n1"), ("h1", "n2"), ("h2", "n2"), ("h3", "n3"), ("H1", "n4"), ("h5", "n5")]
@@ -48,7 +48,56 @@ FILTERS = [
     "ServerGroupAntiAffinityFilter",
     "ServerGroupAffinityFilter",
 ]
+OWN_FILTERS = [name for name in FILTERS if name != "OddNumbersFilter"]
 NAME = f"{__name__}.OddNumbersFilter"
+
+
+GROUP = {"members": UUIDS[:2], "hosts": ["h1"], "rules": {"max_server_per_host": "2"}}
+#: Few kinds of requests, so that the same ones come again after changes; most hosts can serve most.
+KINDS = [
+    {},
+    {"flavor": {"memory_mb": 1024, "vcpus": 2}},
+    {"flavor": {"root_gb": 40}},
+    {"flavor": {"memory_mb": 0, "root_gb": 0}},
+    {"flavor": {"vcpus": 5}},
+    {"flavor": {"extra_specs": {"tier": "gold"}}},
+    {"flavor": {"extra_specs": {"capabilities:free_ram_mb": ">= 2048"}}},
+    {"image": {"hw_architecture": "x86_64", "img_hv_requested_version": ">=2.5"}},
+    {"availability_zone": "z1"},
+    {"availability_zone": "nova"},
+    {"hints": {"query": ['[">=", "$free_ram_mb", 2048]']}},
+    {"hints": {"query": ['["<", "$num_io_ops", 3]']}},
+    {"hints": {"same_host": UUIDS[:2]}},
+    {"hints": {"different_host": UUIDS[:1]}},
+    {"hints": {"_nova_check_type": ["rebuild"]}},
+    {"tried": [("h1", "n1"), ("h2", None)]},
+    {"ignore_hosts": ["H1"]},
+    {"force_hosts": ["h2"]},
+    *[
+        {"group": {"policy": policy, **GROUP}}
+        for policy in ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
+    ],
+]
+_plain_hosts = st.fixed_dictionaries(
+    {},
+    optional={
+        "free_ram_mb": st.sampled_from([1024, 2048, 3072]),
+        "free_disk_mb": st.sampled_from([50 * 1024, 80 * 1024]),
+        "num_io_ops": st.integers(0, 8),
+        "pci_stats": st.just(cells.POOLS),
+        "numa_topology": st.just(cells.TOPOLOGY),
+        "reported": st.booleans(),
+        "failed_builds": st.integers(0, 2),
+    },
+)
+_hosts = st.one_of(st.just({}), _plain_hosts, _plain_hosts, fleets._host)
+_requests = st.one_of(
+    st.sampled_from(KINDS).map(lambda kind: a_request(**kind)),
+    st.sampled_from(KINDS).map(lambda kind: a_request(**kind)),
+    st.builds(lambda cells: a_request(numa_topology=cells), cells.guests()),
+    st.builds(lambda devices: a_request(pci_requests=devices), cells.devices()),
+    fleets.requests(),
+)
 
 
 class OddNumbersFilter(BaseHostFilter):
@@ -114,12 +163,15 @@ class Twins(RuleBasedStateMachine):
     options: dict = {}
     extra: dict = {}
 
-    @initialize(hosts=st.lists(fleets._host, min_size=6, max_size=6))
-    def begin(self, hosts):
+    @initialize(
+        hosts=st.lists(_hosts, min_size=6, max_size=6),
+        requests=st.lists(_requests, min_size=3, max_size=3),
+    )
+    def begin(self, hosts, requests):
+        self.requests = requests
         conf = a_conf(
             available_filters=["nova.scheduler.filters.all_filters", NAME],
-            enabled_filters=FILTERS,
-            **self.options,
+            **{"enabled_filters": OWN_FILTERS, **self.options},
         )
         for name, value in self.extra.items():
             conf.set_override(name, value, group="scheduler")
@@ -130,10 +182,16 @@ class Twins(RuleBasedStateMachine):
             self.report(key, host)
 
     def both(self, act):
+        """Let it happen to both, and look whether anybody can tell."""
         for world in self.worlds:
             act(world)
+        self.ask_all()
 
-    @rule(key=st.sampled_from(HOSTS), host=fleets._host)
+    def ask_all(self):
+        for request in self.requests:
+            self.place(request, 1, 1, is_named=True)
+
+    @rule(key=st.sampled_from(HOSTS), host=_hosts)
     def report(self, key, host):
         def act(world):
             known = world.table.rows.get(key)
@@ -166,6 +224,7 @@ class Twins(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([0.0, 1.0, 30.0, 61.0, -5.0]))
     def pass_time(self, seconds):
         self.now += seconds
+        self.ask_all()
 
     @rule(
         host=st.sampled_from(["h1", "h2", "h3"]),
@@ -202,44 +261,40 @@ class Twins(RuleBasedStateMachine):
                 world.books.undo(picks[number % len(picks)])
 
     @rule(
-        request=fleets.requests(),
-        narrowing=st.sampled_from(
-            [
-                {},
-                {},
-                {},
-                {"ignore_hosts": ["H1"]},
-                {"force_hosts": ["h2"]},
-                {"scheduler_hints": {"query": ['[">=", "$free_ram_mb", 512]']}},
-                {"scheduler_hints": {"query": ['["=", "$stats.tier", "gold"]']}},
-                {"scheduler_hints": {"_nova_check_type": ["rebuild"]}},
-            ]
-        ),
-        count=st.sampled_from([1, 1, 1, 2, 3, 5]),
+        number=st.integers(0, 2),
+        count=st.sampled_from([1, 1, 1, 2, 3, 5, 12]),
         alternates=st.integers(0, 3),
         times=st.integers(1, 3),
         is_named=st.booleans(),
     )
-    def decide(self, request, narrowing, count, alternates, times, is_named):
-        for name, value in narrowing.items():
-            setattr(request, name, value)
+    def decide(self, number, count, alternates, times, is_named):
+        request = self.requests[number]
         for _ in range(times):
-            self.decisions += 1
-            number = self.decisions * 10
-            uuids = [f"bbbbbbbb-0000-4000-a000-{number + n:012}" for n in range(count)]
-            asked = self.now, self.decisions, uuids if is_named else (), count, alternates
-            kept, anew = (world.decide(request.copy(), *asked) for world in self.worlds)
-            for one, other in zip(kept, anew, strict=True):
-                assert one == other
+            self.place(request, count, alternates, is_named=is_named)
+
+    def place(self, request, count, alternates, *, is_named):
+        self.decisions += 1
+        number = self.decisions * 100
+        uuids = [f"bbbbbbbb-0000-4000-a000-{number + n:012}" for n in range(count)]
+        asked = self.now, self.decisions, uuids if is_named else (), count, alternates
+        kept, anew = (world.decide(request.copy(), *asked) for world in self.worlds)
+        for one, other in zip(kept, anew, strict=True):
+            assert one == other
 
 
 WEIGHERS = ["nova.scheduler.weights.all_weighers"]
+RAM, DISK = "nova.scheduler.weights.ram.RAMWeigher", "nova.scheduler.weights.disk.DiskWeigher"
 CONFIGURATIONS = {
+    "many equals": {"options": {"weight_classes": [RAM]}},
+    "equal at times": {"options": {"weight_classes": [RAM, DISK]}},
     "current": {"options": {}},
     "newton": {"options": {}, "extra": {"semantics": "newton"}},
     "a choice among three": {"options": {"host_subset_size": 3}},
     "the best shuffled": {"options": {"shuffle_best_same_weighed_hosts": True}},
-    "strangers": {"options": {"weight_classes": [*WEIGHERS, f"{__name__}.StubbornWeigher"]}},
+    "a strange filter": {"options": {"enabled_filters": FILTERS}},
+    "a strange weigher": {
+        "options": {"weight_classes": [*WEIGHERS, f"{__name__}.StubbornWeigher"]}
+    },
 }
 
 
@@ -249,7 +304,7 @@ def test_decisions_are_those_of_a_scheduler_that_starts_anew(parts):
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=30,
+            max_examples=25,
             stateful_step_count=25,
             deadline=None,
             phases=[Phase.explicit, Phase.reuse, Phase.generate],
