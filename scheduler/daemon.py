@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
+from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import concurrency, errors, nova_compat, preflight
+from scheduler.claims import backend
 from scheduler.conf import startup
 from scheduler.readiness import Readiness
 from scheduler.rpc import transport
@@ -32,4 +35,20 @@ def main(argv: Sequence[str]) -> int:
         return preflight.refuse(conf, BINARY, error)
     supervision = Supervision()
     service = Service(conf, Readiness(), supervision)
-    return launch(conf, service, supervision, conf.scheduler.workers)
+    return launch(conf, service, supervision, number_of_workers(conf))
+
+
+def number_of_workers(conf: cfg.ConfigOpts) -> int:
+    """How many processes serve; one per CPU unless told otherwise, where that is safe."""
+    books = conf.scheduler.claims != backend.NONE
+    wanted = conf.scheduler.workers
+    if wanted is None:
+        wanted = 0 if books and not transport.is_in_process(conf) else 1
+    count = wanted or os.cpu_count() or 1
+    if count > 1 and not books:
+        LOG.warning(
+            "%d workers and [scheduler] claims = none: two of them may promise the same host to "
+            "two servers; the compute host refuses one of those then.",
+            count,
+        )
+    return count

@@ -63,10 +63,10 @@ OPTIONS: list[cfg.Opt] = [
     ),
     cfg.IntOpt(
         "workers",
-        default=1,
         min=0,
         help="Number of worker processes. All workers of a daemon share its topic and its name; "
-        "the message bus hands each request to one of them. 0: one per CPU.",
+        "the message bus hands each request to one of them. 0: one per CPU. Unset: one per CPU "
+        "where `claims` keeps them from promising the same host twice, else 1.",
     ),
     cfg.StrOpt(
         "claims",
