@@ -1,0 +1,58 @@
+"""What tests take for the layout of today is what Nova's own tools make."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler.cli import app
+from scheduler.db import layout
+from scheduler.db.database import Database
+from tests import nova_layouts
+from tests.daemons.deployment import render
+from tests.nova.databases import NovaDatabases
+from tests.nova_layouts import API, CELL, TODAY
+
+
+@pytest.mark.parametrize("role", [CELL, API])
+def test_columns_of_today(nova_databases: NovaDatabases, role: str) -> None:
+    url = nova_databases.cell_url if role == CELL else nova_databases.api_url
+    engine = sa.create_engine(url)
+    expected = nova_layouts.metadata(TODAY, role).tables
+    with engine.connect() as connection:
+        inspector = sa.inspect(connection)
+        found = {
+            name: {column["name"] for column in inspector.get_columns(name)} for name in expected
+        }
+        (version,) = connection.exec_driver_sql("SELECT version_num FROM alembic_version").one()
+    engine.dispose()
+    assert found == {name: set(table.c.keys()) for name, table in expected.items()}
+    assert version == nova_layouts.VERSIONS[TODAY, role][1]
+
+
+def test_nothing_is_missing(nova_databases: NovaDatabases) -> None:
+    for url, of_interest in (
+        (nova_databases.cell_url, layout.CELL_TABLES),
+        (nova_databases.api_url, layout.API_TABLES),
+    ):
+        database = Database(url)
+        assert database.layout.is_nova
+        assert database.layout.missing(of_interest) == []
+        database.dispose()
+
+
+def test_db_check_finds_every_cell(nova_databases: NovaDatabases, tmp_path, capsys) -> None:
+    config = tmp_path / "nova.conf"
+    settings = {
+        "api_database": {"connection": nova_databases.api_url},
+        "database": {"connection": nova_databases.cell_url},
+    }
+    config.write_text(render(settings), encoding="utf-8")
+    assert app.main(["--config-file", str(config), "db", "check", "-f", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    cells = [row["Named By"].split()[1] for row in rows if row["Named By"].startswith("cell ")]
+    assert cells == list(nova_databases.cells)
+    assert {row["Usable"] for row in rows} == {"yes"}
+    assert [row["Missing"] for row in rows if row["Missing"]] == []
