@@ -19,6 +19,8 @@ from tests.servers.private import unique_name
 #: Tables whose rows are part of what Nova's tools make.
 KEPT = {"alembic_version", "cell_mappings"}
 COMMAND_SECONDS = 240
+#: Nova wants each cell on a bus of its own, which nobody uses here.
+NOBODY = "rabbit://nobody"
 #: Nova runs on native threads here, not on eventlet.
 THREADING = {"OS_NOVA_DISABLE_EVENTLET_PATCHING": "1"}
 
@@ -56,6 +58,18 @@ class NovaDatabases:
             raise RuntimeError(f"nova-manage {arguments} ended with {done.returncode}: {done}")
         return done.stdout
 
+    def map_cell(self, name: str, database_connection: str) -> None:
+        """Let the mapping of a cell name another database URL, which may be a template."""
+        listed = self.manage("cell_v2", "list_cells").splitlines()
+        (row,) = [line.split() for line in listed if line.startswith(f"| {name} ")]
+        target = [
+            "--database_connection",
+            database_connection,
+            "--transport-url",
+            f"{NOBODY}/{name}",
+        ]
+        self.manage("cell_v2", "update_cell", "--cell_uuid", row[3], "--name", name, *target)
+
     def empty(self) -> None:
         """Remove all rows but those that say which cells there are."""
         for url in (self.api_url, *self.cells.values()):
@@ -92,12 +106,11 @@ def create(
     urls = {name: f"{mariadb.url(f'{prefix}_{name}')}?charset=utf8mb4" for name in cells}
     api_url = f"{mariadb.url(f'{prefix}_api')}?charset=utf8mb4"
     made = NovaDatabases(python, folder / "nova.conf", api_url, urls)
-    # Nova wants each cell on a bus of its own, which nobody uses here.
-    made = made.configured(folder, {"DEFAULT": {"transport_url": "rabbit://nobody"}})
+    made = made.configured(folder, {"DEFAULT": {"transport_url": NOBODY}})
     made.manage("api_db", "sync")
     made.manage("cell_v2", "map_cell0", "--database_connection", mariadb.url(f"{prefix}_cell0"))
     for name, url in urls.items():
-        target = ["--database_connection", url, "--transport-url", f"rabbit://nobody/{name}"]
+        target = ["--database_connection", url, "--transport-url", f"{NOBODY}/{name}"]
         made.manage("cell_v2", "create_cell", "--name", name, *target)
     made.manage("db", "sync")
     for name, url in list(urls.items())[1:]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nova import objects
+from nova import objects, servicegroup
 from nova.objects import host_mapping
 from oslo_utils import timeutils
 
@@ -137,6 +137,23 @@ def change_service(name: str, fields: Mapping[str, Any]) -> None:
         for field, value in fields.items():
             setattr(service, field, value)
         service.save()
+
+
+def service(cell: str, host: str, binary: str) -> dict[str, Any] | None:
+    """A service record as Nova's own services see it; None if there is none."""
+    with contexts.inside(contexts.cell(cell)) as targeted:
+        listed = objects.ServiceList.get_by_binary(targeted, binary, include_disabled=True)
+    return next((seen(each) for each in listed if each.host == host), None)
+
+
+def seen(record: Any) -> dict[str, Any]:
+    """What Nova says of a service."""
+    return {
+        "topic": record.topic,
+        "is_up": servicegroup.API().service_is_up(record),
+        "disabled": record.disabled,
+        "version": record.version,
+    }
 
 
 def last_seen(name: str, seconds_ago: int) -> None:
