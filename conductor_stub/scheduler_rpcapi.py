@@ -6,7 +6,6 @@ from typing import Any
 
 import oslo_messaging as messaging
 
-from scheduler.rpc.client import TOPIC
 from scheduler.rpc.context import RequestContext
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 
@@ -17,7 +16,8 @@ class OlderSchedulerAPI:
     """Casts to the schedulers in their second major version."""
 
     def __init__(self, transport: messaging.Transport) -> None:
-        target = messaging.Target(topic=TOPIC, version=RUN_INSTANCE_VERSION)
+        topic = transport.conf.scheduler_topic
+        target = messaging.Target(topic=topic, version=RUN_INSTANCE_VERSION)
         serializer = RequestContextSerializer(ObjectSerializer())
         self._client = messaging.get_rpc_client(transport, target, serializer=serializer)
 

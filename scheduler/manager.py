@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -10,7 +10,7 @@ from oslo_log import log as logging
 from scheduler import errors, objects
 from scheduler.answers import Answers, key_of
 from scheduler.drivers.selections import as_dict
-from scheduler.notifications.notifications import END, START, Notifications
+from scheduler.notifications import END, START
 
 LOG = logging.getLogger(__name__)
 
@@ -22,11 +22,22 @@ FIRST_WITH_NETWORKS: Final = "1.10"
 LIMITS_WITHOUT_NETWORKS: Final = "1.0"
 
 
+class Telling(Protocol):
+    """Who tells others of what happens here; nothing of the message bus is loaded for that."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether anybody is told."""
+
+    def select_destinations(self, context: Any, phase: str, spec: objects.RequestSpec) -> None:
+        """Tell that hosts are looked for (*phase* ``start``), or have been found (``end``)."""
+
+
 class SchedulerManager:
     """Checks what a message brought, asks the driver, and shapes the answer for the caller."""
 
     def __init__(
-        self, conf: cfg.ConfigOpts, driver: Any, notifications: Notifications | None = None
+        self, conf: cfg.ConfigOpts, driver: Any, notifications: Telling | None = None
     ) -> None:
         self.driver = driver
         self.answers = Answers.from_conf(conf)

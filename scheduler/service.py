@@ -12,7 +12,7 @@ from oslo_messaging.transport import RPCTransport
 
 from scheduler import drivers
 from scheduler.builds.direct import DirectBuilds
-from scheduler.builds.rows import InstanceBook
+from scheduler.builds.rows import SERVICE, InstanceBook
 from scheduler.builds.tasks import OlderTasks
 from scheduler.claims import backend
 from scheduler.db.cells_reader import CellsReader
@@ -25,7 +25,6 @@ from scheduler.notifications.notifications import Notifications
 from scheduler.notifications.notifier import Notifier
 from scheduler.periodic import RepeatingTask
 from scheduler.readiness import Readiness
-from scheduler.rpc.client import TOPIC
 from scheduler.rpc.compute_client import ComputeClient
 from scheduler.rpc.context import get_admin_context
 from scheduler.rpc.endpoints import SchedulerEndpoint
@@ -84,7 +83,7 @@ class Service(Worker):
     def __init__(
         self, conf: cfg.ConfigOpts, readiness: Readiness, supervision: Supervision
     ) -> None:
-        super().__init__(conf, readiness, supervision, TOPIC)
+        super().__init__(conf, readiness, supervision, conf.scheduler_topic)
         self._manager: SchedulerManager | None = None
 
     @property
@@ -99,7 +98,7 @@ class Service(Worker):
         databases = Databases.from_conf(self._conf)
         ending.callback(databases.dispose)
         self._manager = manager = build_manager(self._conf, databases)
-        heartbeat = Heartbeat(self._conf, databases.main, BINARY, TOPIC)
+        heartbeat = Heartbeat(self._conf, databases.main, BINARY, self._topic)
         heartbeat.register()
         manager.driver.host_manager.refresh()
         ending.callback(heartbeat.stop)
@@ -117,7 +116,7 @@ class Service(Worker):
         ending.callback(transport.cleanup)
         notification_transport = get_notification_transport(self._conf)
         ending.callback(notification_transport.cleanup)
-        notifications = Notifications(notification_transport, TOPIC, BINARY, self._conf.host)
+        notifications = Notifications(notification_transport, SERVICE, BINARY, self._conf.host)
         ending.callback(notifications.close)
         manager.notifications = notifications
         tasks = older_tasks(self._conf, manager, database, transport, notifications.legacy)
@@ -125,9 +124,9 @@ class Service(Worker):
             SchedulerEndpoint(manager),
             HavanaEndpoint(tasks),
             IcehouseEndpoint(tasks),
-            BaseAPI(TOPIC),
+            BaseAPI(SERVICE),
         ]
-        server = build_server(transport, TOPIC, self._conf.host, endpoints)
+        server = build_server(transport, self._topic, self._conf.host, endpoints)
         server.start()  # waits for the broker for as long as it takes
         ending.callback(server.wait)
         ending.callback(server.stop)

@@ -21,7 +21,7 @@ PROGRAMS: Final = {
     "scheduler": "nova-scheduler",
     "compute": "nova-compute-stub",
 }
-"""Which program listens on which topic."""
+"""Which program is which service, and listens on the topic of that name unless configured."""
 
 PATIENCE_SECONDS: Final = 30.0
 PING_SECONDS: Final = 1.0
@@ -36,7 +36,8 @@ def await_services(
     most half a minute.
     """
     patience = min(timeout_seconds, PATIENCE_SECONDS)
-    for topic, program in PROGRAMS.items():
+    for service, program in PROGRAMS.items():
+        topic = transport.conf.scheduler_topic if service == "scheduler" else service
         deadline = time.monotonic() + patience
         client = BaseClient(transport, topic, retry=base.BROKER_RETRIES)
         was_told = False

@@ -9,6 +9,12 @@ from oslo_config import cfg
 
 OPTIONS: list[cfg.Opt] = [
     cfg.StrOpt(
+        "scheduler_topic",
+        default="scheduler",
+        help="Topic of the schedulers, and so the name of their queues, for deployments that "
+        "changed it before Pike. All callers must use the same.",
+    ),
+    cfg.StrOpt(
         "compute_topic",
         default="compute",
         help="Topic of the compute hosts for drivers that tell them to build, as Nova's drivers "

@@ -21,7 +21,7 @@ def _cap(service: str) -> cfg.Opt:
     )
 
 
-OPTIONS = [_cap("scheduler"), _cap("conductor"), _cap("compute")]
+OPTIONS = [_cap("scheduler"), _cap("conductor"), _cap("compute"), _cap("baseapi")]
 
 
 def register(conf: cfg.ConfigOpts) -> None:

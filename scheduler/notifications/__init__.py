@@ -1,1 +1,6 @@
 """What is told on the notification bus: the senders, and the payloads of both forms."""
+
+from typing import Final
+
+START: Final = "start"
+END: Final = "end"

@@ -17,8 +17,6 @@ from scheduler.notifications.outbox import Outbox
 LOG = logging.getLogger(__name__)
 
 SELECT: Final = "scheduler.select_destinations"
-START: Final = "start"
-END: Final = "end"
 
 
 class Notifications:

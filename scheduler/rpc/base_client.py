@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import oslo_messaging
 
-from scheduler.rpc import remote_errors
+from scheduler.rpc import remote_errors, versions
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 
 NAMESPACE: Final = "baseapi"
@@ -16,7 +16,8 @@ VERSION: Final = "1.0"
 class BaseClient:
     """The base API of whatever listens on *topic*.
 
-    A broker that cannot be reached is tried *retry* times more; None is for ever.
+    A broker that cannot be reached is tried *retry* times more; None is for ever.  Raises
+    ConfigurationError for a value of ``[upgrade_levels] baseapi`` that is no version.
     """
 
     def __init__(
@@ -28,6 +29,7 @@ class BaseClient:
         self._client = oslo_messaging.get_rpc_client(
             transport,
             oslo_messaging.Target(topic=topic, namespace=NAMESPACE, version=VERSION),
+            version_cap=versions.base_cap_from(transport.conf.upgrade_levels.baseapi),
             serializer=RequestContextSerializer(ObjectSerializer()),
             retry=retry,
         )

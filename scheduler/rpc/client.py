@@ -13,7 +13,6 @@ from scheduler.rpc import remote_errors, versions
 from scheduler.rpc.base_client import BaseClient
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 
-TOPIC: Final = "scheduler"
 BASE_VERSION: Final = "4.0"
 
 
@@ -31,11 +30,11 @@ class SchedulerAPI:
         serializer = RequestContextSerializer(ObjectSerializer())
         self._client = oslo_messaging.get_rpc_client(
             transport,
-            oslo_messaging.Target(topic=TOPIC, version=BASE_VERSION),
+            oslo_messaging.Target(topic=conf.scheduler_topic, version=BASE_VERSION),
             version_cap=versions.cap_from(conf.upgrade_levels.scheduler),
             serializer=serializer,
         )
-        self._base_client = BaseClient(transport, TOPIC)
+        self._base_client = BaseClient(transport, conf.scheduler_topic)
         self._timeout_seconds = conf.long_rpc_timeout
         self._monitor_seconds = conf.rpc_response_timeout
 

@@ -8,6 +8,7 @@ from typing import Final
 from scheduler import errors
 
 OPTION: Final = "[upgrade_levels] scheduler"
+BASE_OPTION: Final = "[upgrade_levels] baseapi"
 
 ALIASES: Final = {
     "grizzly": "2.6",
@@ -33,8 +34,17 @@ def cap_from(value: str | None) -> str | None:
     """
     if value is None:
         return None
-    version = ALIASES.get(value, value)
+    known = f" nor one of {', '.join(ALIASES)}"
+    return _version(OPTION, ALIASES.get(value, value), f"{value!r} is neither", known)
+
+
+def base_cap_from(value: str | None) -> str | None:
+    """The same for ``[upgrade_levels] baseapi``, whose versions no release has a name for."""
+    return None if value is None else _version(BASE_OPTION, value, f"{value!r} is not", "")
+
+
+def _version(option: str, version: str, is_none: str, or_else: str) -> str:
     if not VERSION_PATTERN.fullmatch(version):
-        reason = f"{value!r} is neither a version such as 4.4 nor one of {', '.join(ALIASES)}"
-        raise errors.ConfigurationError(option=OPTION, reason=reason)
+        reason = f"{is_none} a version such as 4.4{or_else}"
+        raise errors.ConfigurationError(option=option, reason=reason)
     return version

@@ -42,6 +42,7 @@ def scheduler_api(
     transport_url: str,
     cap: str | None = None,
     response_seconds: int = ANSWER_SECONDS,
+    topic: str = "scheduler",
 ) -> Iterator[SchedulerAPI]:
     """A client of the schedulers on *transport_url*, capped at the version *cap*.
 
@@ -50,6 +51,7 @@ def scheduler_api(
     settings: dict[str, dict[str, Any]] = {
         "DEFAULT": {
             "transport_url": transport_url,
+            "scheduler_topic": topic,
             "rpc_response_timeout": response_seconds,
             "long_rpc_timeout": 2 * ANSWER_SECONDS,
         },

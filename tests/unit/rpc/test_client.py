@@ -60,6 +60,32 @@ def test_ladder(
     assert spec.flavor.memory_mb == 512
 
 
+@pytest.mark.parametrize("cap", ["auto", "newton", "1", "", "1.x"])
+def test_a_cap_of_the_base_interface_that_is_none(
+    transport: Any, conf: cfg.ConfigOpts, cap: str
+) -> None:
+    conf.set_override("baseapi", cap, group="upgrade_levels")
+    try:
+        with pytest.raises(errors.ConfigurationError, match="baseapi"):
+            SchedulerAPI(transport, conf)
+    finally:
+        conf.clear_override("baseapi", group="upgrade_levels")
+
+
+def test_the_base_interface_is_capped(
+    scheduler: RecordingManager, transport: Any, conf: cfg.ConfigOpts
+) -> None:
+    conf.set_override("baseapi", "1.0", group="upgrade_levels")
+    try:
+        api = SchedulerAPI(transport, conf)
+        assert api.ping(CONTEXT, "x", timeout_seconds=10)["arg"] == "x"
+        conf.set_override("baseapi", "2.0", group="upgrade_levels")
+        with pytest.raises(oslo_messaging.RPCVersionCapError):
+            SchedulerAPI(transport, conf).ping(CONTEXT, "x")
+    finally:
+        conf.clear_override("baseapi", group="upgrade_levels")
+
+
 @pytest.mark.parametrize("cap", ["auto", "queens", "4", "4.x", "", "newest"])
 def test_a_cap_that_is_none_is_refused_at_once(
     transport: Any, conf: cfg.ConfigOpts, cap: str

@@ -1,0 +1,106 @@
+"""What must not depend on the bus: no second booking, no waiting for notifications."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.daemons.deployment import Deployment
+from tests.daemons.process import Daemon
+from tests.functional import fleet
+from tests.functional.bus import RawCaller, a_context, recorded, scheduler_api
+from tests.functional.slow_filter import PAUSE_HINT
+
+DATA = "nova_object.data"
+ROOM_FOR = 2
+TOPIC = "schedulers_of_old"
+PATIENCE_SECONDS = 10.0
+"""Far less than the library would try, far more than a decision takes."""
+SETTINGS: dict[str, dict[str, Any]] = {
+    "DEFAULT": {"host": "sched1", "service_down_time": 3600, "scheduler_topic": TOPIC},
+    "filter_scheduler": {
+        "available_filters": "nova.scheduler.filters.all_filters\n"
+        "available_filters = slow_filter.PausingFilter",
+        "enabled_filters": "RamFilter,PausingFilter",
+    },
+    # Nobody listens there.
+    "oslo_messaging_notifications": {
+        "driver": "messagingv2",
+        "transport_url": "rabbit://guest:guest@127.0.0.1:1/",
+    },
+}
+
+
+@pytest.fixture
+def scheduler(
+    backend: str, transport_url: str, sqlite_url: str, tmp_path: Path
+) -> Iterator[Daemon]:
+    """A scheduler of one host with room for two servers, whose notifications reach nobody."""
+    memory_mb = 2048 * ROOM_FOR
+    fleet.install(sqlite_url, ("cmp1",), memory_mb=memory_mb, free_ram_mb=memory_mb,
+                  ram_allocation_ratio=1.0)  # fmt: skip
+    deployment = Deployment(tmp_path, transport_url, sqlite_url, backend=backend, settings=SETTINGS)
+    found = {"PYTHONPATH": str(Path(__file__).parent)}
+    try:
+        yield deployment.start_scheduler(extra_environment=found).wait_ready()
+    finally:
+        deployment.close()
+
+
+def a_request(pause_seconds: str = "0") -> dict[str, Any]:
+    """A new request for a server of 2048 MB."""
+    request = recorded("select_destinations-simple.request")
+    request["_context_request_id"] = f"req-{uuid.uuid4()}"
+    request["args"]["instance_uuids"] = [str(uuid.uuid4())]
+    spec = request["args"]["spec_obj"][DATA]
+    spec["availability_zone"] = None
+    spec["scheduler_hints"][PAUSE_HINT] = [pause_seconds]
+    return request
+
+
+@pytest.mark.usefixtures("scheduler")
+def test_a_request_that_comes_again_books_once(transport_url: str) -> None:
+    with RawCaller(transport_url) as raw:
+        slow = a_request(pause_seconds="1")
+        calls = [raw.send(slow, TOPIC) for _ in range(2)]  # while the first is in hand
+        replies = [raw.answer_to(each) for each in calls]
+        replies.append(raw.call(slow, TOPIC))  # and when it has been answered
+        assert [each["failure"] for each in replies] == [None] * 3
+        assert replies[0]["result"] == replies[1]["result"] == replies[2]["result"]
+
+        others = [raw.call(a_request(), TOPIC) for _ in range(ROOM_FOR)]
+        assert [each["failure"] is None for each in others] == [True] * (ROOM_FOR - 1) + [False]
+
+        again = a_request()
+        again["_context_request_id"] = slow["_context_request_id"]
+        again["args"]["instance_uuids"] = slow["args"]["instance_uuids"]
+        again["args"]["spec_obj"][DATA]["ignore_hosts"] = ["cmp9"]
+        assert raw.call(again, TOPIC)["failure"], "other arguments, so another request"
+
+
+def test_a_notification_bus_that_is_away_holds_nothing_up(
+    scheduler: Daemon, transport_url: str
+) -> None:
+    with RawCaller(transport_url) as raw:
+        began = time.monotonic()
+        assert raw.call(a_request(), TOPIC)["failure"] is None
+        assert time.monotonic() - began < PATIENCE_SECONDS
+    assert scheduler.terminate() == 0
+    assert "ERROR oslo_messaging.notify.messaging" in scheduler.log, "the operator is told"
+
+
+@pytest.mark.usefixtures("scheduler")
+def test_clients_find_the_configured_topic(transport_url: str, tmp_path: Path) -> None:
+    with scheduler_api(tmp_path, transport_url, topic=TOPIC) as api:
+        assert api.ping(a_context(), "hello", timeout_seconds=10) == {
+            "service": "scheduler",
+            "arg": "hello",
+        }
+        own = str(uuid.uuid4())
+        ((chosen,),) = api.select_destinations(a_context(), fleet.a_spec(own), [own], True)
+    assert chosen.service_host == "cmp1"
