@@ -90,6 +90,9 @@ class DriverAttempt:
         request, manager = self._request, self._host_manager
         record = self._record(is_first=only is None)
         record.state_age_seconds = manager.state_age_seconds
+        record.cells_left_out = tuple(
+            each.uuid for each in manager.cell_health() if each.is_left_out
+        )
         spec = request.spec.copy()
         spec.config_options = request.config_options
         decision = Decision(

@@ -28,6 +28,8 @@ class DecisionRecord:
     placed_before_failure: int = 0
     #: Age of the state decided on, in seconds; None when nothing was ever read.
     state_age_seconds: float | None = None
+    #: uuids of the cells whose hosts were left out because they did not answer.
+    cells_left_out: tuple[str, ...] = ()
     elapsed_ms: float = 0.0
     failure: str | None = None
 
