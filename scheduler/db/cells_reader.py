@@ -17,11 +17,11 @@ from oslo_db import exception as db_exception
 from oslo_log import log as logging
 
 from scheduler import errors, objects
-from scheduler.db import aggregates
 from scheduler.db.cell_member import CellHealth, Member
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import Cell, FleetChanges, FleetReader
+from scheduler.db.fleet_aggregates import AggregateReader
 
 LOG = logging.getLogger(__name__)
 
@@ -39,13 +39,17 @@ class CellsReader:
         self._timeout_seconds = timeout_seconds
         self._members: dict[str | None, Member] = {}
         self._shown: dict[str, Cell] = {}
+        self._aggregate_readers: list[AggregateReader] = []
+        self._aggregates: list[Sequence[objects.Aggregate]] = []
+        self._aggregates_changed = False
 
     @classmethod
     def from_conf(cls, conf: Any, databases: Databases) -> CellsReader:
         """A reader of *databases* with what is configured; nothing is read yet."""
 
         def make(database: Database, cell: Cell | None) -> FleetReader:
-            return FleetReader.from_conf(conf, database, cell)
+            together = databases.api is databases.main
+            return FleetReader.from_conf(conf, database, cell, aggregates=together)
 
         return cls(databases, make, conf.scheduler.cell_timeout_seconds)
 
@@ -60,7 +64,7 @@ class CellsReader:
             self._look_up()
         answers = self._ask_all(lambda member: member.read(now, full=full, heartbeats=heartbeats))
         try:
-            of_all = self._read_aggregates()
+            of_all = self._read_aggregates(now, full=full)
         except FAILURES:
             for member in answers:
                 member.forget()  # what was read now reaches nobody
@@ -164,17 +168,28 @@ class CellsReader:
             dataclasses.replace(_nothing(now), full=True, cell=cell, services=()) for cell in gone
         ]
 
-    def _read_aggregates(self) -> Sequence[objects.Aggregate] | None:
-        """Those of the API database and, before release 18, of the main one; None: read already."""
-        api = self._databases.api
-        if api is self._databases.main:
+    def _read_aggregates(
+        self, now: datetime.datetime, *, full: bool
+    ) -> Sequence[objects.Aggregate] | None:
+        """Those of the API database and, before release 18, of the main one.
+
+        None where nothing changed, and where they are read with everything else.
+        """
+        api, main = self._databases.api, self._databases.main
+        if api is main:
             return None
-        found: dict[int, objects.Aggregate] = {}
-        if self._databases.aggregates_are_in_both:
-            with self._databases.main.read() as connection:
-                found = {each.id: each for each in aggregates.list_all(connection)}
-        with api.read() as connection:
-            found.update((each.id, each) for each in aggregates.list_all(connection))
+        if not self._aggregate_readers:
+            both = [main, api] if self._databases.aggregates_are_in_both else [api]
+            self._aggregate_readers = [AggregateReader(each) for each in both]
+            self._aggregates = [() for _ in both]
+        for place, reader in enumerate(self._aggregate_readers):
+            news = reader.read(now, full=full)
+            if news is not None:
+                self._aggregates[place], self._aggregates_changed = news, True
+        if not self._aggregates_changed:
+            return None
+        self._aggregates_changed = False
+        found = {each.id: each for several in self._aggregates for each in several}
         return [found[number] for number in sorted(found)]
 
 

@@ -12,6 +12,7 @@ import random
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -129,6 +130,7 @@ class Database:
         engine = engines.create_engine(self.url, sqlite_fk=True, **arguments)
         if self.dialect_name == "sqlite":
             event.listen(engine, "connect", _wait_when_busy)
+            event.listen(engine, "connect", _add_crc32)
             if not self.is_read_only:
                 event.listen(engine, "connect", _write_ahead)
             event.listen(engine, "begin", _begin_immediate)
@@ -202,6 +204,15 @@ def _wait_when_busy(connection: sqlite3.Connection, _record: object) -> None:
 
 def _write_ahead(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _add_crc32(connection: sqlite3.Connection, _record: object) -> None:
+    """MySQL has it built in."""
+    connection.create_function("crc32", 1, _crc32, deterministic=True)
+
+
+def _crc32(text: str) -> int:
+    return zlib.crc32(text.encode())
 
 
 def _begin_immediate(connection: Connection) -> None:

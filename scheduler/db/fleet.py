@@ -1,16 +1,18 @@
 """Reading the fleet: everything once, then only what changed.
 
-A delta read looks back an *overlap* behind the watermark, wide enough for timestamps of whole
-seconds, clocks that differ and transactions that commit late.  Within the overlap a compute node
-is read in full only if its timestamp differs from the one seen, or is so young that a second
-write may hide behind the same second.  Rows that vanish without a trace show in a probe of count
-and highest id, and make the read a full one.
+One question of one round trip, the *look*, tells what that is.  It looks back an *overlap* behind
+the watermark, wide enough for timestamps of whole seconds, clocks that differ and transactions
+that commit late (:mod:`scheduler.db.fleet_windows`); its answers are those of one moment.  Rows
+that vanish without a trace show in counters or counts, and make the read a full one.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+import functools
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,16 +20,18 @@ import sqlalchemy as sa
 
 from scheduler import objects
 from scheduler.db import aggregates as aggregate_rows
-from scheduler.db import tables
+from scheduler.db import change_counters, fleet_services, tables
 from scheduler.db.database import Database
+from scheduler.db.fleet_aggregates import AggregateReader
+from scheduler.db.fleet_services import ServiceReader
+from scheduler.db.fleet_windows import EPOCH, FRESH, Answers, TouchedRows, whole_second
+from scheduler.db.read_session import ReadSession
 
-#: A timestamp younger than this may still be given to another write.
-SETTLE = datetime.timedelta(seconds=3)
 #: How far the first read looks back for instances that ended: nothing is promised to them now.
 PAST = datetime.timedelta(minutes=10)
-COMPUTE_BINARY = "nova-compute"
 #: Keys of an instance's system metadata that hold properties of its image.
 IMAGE_KEY_PREFIX = "image_"
+#: Rows of one round trip.
 _CHUNK = 500
 
 _NODE_COLUMNS = [
@@ -44,11 +48,10 @@ _NODE_COLUMNS = [
 _INSTANCE_COLUMNS = [
     tables.instances.c[name]
     for name in (
-        *("uuid", "host", "node", "project_id", "user_id", "instance_type_id", "vm_state"),
+        *("id", "uuid", "host", "node", "project_id", "user_id", "instance_type_id", "vm_state"),
         *("task_state", "deleted", "created_at", "updated_at"),
     )
 ]
-_AGGREGATE_TABLES = (tables.aggregates, tables.aggregate_hosts, tables.aggregate_metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Cell:
 class FleetChanges:
     """What one read of one cell found.  Rows have their table's column names as attributes.
 
+    ``nodes`` come by id and can be gone through once: a full read fetches them while that is done.
     *full*: ``nodes``, ``services`` and ``instances`` are everything that lives in the cell, and
     whatever is not among them is gone; instances that ended of late are told as well.
     Otherwise they are changed rows, deleted ones included.
@@ -78,7 +82,7 @@ class FleetChanges:
 
     full: bool
     read_at: datetime.datetime
-    nodes: Sequence[Any]
+    nodes: Iterable[Any]
     instances: Sequence[Any]
     services: Sequence[Any] | None
     heartbeats: Sequence[Any]
@@ -88,18 +92,12 @@ class FleetChanges:
     system_metadata: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Probe:
-    nodes: tuple[int, int | None]
-    services: tuple[int, int | None]
-    aggregates: tuple[Any, ...]
-
-
 class FleetReader:
     """Reads of one database by one worker; remembers how far it got.
 
     *metadata_prefix* makes it read the instances' system metadata with such keys, too.  *cell* is
-    the one that the database belongs to, if there are several.
+    the one that the database belongs to, if there are several.  Without *aggregates* it leaves
+    them to whoever reads them elsewhere.  *clock* never goes back.
     """
 
     def __init__(
@@ -108,25 +106,39 @@ class FleetReader:
         overlap: datetime.timedelta,
         metadata_prefix: str | None = None,
         cell: Cell | None = None,
+        *,
+        aggregates: bool = True,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.database = database
         self.cell = cell
         self.overlap = overlap
         self.metadata_prefix = metadata_prefix
-        self._seen: dict[int, datetime.datetime | None] = {}
-        self._probe: _Probe | None = None
+        name = database.dialect_name
+        self._clock = clock
+        self._session = ReadSession(database)
+        self._nodes = TouchedRows(name, tables.compute_nodes, _NODE_COLUMNS)
+        self._instances = TouchedRows(name, tables.instances, _INSTANCE_COLUMNS)
+        self._services = ServiceReader(name, overlap, clock)
+        self._aggregates = AggregateReader(database) if aggregates else None
+        self._look: sa.Select[Any] | None = None
+        self._is_counted = False
+        self._vanished: Any = None
+        self._living: set[int] = set()
         self._read_at: datetime.datetime | None = None
-        self._aggregates_settled = False
 
     @classmethod
-    def from_conf(cls, conf: Any, database: Database, cell: Cell | None = None) -> FleetReader:
+    def from_conf(
+        cls, conf: Any, database: Database, cell: Cell | None = None, *, aggregates: bool = True
+    ) -> FleetReader:
         """A reader of *database* with the overlap that is configured.
 
         It reads the properties of instances' images only for a weigher that looks at them.
         """
         overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
         weighs_images = conf.filter_scheduler.image_props_weight_multiplier != 0
-        return cls(database, overlap, IMAGE_KEY_PREFIX if weighs_images else None, cell)
+        prefix = IMAGE_KEY_PREFIX if weighs_images else None
+        return cls(database, overlap, prefix, cell, aggregates=aggregates)
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*, whatever their state, by id."""
@@ -152,97 +164,200 @@ class FleetReader:
         with self.database.read() as connection:
             return connection.execute(query).scalars().all()
 
+    def close(self) -> None:
+        """Give the connection up; the next read opens another."""
+        self._session.close()
+
     def read(
         self, now: datetime.datetime, *, full: bool = False, heartbeats: bool = True
     ) -> Sequence[FleetChanges]:
         """What changed since the last read (*now*: naive UTC), or everything.
 
         Heartbeats are only read when asked for.  Raises oslo.db's errors when the database does
-        not answer; the watermark then stays where it was.
+        not answer; after that, the next read is a full one.
         """
-        with self.database.read() as connection:
-            probe = self._read_probe(connection)
-            if full or self._read_at is None or self._probe is None:
-                return [self._read_full(connection, now, probe)]
-            since = self._read_at - self.overlap
-            changed = _touched(tables.instances, since, with_deletion=True)
-            # What the instances say of a host must not be newer than what the host reports.
-            instances = _instances_where(connection, changed)
-            nodes = self._changed_nodes(connection, since, now)
-            if len(self._seen_after(nodes)) != probe.nodes[0]:
-                return [self._read_full(connection, now, probe)]
-            changes = FleetChanges(
-                full=False,
-                read_at=now,
-                nodes=nodes,
-                instances=instances,
-                services=self._services_if_changed(connection, probe),
-                heartbeats=self._heartbeats(connection, since) if heartbeats else (),
-                flagged=_flagged(connection),
-                aggregates=self._aggregates_if_changed(connection, probe, now),
-                cell=self.cell,
-                system_metadata=self._metadata_where(connection, changed),
-            )
-        self._seen = self._seen_after(nodes)
-        self._probe, self._read_at = probe, now
+        changes = self._session.run(
+            lambda connection: self._read(connection, now, full=full, heartbeats=heartbeats)
+        )
         return [changes]
 
-    def _read_full(
-        self, connection: sa.Connection, now: datetime.datetime, probe: _Probe
+    def _read(
+        self, connection: sa.Connection, now: datetime.datetime, *, full: bool, heartbeats: bool
     ) -> FleetChanges:
-        placed = sa.and_(tables.instances.c.deleted == 0, tables.instances.c.host.is_not(None))
-        since = (self._read_at or now - PAST) - self.overlap
-        ended = _touched(tables.instances, since, with_deletion=True)
-        instances = _instances_where(connection, sa.or_(placed, ended))
-        nodes = connection.execute(_live_nodes()).all()
-        changes = FleetChanges(
-            full=True,
-            read_at=now,
-            nodes=nodes,
-            instances=instances,
-            services=connection.execute(_live_services()).all(),
-            heartbeats=(),
-            flagged=_flagged(connection),
-            aggregates=aggregate_rows.list_all(connection),
-            cell=self.cell,
-            system_metadata=self._metadata_where(connection, placed),
-        )
-        self._seen = {row.id: row.updated_at for row in nodes}
-        self._probe, self._read_at = probe, now
-        self._aggregates_settled = False
+        full = full or self._read_at is None
+        since = whole_second((self._read_at or now - PAST) - self.overlap)
+        fresh = since if full else max(since, whole_second(now - FRESH))
+        answers = self._ask(connection, since, fresh)
+        # What the look has shown is not shown again: until its rows are read, only a full read
+        # can follow.
+        self._read_at = None
+        instances = self._touched(connection, self._instances, answers, since, fresh)
+        nodes = self._touched(connection, self._nodes, answers, since, fresh)
+        vanished = self._have_vanished(answers)
+        services = self._services.read(connection, answers, now, full=full, heartbeats=heartbeats)
+        aggregates_changed = self._aggregates is not None and self._aggregates.have_changed(answers)
+        common: dict[str, Any] = {"read_at": now, "cell": self.cell, **services}
+        changes = None
+        if not full and not vanished:
+            changes = self._changed(connection, answers, instances, nodes, common)
+        is_full = changes is None
+        if changes is None:
+            common.update(services=fleet_services.living(connection), heartbeats=())
+            changes = self._everything(connection, now, instances, common)
+        if (is_full or aggregates_changed) and self._aggregates is not None:
+            found = aggregate_rows.list_all(connection)
+            changes = dataclasses.replace(changes, aggregates=found)
+        if not is_full:
+            self._read_at = now
         return changes
 
-    def _seen_after(self, nodes: Iterable[Any]) -> dict[int, datetime.datetime | None]:
-        seen = dict(self._seen)
-        for row in nodes:
-            if row.deleted:
-                seen.pop(row.id, None)
-            else:
-                seen[row.id] = row.updated_at
-        return seen
+    # --- the look ------------------------------------------------------------------------
 
-    def _changed_nodes(
-        self, connection: sa.Connection, since: datetime.datetime, now: datetime.datetime
-    ) -> list[Any]:
-        table = tables.compute_nodes
-        stamps = sa.select(table.c.id, table.c.updated_at, table.c.deleted).where(
-            _touched(table, since, with_deletion=True)
+    def _ask(self, connection: sa.Connection, since: int, fresh: int) -> Answers:
+        if self._look is None:
+            self._look = self._build_look(connection)
+        parameters = {
+            "since": EPOCH + datetime.timedelta(seconds=since),
+            "fresh": EPOCH + datetime.timedelta(seconds=fresh),
+            **self._nodes.parameters(fresh),
+            **self._instances.parameters(fresh),
+        }
+        return connection.execute(self._look, parameters).one()._mapping
+
+    def _build_look(self, connection: sa.Connection) -> sa.Select[Any]:
+        counted = change_counters.counted(connection)
+        self._is_counted = {"compute_nodes", "instances"} <= counted
+        questions = {
+            **self._instances.questions(),
+            **self._nodes.questions(),
+            **self._services.questions(counted="services" in counted),
+        }
+        if self._aggregates is not None:
+            questions.update(self._aggregates.questions(counted="aggregates" in counted))
+        if self._is_counted:
+            for name in ("compute_nodes", "instances"):
+                questions[f"{name}_vanished"] = change_counters.question(name)
+        else:
+            living = sa.select(sa.func.count()).where(tables.compute_nodes.c.deleted == 0)
+            questions["living"] = living.scalar_subquery()
+        return sa.select(*(each.label(name) for name, each in questions.items()))
+
+    def _have_vanished(self, answers: Answers) -> bool:
+        """Whether counters say that rows are gone that left no trace."""
+        if not self._is_counted:
+            return False
+        found = tuple(answers[f"{name}_vanished"] for name in ("compute_nodes", "instances"))
+        vanished, self._vanished = found != self._vanished, found
+        return vanished
+
+    def _touched(
+        self,
+        connection: sa.Connection,
+        rows: TouchedRows,
+        answers: Answers,
+        since: int,
+        fresh: int,
+    ) -> set[int]:
+        clock = self._clock()
+        news = rows.news(answers, since, fresh, clock)
+        differing = rows.differing(answers, since)
+        if differing:
+            news |= rows.look_closer(connection, differing, clock)
+        return news
+
+    # --- the rows ------------------------------------------------------------------------
+
+    def _changed(
+        self,
+        connection: sa.Connection,
+        answers: Answers,
+        instance_ids: set[int],
+        node_ids: set[int],
+        common: Mapping[str, Any],
+    ) -> FleetChanges | None:
+        """The changed rows; None if some cannot be found any more.
+
+        The instances come first: a node that reports one is not read before it.
+        """
+        instances = self._rows(connection, self._instances, _INSTANCE_COLUMNS, instance_ids)
+        metadata = self._metadata_of(connection, instance_ids)
+        nodes = self._rows(connection, self._nodes, _NODE_COLUMNS, node_ids)
+        if instances is None or nodes is None:
+            return None
+        if not self._is_counted:
+            for row in nodes:
+                (self._living.discard if row.deleted else self._living.add)(row.id)
+            if len(self._living) != answers["living"]:
+                return None
+        return FleetChanges(
+            full=False,
+            nodes=nodes,
+            instances=instances,
+            system_metadata=metadata,
+            aggregates=None,
+            **common,
         )
-        young = min(now, self._read_at or now) - SETTLE  # as of when they were seen
-        wanted = [row.id for row in connection.execute(stamps) if self._is_news(row, young)]
-        nodes: list[Any] = []
-        for start in range(0, len(wanted), _CHUNK):
-            some = wanted[start : start + _CHUNK]
-            query = sa.select(*_NODE_COLUMNS).where(table.c.id.in_(some)).order_by(table.c.id)
-            nodes.extend(connection.execute(query))
-        return nodes
 
-    def _is_news(self, row: Any, young: datetime.datetime) -> bool:
-        if row.deleted:
-            return row.id in self._seen
-        if row.id not in self._seen or self._seen[row.id] != row.updated_at:
-            return True
-        return row.updated_at is None or row.updated_at >= young
+    def _everything(
+        self,
+        connection: sa.Connection,
+        now: datetime.datetime,
+        instance_ids: set[int],
+        common: Mapping[str, Any],
+    ) -> FleetChanges:
+        """What lives, and the instances of late that are on no host: somebody may wait for them."""
+        instances = self._rows(connection, self._instances, _INSTANCE_COLUMNS, instance_ids) or ()
+        placed = sa.and_(tables.instances.c.deleted == 0, tables.instances.c.host.is_not(None))
+        nodes: Iterable[Any] = self._all_nodes(now)
+        if self.cell is not None:
+            nodes = list(nodes)  # a cell that fails must do so here, where it can be left out
+        return FleetChanges(
+            full=True,
+            nodes=nodes,
+            instances=[
+                *(row for row in instances if row.deleted or row.host is None),
+                *connection.execute(sa.select(*_INSTANCE_COLUMNS).where(placed)),
+            ],
+            system_metadata=self._metadata_where(connection, placed),
+            aggregates=None,
+            **common,
+        )
+
+    def _all_nodes(self, now: datetime.datetime) -> Iterator[Any]:
+        """Every living node by id, fetched in parts; only after the last one the read is done."""
+        self._living = set()
+        last = 0
+        while True:
+            part = self._session.run(functools.partial(_nodes_after, last=last))
+            yield from part
+            if not self._is_counted:
+                self._living.update(row.id for row in part)
+            if len(part) < _CHUNK:
+                break
+            last = part[-1].id
+        self._read_at = now
+
+    @staticmethod
+    def _rows(
+        connection: sa.Connection,
+        touched: TouchedRows,
+        columns: Sequence[sa.ColumnElement[Any]],
+        ids: set[int],
+    ) -> list[Any] | None:
+        found: list[Any] = []
+        for some in _parts(ids):
+            query = sa.select(*columns).where(touched.table.c.id.in_(some))
+            found.extend(connection.execute(query.order_by(touched.table.c.id)))
+        missing = ids.difference(row.id for row in found) if len(found) < len(ids) else ()
+        return None if any(not touched.is_known_deleted(each) for each in missing) else found
+
+    def _metadata_of(
+        self, connection: sa.Connection, ids: set[int]
+    ) -> dict[str, dict[str, str | None]]:
+        found: dict[str, dict[str, str | None]] = {}
+        for some in _parts(ids):
+            found.update(self._metadata_where(connection, tables.instances.c.id.in_(some)))
+        return found
 
     def _metadata_where(
         self, connection: sa.Connection, condition: sa.ColumnElement[bool]
@@ -265,81 +380,14 @@ class FleetReader:
             found.setdefault(uuid, {})[key] = value
         return found
 
-    def _services_if_changed(
-        self, connection: sa.Connection, probe: _Probe
-    ) -> Sequence[Any] | None:
-        if self._probe is not None and probe.services == self._probe.services:
-            return None
-        return connection.execute(_live_services()).all()
 
-    @staticmethod
-    def _heartbeats(connection: sa.Connection, since: datetime.datetime) -> Sequence[Any]:
-        table = tables.services
-        query = sa.select(*table.c).where(
-            table.c.binary == COMPUTE_BINARY, table.c.deleted == 0, _touched(table, since)
-        )
-        return connection.execute(query).all()
-
-    def _aggregates_if_changed(
-        self, connection: sa.Connection, probe: _Probe, now: datetime.datetime
-    ) -> Sequence[objects.Aggregate] | None:
-        unchanged = self._probe is not None and probe.aggregates == self._probe.aggregates
-        if unchanged and self._aggregates_settled:
-            return None
-        stamps = [value for value in probe.aggregates if isinstance(value, datetime.datetime)]
-        self._aggregates_settled = not stamps or max(stamps) < now - SETTLE
-        return aggregate_rows.list_all(connection)
-
-    @staticmethod
-    def _read_probe(connection: sa.Connection) -> _Probe:
-        nodes, services = tables.compute_nodes, tables.services
-        parts: list[sa.ScalarSelect[Any]] = [
-            sa.select(sa.func.count()).where(nodes.c.deleted == 0).scalar_subquery(),
-            sa.select(sa.func.max(nodes.c.id)).where(nodes.c.deleted == 0).scalar_subquery(),
-        ]
-        live = (services.c.binary == COMPUTE_BINARY, services.c.deleted == 0)
-        parts.append(sa.select(sa.func.count()).where(*live).scalar_subquery())
-        parts.append(sa.select(sa.func.max(services.c.id)).where(*live).scalar_subquery())
-        for table in _AGGREGATE_TABLES:
-            parts.append(sa.select(sa.func.count()).select_from(table).scalar_subquery())
-            for column in (table.c.id, table.c.created_at, table.c.updated_at):
-                parts.append(sa.select(sa.func.max(column)).scalar_subquery())
-        row = tuple(connection.execute(sa.select(*parts)).one())
-        return _Probe(nodes=row[0:2], services=row[2:4], aggregates=row[4:])
+def _parts(ids: Iterable[int]) -> Iterator[list[int]]:
+    ordered = sorted(ids)
+    for start in range(0, len(ordered), _CHUNK):
+        yield ordered[start : start + _CHUNK]
 
 
-def _touched(
-    table: sa.Table, since: datetime.datetime, *, with_deletion: bool = False
-) -> sa.ColumnElement[bool]:
-    stamps = ["updated_at", "created_at", *(["deleted_at"] if with_deletion else [])]
-    return sa.or_(*(table.c[name] >= since for name in stamps))
-
-
-def _instances_where(connection: sa.Connection, condition: sa.ColumnElement[bool]) -> Sequence[Any]:
-    return connection.execute(sa.select(*_INSTANCE_COLUMNS).where(condition)).all()
-
-
-def _live_nodes() -> sa.Select[Any]:
+def _nodes_after(connection: sa.Connection, last: int) -> Sequence[Any]:
     table = tables.compute_nodes
-    return sa.select(*_NODE_COLUMNS).where(table.c.deleted == 0).order_by(table.c.id)
-
-
-def _live_services() -> sa.Select[Any]:
-    table = tables.services
-    return (
-        sa.select(*table.c)
-        .where(table.c.binary == COMPUTE_BINARY, table.c.deleted == 0)
-        .order_by(table.c.id)
-    )
-
-
-def _flagged(connection: sa.Connection) -> dict[str, tuple[bool, bool]]:
-    table = tables.services
-    query = sa.select(table.c.host, table.c.disabled, table.c.forced_down).where(
-        table.c.binary == COMPUTE_BINARY,
-        table.c.deleted == 0,
-        sa.or_(table.c.disabled == sa.true(), table.c.forced_down == sa.true()),
-    )
-    return {
-        row.host: (bool(row.disabled), bool(row.forced_down)) for row in connection.execute(query)
-    }
+    query = sa.select(*_NODE_COLUMNS).where(table.c.deleted == 0, table.c.id > last)
+    return connection.execute(query.order_by(table.c.id).limit(_CHUNK)).all()

@@ -10,7 +10,8 @@ from typing import Any
 from scheduler import objects
 from scheduler.db import tables
 from scheduler.db.cell_member import CellHealth
-from scheduler.db.fleet import COMPUTE_BINARY, Cell, FleetChanges
+from scheduler.db.fleet import Cell, FleetChanges
+from scheduler.db.fleet_services import COMPUTE_BINARY
 
 #: When rows were created that do not say it.
 CREATED_AT = datetime.datetime(2026, 1, 1)
@@ -68,7 +69,7 @@ class CaseFleet:
         return FleetChanges(
             full=True,
             read_at=now,
-            nodes=self._in(cell, self._nodes.values()),
+            nodes=sorted(self._in(cell, self._nodes.values()), key=lambda each: each.id),
             instances=instances,
             services=services,
             heartbeats=(),

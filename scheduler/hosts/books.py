@@ -8,7 +8,7 @@ request that failed are undone at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,10 @@ class Books:
 
         This may do I/O; the decision lock is not held.
         """
+
+    def promised(self) -> Set[str | None]:
+        """The uuids of the instances that have an open pick."""
+        return self._of_uuid.keys()
 
     def accepts(self, key: Key, updated_at: float) -> bool:
         """Whether a row of *key* just read, last written at *updated_at*, replaces the known one.

@@ -45,6 +45,10 @@ class TableUpdater:
         self._cell_of_host: dict[str, str] = {}
         self._flagged: dict[str, dict[str, tuple[bool, bool]]] = {}
         self._warned_without_service: set[str] = set()
+        #: Rows of instances as they were read last, oldest first, and when.
+        self._recent: dict[str, tuple[Any, float]] = {}
+        #: Instances that are on no host any more, as soon as nothing is promised to them.
+        self._to_drop: set[str] = set()
 
     def apply(self, changes: FleetChanges, now: float) -> None:
         """Apply *changes*; *now* (seconds since the epoch) closes the picks that are settled."""
@@ -60,8 +64,8 @@ class TableUpdater:
                 self._service(record)
         if changes.aggregates is not None:
             self.set_aggregates(changes.aggregates)
-        gone = self._instances(changes, cell)
-        self.books.settle(now, gone, changes.instances)
+        self._instances(changes, cell)
+        self._settle(changes.instances, now)
         if changes.full or changes.services is not None:
             self._warn_of_missing_services()
 
@@ -73,9 +77,9 @@ class TableUpdater:
                 of_host[host] = (*of_host.get(host, ()), aggregate)
         self.table.set_aggregates(of_host)
 
-    def _nodes(self, nodes: Sequence[Any], cell: Cell, *, full: bool) -> None:
+    def _nodes(self, nodes: Iterable[Any], cell: Cell, *, full: bool) -> None:
         live = set()
-        for row in sorted(nodes, key=lambda each: each.id):
+        for row in nodes:
             key, node_id = rows.key(row), _node_id(row, cell)
             if row.deleted:
                 known = self.table.rows.get(key)
@@ -129,18 +133,18 @@ class TableUpdater:
                 self.table.set_service(host, record, self.table.last_seen(host))
         self._flagged[cell.uuid] = flagged
 
-    def _instances(self, changes: FleetChanges, cell: Cell) -> frozenset[str]:
-        gone = set()
-        placed = {pick.uuid for pick in self.books}  # placeholders stay while the pick is open
+    def _instances(self, changes: FleetChanges, cell: Cell) -> None:
+        placed = self.books.promised()  # placeholders stay while the pick is open
         for row in changes.instances:
+            self._to_drop.discard(row.uuid)
             if row.host and not row.deleted:
                 instance = tracked(row, changes.system_metadata.get(row.uuid))
                 self.table.put_instance(row.host, row.uuid, instance)
-                continue
-            if row.deleted or row.vm_state == "error":
-                gone.add(row.uuid)
-            if row.uuid not in placed:
-                self.table.drop_instance(row.uuid)
+            else:
+                self._to_drop.add(row.uuid)
+        for uuid in self._to_drop - placed:
+            self.table.drop_instance(uuid)
+        self._to_drop &= placed
         if changes.full:
             live = placed | {row.uuid for row in changes.instances}
             vanished = [
@@ -150,13 +154,33 @@ class TableUpdater:
             ]
             for uuid in vanished:
                 self.table.drop_instance(uuid)
-        return frozenset(gone)
+
+    def _settle(self, found: Sequence[Any], now: float) -> None:
+        """Close picks by the rows just *found*, and by those of late that are not shown again.
+
+        A pick may be made after the row was read that tells that its instance is gone.
+        """
+        for row in found:
+            self._recent.pop(row.uuid, None)
+            self._recent[row.uuid] = (row, now)
+        for uuid in list(self._recent):
+            if now - self._recent[uuid][1] <= self.books.expiry_seconds:
+                break
+            del self._recent[uuid]
+        earlier = (self._recent.keys() & self.books.promised()) - {row.uuid for row in found}
+        several = [*found, *(self._recent[uuid][0] for uuid in earlier)]
+        gone = [row.uuid for row in several if row.deleted or _has_failed(row)]
+        self.books.settle(now, frozenset(gone), several)
 
     def _warn_of_missing_services(self) -> None:
         missing = set(self.table.hosts_without_service())
         for host in sorted(missing - self._warned_without_service):
             LOG.warning("No compute service record found for host %s", host)
         self._warned_without_service = missing
+
+
+def _has_failed(row: Any) -> bool:
+    return not row.host and row.vm_state == "error"
 
 
 def _node_id(row: Any, cell: Cell) -> int:

@@ -23,6 +23,7 @@ from scheduler.db.tables.api import (
 from scheduler.db.tables.claims import claim_hosts, claims
 from scheduler.db.tables.columns import metadata
 from scheduler.db.tables.compute import compute_nodes, services
+from scheduler.db.tables.counters import change_counters
 from scheduler.db.tables.servers import (
     block_device_mapping,
     instance_extra,
@@ -39,6 +40,7 @@ __all__ = [
     "block_device_mapping",
     "build_requests",
     "cell_mappings",
+    "change_counters",
     "claim_hosts",
     "claims",
     "compute_nodes",

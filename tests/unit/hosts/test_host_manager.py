@@ -23,6 +23,8 @@ from tests.unit.hosts.reading import (
     value,
 )
 
+HOUR = datetime.timedelta(hours=1)
+
 
 def test_the_first_refresh_reads_everything(manager):
     assert candidates(manager) == ["h1", "h2", "h3"]
@@ -303,13 +305,16 @@ def test_without_any_state_there_is_no_decision(database, clock, monkeypatch):
         manager.refresh()
 
 
-def test_a_full_read_repairs_what_was_missed(manager, database, clock):
+def test_a_full_read_repairs_what_was_missed(database, clock):
     """A change whose timestamp lies before everything that delta reads look at."""
+    with database.write() as connection:
+        connection.execute(sa.update(tables.compute_nodes).values(created_at=utc_now() - HOUR))
     clock.ahead_seconds = 120
+    manager = a_manager(database, clock)
     manager.refresh()
     change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 1}, utc_now())
     manager.refresh()
     assert value(manager, "h2", "free_ram_mb") == 7680
-    clock.ahead_seconds = 301
+    clock.ahead_seconds = 120 + 301
     manager.refresh()
     assert value(manager, "h2", "free_ram_mb") == 1

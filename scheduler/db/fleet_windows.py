@@ -1,0 +1,310 @@
+"""Which rows of a table were touched lately, found in one question however many there are.
+
+The rows whose timestamps lie within the overlap are counted by the server, per second and with
+checksums of their ids; only seconds that differ from what is known here are looked at closer.  A
+timestamp of whole seconds may be given to several writes, so a row that is new here is asked for a
+*version* of its whole content, too, until its second is over for every clock.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+#: A row may be written again under the timestamp it was first seen with for this long: until the
+#: second is over, and until a transaction that stamped within it has been committed.
+SETTLE_SECONDS = 3.0
+#: What is at most this much older than now is listed without being asked for.
+FRESH = datetime.timedelta(seconds=SETTLE_SECONDS + 1)
+STAMPS = ("updated_at", "created_at", "deleted_at")
+
+EPOCH = datetime.datetime(1970, 1, 1)
+_EPOCH_IN_SECONDS_OF_MYSQL = 62167219200
+_SPREAD = 1021
+_ABSENT = "~"
+
+Question = sa.ScalarSelect[Any]
+Answers = Mapping[Any, Any]
+Entry = tuple[int, int, str]
+"""A row's id, the second of its timestamp since the epoch, and its version."""
+
+
+def whole_second(when: datetime.datetime) -> int:
+    """Seconds since the epoch of a naive UTC time, rounded down."""
+    return int((when - EPOCH).total_seconds() // 1)
+
+
+class Fragments:
+    """What each engine calls the functions needed here."""
+
+    def __init__(self, dialect_name: str) -> None:
+        self.name = dialect_name
+
+    def second(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
+        """Whole seconds since the epoch of a timestamp."""
+        if self.name == "mysql":
+            return sa.func.to_seconds(column) - _EPOCH_IN_SECONDS_OF_MYSQL
+        if self.name == "sqlite":
+            return sa.cast(sa.func.strftime("%s", column), sa.BigInteger)
+        return sa.cast(sa.func.floor(sa.extract("epoch", column)), sa.BigInteger)
+
+    def grouping(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        """What rows of one second have in common.  MySQL keeps no fractions, and has an index."""
+        return column if self.name == "mysql" else self.second(column)
+
+    def joined(self, *parts: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
+        """The *parts* as one text with colons between them."""
+        texts = [part if self.name == "mysql" else sa.cast(part, sa.Text) for part in parts]
+        if self.name != "sqlite":
+            return sa.func.concat_ws(":", *texts)
+        text = texts[0]
+        for each in texts[1:]:
+            text = text + ":" + each
+        return text
+
+    def version(
+        self, table: sa.Table, columns: Sequence[sa.ColumnElement[Any]]
+    ) -> sa.ColumnElement[Any]:
+        """What differs when *columns* of a row differ."""
+        if self.name == "postgresql":
+            return sa.cast(sa.literal_column(f"{table.name}.xmin", sa.Text), sa.Text)
+        absent = sa.literal(_ABSENT, sa.Text())
+        texts = [sa.func.coalesce(sa.type_coerce(each, sa.Text()), absent) for each in columns]
+        return sa.func.crc32(self.joined(*texts))
+
+
+class _Window:
+    """Which rows have a timestamp of one kind within which second."""
+
+    def __init__(self) -> None:
+        self.second_of: dict[int, int] = {}
+        self._ids: dict[int, set[int]] = {}
+        self._sums: dict[int, list[int]] = {}
+
+    def ids(self, second: int) -> set[int]:
+        return self._ids.get(second, set())
+
+    def place(self, row_id: int, second: int | None) -> None:
+        before = self.second_of.pop(row_id, None)
+        if before is not None:
+            self._ids[before].discard(row_id)
+            self._add(before, -1, row_id)
+        if second is not None:
+            self.second_of[row_id] = second
+            self._ids.setdefault(second, set()).add(row_id)
+            self._add(second, 1, row_id)
+
+    def _add(self, second: int, sign: int, row_id: int) -> None:
+        sums = self._sums.setdefault(second, [0, 0, 0])
+        sums[0] += sign
+        sums[1] += sign * row_id
+        sums[2] += sign * row_id * (row_id % _SPREAD)
+        if not sums[0]:
+            del self._sums[second], self._ids[second]
+
+    def differing(self, digest: str | None, since: int) -> set[int]:
+        """The seconds in which the server's rows are not those known here."""
+        unlisted = {second for second in self._sums if second >= since}
+        different = set()
+        for part in digest.split(",") if digest else ():
+            text, _, sums = part.partition(":")
+            second = int(text)
+            unlisted.discard(second)
+            known = self._sums.get(second)
+            if known is None or sums != f"{known[0]}:{known[1]}:{known[2]}":
+                different.add(second)
+        return different | unlisted
+
+    def forget_before(self, since: int) -> None:
+        for second in [each for each in self._sums if each < since]:
+            del self._sums[second]
+            for row_id in self._ids.pop(second):
+                del self.second_of[row_id]
+
+
+class TouchedRows:
+    """What was touched lately in one *table*; *columns* are those whose content counts.
+
+    The questions of :meth:`questions` go into a SELECT of the caller's; bound to them are
+    ``since``, ``fresh`` (naive UTC) and what :meth:`parameters` gives.
+    """
+
+    def __init__(
+        self,
+        dialect_name: str,
+        table: sa.Table,
+        columns: Sequence[sa.ColumnElement[Any]],
+        stamps: Sequence[str] = STAMPS,
+    ) -> None:
+        self.table = table
+        self.stamps = stamps
+        self._sql = Fragments(dialect_name)
+        self._version = self._sql.version(table, columns)
+        self._windows = {stamp: _Window() for stamp in stamps}
+        #: Version and second of each row that may be written again under its timestamp, and until
+        #: when: seconds of a clock that never goes back.
+        self._unsettled: dict[int, tuple[str, int, float]] = {}
+        self._listing = self._listing_statement()
+
+    # --- questions -----------------------------------------------------------------------
+
+    def questions(self) -> dict[str, Question]:
+        """By name what is asked at every read."""
+        found: dict[str, Question] = {}
+        for stamp in self.stamps:
+            found[self._name("digest", stamp)] = self._digest(stamp)
+            fresh = self._within(stamp, sa.bindparam("fresh", type_=sa.DateTime()))
+            found[self._name("fresh", stamp)] = self._listed(stamp, fresh)
+        again = self.table.c.id.in_(sa.bindparam(self._name("again"), expanding=True))
+        found[self._name("again")] = self._listed("updated_at", again)
+        return found
+
+    def parameters(self, fresh: int) -> dict[str, Any]:
+        """The values of this table's own parameters; *fresh* in seconds since the epoch."""
+        again = [
+            row_id
+            for row_id, (_version, second, _until) in self._unsettled.items()
+            if second < fresh
+        ]
+        return {self._name("again"): again}
+
+    def _name(self, kind: str, stamp: str = "") -> str:
+        return f"{self.table.name}_{kind}_{stamp}"
+
+    def _within(self, stamp: str, lower: sa.BindParameter[Any]) -> sa.ColumnElement[bool]:
+        condition = self.table.c[stamp] >= lower
+        if stamp == "created_at":  # counts only until the first update
+            return sa.and_(condition, self.table.c.updated_at.is_(None))
+        return condition
+
+    def _digest(self, stamp: str) -> Question:
+        column, row_id = self.table.c[stamp], sa.cast(self.table.c.id, sa.BigInteger)
+        inner = (
+            sa.select(
+                self._sql.second(column).label("second"),
+                sa.func.count().label("rows_in_it"),
+                sa.func.sum(row_id).label("ids"),
+                sa.func.sum(row_id * (row_id % _SPREAD)).label("spread"),
+            )
+            .where(self._within(stamp, sa.bindparam("since", type_=sa.DateTime())))
+            .group_by(self._sql.grouping(column))
+            .subquery()
+        )
+        text = self._sql.joined(inner.c.second, inner.c.rows_in_it, inner.c.ids, inner.c.spread)
+        return sa.select(sa.func.aggregate_strings(text, ",")).scalar_subquery()
+
+    def _listed(self, stamp: str, condition: sa.ColumnElement[bool]) -> Question:
+        text = self._sql.joined(
+            self.table.c.id,
+            sa.func.coalesce(self._sql.second(self.table.c[stamp]), 0),
+            self._version,
+        )
+        return sa.select(sa.func.aggregate_strings(text, ",")).where(condition).scalar_subquery()
+
+    def _listing_statement(self) -> sa.Select[Any]:
+        """The rows of certain seconds, for each kind of timestamp."""
+        questions = []
+        for stamp in self.stamps:
+            column = self.table.c[stamp]
+            condition = sa.and_(
+                self._within(stamp, sa.bindparam(f"first_{stamp}", type_=sa.DateTime())),
+                column < sa.bindparam(f"end_{stamp}", type_=sa.DateTime()),
+                self._sql.second(column).in_(sa.bindparam(f"in_{stamp}", expanding=True)),
+            )
+            questions.append(self._listed(stamp, condition).label(stamp))
+        return sa.select(*questions)
+
+    # --- answers -------------------------------------------------------------------------
+
+    def news(self, answers: Answers, since: int, fresh: int, now: float) -> set[int]:
+        """Ids of rows that the *answers* show to be new, changed or written again.
+
+        *since* and *fresh* are in seconds since the epoch, *now* in seconds of a clock that never
+        goes back.  Where they are equal, everything within the overlap was listed.
+        """
+        found: set[int] = set()
+        for row_id, _second, version in entries(answers[self._name("again")]):
+            known = self._unsettled.get(row_id)
+            if known is not None and known[0] != version:
+                self._unsettled[row_id] = (version, known[1], now + SETTLE_SECONDS)
+                found.add(row_id)
+        for stamp, window in self._windows.items():
+            window.forget_before(since)
+            listed = entries(answers[self._name("fresh", stamp)])
+            found.update(self._take(window, listed, now, again=fresh > since))
+        self._settle(fresh, now)  # only now: however long ago the last look was, each had this one
+        return found
+
+    def differing(self, answers: Answers, since: int) -> dict[str, set[int]]:
+        """By kind of timestamp the seconds that need a closer look, after :meth:`news`."""
+        found = {
+            stamp: window.differing(answers[self._name("digest", stamp)], since)
+            for stamp, window in self._windows.items()
+        }
+        return {stamp: seconds for stamp, seconds in found.items() if seconds}
+
+    def look_closer(
+        self, connection: sa.Connection, differing: Mapping[str, set[int]], now: float
+    ) -> set[int]:
+        """Ids of the rows that make the seconds *differing*: those that came and those that left.
+
+        What left may have been written again or be gone for good: read it to see.
+        """
+        answers = connection.execute(self._listing, self._bounds(differing)).one()._mapping
+        found: set[int] = set()
+        for stamp, seconds in differing.items():
+            window = self._windows[stamp]
+            listed = entries(answers[stamp])
+            found.update(self._take(window, listed, now, again=False))
+            there = {(row_id, second) for row_id, second, _version in listed}
+            for second in seconds:
+                for row_id in [each for each in window.ids(second) if (each, second) not in there]:
+                    window.place(row_id, None)
+                    found.add(row_id)
+        return found
+
+    def is_known_deleted(self, row_id: int) -> bool:
+        """Whether the row was seen deleted within the overlap."""
+        return row_id in self._windows["deleted_at"].second_of
+
+    def _take(
+        self, window: _Window, listed: Iterable[Entry], now: float, *, again: bool
+    ) -> Iterable[int]:
+        for row_id, second, version in listed:
+            known = self._unsettled.get(row_id)
+            moved = window.second_of.get(row_id) != second
+            if moved:
+                window.place(row_id, second)
+            if moved or (again if known is None else known[0] != version):
+                self._unsettled[row_id] = (version, second, now + SETTLE_SECONDS)
+                yield row_id
+
+    def _settle(self, fresh: int, now: float) -> None:
+        settled = [
+            row_id
+            for row_id, (_version, second, until) in self._unsettled.items()
+            if until < now and second < fresh
+        ]
+        for row_id in settled:
+            del self._unsettled[row_id]
+
+    def _bounds(self, differing: Mapping[str, set[int]]) -> dict[str, Any]:
+        bounds: dict[str, Any] = {}
+        for stamp in self.stamps:
+            seconds = sorted(differing.get(stamp, ()))
+            first, end = (seconds[0], seconds[-1] + 1) if seconds else (0, 0)
+            bounds[f"first_{stamp}"] = EPOCH + datetime.timedelta(seconds=first)
+            bounds[f"end_{stamp}"] = EPOCH + datetime.timedelta(seconds=end)
+            bounds[f"in_{stamp}"] = seconds
+        return bounds
+
+
+def entries(text: str | None) -> list[Entry]:
+    """What a list put together by the server says."""
+    if not text:
+        return []
+    parts = (part.split(":") for part in text.split(","))
+    return [(int(row_id), int(second), version) for row_id, second, version in parts]

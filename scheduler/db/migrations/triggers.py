@@ -1,0 +1,95 @@
+"""The triggers of revision 0006, for each engine.  History: what is here keeps its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from oslo_db import exception as db_exception
+from oslo_log import log as logging
+from sqlalchemy import Connection
+
+LOG = logging.getLogger(__name__)
+
+COUNTERS = ("compute_nodes", "services", "instances", "aggregates")
+_COUNT = "UPDATE change_counters SET value = value + 1 WHERE name = '{counter}'"
+_POSTGRESQL_FUNCTION = f"""
+CREATE FUNCTION nova_scheduler_count() RETURNS trigger AS $$
+BEGIN
+    {_COUNT.replace("'{counter}'", "TG_ARGV[0]")};
+    RETURN NULL;
+END $$ LANGUAGE plpgsql
+"""
+
+
+@dataclass(frozen=True)
+class _Trigger:
+    """Moves *counter* after each *event* on a row of *table*.
+
+    An update counts if one of *columns* changed; a deletion of a living row only, if *living*.
+    """
+
+    table: str
+    event: str
+    counter: str
+    columns: tuple[str, ...] = ()
+    living: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"count_{self.table}_{self.event.lower()}"
+
+    def statement(self, dialect_name: str) -> str:
+        """The statement that creates it."""
+        head = f"CREATE TRIGGER {self.name} AFTER {self.event} ON {self.table} FOR EACH ROW"
+        condition = self._condition(dialect_name)
+        count = _COUNT.format(counter=self.counter)
+        if dialect_name == "mysql":
+            body = f"IF {condition} THEN {count}; END IF" if condition else count
+            return f"{head} {body}"
+        when = f" WHEN ({condition})" if condition else ""
+        if dialect_name == "sqlite":
+            return f"{head}{when} BEGIN {count}; END"
+        return f"{head}{when} EXECUTE FUNCTION nova_scheduler_count('{self.counter}')"
+
+    def _condition(self, dialect_name: str) -> str:
+        if self.living:
+            return "OLD.deleted = 0"
+        different = {
+            "mysql": "NOT (OLD.{0} <=> NEW.{0})",
+            "sqlite": "OLD.{0} IS NOT NEW.{0}",
+            "postgresql": "OLD.{0} IS DISTINCT FROM NEW.{0}",
+        }[dialect_name]
+        quoted = (f"`{name}`" if dialect_name == "mysql" else name for name in self.columns)
+        return " OR ".join(different.format(name) for name in quoted)
+
+
+def _triggers() -> Iterator[_Trigger]:
+    yield _Trigger("compute_nodes", "DELETE", "compute_nodes", living=True)
+    yield _Trigger("instances", "DELETE", "instances", living=True)
+    yield _Trigger("services", "INSERT", "services")
+    yield _Trigger("services", "DELETE", "services")
+    yield _Trigger("services", "UPDATE", "services", ("host", "binary", "topic", "deleted"))
+    for table in ("aggregates", "aggregate_hosts", "aggregate_metadata"):
+        for event in ("INSERT", "DELETE", "UPDATE"):
+            yield _Trigger(table, event, "aggregates")
+
+
+def create_all(connection: Connection) -> bool:
+    """Create them; False, with a warning, where the server does not let this user."""
+    dialect_name = connection.dialect.name
+    try:
+        if dialect_name == "postgresql":
+            connection.exec_driver_sql(_POSTGRESQL_FUNCTION)
+        for trigger in _triggers():
+            connection.exec_driver_sql(trigger.statement(dialect_name))
+    except db_exception.DBError as error:
+        # MySQL and MariaDB with a binary log want more rights for triggers than for tables; their
+        # DDL is not part of the transaction, so it can go on.
+        if dialect_name != "mysql":
+            raise
+        LOG.warning("No triggers can be created, so reads will count rows instead: %s", error)
+        for trigger in _triggers():
+            connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS {trigger.name}")
+        return False
+    return True

@@ -1,0 +1,34 @@
+"""Whatever is written between two refreshes, and in whatever order it is committed, is seen."""
+
+import pytest
+
+from scheduler.db import migration
+from scheduler.db.database import Database
+from scheduler.db.tables import change_counters
+from tests import interleaving
+
+pytestmark = pytest.mark.functional
+
+STEPS = 40
+
+
+@pytest.fixture(params=["mariadb_url", "postgresql_url"])
+def database(request):
+    database = Database(request.getfixturevalue(request.param))
+    migration.sync(database)
+    yield database
+    database.dispose()
+
+
+@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize("seed", range(2))
+def test_every_refresh_finds_what_a_full_read_finds(database, seed, counted):
+    if not counted:  # as in a database that Nova made
+        with database.write() as connection:
+            connection.execute(change_counters.delete())
+    interleaving.run(database, seed, STEPS, counted=counted)
+
+
+def test_without_the_overlap_something_is_missed(database):
+    with pytest.raises(AssertionError):
+        interleaving.run(database, 1, STEPS, counted=True, overlap_seconds=0)

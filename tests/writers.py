@@ -1,0 +1,368 @@
+"""Random writers on several connections, seeded.
+
+Every writer has a clock of its own, stamps what it writes when it writes it, and commits at once
+or much later, as transactions do: so changes become visible in another order than their stamps
+say, and several within one second.
+"""
+
+from __future__ import annotations
+
+import datetime
+import random
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+
+from scheduler.db import tables
+from scheduler.db.database import Database
+from tests.transactions import Step, Transaction
+
+START = 1_795_000_000.0
+HOSTS = 6
+#: How far the clocks of the writers are off, seconds.  A row is always written by the same one.
+SKEWS = (0.0, 0.0, -0.3, -20.0, 5.0)
+HELD_SECONDS = 25.0
+
+
+class Writers:
+    """Random changes of every kind; *counted*: those that only triggers show, too."""
+
+    def __init__(self, database: Database, seed: int, *, counted: bool) -> None:
+        self.database = database
+        self.random = random.Random(seed)
+        self.counted = counted
+        self.time = START
+        self.open: list[Transaction] = []
+        self.stamped: dict[tuple[str, int], set[datetime.datetime]] = {}
+        self.held_share = 0.0
+        self._names = 0
+        self.hosts = [f"h{number}" for number in range(HOSTS)]
+        self.kinds = [
+            *[self.report] * 6,
+            *[self.beat] * 4,
+            *[self.switch] * 2,
+            *(self.new_node, self.delete_node, self.undelete_node, self.vanish_node),
+            *(self.rename_node, self.new_service, self.delete_service, self.vanish_service),
+            *(self.new_aggregate, self.join, self.leave, self.describe, self.drop_aggregate),
+            *(self.new_instance, self.new_instance, self.move_instance, self.move_instance),
+            self.delete_instance,
+        ]
+        if counted:
+            self.kinds += [self.vanish_instance, self.rename_service]
+
+    # --- time ----------------------------------------------------------------------------
+
+    def clock(self) -> float:
+        return self.time
+
+    def stamp(self, row_id: int) -> datetime.datetime:
+        """Now, by the clock of whoever writes that row; sometimes without the fraction."""
+        when = self.time + SKEWS[row_id % len(SKEWS)]
+        if self.random.random() < 0.5:
+            when = float(int(when))
+        return datetime.datetime.fromtimestamp(when, datetime.UTC).replace(tzinfo=None)
+
+    # --- the run -------------------------------------------------------------------------
+
+    def fill(self) -> None:
+        for host in self.hosts:
+            for kind in (self.new_service, self.new_node):
+                kind(host)
+        for _ in range(3):
+            self.new_aggregate()
+            self.new_instance()
+        self.held_share = 0.25
+
+    def step(self) -> None:
+        """Time passes, transactions end, others begin."""
+        self.time += self.random.choice((0.0, 0.05, 0.3, 0.9, 2.0, 4.5))
+        for each in [each for each in self.open if each.commits_at <= self.time]:
+            self.open.remove(each)
+            each.commit()
+        for _ in range(self.random.randrange(4)):
+            self.random.choice(self.kinds)()
+
+    def commit_all(self) -> None:
+        while self.open:
+            self.open.pop().commit()
+
+    def change(self, step: Step, *locks: tuple[str, Any], again: bool = False) -> None:
+        """Carry *step* out in a transaction of its own, unless its rows are locked.
+
+        What stamps a row *again* within one second is committed soon: for the rest there are full
+        reads (SETTLE_SECONDS in scheduler/db/fleet_windows.py).
+        """
+        if any(lock in each.locked for each in self.open for lock in locks):
+            return
+        held = self.random.random() < self.held_share and not again
+        transaction = Transaction(self.database, self.time + self.random.uniform(0, HELD_SECONDS))
+        transaction.locked.update(locks)
+        try:
+            transaction.do(step)
+        except db_exception.DBDeadlock:
+            return
+        if held:
+            self.open.append(transaction)
+        else:
+            transaction.commit()
+
+    def pick(self, table: sa.Table, *criteria: Any) -> Any:
+        """A random row as it is committed, which no open transaction has locked; or None."""
+        with self.database.read() as connection:
+            found = connection.execute(sa.select(table).where(*criteria).order_by(table.c.id)).all()
+        locked = {lock for each in self.open for lock in each.locked}
+        found = [row for row in found if (table.name, row.id) not in locked]
+        return self.random.choice(found) if found else None
+
+    def exists(self, table: sa.Table, *criteria: Any) -> bool:
+        with self.database.read() as connection:
+            return connection.execute(sa.select(table.c.id).where(*criteria)).first() is not None
+
+    def name(self, prefix: str) -> str:
+        self._names += 1
+        return f"{prefix}{self._names}"
+
+    def set(self, table: sa.Table, row_id: int, *locks: Any, **values: Any) -> None:
+        statement = table.update().where(table.c.id == row_id).values(**values)
+        stamped = self.stamped.setdefault((table.name, row_id), set())
+        stamps = {when.replace(microsecond=0) for when in values.values() if _is_time(when)}
+        again = bool(stamps & stamped)
+        stamped |= stamps
+        lock = (table.name, row_id)
+        self.change(lambda connection: connection.execute(statement), lock, *locks, again=again)
+
+    def insert(self, table: sa.Table, *locks: Any, **values: Any) -> None:
+        statement = table.insert().values(**values)
+        self.change(lambda connection: connection.execute(statement), *locks)
+
+    def vanish(self, table: sa.Table, row_id: int, *locks: Any) -> None:
+        statement = table.delete().where(table.c.id == row_id)
+        self.change(lambda connection: connection.execute(statement), (table.name, row_id), *locks)
+
+    # --- compute nodes -------------------------------------------------------------------
+
+    def numbers(self) -> dict[str, Any]:
+        pick = self.random.randrange
+        return {
+            "free_ram_mb": pick(100000),
+            "vcpus_used": pick(64),
+            "memory_mb_used": pick(100000),
+            "local_gb_used": pick(1000),
+            "free_disk_gb": self.random.choice((None, pick(1000), pick(1000), pick(1000))),
+            "stats": f'{{"num_instances": "{pick(9)}"}}',
+            "pci_stats": self.random.choice((None, "[]", f'[{{"count": {pick(3)}}}]')),
+            "numa_topology": self.random.choice((None, "", f'{{"cells": [], "x": {pick(9)}}}')),
+            "cpu_info": self.random.choice(("", "a", "b")),
+            "ram_allocation_ratio": self.random.choice((None, 0.0, 1.5)),
+        }
+
+    def new_node(self, host: str | None = None) -> None:
+        node_id = int(self.name("")) + 1000
+        self.insert(
+            tables.compute_nodes,
+            id=node_id,
+            created_at=self.stamp(node_id),
+            deleted=0,
+            uuid=self.name("node"),
+            host=host or self.random.choice(self.hosts),
+            hypervisor_hostname=self.name("n"),
+            vcpus=64,
+            memory_mb=100000,
+            local_gb=1000,
+            hypervisor_type="QEMU",
+            hypervisor_version=7,
+            **self.numbers(),
+        )
+
+    def report(self) -> None:
+        row = self.pick(tables.compute_nodes, tables.compute_nodes.c.deleted == 0)
+        if row is None:
+            return
+        values = self.numbers() if self.random.random() < 0.8 else {}
+        for _ in range(self.random.choice((1, 1, 2))):
+            self.set(tables.compute_nodes, row.id, updated_at=self.stamp(row.id), **values)
+            values = {"free_ram_mb": self.random.randrange(100000)}
+
+    def delete_node(self) -> None:
+        row = self.pick(tables.compute_nodes, tables.compute_nodes.c.deleted == 0)
+        if row is not None:
+            moved = {"updated_at": self.stamp(row.id)} if self.random.random() < 0.5 else {}
+            when = self.stamp(row.id)
+            self.set(tables.compute_nodes, row.id, deleted=row.id, deleted_at=when, **moved)
+
+    def undelete_node(self) -> None:
+        row = self.pick(tables.compute_nodes, tables.compute_nodes.c.deleted != 0)
+        if row is not None:
+            when = self.stamp(row.id)
+            self.set(tables.compute_nodes, row.id, deleted=0, deleted_at=None, updated_at=when)
+
+    def vanish_node(self) -> None:
+        row = self.pick(tables.compute_nodes)
+        if row is not None:
+            self.vanish(tables.compute_nodes, row.id, ("counter", "compute_nodes"))
+
+    def rename_node(self) -> None:
+        row = self.pick(tables.compute_nodes, tables.compute_nodes.c.deleted == 0)
+        if row is not None:
+            new = self.random.choice(
+                ({"hypervisor_hostname": self.name("n")}, {"host": self.random.choice(self.hosts)})
+            )
+            self.set(tables.compute_nodes, row.id, updated_at=self.stamp(row.id), **new)
+
+    # --- services ------------------------------------------------------------------------
+
+    def new_service(self, host: str | None = None) -> None:
+        host = host or self.random.choice(self.hosts)
+        table = tables.services
+        if self.exists(table, table.c.host == host, table.c.deleted == 0):
+            return
+        lock = ("services", host)
+        if any(lock in each.locked for each in self.open):
+            return
+        service_id = int(self.name("")) + 1000
+        self.insert(
+            table,
+            lock,
+            ("counter", "services"),
+            id=service_id,
+            created_at=self.stamp(service_id),
+            deleted=0,
+            uuid=self.name("service"),
+            host=host,
+            binary="nova-compute",
+            topic="compute",
+            report_count=0,
+            version=74,
+            disabled=False,
+            forced_down=False,
+        )
+
+    def living_service(self) -> Any:
+        return self.pick(tables.services, tables.services.c.deleted == 0)
+
+    def beat(self) -> None:
+        row = self.living_service()
+        if row is not None:
+            when = self.stamp(row.id)
+            count = row.report_count + 1
+            self.set(
+                tables.services, row.id, report_count=count, last_seen_up=when, updated_at=when
+            )
+
+    def switch(self) -> None:
+        row = self.living_service()
+        if row is not None:
+            name = self.random.choice(("disabled", "forced_down"))
+            changes: dict[str, Any] = {name: self.random.choice((True, False))}
+            changes["disabled_reason"] = self.random.choice((None, self.name("reason")))
+            self.set(tables.services, row.id, updated_at=self.stamp(row.id), **changes)
+
+    def delete_service(self) -> None:
+        row = self.living_service()
+        if row is not None:
+            when, lock = self.stamp(row.id), ("services", row.host)
+            counter = ("counter", "services")
+            self.set(tables.services, row.id, lock, counter, deleted=row.id, deleted_at=when)
+
+    def vanish_service(self) -> None:
+        row = self.pick(tables.services)
+        if row is not None:
+            self.vanish(tables.services, row.id, ("services", row.host), ("counter", "services"))
+
+    def rename_service(self) -> None:
+        row = self.living_service()
+        if row is not None:
+            locks = (("services", row.host), ("counter", "services"))
+            new, when = self.name("renamed"), self.stamp(row.id)
+            self.set(tables.services, row.id, *locks, host=new, updated_at=when)
+
+    # --- aggregates, as Nova's API changes them --------------------------------------------
+
+    def new_aggregate(self) -> None:
+        aggregate_id = int(self.name("")) + 1000
+        values = {"id": aggregate_id, "created_at": self.stamp(aggregate_id)}
+        self.insert(
+            tables.aggregates,
+            ("counter", "aggregates"),
+            **values,
+            uuid=self.name("a"),
+            name=self.name("a"),
+        )
+
+    def join(self) -> None:
+        row, host = self.pick(tables.aggregates), self.random.choice(self.hosts)
+        members = tables.aggregate_hosts
+        if row is None or self.exists(
+            members, members.c.aggregate_id == row.id, members.c.host == host
+        ):
+            return
+        lock = ("counter", "aggregates")
+        when = self.stamp(row.id)
+        self.insert(members, lock, aggregate_id=row.id, host=host, created_at=when)
+
+    def leave(self) -> None:
+        row = self.pick(tables.aggregate_hosts)
+        if row is not None:
+            self.vanish(tables.aggregate_hosts, row.id, ("counter", "aggregates"))
+
+    def describe(self) -> None:
+        row, table = self.pick(tables.aggregates), tables.aggregate_metadata
+        if row is None:
+            return
+        known, lock = self.pick(table, table.c.aggregate_id == row.id), ("counter", "aggregates")
+        value, when = self.name("v"), self.stamp(row.id)
+        if known is None and self.exists(table, table.c.aggregate_id == row.id):
+            return
+        if known is None:
+            born = {"aggregate_id": row.id, "key": "ssd", "value": value, "created_at": when}
+            self.insert(table, lock, **born)
+        elif self.random.random() < 0.3:
+            self.vanish(table, known.id, lock)
+        else:
+            self.set(table, known.id, lock, value=value, updated_at=when)
+
+    def drop_aggregate(self) -> None:
+        row, lock = self.pick(tables.aggregates), ("counter", "aggregates")
+        if row is None or self.open:
+            return
+        for table in (tables.aggregate_hosts, tables.aggregate_metadata):
+            with self.database.write() as connection:
+                connection.execute(table.delete().where(table.c.aggregate_id == row.id))
+        self.vanish(tables.aggregates, row.id, lock)
+
+    # --- instances -----------------------------------------------------------------------
+
+    def new_instance(self) -> None:
+        row_id = int(self.name("")) + 1000
+        self.insert(
+            tables.instances,
+            id=row_id,
+            created_at=self.stamp(row_id),
+            deleted=0,
+            uuid=self.name("i"),
+            host=self.random.choice((None, *self.hosts)),
+            project_id="p",
+        )
+
+    def move_instance(self) -> None:
+        row = self.pick(tables.instances, tables.instances.c.deleted == 0)
+        if row is not None:
+            host = self.random.choice((None, *self.hosts))
+            state = self.random.choice(("active", "error", "resized"))
+            when = self.stamp(row.id)
+            self.set(tables.instances, row.id, host=host, vm_state=state, updated_at=when)
+
+    def delete_instance(self) -> None:
+        row = self.pick(tables.instances, tables.instances.c.deleted == 0)
+        if row is not None:
+            self.set(tables.instances, row.id, deleted=row.id, deleted_at=self.stamp(row.id))
+
+    def vanish_instance(self) -> None:
+        row = self.pick(tables.instances)
+        if row is not None:
+            self.vanish(tables.instances, row.id, ("counter", "instances"))
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, datetime.datetime)
