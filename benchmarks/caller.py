@@ -21,6 +21,7 @@ from scheduler.rpc.context import RequestContext
 EXCHANGE = "nova"
 TOPIC = "scheduler"
 ANSWER_SECONDS = 60
+BEHIND_SECONDS = 2.0
 #: How long the caller says it waits between two signs of life of the server.
 MONITOR_SECONDS = 60
 _CALL, _UNIQUE, _REQUEST, _INSTANCE = (f"@{name}@" for name in ("call", "unique", "req", "uuid"))
@@ -105,13 +106,18 @@ class Caller:
         return self._taken(), time.perf_counter() - began
 
     def open_loop(self, per_second: float, seconds: float) -> tuple[list[float], float]:
-        """Send at a steady rate whatever the answers do; latencies count from when it was due."""
+        """Send at a steady rate; latencies count from when a call was due.
+
+        A server that is BEHIND_SECONDS behind gets no more: it does not keep up, which shows.
+        """
         began = time.perf_counter()
         total = max(1, round(per_second * seconds))
         for number in range(total):
             due = began + number / per_second
             while (left := due - time.perf_counter()) > 0:
                 self._receive(left)
+            if len(self._waiting) > BEHIND_SECONDS * per_second:
+                break
             self._send(due)
         while self._waiting:
             self._receive()

@@ -51,7 +51,7 @@ def _filled(
 ) -> databases.NovaDatabases:
     """Nova's tables with the fleet as reported at *now*, all hosts mapped to the one cell."""
     python = environment.ensure()
-    made = databases.create(session.mariadb, python, session.folder(), "rabbit://127.0.0.1/")
+    made = databases.create(session.mariadb, python, session.folder())
     cell, api = Database(made.cell_url), Database(made.api_url)
     try:
         with cell.write() as in_cell, api.write() as in_api:
@@ -84,29 +84,12 @@ class NovaDecisions:
         made = database(session, self._plan, now=datetime.datetime.now(datetime.UTC))
         filters = configuration.chain(settings["filters"])
         key = f"nova process {self._plan} {filters} {settings.get('requests')}"
-        self._process = session.once(key, lambda ending: self._start(ending, made, filters))
+        configured = made.configured(session.folder(), _options(filters))
+        self._process = session.once(key, lambda ending: self._start(ending, configured))
         self._numbers = itertools.count()
 
-    def _start(
-        self,
-        ending: contextlib.ExitStack,
-        made: databases.NovaDatabases,
-        filters: Sequence[str],
-    ) -> NovaDriver:
-        config = made.config.with_name(f"{abs(hash(tuple(filters)))}.conf")
-        own = "tests.nova.inside.quiet_hosts.QuietHostsFilter"
-        lines = [
-            made.config.read_text(encoding="utf-8"),
-            "[filter_scheduler]",
-            "available_filters = nova.scheduler.filters.all_filters",
-            f"available_filters = {own}",
-            f"enabled_filters = {','.join(filters)}",
-            "[DEFAULT]",
-            "service_down_time = 86400",
-            "",
-        ]
-        config.write_text("\n".join(lines), encoding="utf-8")
-        process = NovaDriver(made.python, config, config.with_suffix(".log"))
+    def _start(self, ending: contextlib.ExitStack, made: databases.NovaDatabases) -> NovaDriver:
+        process = NovaDriver(made.python, made.config, made.config.with_suffix(".log"))
         ending.callback(process.close)
         hosts = process.do("measuring.prepare", specs=self._specs)
         if hosts != self._plan.hosts:
@@ -140,3 +123,15 @@ class NovaDecisions:
 
     def close(self) -> None:
         """The process ends with the session."""
+
+
+def _options(filters: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What Nova's configuration says besides its databases."""
+    own = "tests.nova.inside.quiet_hosts.QuietHostsFilter"
+    return {
+        "DEFAULT": {"service_down_time": 86400},
+        "filter_scheduler": {
+            "available_filters": ["nova.scheduler.filters.all_filters", own],
+            "enabled_filters": ",".join(filters),
+        },
+    }
