@@ -1,0 +1,83 @@
+"""One decision per server, and what each request tells the driver."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduler import errors
+from scheduler.builds.choosing import Chooser, hinted_group, uuids_of
+from tests.unit.rpc.fakes import a_selection
+
+UUIDS = [f"00000000-0000-4000-a000-00000000000{number}" for number in range(3)]
+FLAVOR = {"id": 1, "name": "m1.tiny", "memory_mb": 512, "vcpus": 1, "root_gb": 1,
+          "ephemeral_gb": 0, "flavorid": "1", "swap": 0, "extra_specs": {}}  # fmt: skip
+REQUEST_SPEC = {
+    "image": {},
+    "instance_type": FLAVOR,
+    "instance_properties": {"uuid": UUIDS[0], "project_id": "p"},
+    "num_instances": 3,
+}
+
+
+class Driver:
+    """Gives its hosts, one after the other, until there are none left."""
+
+    def __init__(self, *hosts: str) -> None:
+        self.hosts = list(hosts)
+        self.specs: list[Any] = []
+
+    def select_destinations(self, context: Any, spec: Any, uuids: list[str]) -> Any:
+        assert uuids == [spec.instance_uuid]
+        assert spec.num_instances == 1
+        self.specs.append(spec)
+        if not self.hosts:
+            raise errors.NoValidHost(reason="")
+        return [[a_selection(self.hosts.pop(0))]]
+
+    def group_hosts(self, context: Any, group: str) -> list[str]:
+        assert group == "web"
+        return ["h9"]
+
+
+class Book:
+    """Knows one member of the group."""
+
+    def members_of(self, group: str) -> list[str]:
+        return [f"member of {group}"]
+
+
+def a_chooser(driver: Driver, **properties: Any) -> Chooser:
+    return Chooser(driver, Book(), None, REQUEST_SPEC, properties)  # type: ignore[arg-type]
+
+
+def test_as_many_as_there_are() -> None:
+    driver = Driver("h1", "h2")
+    assert list(a_chooser(driver).names(UUIDS)) == ["h1", "h2"]
+    assert [spec.instance_uuid for spec in driver.specs] == UUIDS
+    assert REQUEST_SPEC["num_instances"] == 3
+    assert {spec.instance_group for spec in driver.specs} == {None}
+
+
+def test_servers_of_a_group_know_of_each_other() -> None:
+    driver = Driver("h1", "h2")
+    list(a_chooser(driver, scheduler_hints={"group": "web"}, group_hosts=["h8"]).names(UUIDS[:2]))
+    groups = [spec.instance_group for spec in driver.specs]
+    assert {group.policy for group in groups} == {"anti-affinity"}
+    assert [sorted(group.hosts) for group in groups] == [["h8", "h9"], ["h1", "h8", "h9"]]
+    assert [len(group.members) for group in groups] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("hints", "group"),
+    [({"group": "web"}, "web"), ({"group": ["web"]}, "web"), ({"group": ""}, None), (None, None)],
+)
+def test_groups_in_hints(hints: Any, group: str | None) -> None:
+    assert hinted_group({"scheduler_hints": hints}) == group
+
+
+@pytest.mark.parametrize("spec", [{}, {"instance_uuids": "u"}, {"instance_uuids": [1]}, None, []])
+def test_requests_that_name_no_servers(spec: Any) -> None:
+    with pytest.raises(errors.InvalidRequest, match="request_spec"):
+        uuids_of(spec)
