@@ -93,7 +93,7 @@ class NovaDatabases:
 
 
 def create(
-    mariadb: MariaDB, python: Path, folder: Path, cells: Sequence[str] = ("cell1",)
+    mariadb: MariaDB, python: Path, folder: Path, *, cells: Sequence[str] = ("cell1",)
 ) -> NovaDatabases:
     """Make empty databases with Nova's tables on *mariadb*, and *folder*/nova.conf for Nova.
 

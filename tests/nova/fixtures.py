@@ -29,7 +29,7 @@ def nova_tables(
 ) -> NovaDatabases:
     """The databases behind ``nova_databases``, made once per test worker."""
     folder = tmp_path_factory.mktemp("nova")
-    return databases.create(mariadb, nova_python, folder, ("cell1", "cell2"))
+    return databases.create(mariadb, nova_python, folder, cells=("cell1", "cell2"))
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ def contents(databases: NovaDatabases) -> dict[str, object]:
         with engine.connect() as connection:
             tables = sorted(sqlalchemy.inspect(connection).get_table_names())
             names = ", ".join(name for name in tables if name != "services")
-            found |= dict(connection.exec_driver_sql(f"CHECKSUM TABLE {names}").tuples().all())
+            found |= dict(connection.exec_driver_sql(f"CHECKSUM TABLE {names}").all())
             if "services" in tables:
                 others = f"SELECT * FROM services WHERE `binary` != '{OWN}'"
                 found[url] = connection.exec_driver_sql(others).all()
