@@ -104,7 +104,7 @@ class DatabaseBooking(Booking):
         for _number in range(ATTEMPTS):
             entry = self.decided(attempt)
             if entry is None:
-                given = self._given_before(attempt)
+                given = self._call(self._given_before, attempt)
                 if given is not None:
                     return given
                 attempt.refresh_all()
