@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     logging.basicConfig(format="%(message)s", level=logging.WARNING)
     LOG.setLevel(logging.INFO)
+    # A run that is told to end takes its servers along.
+    signal.signal(signal.SIGTERM, lambda *_arguments: sys.exit(128 + signal.SIGTERM))
     return command.run(_arguments(argv))
 
 
