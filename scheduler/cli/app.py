@@ -16,6 +16,7 @@ PROG = "nova-scheduler-manage"
 COMMANDS: dict[str, type[cliff_command.Command]] = {
     "db sync": database_commands.Sync,
     "db version": database_commands.Version,
+    "db advise": database_commands.Advise,
     "db check": database_commands.Check,
     "host list": hosts.List,
     "host show": hosts.Show,

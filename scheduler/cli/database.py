@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduler import exit_codes
 from scheduler.cli import cells, command
-from scheduler.db import inspection, migration
+from scheduler.db import advice, inspection, migration
 
 CHECK_COLUMNS = (
     "Named By",
@@ -20,6 +20,7 @@ CHECK_COLUMNS = (
     "Missing",
     "Problem",
 )
+ADVICE_COLUMNS = ("Cell", "Table", "Columns", "Index", "State")
 WRITES = {True: "yes", False: "no", None: "not needed"}
 
 
@@ -49,6 +50,41 @@ class Version(command.Base):
         revision = migration.version(self.database)
         if revision is not None:
             self.app.stdout.write(f"{revision}\n")
+
+
+class Advise(command.List):
+    """Say which indexes the reads of changed rows want in each database with compute hosts.
+
+    Nothing is changed without --apply.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """One flag."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--apply",
+            action="store_true",
+            help="create those that are missing, also in databases that Nova made; "
+            "large tables take a while",
+        )
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """One row per index; what is there already stays as it is."""
+        rows = []
+        for cell, database in self.cells.items():
+            for index in advice.wanted(database):
+                state = "present" if index.exists else "missing"
+                if parsed_args.apply and not index.exists:
+                    advice.create(database, [index])
+                    state = "created"
+                columns = ", ".join(index.columns)
+                rows.append((cell or None, index.table, columns, index.name, state))
+        if all(row[-1] == "present" for row in rows):
+            self.app.stderr.write("Nothing is needed.\n")
+        return ADVICE_COLUMNS, rows
 
 
 class Check(command.List):

@@ -111,7 +111,8 @@ OPTIONS: list[cfg.Opt] = [
         default=60,
         min=0,
         help="How many seconds before the newest change seen a read of changed rows begins, to "
-        "catch rows of slow transactions and of machines whose clock is behind.",
+        "catch rows of slow transactions and of machines whose clock is behind. What a transaction "
+        "wrote that stayed open for longer is seen by the next full read.",
     ),
     cfg.IntOpt(
         "max_state_age_seconds",
