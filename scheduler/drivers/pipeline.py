@@ -187,6 +187,10 @@ class Decision:
             return self._ranked(standing.totals(), None)
         hosts, self.record.filters = standing.run(hosts, spec)
         log_counts(self.record.filters, spec)
+        in_order = hosts.table.in_order and bool((hosts.rows[1:] > hosts.rows[:-1]).all())
+        totals = standing.totals_within(hosts.rows) if in_order else None
+        if totals is not None:
+            return self._ranked(totals, None)
         return self._ranked(standing.scores.totals_of(hosts, spec), hosts.rows)
 
     def _ranking_from_scratch(self, hosts: Candidates, spec: Any, index: int) -> Ranking:

@@ -34,6 +34,11 @@ class FilterChain:
 
     def __init__(self, filters: Sequence[BaseHostFilter]) -> None:
         self.filters = tuple(filters)
+        self._limiting = [
+            each
+            for each in self.filters
+            if isinstance(each, HostFilter) and type(each).limits is not HostFilter.limits
+        ]
 
     def run(
         self,
@@ -65,8 +70,9 @@ class FilterChain:
     def limits(self, host_state: Any, request: Any) -> dict[str, Any]:
         """Limits that the filters put on *host_state*, those of row-by-row filters included."""
         limits: dict[str, Any] = {}
-        for each in self.filters:
-            if isinstance(each, HostFilter) and not bypassed(each, request):
+        rebuild = request_is_rebuild(request)
+        for each in self._limiting:
+            if each.RUN_ON_REBUILD or not rebuild:
                 limits.update(each.limits(host_state, request))
         limits.update(host_state.limits)
         return limits

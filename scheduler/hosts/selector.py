@@ -97,7 +97,8 @@ def _in_cell(hosts: Candidates, cell: Any) -> Candidates:
 
 def _at_destination(hosts: Candidates, destination: Any, chosen: Semantics) -> Candidates:
     host, node = destination.host, destination.node
-    left = hosts.take(_where(hosts, lambda h, n: h == host and chosen.destination_node(node, n)))
+    left = hosts.take(hosts.named([host]))
+    left = left.take(_where(left, lambda _h, n: chosen.destination_node(node, n)))
     if len(left):
         LOG.info("Host filter only checking host %s and node %s", host, node)
     else:
@@ -107,7 +108,7 @@ def _at_destination(hosts: Candidates, destination: Any, chosen: Semantics) -> C
 
 def _without_ignored(hosts: Candidates, names: list[str]) -> Candidates:
     spelled = {name.lower(): name for name in names}
-    ignored = _where(hosts, lambda h, _n: h.lower() in spelled)
+    ignored = hosts.named(hosts.table.spellings(spelled))
     dropped = [spelled[state.host.lower()] for state in hosts.take(ignored)]
     LOG.info("Host filter ignoring hosts: %s", ", ".join(dropped))
     return hosts.take(~ignored)
@@ -115,7 +116,7 @@ def _without_ignored(hosts: Candidates, names: list[str]) -> Candidates:
 
 def _forced_hosts(hosts: Candidates, names: list[str]) -> Candidates:
     wanted = {name.lower() for name in names}
-    left = hosts.take(_where(hosts, lambda h, _n: h.lower() in wanted))
+    left = hosts.take(hosts.named(hosts.table.spellings(wanted)))
     if len(left):
         LOG.info("Host filter forcing available hosts to %s", _names(left, "host"))
     else:

@@ -38,6 +38,7 @@ class HostTable:
     def __init__(self) -> None:
         self.rows: dict[Key, int] = {}
         self.rows_of_host: dict[str, list[int]] = {}
+        self._spellings: dict[str, list[str]] = {}
         self.row_of_node: dict[int, int] = {}
         self.services: dict[str, Mapping[str, Any]] = {}
         self.aggregates_of_host: Mapping[str, tuple[Any, ...]] = {}
@@ -184,6 +185,7 @@ class HostTable:
         host_rows.remove(row)
         if not host_rows:
             del self.rows_of_host[key[0]]
+            self._spellings[key[0].lower()].remove(key[0])
         for name, numbers in self._documents.items():
             if numbers[row] >= 0:
                 self.pools[name].release(int(numbers[row]))
@@ -276,7 +278,10 @@ class HostTable:
             self._copy_service(row, host)
         self.changes.note(row, columns.EVERYTHING)
         self.rows[key] = row
-        self.rows_of_host.setdefault(host, []).append(row)
+        if host not in self.rows_of_host:
+            self.rows_of_host[host] = []
+            self._spellings.setdefault(host.lower(), []).append(host)
+        self.rows_of_host[host].append(row)
         self._order = None
         return row
 
@@ -314,6 +319,10 @@ class HostTable:
         """Rows of the *hosts* named, except the bare-metal ones: those show no instances."""
         bare_metal = self._columns["bare_metal"]
         return [row for row in self.row_numbers(hosts) if not bare_metal[row]]
+
+    def spellings(self, names: Iterable[str]) -> list[str]:
+        """The hosts whose name in lower case is one of *names*."""
+        return [host for name in names for host in self._spellings.get(name, ())]
 
     def row_numbers(self, hosts: Iterable[str]) -> list[int]:
         """Rows of all nodes of the *hosts* named (exact case); unknown names are left out."""

@@ -16,7 +16,7 @@ from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.liveness import Liveness
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import Semantics
-from scheduler.standing.scores import Scores
+from scheduler.standing.scores import NO_CANDIDATE, Scores
 from scheduler.standing.verdicts import PASSES, ReasonNumbers, Verdicts, read_by
 from scheduler.weights.base import BaseHostWeigher
 
@@ -69,6 +69,14 @@ class Standing:
             indices = [index for step in self.steps for index in step]  # type: ignore[union-attr]
             self._counts = self.verdicts.numbers.counted(counts, indices, int(counts.sum()))
         return self._counts
+
+    def totals_within(self, rows: np.ndarray) -> np.ndarray | None:
+        """The total weight of every row if only *rows* are weighed; None if that differs."""
+        left = np.zeros(len(self.verdicts.of_row), dtype=np.bool_)
+        left[rows] = True
+        if len(rows) < 2 or not self.scores.hold_within(left, self.verdicts.passing):
+            return None
+        return np.where(left, self.totals(), NO_CANDIDATE)
 
     def run(self, hosts: Candidates, request: Any) -> tuple[Candidates, list[FilterCount]]:
         """``FilterChain.run`` on some candidates, in which only what is left to ask is asked."""

@@ -62,6 +62,10 @@ class PerRow:
         values = self.values
         return float(values[row]) if isinstance(values, np.ndarray) else float(values or 0.0)
 
+    def some(self, rows: np.ndarray) -> np.ndarray:
+        """The numbers of *rows*, or one for all of them."""
+        return self.get(rows if isinstance(self.values, np.ndarray) else rows[:1])
+
     def get(self, rows: np.ndarray) -> np.ndarray:
         """The numbers of *rows*."""
         if isinstance(self.values, np.ndarray):
@@ -90,10 +94,12 @@ class _Part:
         """What the weigher adds to the totals of *hosts*, which are all that are weighed."""
         multiplier: np.ndarray | float
         if self.is_kept:
-            raw, multiplier = self.raw.get(hosts.rows), self.multiplier.get(hosts.rows)
+            raw, multiplier = self.raw.some(hosts.rows), self.multiplier.some(hosts.rows)
         else:
             raw, multiplier = self.weigher.raw(hosts, request), self.weigher.multipliers(hosts)
         bounds = chosen.bounds(self.weigher, float(raw.min()), float(raw.max()))
+        if self.is_kept and bounds[0] == bounds[1]:
+            return np.zeros(1)
         weighted: np.ndarray = normalise(raw, *bounds) * multiplier
         return weighted
 
@@ -274,6 +280,19 @@ class Scores:
         self._unsettled.append(rows)
         if len(self._unsettled) > _MANY:
             self._unsettled[:] = [np.unique(np.concatenate(self._unsettled))]
+
+    def hold_within(self, left: np.ndarray, passing: np.ndarray) -> bool:
+        """Whether the totals of the rows *passing* are also those of the ones *left* of them.
+
+        They are if those hold the lowest and the highest raw values, and nothing is to be asked.
+        """
+        if not self.are_complete:
+            return False
+        for part in self.parts:
+            part.extremes(passing)
+            if part.witnesses is not None and not left[list(part.witnesses)].all():
+                return False
+        return True
 
     def totals(self, passing: np.ndarray, num_passing: int) -> np.ndarray:
         """The total of every row; ``NO_CANDIDATE`` outside of the mask *passing*.  Not a copy.
