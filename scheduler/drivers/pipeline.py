@@ -229,8 +229,10 @@ class Decision:
         flavor_id = spec.flavor.id
         pick = self.books.pick(state.row, uuid, amount, self.now, stand_in, flavor_id)
         self.picks.append(pick)
-        if self._later is not None:
-            self._later.picked(state.row, amount.added() if amount.wish is None else None)
+        follower = self._later or self._standing
+        if follower is not None:
+            is_plain = amount.wish is None and not self.scope.table.value(state.row, "bare_metal")
+            follower.picked(state.row, amount.added() if is_plain else None)
         if pick.booking is not None:
             fitting.hand_over(self.books.table, state.row, pick.booking, spec)
 

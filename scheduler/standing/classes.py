@@ -16,8 +16,9 @@ from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.liveness import Liveness
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import Semantics
+from scheduler.standing.foresight import Foresight
 from scheduler.standing.scores import NO_CANDIDATE, Scores
-from scheduler.standing.verdicts import PASSES, ReasonNumbers, Verdicts, read_by
+from scheduler.standing.verdicts import PASSES, PICKED, ReasonNumbers, Verdicts, read_by
 from scheduler.weights.base import BaseHostWeigher
 
 LOG = logging.getLogger(__name__)
@@ -47,6 +48,8 @@ class Standing:
         self.position = -1
         self._interest = self.verdicts.interest | scores.reads
         self._counts: list[FilterCount] | None = None
+        self._foresight: Foresight | None = None
+        self._own_pick: int | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -108,13 +111,42 @@ class Standing:
         most = max(_FEW, len(table) // _PART)
         if changes is None or len(changes) > most or len(self.verdicts.of_row) != table.capacity:
             self._work_out(scope, request)
+        elif self._is_own_pick(changes):
+            self._take(scope, request, next(iter(changes)))
         elif changes:
+            if self._foresight is not None:
+                self._foresight.forget(changes)
             rows = np.fromiter(changes.keys(), dtype=np.int64, count=len(changes))
             changed = np.fromiter(changes.values(), dtype=np.int64, count=len(changes))
             self._work_out_again(scope, request, rows, changed)
         self.position = table.changes.position
 
+    def picked(self, row: int, amounts: Mapping[str, int] | None) -> None:
+        """A request of this class got *row*, and has taken *amounts* of its columns if known."""
+        self._own_pick = None
+        if amounts is not None:
+            self._own_pick = row
+            self._foresight = self._foresight or Foresight(amounts)
+
+    def _is_own_pick(self, changes: Mapping[int, int]) -> bool:
+        """Whether all that happened is that the last pick has got its instance, more or less."""
+        if len(changes) != 1 or self._foresight is None:
+            return False
+        [(row, changed)] = changes.items()
+        passed = self.verdicts.of_row[row] == PASSES
+        return bool(row == self._own_pick and passed and not changed & ~PICKED)
+
+    def _take(self, scope: Scope, request: Any, row: int) -> None:
+        if self._foresight is None:
+            return
+        verdict, raws = self._foresight.of(scope, request, row, self.verdicts, self.scores)
+        self.scores.put(row, raws if verdict == PASSES else None)
+        if verdict != PASSES:
+            self.verdicts.put(row, verdict)
+            self._counts = None
+
     def _work_out(self, scope: Scope, request: Any) -> None:
+        self._foresight = None
         self.verdicts.judge_all(scope, request)
         self._counts = None
         self.scores = self.scores.anew(scope.table.capacity)

@@ -15,8 +15,8 @@ from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.standing.scores import NO_CANDIDATE, Scores
 from scheduler.standing.verdicts import PASSES, Verdicts
 
-#: So many rows are asked about together.
-_TOGETHER = 128
+#: So many rows are asked about together: twice as many as before when it was of use.
+_FEW, _MANY = 4, 128
 
 
 class _OneMore(Candidates):
@@ -40,51 +40,61 @@ class _OneMore(Candidates):
 
 
 class Foresight:
-    """The answers for rows that get one instance more, which takes *amounts* of their columns."""
+    """The answers for rows that get one instance more, which takes *amounts* of their columns.
 
-    def __init__(
-        self,
-        scope: Scope,
-        request: Any,
-        verdicts: Verdicts,
-        scores: Scores,
-        amounts: Mapping[str, int],
-    ) -> None:
-        self._scope = scope
-        self._request = request
-        self._verdicts = verdicts
-        self._scores = scores
+    They are answers to what the row was expected to be, and are given only if it is that.
+    """
+
+    def __init__(self, amounts: Mapping[str, int]) -> None:
         self._amounts = amounts
-        self._known: dict[int, tuple[bool, list[float]]] = {}
+        self._known: dict[int, tuple[list[int], int, list[float]]] = {}
+        self._together = _FEW
 
-    def of(self, row: int, totals: np.ndarray) -> tuple[bool, list[float]]:
-        """Whether *row* passes now that it has its instance, and its raw values.
+    def of(
+        self, scope: Scope, request: Any, row: int, verdicts: Verdicts, scores: Scores
+    ) -> tuple[int, list[float]]:
+        """Verdict on and raw values of *row*, of which only what picks add to has changed.
 
-        If that is not known, the rows with the highest *totals* are asked about as well.
+        If they are not known, rows that are likely to be next are asked about as well.
         """
-        if row not in self._known:
-            self._ask(row, totals)
-        return self._known.pop(row)
+        column = scope.table.column
+        now = [column(name)[row].item() for name in self._amounts]
+        expected, verdict, raws = self._known.pop(row, (None, PASSES, []))
+        if expected == now:
+            self._together = min(_MANY, 2 * self._together)
+            return verdict, raws
+        rows = np.array([row, *self._next(row, scores)], dtype=np.int64)
+        self._ask(scope, request, rows, verdicts, scores)
+        _expected, verdict, raws = self._known.pop(row)
+        return verdict, raws
 
     def forget(self, rows: Iterable[int]) -> None:
         """Something else has happened to *rows*."""
         for row in rows:
-            self._known.pop(row, None)
+            if self._known.pop(row, None) is not None:
+                self._together = _FEW
 
-    def _ask(self, row: int, totals: np.ndarray) -> None:
-        together = min(_TOGETHER, len(totals) - 1)
-        best = np.argpartition(totals, -together)[-together:] if together else np.arange(0)
-        best = best[(totals[best] > NO_CANDIDATE) & (best != row)]
-        best = best[[each not in self._known for each in best.tolist()]].astype(np.int64)
-        rows = np.concatenate([np.array([row]), best])
+    def _next(self, row: int, scores: Scores) -> list[int]:
+        """The rows with the highest totals that are not known yet."""
+        totals = scores.last_totals
+        together = min(self._together, len(totals) - 1)
+        if together < 1:
+            return []
+        best = np.argpartition(totals, -together)[-together:]
+        best = best[totals[best] > NO_CANDIDATE]
+        return [each for each in best.tolist() if each != row and each not in self._known]
+
+    def _ask(
+        self, scope: Scope, request: Any, rows: np.ndarray, verdicts: Verdicts, scores: Scores
+    ) -> None:
         more = np.ones(len(rows), dtype=np.int64)
-        more[0] = 0  # it has been given its instance
-        hosts = _OneMore(self._scope, rows, self._amounts, more)
-        passes = self._verdicts.judged(hosts, self._request) == PASSES
-        raws = np.zeros((len(rows), self._scores.num_kept))
+        more[0] = 0  # it has got its instance
+        hosts = _OneMore(scope, rows, self._amounts, more)
+        found = verdicts.judged(hosts, request)
+        passes = found == PASSES
+        raws = np.zeros((len(rows), scores.num_kept))
         if passes.any():
-            raws[passes] = self._scores.raw_of(hosts.take(passes), self._request)
-        for each, passing, values in zip(
-            rows.tolist(), passes.tolist(), raws.tolist(), strict=True
-        ):
-            self._known[each] = passing, values
+            raws[passes] = scores.raw_of(hosts.take(passes), request)
+        expected = np.array([getattr(hosts, name) for name in self._amounts]).T
+        answers = zip(expected.tolist(), found.tolist(), raws.tolist(), strict=True)
+        self._known.update(zip(rows.tolist(), answers, strict=True))

@@ -41,7 +41,6 @@ class LaterInstances:
         self._epochs: list[tuple[int, list[Bounds] | None]] = [(0, self._scores.bounds)]
         self._picked_at = np.full(scope.table.capacity, -1, dtype=np.int32)
         self._rankings = 1
-        self._totals = standing.totals()
         self._foresight: Foresight | None = None
         self._given: int | None = None
 
@@ -52,22 +51,20 @@ class LaterInstances:
         """
         self._picked_at[row] = self._rankings - 1
         self._given = None
-        if amounts is not None and not self._scope.table.value(row, "bare_metal"):
+        if amounts is not None:
             self._given = row
-            if self._foresight is None:
-                parts = self._request, self._verdicts, self._scores
-                self._foresight = Foresight(self._scope, *parts, amounts)
+            self._foresight = self._foresight or Foresight(amounts)
 
     def best(self) -> Iterator[int]:
         """The rows that pass for the next instance, best first."""
         BREATHS.take()
         self._take_in()
         passing = self._verdicts.passing
-        self._totals = self._scores.totals(passing, self._verdicts.num_passing)
+        totals = self._scores.totals(passing, self._verdicts.num_passing)
         if self._epochs[-1][1] != self._scores.bounds:
             self._epochs.append((self._rankings, self._scores.bounds))
         self._rankings += 1
-        return self._in_order(self._totals)
+        return self._in_order(totals)
 
     def _take_in(self) -> None:
         changes = self._scope.table.changes
@@ -78,7 +75,8 @@ class LaterInstances:
         foresight = self._foresight
         if len(news) == 1 and foresight is not None and self._is_given(news):
             row = next(iter(news))
-            self._take(row, *foresight.of(row, self._totals))
+            parts = self._verdicts, self._scores
+            self._take(row, *foresight.of(self._scope, self._request, row, *parts))
         elif news:
             self._ask_again(news)
 
@@ -87,9 +85,9 @@ class LaterInstances:
         [(row, changed)] = news.items()
         return row == self._given and not changed & ~PICKED
 
-    def _take(self, row: int, passes: bool, raws: list[float]) -> None:
-        self._scores.put(row, raws if passes else None)
-        if not passes:
+    def _take(self, row: int, verdict: int, raws: list[float]) -> None:
+        self._scores.put(row, raws if verdict == PASSES else None)
+        if verdict != PASSES:
             self._verdicts.put(row, ABSENT)
 
     def _ask_again(self, news: Mapping[int, int]) -> None:

@@ -208,6 +208,11 @@ class Scores:
         return totals
 
     @property
+    def last_totals(self) -> np.ndarray:
+        """The total of every row as it last was; not a copy."""
+        return self._totals
+
+    @property
     def num_kept(self) -> int:
         """How many weighers' raw values are kept."""
         return len(self._kept)

@@ -311,3 +311,18 @@ def test_decisions_are_those_of_a_scheduler_that_starts_anew(parts):
             suppress_health_check=list(HealthCheck),
         ),
     )
+
+
+def test_equal_hosts_stand_as_they_did_when_they_were_not():
+    """The second host was ahead of the first until the third had lost the most memory."""
+    sizes = {"h1": (2000, 1000), "h2": (1000, 2000), "h3": (4000, 1000)}
+    found = []
+    for keeps_results in (True, False):
+        conf = a_conf(enabled_filters=["RamFilter"], weight_classes=[RAM, DISK])
+        world = World(conf, keeps_results=keeps_results)
+        for host, (ram, disk) in sizes.items():
+            a_host(host, "n", table=world.table, free_ram_mb=ram, free_disk_mb=disk)
+        request = a_request(flavor={"memory_mb": 1000, "root_gb": 0})
+        placed, *_others = world.decide(request, NOW, 1, UUIDS, 4, 0)
+        found.append([sorted(sizes)[row] for (row, _limits), _alternates in placed])
+    assert found == [["h3", "h3", "h3", "h2"]] * 2
