@@ -101,6 +101,7 @@ class Service(Worker):
         heartbeat = Heartbeat(self._conf, databases.main, BINARY, self._topic)
         heartbeat.register()
         manager.driver.host_manager.refresh()
+        manager.driver.booking.prepare()
         ending.callback(heartbeat.stop)
         task = self._periodic_task(manager)
         ending.callback(task.stop)

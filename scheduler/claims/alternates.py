@@ -137,7 +137,7 @@ class AlternateClaims:
 
     def _begin_host(self, key: claim_rows.Key) -> None:
         try:
-            self._database.write_retrying(lambda conn: claim_rows.add_host(conn, key))
+            self._database.write_retrying(lambda conn: claim_rows.add(conn, [key]))
         except db_exception.DBDuplicateEntry:
             LOG.debug("A scheduler has begun to count the claims on %s just now", key)
 

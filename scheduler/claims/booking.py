@@ -65,6 +65,9 @@ class Booking:
     def bring_up_to_date(self) -> None:
         """See what others have promised, without reading what the hosts report: nothing."""
 
+    def prepare(self) -> None:
+        """Make ready what requests would otherwise wait for: nothing."""
+
     def answer(self, attempt: Attempt) -> Selections:
         """The answer to one request."""
         attempt.refresh()
@@ -86,6 +89,12 @@ class DatabaseBooking(Booking):
     def bring_up_to_date(self) -> None:
         """Count what others have claimed since the hosts' reports were read."""
         self._call(self._glance)
+
+    def prepare(self) -> None:
+        """Begin to count the claims on every host."""
+        with self._lock:
+            missing = self._books.table.rows.keys() - self._books.host_ids.keys()
+        self._call(self.ledger.begin, missing)
 
     def _take_new(self) -> None:
         look = self._books.glance()

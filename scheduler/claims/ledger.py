@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import datetime
 import enum
+import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ from scheduler.claims import amounts, answers
 from scheduler.claims.batches import Batches
 from scheduler.claims.books import ClaimBooks, db_key
 from scheduler.db import claims as claim_rows
+from scheduler.db import rows
 from scheduler.db.database import Database
 from scheduler.hosts.books import Pick
 from scheduler.hosts.table import Key
@@ -293,23 +295,36 @@ class Ledger:
     def _know_hosts(self, batch: list[Entry]) -> None:
         """Make sure that there is a generation to compare for every host."""
         missing = {key for each in batch for key in each.keys} - self._books.host_ids.keys()
-        if not missing:
-            return
-        names = [host for host, _node in missing]
-        with self._database.read() as connection:
-            found = {(row.host, row.node) for row in claim_rows.hosts(connection, names)}
-        for key in sorted(db_key(each) for each in missing):
-            if key not in found:
-                self._begin_host(key)
-        with self._database.read() as connection:
-            ids = {(row.host, row.node): row.id for row in claim_rows.hosts(connection, names)}
-        self._books.host_ids.update({key: ids[db_key(key)] for key in missing})
+        if missing:
+            self.begin(missing)
 
-    def _begin_host(self, key: claim_rows.Key) -> None:
-        try:
-            self._database.write_retrying(lambda conn: claim_rows.add_host(conn, key))
-        except db_exception.DBDuplicateEntry:
-            LOG.debug("Another worker has begun to count the claims on %s just now", key)
+    def begin(self, keys: Collection[Key]) -> None:
+        """Begin to count the claims on hosts, as far as nobody does yet."""
+        wanted = {db_key(key): key for key in keys}
+        ids = self._ids_of(wanted)
+        for some in rows.in_batches(sorted(wanted.keys() - ids.keys())):
+            try:
+                self._database.write_retrying(functools.partial(claim_rows.add, keys=some))
+            except db_exception.DBDuplicateEntry:
+                self._begin_one_by_one(some)
+        ids = self._ids_of(wanted)
+        self._books.host_ids.update({key: ids[each] for each, key in wanted.items()})
+
+    def _ids_of(self, wanted: Collection[claim_rows.Key]) -> dict[claim_rows.Key, int]:
+        names = sorted({host for host, _node in wanted})
+        ids = {}
+        with self._database.read() as connection:
+            for some in rows.in_batches(names):
+                for row in claim_rows.hosts(connection, some):
+                    ids[row.host, row.node] = row.id
+        return ids
+
+    def _begin_one_by_one(self, keys: Collection[claim_rows.Key]) -> None:
+        for key in keys:
+            try:
+                self._database.write_retrying(functools.partial(claim_rows.add, keys=[key]))
+            except db_exception.DBDuplicateEntry:
+                LOG.debug("Another worker has begun to count the claims on %s just now", key)
 
 
 def _utc(seconds: float) -> datetime.datetime:

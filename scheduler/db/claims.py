@@ -35,10 +35,10 @@ def hosts(connection: Connection, names: Collection[str] | None = None) -> Seque
     return connection.execute(query).all()
 
 
-def add_host(connection: Connection, key: Key) -> None:
-    """Begin to count for a host; raises oslo.db's DBDuplicateEntry where that was done."""
-    host, node = key
-    connection.execute(claim_hosts.insert().values(host=host, node=node, generation=0))
+def add(connection: Connection, keys: Iterable[Key]) -> None:
+    """Begin to count for hosts; raises oslo.db's DBDuplicateEntry where that was done."""
+    values = [{"host": host, "node": node, "generation": 0} for host, node in keys]
+    connection.execute(claim_hosts.insert(), values)
 
 
 def compare_and_swap(connection: Connection, expected: Mapping[int, tuple[int, int]]) -> bool:

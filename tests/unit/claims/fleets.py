@@ -19,8 +19,9 @@ from scheduler import drivers, errors
 from scheduler.claims import backend
 from scheduler.db import claims as claim_rows
 from scheduler.db import compute_nodes, services, tables
+from scheduler.db.cells_reader import CellsReader
 from scheduler.db.database import Database
-from scheduler.db.fleet import FleetReader
+from scheduler.db.databases import Databases
 from scheduler.drivers.attempt import DriverAttempt, Request
 from scheduler.drivers.loading import load_host_manager
 from scheduler.explain.record import DecisionRecord
@@ -192,7 +193,7 @@ class Worker:
         conf.set_override("driver", driver, group="scheduler")
         claims = backend.of_conf(conf, self.database)
         self.manager = load_host_manager(
-            conf, FleetReader.from_conf(conf, self.database), claims.books()
+            conf, CellsReader.from_conf(conf, Databases(self.database)), claims.books()
         )
         self.manager.clock = self.manager.books.clock = clock or Clock()
         self.driver = drivers.load(conf, self.manager)

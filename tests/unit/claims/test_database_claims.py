@@ -259,3 +259,23 @@ def test_an_end_that_only_a_full_read_can_see(fleet, worker, clock, end):
     clock.ahead_seconds += 400
     one.manager.refresh()
     assert one.free_mb()[host] == 4 * GB
+
+
+def test_claims_are_counted_on_every_host_before_the_first_request(fleet, worker):
+    one, other = worker(), worker()
+    for each in (one, other, one):
+        each.driver.booking.prepare()
+        assert sorted(host for host, _node in each.manager.books.host_ids) == fleet.hosts
+    assert one.manager.books.host_ids == other.manager.books.host_ids
+
+
+def test_two_workers_that_begin_to_count_at_once(fleet, worker, monkeypatch):
+    one, other = worker(), worker()
+    ledger = other.driver.booking.ledger
+    read = ledger._ids_of
+    answers = iter([{}])
+    monkeypatch.setattr(ledger, "_ids_of", lambda keys: next(answers, None) or read(keys))
+    one.hosts("req-1", GB, a_name())
+    one.driver.booking.prepare()
+    other.driver.booking.prepare()
+    assert other.manager.books.host_ids == one.manager.books.host_ids
