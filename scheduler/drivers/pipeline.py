@@ -91,6 +91,7 @@ class Decision:
         self._skip_filters = False
         self._last: Ranking | None = None
         self._standing: Standing | None = None
+        self._nothing_was_asked = False
         self._later: LaterInstances | None = None
 
     def place(self, spec: Any, uuids: Sequence[str], count: int, num_alternates: int) -> Placement:
@@ -158,7 +159,7 @@ class Decision:
         """
         standing, policy = self._standing, self.policy
         is_simple = policy.host_subset_size <= 1 and not policy.shuffle_best_same_weighed_hosts
-        if standing is None or not is_simple or spec.numa_topology:
+        if standing is None or not self._nothing_was_asked or not is_simple or spec.numa_topology:
             return None
         if not self.books.claimable(np.flatnonzero(standing.verdicts.passing)).all():
             return None
@@ -180,8 +181,9 @@ class Decision:
             standing = self.results.of(spec, self.scope)
         if standing is None:
             return self._ranking_from_scratch(hosts, spec, index)
+        self._standing = standing
         if standing.is_complete and hosts.rows is hosts.table.order and hosts.table.in_order:
-            self._standing = standing
+            self._nothing_was_asked = True
             self.record.filters = standing.filter_counts()
             log_counts(self.record.filters, spec)
             return self._ranked(standing.totals(), None)

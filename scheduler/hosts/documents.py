@@ -67,6 +67,10 @@ class DocumentPool:
         """The content as it was stored."""
         return self._entries[number].content
 
+    def every_parsed(self) -> list[Any]:
+        """All parsed contents, each once."""
+        return [self.parsed(number) for number in list(self._entries)]
+
     def parsed(self, number: int) -> Any:
         """The parsed content; the same object for every row that shares it."""
         entry = self._entries[number]

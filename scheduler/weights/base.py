@@ -82,12 +82,15 @@ class HostWeigher(BaseHostWeigher):
 
     def multipliers(self, hosts: Candidates) -> np.ndarray | float:
         """The option, or per host the smallest value found on its aggregates."""
-        documents, _positions = hosts.documents("aggregates")
-        if self.asks_aggregates and any(
-            aggregate_metadata.values(each, self.multiplier_option) for each in documents
-        ):
-            return hosts.per_document("aggregates", self._of_aggregates, dtype=np.float64)
-        return self.multiplier
+        if not self.asks_aggregates:
+            return self.multiplier
+        pool = hosts.table.pools["aggregates"]
+        few = len(pool) <= len(hosts)  # then it is cheaper not to find out whose they are
+        documents = pool.every_parsed() if few else hosts.documents("aggregates")[0]
+        option = self.multiplier_option
+        if not any(aggregate_metadata.values(each, option) for each in documents):
+            return self.multiplier
+        return hosts.per_document("aggregates", self._of_aggregates, dtype=np.float64)
 
     def weight_multiplier(self, host_state: Any) -> float:
         """The multiplier of one host."""
