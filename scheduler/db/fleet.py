@@ -121,7 +121,7 @@ class FleetReader:
         self._instances = TouchedRows(name, tables.instances, _INSTANCE_COLUMNS)
         self._services = ServiceReader(name, overlap, clock)
         self._aggregates = AggregateReader(database) if aggregates else None
-        self._look: sa.Select[Any] | None = None
+        self._looks: dict[bool, sa.Select[Any]] = {}
         self._is_counted = False
         self._vanished: Any = None
         self._living: set[int] = set()
@@ -187,7 +187,8 @@ class FleetReader:
         full = full or self._read_at is None
         since = whole_second((self._read_at or now - PAST) - self.overlap)
         fresh = since if full else max(since, whole_second(now - FRESH))
-        answers = self._ask(connection, since, fresh)
+        closely = full or not (self._nodes.is_settled and self._instances.is_settled)
+        answers = self._ask(connection, since, fresh, closely=closely)
         # What the look has shown is not shown again: until its rows are read, only a full read
         # can follow.
         self._read_at = None
@@ -213,25 +214,19 @@ class FleetReader:
 
     # --- the look ------------------------------------------------------------------------
 
-    def _ask(self, connection: sa.Connection, since: int, fresh: int) -> Answers:
-        if self._look is None:
-            self._look = self._build_look(connection)
-        parameters = {
-            "since": EPOCH + datetime.timedelta(seconds=since),
-            "fresh": EPOCH + datetime.timedelta(seconds=fresh),
-            **self._nodes.parameters(fresh),
-            **self._instances.parameters(fresh),
-        }
-        return connection.execute(self._look, parameters).one()._mapping
+    def _ask(self, connection: sa.Connection, since: int, fresh: int, *, closely: bool) -> Answers:
+        if not self._looks:
+            self._build_looks(connection)
+        parameters = {"since": EPOCH + datetime.timedelta(seconds=since)}
+        if closely:
+            parameters["fresh"] = EPOCH + datetime.timedelta(seconds=fresh)
+            parameters |= self._nodes.parameters(fresh) | self._instances.parameters(fresh)
+        return connection.execute(self._looks[closely], parameters).one()._mapping
 
-    def _build_look(self, connection: sa.Connection) -> sa.Select[Any]:
+    def _build_looks(self, connection: sa.Connection) -> None:
         counted = change_counters.counted(connection)
         self._is_counted = {"compute_nodes", "instances"} <= counted
-        questions = {
-            **self._instances.questions(),
-            **self._nodes.questions(),
-            **self._services.questions(counted="services" in counted),
-        }
+        questions = self._services.questions(counted="services" in counted)
         if self._aggregates is not None:
             questions.update(self._aggregates.questions(counted="aggregates" in counted))
         if self._is_counted:
@@ -240,7 +235,10 @@ class FleetReader:
         else:
             living = sa.select(sa.func.count()).where(tables.compute_nodes.c.deleted == 0)
             questions["living"] = living.scalar_subquery()
-        return sa.select(*(each.label(name) for name, each in questions.items()))
+        for closely in (False, True):
+            both = [each.questions(closely=closely) for each in (self._instances, self._nodes)]
+            every = {**questions, **both[0], **both[1]}
+            self._looks[closely] = sa.select(*(each.label(name) for name, each in every.items()))
 
     def _have_vanished(self, answers: Answers) -> bool:
         """Whether counters say that rows are gone that left no trace."""

@@ -151,13 +151,21 @@ class TouchedRows:
 
     # --- questions -----------------------------------------------------------------------
 
-    def questions(self) -> dict[str, Question]:
-        """By name what is asked at every read."""
+    @property
+    def is_settled(self) -> bool:
+        """Whether no row is known that may be written again under its timestamp."""
+        return not self._unsettled
+
+    def questions(self, *, closely: bool = True) -> dict[str, Question]:
+        """By name what is asked at every read; only *closely* while something is unsettled."""
         found: dict[str, Question] = {}
         for stamp in self.stamps:
             found[self._name("digest", stamp)] = self._digest(stamp)
+        for stamp in self.stamps if closely else ():
             fresh = self._within(stamp, sa.bindparam("fresh", type_=sa.DateTime()))
             found[self._name("fresh", stamp)] = self._listed(stamp, fresh)
+        if not closely:
+            return found
         again = self.table.c.id.in_(sa.bindparam(self._name("again"), expanding=True))
         found[self._name("again")] = self._listed("updated_at", again)
         return found
@@ -226,14 +234,14 @@ class TouchedRows:
         goes back.  Where they are equal, everything within the overlap was listed.
         """
         found: set[int] = set()
-        for row_id, _second, version in entries(answers[self._name("again")]):
+        for row_id, _second, version in entries(answers.get(self._name("again"))):
             known = self._unsettled.get(row_id)
             if known is not None and known[0] != version:
                 self._unsettled[row_id] = (version, known[1], now + SETTLE_SECONDS)
                 found.add(row_id)
         for stamp, window in self._windows.items():
             window.forget_before(since)
-            listed = entries(answers[self._name("fresh", stamp)])
+            listed = entries(answers.get(self._name("fresh", stamp)))
             found.update(self._take(window, listed, now, again=fresh > since))
         self._settle(fresh, now)  # only now: however long ago the last look was, each had this one
         return found
