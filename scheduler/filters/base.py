@@ -69,7 +69,11 @@ class BaseHostFilter:
 
     def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any) -> Iterable[Any] | None:
         """The hosts that pass, in order; None stops the whole chain."""
-        return (host for host in filter_obj_list if self._filter_one(host, spec_obj))
+        if type(self)._filter_one is not BaseHostFilter._filter_one:
+            return (host for host in filter_obj_list if self._filter_one(host, spec_obj))
+        if not self.RUN_ON_REBUILD and request_is_rebuild(spec_obj):
+            return filter_obj_list
+        return (host for host in filter_obj_list if self.host_passes(host, spec_obj))
 
     def _filter_one(self, host_state: Any, spec_obj: Any) -> bool:
         if not self.RUN_ON_REBUILD and request_is_rebuild(spec_obj):

@@ -36,6 +36,15 @@ class _Column:
         state.table.put(key, {self.name: value})
 
 
+class _Number(_Column):
+    """The same, of a numeric column, which filters written for Nova read of every host."""
+
+    def __get__(self, state: HostState | None, owner: type) -> Any:
+        if state is None:
+            return self
+        return state.table.column(self.name)[state.row].item()
+
+
 class _Topology(_Column):
     """The host's NUMA cells as Nova's object; may be set to that, to text or to None."""
 
@@ -141,4 +150,5 @@ for _name in (
     *columns.OBJECT_COLUMNS,
 ):
     if not hasattr(HostState, _name):
-        setattr(HostState, _name, _Column(_name))
+        _kind = _Number if _name in columns.COLUMN_TYPES else _Column
+        setattr(HostState, _name, _kind(_name))
