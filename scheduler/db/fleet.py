@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from scheduler import objects
 from scheduler.db import aggregates as aggregate_rows
-from scheduler.db import change_counters, fleet_services, tables
+from scheduler.db import change_counters, fleet_services, single_host, tables
 from scheduler.db.database import Database
 from scheduler.db.fleet_aggregates import AggregateReader
 from scheduler.db.fleet_services import ServiceReader
@@ -287,6 +287,10 @@ class FleetReader:
                 (self._living.discard if row.deleted else self._living.add)(row.id)
             if len(self._living) != answers["living"]:
                 return None
+        # What is on a host by now may have arrived after the look, and the host said so then.
+        homes = {(row.host, row.node) for row in instances if row.host and not row.deleted}
+        homes.difference_update((row.host, row.hypervisor_hostname) for row in nodes)
+        nodes.extend(single_host.reports(connection, homes))
         return FleetChanges(
             full=False,
             nodes=nodes,
@@ -306,6 +310,7 @@ class FleetReader:
         """What lives, and the instances of late that are on no host: somebody may wait for them."""
         instances = self._rows(connection, self._instances, _INSTANCE_COLUMNS, instance_ids) or ()
         placed = sa.and_(tables.instances.c.deleted == 0, tables.instances.c.host.is_not(None))
+        present = connection.execute(sa.select(*_INSTANCE_COLUMNS).where(placed)).all()
         nodes: Iterable[Any] = self._all_nodes(now)
         if self.cell is not None:
             nodes = list(nodes)  # a cell that fails must do so here, where it can be left out
@@ -314,7 +319,7 @@ class FleetReader:
             nodes=nodes,
             instances=[
                 *(row for row in instances if row.deleted or row.host is None),
-                *connection.execute(sa.select(*_INSTANCE_COLUMNS).where(placed)),
+                *present,
             ],
             system_metadata=self._metadata_where(connection, placed),
             aggregates=None,

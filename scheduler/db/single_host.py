@@ -30,11 +30,20 @@ def instances_of(connection: Connection, uuids: Collection[str]) -> dict[str, An
     return found
 
 
-def reports(connection: Connection) -> list[Any]:
-    """The living rows of all compute nodes, by id."""
+def reports(
+    connection: Connection, keys: Collection[tuple[str, str | None]] | None = None
+) -> list[Any]:
+    """The living rows of all compute nodes, or of those that are (host, node) in *keys*, by id."""
     table = compute_nodes
     query = sa.select(table).where(table.c.deleted == 0).order_by(table.c.id)
-    return list(connection.execute(query))
+    if keys is None:
+        return list(connection.execute(query))
+    found: list[Any] = []
+    nodes = sorted({node for _host, node in keys if node is not None})
+    for some in rows.in_batches(nodes):
+        query_of_some = query.where(table.c.hypervisor_hostname.in_(some))
+        found.extend(connection.execute(query_of_some))
+    return [row for row in found if (row.host, row.hypervisor_hostname) in keys]
 
 
 def instance_counts(connection: Connection) -> dict[tuple[str, str], int]:

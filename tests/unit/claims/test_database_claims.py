@@ -279,3 +279,23 @@ def test_two_workers_that_begin_to_count_at_once(fleet, worker, monkeypatch):
     one.driver.booking.prepare()
     other.driver.booking.prepare()
     assert other.manager.books.host_ids == one.manager.books.host_ids
+
+
+def test_an_arrival_in_the_middle_of_a_read_is_not_missed(fleet, worker, clock):
+    one = worker()
+    name = a_name()
+    fleet.wait_for_host(name, 3 * GB)
+    clock.ahead_seconds += 30
+    (host,) = one.hosts("req-1", 3 * GB, name)
+    fleet.change(name, None, task_state=None)  # so that the next read looks at it
+    moments = iter([True])
+
+    def arrive(_connection, _cursor, statement, *_others):
+        if SIGNS[1] in statement and next(moments, False):
+            fleet.arrive(name, host)
+
+    sa.event.listen(one.database.engine, "before_cursor_execute", arrive)
+    for _time in range(3):
+        one.manager.refresh()
+        assert one.free_mb()[host] == GB
+    assert not next(moments, False), "nothing arrived"
