@@ -33,6 +33,10 @@ test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which 
 nova-venv:  ## Install Nova into .venv-nova (or $$NOVA_VENV) for the tests with a real one
 	@$(PYTHON) -m tests.nova.environment
 
+.PHONY: placement-venv
+placement-venv:  ## Install Placement into .venv-placement (or $$PLACEMENT_VENV) for the tests
+	@$(PYTHON) -m tests.servers.placement
+
 .PHONY: venv
 venv: $(VENV)/ready-check  ## Install the project and everything for developing it into .venv
 	@echo "Ready: $(RUN)/python"
@@ -59,7 +63,7 @@ servers:  ## Install the servers for the tests if root and on Debian; else name 
 
 .PHONY: clean
 clean:  ## Remove what the commands above have made
-	rm -rf $(VENV) .venv-nova* .tox build *.egg-info docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-nova* .venv-placement* .tox build *.egg-info docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What is installed is remembered by a file, so that nothing is done while setup.cfg and the
 # constraints stay as they are.

@@ -26,6 +26,7 @@ from conductor_stub.stores import Stores
 from scheduler import objects
 from scheduler.claims import backend
 from scheduler.claims.alternates import AlternateClaims
+from scheduler.claims.placement.alternates import PlacementAlternates
 from scheduler.db import services
 from scheduler.db.databases import Databases
 from scheduler.heartbeat import Heartbeat
@@ -58,8 +59,11 @@ def compute_api(
 def claims_of(conf: cfg.ConfigOpts, stores: Stores) -> Claims:
     """Who books alternates, as ``[scheduler] claims`` says.
 
-    Raises ConfigurationError for a URL that cannot be used.
+    Raises ConfigurationError for a URL, or a way to log in, that cannot be used.
     """
+    if conf.scheduler.claims == backend.PLACEMENT:
+        allocations = PlacementAlternates.from_conf(conf)
+        return Claims(claim=allocations.claim, release=allocations.release)
     if conf.scheduler.claims != backend.DATABASE:
         return Claims()
     alternates = AlternateClaims(

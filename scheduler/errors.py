@@ -121,6 +121,13 @@ class ClaimConflict(NovaException):
     code = 409
 
 
+class AllocationUpdateFailed(NovaException):
+    """Another process changed what an instance has in Placement at the same time."""
+
+    msg_fmt = "Failed to update allocations for consumer %(consumer_uuid)s. Error: %(error)s"
+    code = 409
+
+
 class UnsupportedPolicyException(NovaException):
     """A server group's policy needs a filter or weigher that is not configured."""
 

@@ -47,7 +47,8 @@ def build_manager(conf: cfg.ConfigOpts, databases: Databases) -> SchedulerManage
     claims = backend.of_conf(conf, databases.main)
     host_manager = load_host_manager(conf, CellsReader.from_conf(conf, databases), claims.books())
     driver = drivers.load(conf, host_manager)
-    driver.booking = claims.booking(host_manager)
+    if claims.serves(driver):
+        driver.booking = claims.booking(host_manager)
     return SchedulerManager(conf, driver)
 
 

@@ -7,10 +7,15 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from oslo_config import cfg
+from oslo_log import log as logging
 
 from scheduler import errors
 from scheduler.claims.booking import Booking, DatabaseBooking
 from scheduler.claims.books import ClaimBooks
+from scheduler.claims.placement.allocating import Allocating
+from scheduler.claims.placement.asking import Asking
+from scheduler.claims.placement.booking import PlacementBooking
+from scheduler.claims.placement.client import PlacementClient
 from scheduler.claims.register import Register
 from scheduler.db import migration
 from scheduler.db import options as db_options
@@ -19,9 +24,11 @@ from scheduler.hosts.books import Books
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.table import HostTable
 
+LOG = logging.getLogger(__name__)
+
 OPTION: Final = "[scheduler] claims"
 CONNECTION: Final = "[claims] connection"
-NONE, DATABASE = "none", "database"
+NONE, DATABASE, PLACEMENT = "none", "database", "placement"
 
 
 class Backend:
@@ -35,6 +42,11 @@ class Backend:
         """Who books the decisions on the table of *host_manager*."""
         del host_manager
         return Booking()
+
+    def serves(self, driver: Any) -> bool:
+        """Whether the decisions of *driver* are to be booked."""
+        del driver
+        return True
 
     def check_ready(self) -> None:
         """Raise ConfigurationError or DatabaseNotReady if nothing could be booked."""
@@ -80,6 +92,26 @@ class DatabaseBackend(Backend):
         )
 
 
+class PlacementBackend(Backend):
+    """Claims as allocations of the Placement service that ``[placement]`` names."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        client = PlacementClient.from_conf(conf)
+        self._asking = Asking(conf, client)
+        self._allocating = Allocating(client)
+
+    def booking(self, host_manager: Any) -> Booking:
+        """See the base class."""
+        return PlacementBooking(self._asking, self._allocating, host_manager)
+
+    def serves(self, driver: Any) -> bool:
+        """Whether *driver* decides among candidates; as in Nova some never ask for any."""
+        if getattr(driver, "USES_ALLOCATION_CANDIDATES", False):
+            return True
+        LOG.warning("%s asks Placement for nothing and claims nothing", type(driver).__name__)
+        return False
+
+
 def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
     """The database of ``[claims] connection``, *database* itself where that is unset.
 
@@ -93,4 +125,6 @@ def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
 
 def of_conf(conf: cfg.ConfigOpts, database: Database) -> Backend:
     """What ``[scheduler] claims`` says; nothing connects yet."""
+    if conf.scheduler.claims == PLACEMENT:
+        return PlacementBackend(conf)
     return DatabaseBackend(conf, database) if conf.scheduler.claims == DATABASE else Backend()

@@ -5,7 +5,7 @@ A driver hands over how to decide; what comes back is an answer that is booked, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 from oslo_log import log as logging
@@ -36,6 +36,14 @@ class Attempt(Protocol):
         """What only this request has, however often it is delivered; None if nothing."""
 
     @property
+    def context(self) -> Any:
+        """The context of its sender."""
+
+    @property
+    def spec(self) -> objects.RequestSpec:
+        """What is asked; not to be changed."""
+
+    @property
     def instance_uuids(self) -> Sequence[str]:
         """The instances that it names."""
 
@@ -49,11 +57,18 @@ class Attempt(Protocol):
     def refresh_all(self) -> None:
         """Read the reports of all hosts anew."""
 
-    def decide(self, only: Sequence[Key] | None = None) -> Decided:
+    def decide(
+        self, only: Sequence[Key] | None = None, offered: Mapping[str, int | None] | None = None
+    ) -> Decided:
         """Decide on all hosts, or *only* on some; raises NoValidHost.
 
-        What is decided is consumed on the table, under the decision lock.
+        *offered* are the uuids of the nodes to choose from, each with the most instances of the
+        request that it may get (None: any number).  What is decided is consumed on the table,
+        under the decision lock.
         """
+
+    def selection_on(self, node_uuid: str) -> objects.Selection | None:
+        """What an answer says of the host with that node, without deciding; None if unknown."""
 
 
 class Booking:

@@ -18,10 +18,12 @@ from scheduler.conf import (
     metrics,
     notifications,
     pci,
+    placement,
     rpc,
     scheduler,
     trusted_computing,
     upgrade_levels,
+    workarounds,
 )
 
 GROUP_MODULES = (
@@ -31,12 +33,14 @@ GROUP_MODULES = (
     rpc,
     scheduler,
     claims,
+    placement,
     filter_scheduler,
     metrics,
     trusted_computing,
     conductor,
     notifications,
     upgrade_levels,
+    workarounds,
     database,
 )
 

@@ -74,9 +74,48 @@ OPTIONS: list[cfg.Opt] = [
         choices=[
             ("none", "nobody but this worker knows; the compute host has the last word"),
             ("database", "rows in a database: see `[claims]`"),
+            ("placement", "allocations in a Placement service: see `[placement]`"),
         ],
         help="How schedulers keep each other from promising the same host twice. With more than "
         "one worker or daemon, anything but `none`.",
+    ),
+    cfg.IntOpt(
+        "max_placement_results",
+        default=1000,
+        min=1,
+        help="With `claims = placement`: for how many ways to place a server Placement is asked at "
+        "most. Too few hide hosts from filters and weighers. Requests that name a host with "
+        "several nodes, or have the hint `group`, `same_host` or `different_host`, ask for all.",
+    ),
+    cfg.BoolOpt(
+        "query_placement_for_availability_zone",
+        default=True,
+        help="With `claims = placement`: ask only for hosts in the aggregates of the zone that is "
+        "asked for. The aggregates must be in Placement, too, where Nova's API puts them.",
+    ),
+    cfg.BoolOpt(
+        "query_placement_for_image_type_support",
+        default=False,
+        help="With `claims = placement`: ask only for hosts with the trait "
+        "`COMPUTE_IMAGE_TYPE_*` of the image's disk format.",
+    ),
+    cfg.BoolOpt(
+        "limit_tenants_to_placement_aggregate",
+        default=False,
+        help="With `claims = placement`: ask only for hosts in aggregates of the project, which "
+        "have it as the value of a metadata key that begins with `filter_tenant_id`. Projects "
+        "without such an aggregate may use all hosts.",
+    ),
+    cfg.BoolOpt(
+        "placement_aggregate_required_for_tenants",
+        default=False,
+        help="With the option before: a project without such an aggregate gets no host.",
+    ),
+    cfg.BoolOpt(
+        "enable_isolated_aggregate_filtering",
+        default=False,
+        help="With `claims = placement`: keep servers out of aggregates with metadata "
+        "`trait:<name>=required` unless they require that trait.",
     ),
     cfg.IntOpt(
         "max_instances_per_request",

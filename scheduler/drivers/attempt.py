@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,9 @@ import numpy as np
 from scheduler import answers, objects
 from scheduler.claims.ledger import Decided
 from scheduler.drivers.pipeline import Decision, Policy
-from scheduler.drivers.selections import selections_of
+from scheduler.drivers.selections import selection_of, selections_of
 from scheduler.explain.record import DecisionRecord
+from scheduler.hosts.candidates import Scope
 from scheduler.hosts.table import HostTable, Key
 from scheduler.standing import StandingResults
 
@@ -57,6 +58,16 @@ class DriverAttempt:
         self._request_id: str | None = None
 
     @property
+    def context(self) -> Any:
+        """The context of the request."""
+        return self._request.context
+
+    @property
+    def spec(self) -> objects.RequestSpec:
+        """The request as it came; not to be changed."""
+        return self._request.spec
+
+    @property
     def instance_uuids(self) -> Sequence[str]:
         """The instances of the request, if it names all of them."""
         named = self.record.instance_uuids
@@ -81,20 +92,48 @@ class DriverAttempt:
         hints = self._request.spec.scheduler_hints or {}
         return list(hints.get(CHECK_HINT) or ()) != [REBUILD]
 
-    def decide(self, only: Sequence[Key] | None = None) -> Decided:
-        """Decide on the state as it is now, on all hosts or *only* some; raises NoValidHost."""
-        with self._host_manager.lock:
-            return self._decide(only)
+    def decide(
+        self, only: Sequence[Key] | None = None, offered: Mapping[str, int | None] | None = None
+    ) -> Decided:
+        """Decide on the state as it is now, on all hosts or *only* some; raises NoValidHost.
 
-    def _decide(self, only: Sequence[Key] | None) -> Decided:
+        *offered*: uuids of the nodes to choose from, and how many instances each may get.
+        """
+        with self._host_manager.lock:
+            return self._decide(only, offered)
+
+    def selection_on(self, node_uuid: str) -> objects.Selection | None:
+        """The Selection of the host with that node, without deciding; None if it is unknown."""
+        manager = self._host_manager
+        with manager.lock:
+            rows = _rows_offered(manager.table, {node_uuid: None})
+            if not len(rows):
+                return None
+            policy, spec = self._policy, self._own_spec()
+            down_time = policy.service_down_time_seconds
+            scope = Scope(manager.table, manager.clock(), down_time, policy.fitting)
+            state = scope.state(int(rows[0]))
+            limits = policy.chain.limits(state, spec)
+            return selection_of(state, limits, self._request.zone_if_none)
+
+    def _own_spec(self) -> objects.RequestSpec:
+        spec = self._request.spec.copy()
+        spec.config_options = self._request.config_options
+        return spec
+
+    def _decide(
+        self, only: Sequence[Key] | None, offered: Mapping[str, int | None] | None
+    ) -> Decided:
         request, manager = self._request, self._host_manager
         record = self._record(is_first=only is None)
         record.state_age_seconds = manager.state_age_seconds
         record.cells_left_out = tuple(
             each.uuid for each in manager.cell_health() if each.is_left_out
         )
-        spec = request.spec.copy()
-        spec.config_options = request.config_options
+        spec = self._own_spec()
+        rows = None if only is None else _rows(manager.table, only)
+        if offered is not None:
+            rows = _rows_offered(manager.table, offered)
         decision = Decision(
             manager.books,
             self._policy,
@@ -102,8 +141,9 @@ class DriverAttempt:
             manager.clock(),
             record,
             self._watcher if only is None else None,
-            None if only is None else _rows(manager.table, only),
+            rows,
             self._results,
+            _room(manager.table, offered or {}),
         )
         uuids, count = request.instance_uuids, request.count
         placement = decision.place(spec, uuids, count, request.alternates)
@@ -116,6 +156,20 @@ class DriverAttempt:
         if is_first:
             return kept
         return DecisionRecord(kept.request_id, kept.instance_uuids, kept.num_instances, kept.seed)
+
+
+def _rows_offered(table: HostTable, offered: Mapping[str, int | None]) -> np.ndarray:
+    """The rows of the nodes with these uuids, in the table's order."""
+    value = table.value
+    wanted = [row for row in table.order.tolist() if value(row, "uuid") in offered]
+    return np.array(wanted, dtype=table.order.dtype)
+
+
+def _room(table: HostTable, offered: Mapping[str, int | None]) -> dict[int, int]:
+    """Per row, where that is known, how many instances it may get."""
+    few = {uuid: room for uuid, room in offered.items() if room is not None}
+    rows = _rows_offered(table, few).tolist() if few else []
+    return {row: few[table.value(row, "uuid")] for row in rows}
 
 
 def _rows(table: HostTable, keys: Sequence[Key]) -> np.ndarray:

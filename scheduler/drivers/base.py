@@ -31,6 +31,9 @@ class Scheduler:
     tells_of_selections = False
     """Whether the start and the end of select_destinations are told on the notification bus."""
 
+    USES_ALLOCATION_CANDIDATES = True
+    """Whether Placement is asked for candidates, where it keeps the claims."""
+
     def __init__(self, conf: Any = None, host_manager: Any = None) -> None:
         if host_manager is not None:
             self.conf = conf

@@ -14,6 +14,8 @@ from scheduler.drivers.filter_scheduler import FilterScheduler
 class CachingScheduler(FilterScheduler):
     """Decides from memory; the state may be one period old."""
 
+    USES_ALLOCATION_CANDIDATES = False
+
     def run_periodic_tasks(self, context: Any) -> None:
         """Read the state of the hosts."""
         del context

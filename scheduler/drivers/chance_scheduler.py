@@ -18,6 +18,8 @@ from scheduler.drivers.selections import NO_ALLOCATION_REQUEST
 class ChanceScheduler(Scheduler):
     """Draws hosts at random among those up and not ignored; looks at nothing else."""
 
+    USES_ALLOCATION_CANDIDATES = False
+
     def __init__(self, conf: Any, host_manager: Any) -> None:
         super().__init__(conf, host_manager)
         self.rng: random.Random = random.SystemRandom()

@@ -100,8 +100,7 @@ class FilterScheduler(Scheduler):
             request = Request(context, spec_obj, uuids, count, alternates, zone, options)
             return self.booking.answer(self._attempt(request, record))
         except Exception as error:
-            known = isinstance(error, errors.NovaException)
-            record.failure = str(error) if known else f"{type(error).__name__}: {error}"
+            record.failure = _told(error)
             raise
         finally:
             record.elapsed_ms = (time.perf_counter() - began) * 1000
@@ -128,6 +127,13 @@ class FilterScheduler(Scheduler):
             self.bring_state_up_to_date,
             self.results,
         )
+
+
+def _told(error: Exception) -> str:
+    """The error, and what is behind it where the caller is not told that."""
+    if not isinstance(error, errors.NovaException):
+        return f"{type(error).__name__}: {error}"
+    return f"{error}{error.__cause__}" if error.kwargs.get("reason") == "" else str(error)
 
 
 def _log_decision(record: DecisionRecord) -> None:

@@ -47,6 +47,7 @@ class OlderDriver:
     """Calls *driver* by means of *ask*; everything else is the driver's own."""
 
     tells_of_selections = False
+    USES_ALLOCATION_CANDIDATES = False
 
     def __init__(self, driver: Any, ask: Ask, conf: Any) -> None:
         self.driver = driver

@@ -8,7 +8,8 @@ Reference page scheduling, sections 2.1 and 2.5.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,8 +77,12 @@ class Decision:
         watcher: Watcher | None = None,
         rows: np.ndarray | None = None,
         results: StandingResults | None = None,
+        room: Mapping[int, int] | None = None,
     ) -> None:
-        """*rows* are the only ones to choose from, in the table's order; None: all."""
+        """*rows* are the only ones to choose from, in the table's order; None: all.
+
+        *room* says of some rows how many instances they may get.
+        """
         self.books = books
         self.policy = policy
         self.rng = rng
@@ -88,6 +93,7 @@ class Decision:
         self.results = results if type(self.watcher) is Watcher else None
         self.picks: list[Pick] = []
         self._rows = books.table.order if rows is None else rows
+        self._room = room or {}
         self._skip_filters = False
         self._last: Ranking | None = None
         self._standing: Standing | None = None
@@ -212,11 +218,18 @@ class Decision:
         return Ranking(
             totals,
             rows,
-            self.books.claimable,
+            self._claimable if self._room else self.books.claimable,
             self.rng,
             self.policy.host_subset_size,
             shuffle_best=self.policy.shuffle_best_same_weighed_hosts,
         )
+
+    def _claimable(self, rows: np.ndarray) -> np.ndarray:
+        """What the books allow, without rows that have no room for another instance."""
+        got = Counter(self.books.table.rows.get(pick.key) for pick in self.picks)
+        full = [row for row, room in self._room.items() if got[row] >= room]
+        allowed: np.ndarray = self.books.claimable(rows) & ~np.isin(rows, full)
+        return allowed
 
     def _consume(self, state: HostState, spec: Any, limits: dict[str, Any], is_named: bool) -> None:
         uuid, stand_in = spec.instance_uuid, None

@@ -107,6 +107,11 @@ class HostManager:
         """Age of the state in the table; None before the first read."""
         return None if self.read_at is None else max(0.0, self.clock() - self.read_at)
 
+    @property
+    def aggregates(self) -> list[Any]:
+        """Every aggregate that is known; the caller holds the lock."""
+        return list(self._aggregates.values())
+
     def refresh(self) -> None:
         """Bring the table to a state that is not older than this call.
 

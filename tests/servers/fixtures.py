@@ -12,8 +12,10 @@ from tests.servers import postgresql as postgresql_server
 from tests.servers import programs
 from tests.servers import rabbitmq as rabbitmq_server
 from tests.servers.mariadb import MariaDB
+from tests.servers.placement import ENVIRONMENT, Placement
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.rabbitmq import RabbitMQ
+from tests.servers.venvs import NotAvailable
 
 
 def require(needed: tuple[programs.Program, ...]) -> None:
@@ -49,6 +51,21 @@ def postgresql() -> Iterator[PostgreSQL]:
     require(postgresql_server.PROGRAMS)
     with PostgreSQL() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def placement_server(mariadb: MariaDB) -> Iterator[Placement]:
+    """The worker's Placement service.  Leave it running; to break one, make your own."""
+    try:
+        python = ENVIRONMENT.ensure()
+    except NotAvailable as error:
+        if os.environ.get("CI", "").lower() == "true":
+            pytest.fail(str(error), pytrace=False)
+        pytest.skip(str(error))
+    name = mariadb.create_database()
+    with Placement(python, mariadb.url(name)) as server:
+        yield server
+    mariadb.drop_database(name)
 
 
 @pytest.fixture

@@ -1,0 +1,55 @@
+"""``[placement]``: where Placement is and how to log in, with the options that Nova has there.
+
+Reference page config, section 8.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+from keystoneauth1 import loading
+from oslo_config import cfg
+
+from scheduler.conf import registration
+
+NAME = "placement"
+GROUP = cfg.OptGroup(
+    NAME,
+    title="Placement",
+    help="Where the Placement service is, for `[scheduler] claims = placement`. What else is "
+    "needed to log in depends on `auth_type`: `username`, `password`, `project_name`, ... for "
+    "`password`, nothing for `none`.",
+)
+
+#: Nobody waits longer than its own RPC timeout for an answer.
+TIMEOUT_SECONDS = 30
+_DEFAULTS = {"timeout": TIMEOUT_SECONDS, "valid_interfaces": ["internal", "public"]}
+_DEFAULTS["service_type"] = "placement"
+
+
+def _with_defaults(options: Iterable[cfg.Opt]) -> list[cfg.Opt]:
+    own = [copy.deepcopy(each) for each in options]
+    for each in own:
+        if each.dest in _DEFAULTS:
+            each.default = _DEFAULTS[each.dest]
+    return own
+
+
+OPTIONS: list[cfg.Opt] = _with_defaults(
+    [
+        *loading.get_auth_common_conf_options(),
+        *loading.get_session_conf_options(),
+        *loading.get_adapter_conf_options(include_deprecated=False),
+    ]
+)
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Register the group's options on *conf*; those of ``auth_type`` follow when it is known."""
+    registration.register_group(conf, GROUP, OPTIONS)
+
+
+def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
+    """The group's options, for the sample file."""
+    return [(GROUP, OPTIONS)]

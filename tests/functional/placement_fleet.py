@@ -1,0 +1,141 @@
+"""Hosts in a database and in a real Placement, and scheduler workers on both."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from scheduler import objects
+from scheduler.db import compute_nodes, services, tables
+from scheduler.db.database import Database
+from scheduler.db.databases import Databases
+from scheduler.service import build_manager
+from tests.builders import a_conf, a_request
+from tests.servers.placement import Placement
+
+PROJECT, USER = "a" * 32, "b" * 32
+MB, DISK_GB, VCPUS = 4096, 100, 16
+OWNED = ("OWNER_NOVA",)
+
+
+class Context:
+    """As much of a request's context as a driver looks at."""
+
+    project_id, user_id, global_request_id = PROJECT, USER, None
+
+    def __init__(self, request_id: str) -> None:
+        self.request_id = request_id
+
+
+def now() -> datetime.datetime:
+    """The time, as columns have it."""
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
+
+
+def a_report(**values: Any) -> dict[str, Any]:
+    """What a host of twice the size that Placement knows reports: Placement decides."""
+    return {
+        "vcpus": VCPUS,
+        "vcpus_used": 0,
+        "memory_mb": 2 * MB,
+        "memory_mb_used": 0,
+        "free_ram_mb": 2 * MB,
+        "local_gb": 1000,
+        "local_gb_used": 0,
+        "free_disk_gb": 1000,
+        "hypervisor_type": "QEMU",
+        "hypervisor_version": 7002000,
+        "cpu_info": "{}",
+        "ram_allocation_ratio": 1.0,
+        "stats": {"num_instances": "0", "io_workload": "0"},
+        **values,
+    }
+
+
+class Fleet:
+    """Hosts p1, p2, … in *database*, each with a provider in *placement* unless left out."""
+
+    def __init__(self, database: Database, placement: Placement) -> None:
+        self.database, self.placement = database, placement
+        self.nodes: dict[str, str] = {}
+
+    def add(self, host: str, *, known: bool = True, **provider: Any) -> str:
+        """Add one host; *provider* is what Placement knows of it.  Returns the node's uuid."""
+        with self.database.write() as conn:
+            services.create_many(conn, [host], "nova-compute", "compute", 74)
+            found = sa.select(tables.services.c.id).where(tables.services.c.host == host)
+            services.heartbeat_many(conn, conn.execute(found).scalars().all(), now())
+            compute_nodes.upsert(conn, host, host, a_report())
+            (node,) = [each for each in compute_nodes.list_all(conn) if each.host == host]
+        self.nodes[host] = node.uuid
+        if known:
+            inventory = {"VCPU": VCPUS, "MEMORY_MB": MB, "DISK_GB": DISK_GB}
+            inventory |= provider.pop("inventory", {})
+            traits = [*OWNED, *provider.pop("traits", ())]
+            self.placement.add_node(node.uuid, inventory, traits, **provider)
+        return str(node.uuid)
+
+    def instance(self, name: str, host: str | None, vm_state: str) -> None:
+        """An instance as the database knows it."""
+        values = {"uuid": name, "host": host, "node": host, "vm_state": vm_state, "deleted": 0}
+        values |= {"memory_mb": 1, "created_at": now(), "updated_at": now()}
+        with self.database.write() as conn:
+            conn.execute(tables.instances.insert().values(**values))
+
+    def take(self, host: str) -> None:
+        """Somebody else takes all the memory of *host*."""
+        allocation = {self.nodes[host]: {"resources": {"MEMORY_MB": MB}}}
+        body = {"allocations": allocation, "project_id": PROJECT, "user_id": USER}
+        body |= {"consumer_generation": None, "consumer_type": "INSTANCE"}
+        self.placement.call("PUT", f"/allocations/{a_name()}", body)
+
+    def host_of(self, name: str) -> list[str]:
+        """The hosts that an instance has allocations on."""
+        found = self.placement.allocations(name)
+        return sorted(host for host, node in self.nodes.items() if node in found)
+
+    def used_mb(self) -> dict[str, int]:
+        """Memory allocated per host."""
+        return {host: self.placement.used(node)["MEMORY_MB"] for host, node in self.nodes.items()}
+
+
+class Worker:
+    """One scheduler worker with claims in Placement."""
+
+    def __init__(self, database: Database, settings: dict[str, str], **options: Any) -> None:
+        conf = a_conf(enabled_filters=["RamFilter"])
+        conf.set_override("claims", "placement", group="scheduler")
+        for name, value in options.items():
+            conf.set_override(name, value, group="scheduler")
+        for name, value in settings.items():
+            conf.set_override(name, value, group="placement")
+        self.conf = conf
+        self.driver = build_manager(conf, Databases(database)).driver
+
+    def select(
+        self, request_id: str, names: Sequence[str], ram_mb: int = MB, **how: Any
+    ) -> list[list[objects.Selection]]:
+        """Ask for hosts, with alternates."""
+        flavor = {"memory_mb": ram_mb, "root_gb": 1, "extra_specs": how.pop("extra_specs", {})}
+        spec = a_request(flavor=flavor, project_id=PROJECT, user_id=USER, **how)
+        context: Any = Context(request_id)
+        answer: list[list[objects.Selection]] = self.driver.select_destinations(
+            context, spec, list(names), return_alternates=True
+        )
+        return answer
+
+    def hosts(
+        self, request_id: str, names: Sequence[str], ram_mb: int = MB, **how: Any
+    ) -> list[str]:
+        """The hosts chosen."""
+        answer = self.select(request_id, names, ram_mb, **how)
+        return [first.service_host for first, *_rest in answer]
+
+
+def a_name() -> str:
+    """The uuid of a new instance."""
+    return str(uuid.uuid4())

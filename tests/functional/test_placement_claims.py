@@ -1,0 +1,207 @@
+"""Claims in a real Placement service: candidates, claims, races, repeats and outages."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.claims.placement.alternates import PlacementAlternates
+from scheduler.db import migration
+from scheduler.db.database import Database
+from tests.builders import a_request
+from tests.functional.placement_fleet import MB, PROJECT, USER, Context, Fleet, Worker, a_name
+from tests.servers.placement import Placement
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    made = Database(f"sqlite:///{tmp_path}/fleet.sqlite")
+    migration.sync(made)
+    yield made
+    made.dispose()
+
+
+@pytest.fixture
+def fleet(database: Database, placement_server: Placement) -> Fleet:
+    return Fleet(database, placement_server)
+
+
+def a_worker(fleet: Fleet, **options: Any) -> Worker:
+    return Worker(fleet.database, fleet.placement.settings, **options)
+
+
+def three_hosts(fleet: Fleet) -> None:
+    for host in ("p1", "p2", "p3"):
+        fleet.add(host)
+
+
+def test_the_chosen_host_is_claimed_and_alternates_say_how_to(fleet: Fleet) -> None:
+    three_hosts(fleet)
+    name = a_name()
+    ((chosen, *others),) = a_worker(fleet).select("req-1", [name])
+    assert fleet.host_of(name) == [chosen.service_host]
+    assert len(others) == 2
+    for each in (chosen, *others):
+        wanted = {"DISK_GB": 1, "MEMORY_MB": MB, "VCPU": 1}
+        request = json.loads(each.allocation_request)
+        assert request["allocations"] == {each.compute_node_uuid: {"resources": wanted}}
+        assert request["mappings"] == {"": [each.compute_node_uuid]}
+        assert each.allocation_request_version == "1.36"
+
+
+def test_hosts_that_placement_does_not_offer_are_not_chosen(fleet: Fleet) -> None:
+    fleet.add("p1", known=False)
+    fleet.add("p2", traits=["CUSTOM_SLOW", "COMPUTE_STATUS_DISABLED"])
+    fleet.add("p3", traits=["CUSTOM_SLOW"])
+    fleet.add("p4", traits=["CUSTOM_FAST"])
+    worker = a_worker(fleet)
+    slow = {"trait:CUSTOM_SLOW": "required"}
+    assert worker.hosts("req-1", [a_name()], extra_specs=slow) == ["p3"]
+    record = worker.driver.records[-1]
+    assert record.hosts_considered == 1
+    not_slow = {"trait:CUSTOM_SLOW": "forbidden"}
+    assert worker.hosts("req-2", [a_name()], extra_specs=not_slow) == ["p4"]
+    with pytest.raises(errors.NoValidHost, match=r"^No valid host was found\. $"):
+        worker.select("req-3", [a_name()], extra_specs=slow)
+    assert "Placement" in worker.driver.records[-1].failure
+
+
+def test_all_instances_or_none_are_claimed(fleet: Fleet) -> None:
+    three_hosts(fleet)
+    worker = a_worker(fleet)
+    names = [a_name() for _ in range(4)]
+    with pytest.raises(errors.NoValidHost):
+        worker.select("req-1", names)
+    assert set(fleet.used_mb().values()) == {0}
+    # The hosts' own reports have room for two each; where Placement says no, others are tried.
+    hosts = worker.hosts("req-2", names[:3])
+    assert sorted(hosts) == ["p1", "p2", "p3"]
+    assert [fleet.host_of(name) for name in names[:3]] == [[host] for host in hosts]
+
+
+@pytest.mark.parametrize("callers", [8])
+def test_workers_that_race_fill_the_fleet_and_no_more(fleet: Fleet, callers: int) -> None:
+    three_hosts(fleet)
+    workers = [a_worker(fleet) for _ in range(2)]
+    names = [a_name() for _ in range(16)]
+
+    def ask(number: int) -> str | None:
+        try:
+            return workers[number % 2].hosts(f"req-{number}", [names[number]], MB // 4)[0]
+        except errors.NoValidHost:
+            return None
+
+    with ThreadPoolExecutor(callers) as pool:
+        hosts = list(pool.map(ask, range(16)))
+    assert Counter(filter(None, hosts)) == {"p1": 4, "p2": 4, "p3": 4}
+    for name, host in zip(names, hosts, strict=True):
+        assert fleet.host_of(name) == ([host] if host else [])
+    assert set(fleet.used_mb().values()) == {MB}
+
+
+def test_a_request_delivered_to_two_workers_is_claimed_once(fleet: Fleet) -> None:
+    three_hosts(fleet)
+    names = [a_name(), a_name(), a_name()]
+    for name in names:
+        fleet.instance(name, None, "building")
+    first = a_worker(fleet).hosts("req-1", names)
+    again = a_worker(fleet).hosts("req-1", names)  # the fleet is full by now
+    assert again == first
+    assert set(fleet.used_mb().values()) == {MB}
+    small = a_name()
+    fleet.placement.call("DELETE", f"/allocations/{names[0]}")
+    ((chosen, *_others),) = a_worker(fleet).select("req-2", [small], 1024)
+    ((repeated, *_others),) = a_worker(fleet).select("req-2", [small], 1024)
+    assert repeated.service_host == chosen.service_host
+    assert json.loads(repeated.allocation_request) == json.loads(chosen.allocation_request)
+
+
+def test_a_retry_replaces_what_the_failed_host_had(fleet: Fleet) -> None:
+    three_hosts(fleet)
+    worker, name = a_worker(fleet), a_name()
+    (failed,) = worker.hosts("req-1", [name])
+    (host,) = worker.hosts("req-2", [name], ignore_hosts=[failed])
+    assert host != failed
+    assert fleet.host_of(name) == [host]
+
+
+def test_a_move_keeps_what_the_instance_has(fleet: Fleet) -> None:
+    three_hosts(fleet)
+    worker, name = a_worker(fleet), a_name()
+    (source,) = worker.hosts("req-1", [name])
+    fleet.instance(name, source, "active")
+    (target,) = worker.hosts("req-2", [name], ignore_hosts=[source])
+    assert fleet.host_of(name) == sorted([source, target])
+
+
+def test_a_rebuild_claims_nothing(fleet: Fleet) -> None:
+    fleet.add("p1")
+    worker, name = a_worker(fleet), a_name()
+    hints = {"_nova_check_type": ["rebuild"]}
+    ((chosen, *_others),) = worker.select("req-1", [name], hints=hints, force_hosts=["p1"])
+    assert chosen.allocation_request == "null"
+    assert fleet.host_of(name) == []
+
+
+def test_a_forced_host_is_asked_for_alone(fleet: Fleet) -> None:
+    three_hosts(fleet)
+    worker = a_worker(fleet, max_placement_results=1)
+    for host in ("p1", "p2", "p3"):
+        assert worker.hosts(f"req-{host}", [a_name()], force_hosts=[host]) == [host]
+
+
+def test_aggregates_narrow_the_hosts(fleet: Fleet) -> None:
+    inside, outside = a_name(), a_name()
+    fleet.add("p1", aggregates=[outside])
+    fleet.add("p2", aggregates=[inside])
+    worker = a_worker(fleet)
+    for host, wanted in (("p2", inside), ("p1", outside)):
+        spec = a_request(flavor={"memory_mb": 1024}, project_id=PROJECT, user_id=USER)
+        spec.requested_destination = objects.Destination(aggregates=[wanted])
+        context: Any = Context(f"req-{host}")
+        answer = worker.driver.select_destinations(context, spec, [a_name()])
+        assert [row[0].service_host for row in answer] == [host]
+
+
+def test_resources_of_a_child_provider_are_claimed_with_the_host(fleet: Fleet) -> None:
+    fleet.add("p1")
+    node, child = fleet.add("p2"), a_name()
+    fleet.placement.call("PUT", "/resource_classes/CUSTOM_CARD")
+    fleet.placement.add_node(child, {"CUSTOM_CARD": 2}, parent=node)
+    name = a_name()
+    wanted = {"resources1:CUSTOM_CARD": "1"}
+    assert a_worker(fleet).hosts("req-1", [name], extra_specs=wanted) == ["p2"]
+    assert fleet.placement.allocations(name)[child] == {"CUSTOM_CARD": 1}
+
+
+def test_the_conductor_claims_an_alternate_instead_of_the_host_that_failed(fleet: Fleet) -> None:
+    three_hosts(fleet)
+    worker, name = a_worker(fleet), a_name()
+    ((_failed, full, free),) = worker.select("req-1", [name])
+    spec = a_request(project_id=PROJECT, user_id=USER)
+    alternates, context = PlacementAlternates.from_conf(worker.conf), Context("req-1")
+    fleet.take(full.service_host)
+    assert not alternates.claim(context, spec, name, full)
+    for _delivery in range(2):
+        assert alternates.claim(context, spec, name, free)
+        assert fleet.host_of(name) == [free.service_host]
+    alternates.release(context, name)
+    assert fleet.host_of(name) == []
+
+
+def test_without_placement_there_is_no_valid_host_and_the_record_says_why(
+    fleet: Fleet,
+) -> None:
+    fleet.add("p1")
+    nowhere = {"auth_type": "none", "endpoint_override": "http://127.0.0.1:9"}
+    worker = Worker(fleet.database, nowhere)
+    with pytest.raises(errors.NoValidHost, match=r"^No valid host was found\. $"):
+        worker.select("req-1", [a_name()])
+    assert "Placement is not available" in worker.driver.records[-1].failure

@@ -1,0 +1,93 @@
+"""Programs that are pip-installed into a virtual environment of their own, made once and kept.
+
+Only the standard library is needed here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+_STAMP = "made-from"
+
+
+class NotAvailable(Exception):
+    """The environment is not there and cannot be made, for the reason in the text."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """*packages* at the exact versions of the file *constraints*.
+
+    *variable* names the folder, so that several checkouts can share one; *name* is that of the
+    folder in the checkout otherwise.
+    """
+
+    name: str
+    variable: str
+    constraints: Path
+    packages: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        """Where the environment is, or will be."""
+        return Path(os.environ.get(self.variable) or CHECKOUT / self.name)
+
+    @property
+    def fingerprint(self) -> str:
+        """What the environment depends on: the exact versions, and the Python below it."""
+        digest = hashlib.sha256(self.constraints.read_bytes()).hexdigest()
+        return f"{digest} {sys.version_info.major}.{sys.version_info.minor}\n"
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the environment is there, complete and from these constraints."""
+        stamp = self.folder / _STAMP
+        return stamp.is_file() and stamp.read_text(encoding="utf-8") == self.fingerprint
+
+    def ensure(self) -> Path:
+        """Make the environment unless it is made; returns its Python.
+
+        Raises NotAvailable with pip's last lines when the packages cannot be had.
+        """
+        with self._only_one():
+            if not self.is_made:
+                self._make()
+        return self.folder / "bin" / "python"
+
+    @contextlib.contextmanager
+    def _only_one(self) -> Iterator[None]:
+        """Keep other processes from making the same environment at the same time."""
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        lock_path = self.folder.with_name(f"{self.folder.name}.lock")
+        with lock_path.open("w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _make(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        venv.create(self.folder, with_pip=True)
+        pip = [str(self.folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check"]
+        done = subprocess.run(
+            [*pip, "install", "--quiet", "-c", str(self.constraints), *self.packages],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            wrong = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+            told = " ".join(wrong[-2:]) or done.stderr
+            raise NotAvailable(f"pip cannot install {self.packages}: {told}")
+        (self.folder / _STAMP).write_text(self.fingerprint, encoding="utf-8")

@@ -1,0 +1,270 @@
+"""What goes over HTTP to Placement, held against what Nova's own programs said to one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import urllib.parse
+from types import SimpleNamespace
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.claims.placement.allocating import Allocating, Requester
+from scheduler.claims.placement.alternates import PlacementAlternates
+from scheduler.claims.placement.asking import Asking
+from scheduler.claims.placement.booking import PlacementBooking
+from scheduler.claims.placement.client import PlacementClient, Unavailable
+from scheduler.drivers.filter_scheduler import FilterScheduler
+from scheduler.hosts.books import Books
+from tests.builders import NOW, a_conf, a_fleet, a_request
+from tests.servers.replay import ReplayServer
+from tests.unit.objects import wire_samples
+
+CONSUMER = "f4a0f8c0-0000-4000-8000-000000000001"
+ZONE = "4a8e1f2d-0000-4000-8000-0000000000a1"
+PROVIDER = "c0000001-aaaa-4bbb-8ccc-000000000001"
+HEADERS = (
+    "accept",
+    "openstack-api-version",
+    "x-auth-token",
+    "x-openstack-request-id",
+    "content-type",
+)
+CONCURRENT = {"errors": [{"code": "placement.concurrent_update", "detail": "provider changed"}]}
+CONSUMER_CHANGED = {
+    "errors": [
+        {"code": "placement.concurrent_update", "detail": "consumer generation conflict - expected"}
+    ]
+}
+FULL = {"errors": [{"code": "placement.undefined_code", "detail": "no capacity"}]}
+NOTHING = (200, {"allocations": {}})
+REQUESTER = Requester("p", "u", "req-1")
+
+
+@contextlib.contextmanager
+def a_placement(*answers):
+    with ReplayServer(answers) as server:
+        conf = a_conf()
+        conf.set_override("auth_type", "noauth", group="placement")
+        conf.set_override("endpoint_override", server.endpoint, group="placement")
+        yield server, conf
+
+
+def allocating(conf):
+    waits = []
+    made = Allocating(PlacementClient.from_conf(conf), waits.append)
+    return made, waits
+
+
+def request_of(sample):
+    """The sender and the request that the sample belongs to."""
+    message = wire_samples.load("select_destinations-simple.request")
+    spec = objects.from_primitive(message["args"]["spec_obj"])
+    request_id = sample[0]["headers"]["X-Openstack-Request-Id"]
+    return SimpleNamespace(request_id=request_id, global_request_id=None), spec
+
+
+def exchanges(name):
+    return wire_samples.load(name)["http"]
+
+
+def hold(calls, sample):
+    """Every call must be that of the sample: method, path, query, headers and body."""
+    assert len(calls) == len(sample)
+    for (method, path, headers, body), wanted in zip(calls, sample, strict=True):
+        assert (method, path) == (wanted["method"], wanted["path"])
+        expected = {name.lower(): value for name, value in wanted["headers"].items()}
+        found = {name: headers[name] for name in HEADERS if name in headers}
+        assert found == expected
+        assert body == wanted["request_body"]
+
+
+def answers_of(sample):
+    return [(each["status"], each["response_body"]) for each in sample]
+
+
+def a_driver(conf, sample):
+    """A filter driver that knows the two nodes of the sample, and its zone."""
+    providers = sample[0]["response_body"]["provider_summaries"]
+    ready = {"cell_uuid": ZONE, "total_usable_ram_mb": 9999, "free_ram_mb": 9999}
+    hosts = [{**ready, "uuid": each, "service": {"version": 74}} for each in providers]
+    table = a_fleet(*hosts)
+    zone = objects.Aggregate(id=1, uuid=ZONE, name="z", metadata={"availability_zone": "az-east"})
+    manager = SimpleNamespace(
+        table=table,
+        books=Books(table),
+        lock=contextlib.nullcontext(),
+        clock=lambda: NOW,
+        refresh=lambda: None,
+        state_age_seconds=0.0,
+        cell_health=list,
+        aggregates=[zone],
+        filters_option="enabled_filters",
+    )
+    conf.set_override("enabled_filters", ["RamFilter"], group="filter_scheduler")
+    driver = FilterScheduler(conf, manager)
+    made, _waits = allocating(conf)
+    driver.booking = PlacementBooking(Asking(conf, PlacementClient.from_conf(conf)), made, manager)
+    return driver
+
+
+def test_a_request_makes_the_calls_that_nova_makes():
+    sample = exchanges("placement-simple.http")
+    with a_placement(*answers_of(sample)) as (server, conf):
+        context, spec = request_of(sample)
+        ((chosen, other),) = a_driver(conf, sample).select_destinations(
+            context, spec, [CONSUMER], return_alternates=True
+        )
+        hold(server.calls, sample)
+    requests = sample[0]["response_body"]["allocation_requests"]
+    assert json.loads(chosen.allocation_request) == requests[0]
+    assert json.loads(other.allocation_request) == requests[1]
+    assert chosen.allocation_request_version == other.allocation_request_version == "1.36"
+
+
+@pytest.mark.parametrize(
+    "name", ["placement-conductor_claim.http", "placement-conflict_retry.http"]
+)
+def test_an_alternate_makes_the_calls_that_nova_makes(name):
+    sample = exchanges(name)
+    wanted = sample[1]["request_body"]
+    request = {key: wanted[key] for key in ("allocations", "mappings")}
+    selection = objects.Selection(
+        allocation_request=json.dumps(request), allocation_request_version="1.36"
+    )
+    with a_placement(*answers_of(sample)) as (server, conf):
+        context, spec = request_of(sample)
+        made, waits = allocating(conf)
+        alternates = PlacementAlternates(PlacementClient.from_conf(conf), made)
+        assert alternates.claim(context, spec, CONSUMER, selection)
+        hold(server.calls, sample)
+    assert waits == list(range(len(sample) // 2))
+
+
+REQUEST = {
+    "allocations": {PROVIDER: {"resources": {"VCPU": 1}}},
+    "mappings": {"": [PROVIDER]},
+}
+BODY = {
+    "allocations": {PROVIDER: {"resources": {"VCPU": 1}}},
+    "project_id": "p",
+    "user_id": "u",
+}
+GENERATION, MAPPINGS = {"consumer_generation": None}, {"mappings": REQUEST["mappings"]}
+OF_PIKE = {"allocations": [{"resource_provider": {"uuid": PROVIDER}, "resources": {"VCPU": 1}}]}
+
+
+@pytest.mark.parametrize(
+    ("request_given", "version", "sent_version", "body"),
+    [
+        (OF_PIKE, None, "1.12", BODY),
+        (OF_PIKE, "1.10", "1.12", BODY),
+        (REQUEST, "1.17", "1.17", BODY),
+        (REQUEST, "1.25", "1.25", BODY),
+        (REQUEST, "1.29", "1.29", {**BODY, **GENERATION}),
+        (REQUEST, "1.32", "1.32", {**BODY, **GENERATION}),
+        (REQUEST, "1.35", "1.35", {**BODY, **GENERATION, **MAPPINGS}),
+        (REQUEST, "1.36", "1.36", {**BODY, **GENERATION, **MAPPINGS}),
+    ],
+)
+def test_what_schedulers_of_older_releases_gave_is_claimed(
+    request_given, version, sent_version, body
+):
+    with a_placement(NOTHING, (204, None)) as (server, conf):
+        made, _waits = allocating(conf)
+        assert made.claim(REQUESTER, CONSUMER, request_given, version, bool) is not None
+    _method, _path, headers, sent = server.calls[-1]
+    assert headers["openstack-api-version"] == f"placement {sent_version}"
+    assert sent == body
+
+
+BEFORE = {
+    "allocations": {"old": {"generation": 3, "resources": {"VCPU": 4}}},
+    "consumer_generation": 5,
+}
+OLD = {"old": {"resources": {"VCPU": 4}}}
+
+
+@pytest.mark.parametrize(("keeps", "more"), [(True, OLD), (False, {})])
+def test_an_instance_that_has_allocations_keeps_them_when_it_moves(keeps, more):
+    with a_placement((200, BEFORE), (204, None)) as (server, conf):
+        made, _waits = allocating(conf)
+        before = made.claim(REQUESTER, CONSUMER, REQUEST, "1.36", lambda _before: keeps)
+    assert before == BEFORE
+    body = server.calls[-1][3]
+    assert body["allocations"] == {**REQUEST["allocations"], **more}
+    assert body["consumer_generation"] == 5
+
+
+@pytest.mark.parametrize(
+    ("refusals", "calls", "claimed"),
+    [([], 2, True), ([CONCURRENT] * 3, 8, True), ([CONCURRENT] * 4, 8, False), ([FULL], 2, False)],
+)
+def test_conflicts_are_retried_and_refusals_are_not(refusals, calls, claimed):
+    answers = [answer for each in refusals for answer in (NOTHING, (409, each))]
+    with a_placement(*answers, NOTHING, (204, None)) as (server, conf):
+        made, waits = allocating(conf)
+        found = made.claim(REQUESTER, CONSUMER, REQUEST, "1.36", bool)
+    assert (found is not None) is claimed
+    assert len(server.calls) == calls
+    assert waits == list(range(calls // 2))
+
+
+def test_another_claim_for_the_same_instance_is_an_error():
+    with a_placement(NOTHING, (409, CONSUMER_CHANGED)) as (_server, conf):
+        made, _waits = allocating(conf)
+        with pytest.raises(errors.AllocationUpdateFailed, match=CONSUMER):
+            made.claim(REQUESTER, CONSUMER, REQUEST, "1.36", bool)
+
+
+def test_what_an_instance_had_is_given_back():
+    later = {**BEFORE, "consumer_generation": 6}
+    with a_placement((200, later), (204, None), (204, None), (404, FULL)) as (server, conf):
+        made, _waits = allocating(conf)
+        made.give_back(REQUESTER, CONSUMER, BEFORE)
+        for _time in range(2):
+            made.give_back(REQUESTER, CONSUMER, {"allocations": {}})
+    assert server.calls[1][3] == {
+        **BODY,
+        "allocations": OLD,
+        "consumer_generation": 6,
+    }
+    assert [call[0] for call in server.calls] == ["GET", "PUT", "DELETE", "DELETE"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ((503, {}), "HTTP 503"),
+        ((401, {}), "HTTP 401"),
+        ((200, ["x"]), "a list, not an object"),
+        ((200, {"allocation_requests": [{}], "provider_summaries": {}}), "not the expected form"),
+    ],
+)
+def test_what_is_no_answer_makes_placement_unavailable(answer, text):
+    with a_placement(answer) as (_server, conf):
+        client = PlacementClient.from_conf(conf)
+        fleet = SimpleNamespace(aggregates=(), lowest_version=0, bound_to=None)
+        with pytest.raises(Unavailable, match=text):
+            Asking(conf, client).offers(a_request(), fleet, "req-1")
+
+
+def test_a_placement_that_cannot_be_logged_in_to_is_a_mistake_in_the_options():
+    with pytest.raises(errors.ConfigurationError, match=r"\[placement\] auth_type"):
+        PlacementClient.from_conf(a_conf())
+    conf = a_conf()
+    conf.set_override("auth_type", "nothing-like-that", group="placement")
+    with pytest.raises(errors.ConfigurationError, match=r"\[placement\].*nothing-like-that"):
+        PlacementClient.from_conf(conf)
+
+
+def test_every_sample_is_held():
+    held = {
+        "placement-simple.http",
+        "placement-conductor_claim.http",
+        "placement-conflict_retry.http",
+    }
+    assert set(wire_samples.names("placement-*")) == held
+    paths = {each["path"] for name in held for each in exchanges(name)}
+    assert all(urllib.parse.urlsplit(path).path.startswith("/alloc") for path in paths)
