@@ -2,26 +2,62 @@
 
 ``cpu_info``, ``stats``, ``supported_instances`` and the like are text columns that thousands of
 hosts share a few dozen values of.  A pool gives each distinct content a number that is never
-used again, parses it at most once, and forgets it when the last row lets go of it.
+used again, parses it at most once, and forgets it when the last row lets go of it.  Long texts
+are kept packed, since at 100,000 hosts those that no two hosts share outweigh everything else.
 """
 
 from __future__ import annotations
 
+import hashlib
+import zlib
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from scheduler import errors
 
 _UNPARSED = object()
+#: A shorter text is not worth the time that packing takes.
+_PACKED_FROM_CHARACTERS = 200
+_DIGEST_BYTES = 16
+
+
+class _Packed:
+    """A long text, compressed."""
+
+    __slots__ = ("data",)
+
+    def __init__(self, text: str) -> None:
+        self.data = zlib.compress(text.encode("utf-8", "surrogatepass"))
+
+    @property
+    def text(self) -> str:
+        return zlib.decompress(self.data).decode("utf-8", "surrogatepass")
 
 
 class _Entry:
-    __slots__ = ("content", "parsed", "users")
+    __slots__ = ("kept", "key", "parsed", "users")
 
-    def __init__(self, content: Hashable) -> None:
-        self.content = content
+    def __init__(self, key: Hashable, kept: Any) -> None:
+        self.key = key
+        self.kept = kept
         self.parsed: Any = _UNPARSED
         self.users = 0
+
+    @property
+    def content(self) -> Any:
+        return self.kept.text if isinstance(self.kept, _Packed) else self.kept
+
+
+def _is_long(content: Hashable) -> bool:
+    return isinstance(content, str) and len(content) >= _PACKED_FROM_CHARACTERS
+
+
+def _key(content: Any) -> Hashable:
+    """What tells a content from every other one: itself, or the digest of a long text."""
+    if not _is_long(content):
+        return content
+    text = content.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=_DIGEST_BYTES).digest()
 
 
 class DocumentPool:
@@ -46,12 +82,14 @@ class DocumentPool:
 
     def acquire(self, content: Hashable) -> int:
         """Number of *content*, now with one more user."""
-        number = self._numbers.get(content)
+        key = _key(content)
+        number = self._numbers.get(key)
         if number is None:
             number = self._next_number
             self._next_number += 1
-            self._numbers[content] = number
-            self._entries[number] = _Entry(content)
+            self._numbers[key] = number
+            kept = _Packed(content) if _is_long(content) else content  # type: ignore[arg-type]
+            self._entries[number] = _Entry(key, kept)
         self._entries[number].users += 1
         return number
 
@@ -61,7 +99,7 @@ class DocumentPool:
         entry.users -= 1
         if entry.users == 0:
             del self._entries[number]
-            del self._numbers[entry.content]
+            del self._numbers[entry.key]
 
     def content(self, number: int) -> Any:
         """The content as it was stored."""

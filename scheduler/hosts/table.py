@@ -18,6 +18,7 @@ from scheduler import errors
 from scheduler.hosts import columns
 from scheduler.hosts.documents import DocumentPool
 from scheduler.hosts.journal import Journal
+from scheduler.hosts.service_record import ServiceRecord
 
 LOG = logging.getLogger(__name__)
 
@@ -208,7 +209,7 @@ class HostTable:
         if record is None:
             self.services.pop(host, None)
             return
-        self.services[host] = MappingProxyType(dict(record))
+        self.services[host] = ServiceRecord(record)
         self._last_seen[host] = last_seen
         for row in rows:
             self._copy_service(row, host)

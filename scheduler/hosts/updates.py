@@ -121,7 +121,7 @@ class TableUpdater:
 
     def _service(self, record: Any) -> None:
         last_seen = rows.last_seen(record, self._semantics)
-        self.table.set_service(record.host, dict(record._mapping), last_seen)
+        self.table.set_service(record.host, record._mapping, last_seen)
 
     def _flags(self, flagged: dict[str, tuple[bool, bool]], cell: Cell) -> None:
         before = self._flagged.get(cell.uuid, {})

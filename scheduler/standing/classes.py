@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from oslo_log import log as logging
 
+from scheduler import errors
 from scheduler.concurrency import BREATHS
 from scheduler.filters.base import BaseHostFilter, request_is_rebuild
 from scheduler.filters.chain import FilterCount, apply
@@ -226,8 +227,12 @@ class StandingResults:
         try:
             standing, is_new = self._found(self._class_of(request))
             standing.bring_up_to_date(scope, request)
-        except Exception as error:
-            LOG.debug("Nothing can stand for this request: %s", error, exc_info=True)
+        except errors.NovaException as error:
+            LOG.debug("Nothing can stand for this request: %s", error)
+            self._standing.pop(self._at_work, None)
+            return None
+        except Exception:
+            LOG.warning("Nothing can stand for this request", exc_info=True)
             self._standing.pop(self._at_work, None)
             return None
         if is_new:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from scheduler import errors
@@ -56,3 +58,21 @@ def test_a_content_that_cannot_be_read_counts_as_none_and_is_complained_of_once(
     assert pool.parsed(number) == pool.parsed(number) == [None]
     assert complaints == [(number, "Invalid request: f: r")]
     assert pool.content(number) == "bad"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x" * 5000, '{"é": "\ud800"}' * 40, json.dumps({str(n): n for n in range(300)})],
+    ids=["alike", "half a surrogate", "a document"],
+)
+def test_a_long_text_takes_less_room_and_comes_back_as_it_was(pool, parsed, text):
+    number = pool.acquire(text)
+
+    assert pool.acquire(text[:1] + text[1:]) == number
+    assert pool.acquire(text + " ") != number
+    assert pool.content(number) == text
+    assert pool.parsed(number) == [text]
+    assert len(pool._entries[number].kept.data) < len(text)
+    pool.release(number)
+    pool.release(number)
+    assert pool.acquire(text) != number
