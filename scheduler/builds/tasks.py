@@ -131,8 +131,9 @@ class OlderTasks:
     def _destinations(
         self, context: Any, request_spec: dict[str, Any], properties: dict[str, Any]
     ) -> list[Any]:
-        uuids = request_spec.get("instance_uuids") or [None]
-        attempts.count(properties, uuids[0], self._builds.max_attempts)
+        named = request_spec.get("instance_uuids") is not None
+        uuids = uuids_of(request_spec) if named else []
+        attempts.count(properties, uuids[0] if uuids else None, self._builds.max_attempts)
         return self._asked(context, request_spec, properties)
 
     def _asked(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import oslo_messaging
 
 from scheduler import errors
+from scheduler.rpc import arguments as given
 
 
 class SchedulerEndpoint:
@@ -28,20 +30,24 @@ class SchedulerEndpoint:
 
     def update_aggregates(self, context: Any, **arguments: Any) -> None:
         """Take changed aggregates (4.1)."""
-        self._manager.update_aggregates(context, **arguments)
+        self._do(self._manager.update_aggregates, context, arguments)
 
     def delete_aggregate(self, context: Any, **arguments: Any) -> None:
         """Forget an aggregate (4.1)."""
-        self._manager.delete_aggregate(context, **arguments)
+        self._do(self._manager.delete_aggregate, context, arguments)
 
     def update_instance_info(self, context: Any, **arguments: Any) -> None:
         """Take the instances of a host (4.2)."""
-        self._manager.update_instance_info(context, **arguments)
+        self._do(self._manager.update_instance_info, context, arguments)
 
     def delete_instance_info(self, context: Any, **arguments: Any) -> None:
         """Forget an instance of a host (4.2)."""
-        self._manager.delete_instance_info(context, **arguments)
+        self._do(self._manager.delete_instance_info, context, arguments)
 
     def sync_instance_info(self, context: Any, **arguments: Any) -> None:
         """Compare the instances of a host with those known here (4.2)."""
-        self._manager.sync_instance_info(context, **arguments)
+        self._do(self._manager.sync_instance_info, context, arguments)
+
+    def _do(self, method: Callable[..., Any], context: Any, arguments: dict[str, Any]) -> None:
+        given.require(method, arguments)
+        method(context, **arguments)

@@ -5,12 +5,14 @@ One endpoint serves one major version, so there are two beside the one of today.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import oslo_messaging
 from oslo_log import log as logging
 
 from scheduler import errors
+from scheduler.rpc import arguments as given
 
 LOG = logging.getLogger(__name__)
 
@@ -23,18 +25,23 @@ class OlderEndpoint:
     def __init__(self, tasks: Any) -> None:
         self._tasks = tasks
 
+    def _do(self, method: Callable[..., Any], context: Any, arguments: dict[str, Any]) -> Any:
+        given.require(method, arguments)
+        given.check_forms(arguments)
+        return method(context, **arguments)
+
     def run_instance(self, context: Any, **arguments: Any) -> None:
         """Find hosts and tell them to build (2.0; ``legacy_bdm_in_spec`` since 2.9)."""
-        self._tasks.run_instance(context, **arguments)
+        self._do(self._tasks.run_instance, context, arguments)
 
     def prep_resize(self, context: Any, **arguments: Any) -> None:
         """Find a host for a server that changes its size, and tell it (2.0)."""
-        self._tasks.prep_resize(context, **arguments)
+        self._do(self._tasks.prep_resize, context, arguments)
 
     @expected
     def select_hosts(self, context: Any, **arguments: Any) -> Any:
         """Names of hosts (2.6)."""
-        return self._tasks.select_hosts(context, **arguments)
+        return self._do(self._tasks.select_hosts, context, arguments)
 
 
 class HavanaEndpoint(OlderEndpoint):
@@ -49,15 +56,15 @@ class HavanaEndpoint(OlderEndpoint):
     @expected
     def select_destinations(self, context: Any, **arguments: Any) -> Any:
         """Hosts, nodes and limits (2.7)."""
-        return self._tasks.select_destinations(context, **arguments)
+        return self._do(self._tasks.select_destinations, context, arguments)
 
     def update_service_capabilities(self, context: Any, **arguments: Any) -> None:
         """Take what a host says of itself (2.4)."""
-        self._tasks.update_service_capabilities(context, **arguments)
+        self._do(self._tasks.update_service_capabilities, context, arguments)
 
     def show_host_resources(self, context: Any, **arguments: Any) -> Any:
         """What a host has and uses (2.0)."""
-        return self._tasks.show_host_resources(context, **arguments)
+        return self._do(self._tasks.show_host_resources, context, arguments)
 
     def get_backdoor_port(self, context: Any) -> int | None:
         """The port of the debugging backdoor; None when there is none (2.5)."""
@@ -86,4 +93,4 @@ class IcehouseEndpoint(OlderEndpoint):
     @expected
     def select_destinations(self, context: Any, **arguments: Any) -> Any:
         """Hosts, nodes and limits (3.0)."""
-        return self._tasks.select_counted_destinations(context, **arguments)
+        return self._do(self._tasks.select_counted_destinations, context, arguments)

@@ -49,6 +49,12 @@ def set_field(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
     return change
 
 
+def older(**changes: Any) -> dict[str, Any]:
+    """A call of Havana's for no server, with arguments changed."""
+    args = {"request_spec": {"instance_uuids": []}, "filter_properties": {}, **changes}
+    return {"method": "select_destinations", "version": "2.7", "args": args}
+
+
 # What is wrong → the message, the error's module and class, and what its text must name.
 REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "unknown method": (
@@ -69,6 +75,20 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
         {**GOOD, "args": {}}, OURS, "InvalidRequest", "request_spec"),
     "missing argument": (
         {**PING, "args": {}}, "builtins", "TypeError", "arg"),
+    "a fanout without its argument": (
+        {"method": "update_aggregates", "version": "4.1", "args": {}},
+        OURS, "InvalidRequest", "aggregates"),
+    "an older call without an argument": (
+        {"method": "select_hosts", "version": "2.6", "args": {"request_spec": {}}},
+        OURS, "InvalidRequest", "filter_properties"),
+    "a text for an older request": (
+        older(request_spec="all"), OURS, "InvalidRequest", "request_spec"),
+    "a list for older properties": (
+        older(filter_properties=[1]), OURS, "InvalidRequest", "filter_properties"),
+    "a number for older uuids": (
+        older(request_spec={"instance_uuids": 5}), OURS, "InvalidRequest", "instance_uuids"),
+    "a text for older attempts": (
+        older(filter_properties={"retry": "x"}), OURS, "InvalidRequest", "retry"),
     "unexpected argument": (
         with_arguments(bogus=1), "builtins", "TypeError", "bogus"),
     "arguments in a list": (

@@ -40,12 +40,32 @@ def test_one_too_many() -> None:
 
 
 @pytest.mark.parametrize(
+    ("retry", "field"),
+    [
+        pytest.param("once", "retry", id="a text"),
+        pytest.param({"hosts": "h1"}, "retry", id="hosts in a text"),
+        pytest.param({"num_attempts": "x"}, "retry.num_attempts", id="no number"),
+        pytest.param({"num_attempts": [1]}, "retry.num_attempts", id="a list"),
+    ],
+)
+def test_what_cannot_be_counted_on_is_refused(retry: Any, field: str) -> None:
+    with pytest.raises(errors.InvalidRequest) as refused:
+        attempts.count({"retry": retry}, "uuid", 3)
+    assert refused.value.kwargs["field"] == f"filter_properties.{field}"
+
+
+@pytest.mark.parametrize(
     ("properties", "expected"),
     [
         pytest.param(
             {"retry": {"num_attempts": 1}},
             {"retry": {"num_attempts": 1, "hosts": [["h", "n"]]}, "limits": {"vcpu": 4.0}},
             id="noted",
+        ),
+        pytest.param(
+            {"retry": {"num_attempts": 1, "hosts": None}},
+            {"retry": {"num_attempts": 1, "hosts": [["h", "n"]]}, "limits": {"vcpu": 4.0}},
+            id="null for hosts",
         ),
         pytest.param({}, {"limits": {"vcpu": 4.0}}, id="no retry"),
         pytest.param({"force_hosts": ["h"]}, {"force_hosts": ["h"]}, id="forced"),

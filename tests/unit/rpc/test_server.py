@@ -73,7 +73,7 @@ def test_exactly_the_documented_methods_are_within_reach() -> None:
         ("select_destinations", "4.5", {"spec_obj": SPEC, "bogus": 1}, TypeError, "'bogus'"),
         ("select_destinations", "4.5", {"spec_obj": None}, errors.InvalidRequest, "spec_obj"),
         ("select_destinations", "4.3", {}, errors.InvalidRequest, "request_spec"),
-        ("delete_instance_info", "4.2", {"host_name": "h"}, TypeError, "instance_uuid"),
+        ("delete_instance_info", "4.2", {"host_name": "h"}, errors.InvalidRequest, "instance_uuid"),
     ],
 )
 def test_errors_are_answered_and_the_server_goes_on(
