@@ -71,6 +71,7 @@ class Builds:
         self._conductor = clients.conductor
         self._compute = clients.compute
         self._scheduler = clients.older_scheduler
+        self._give_back = clients.release
         self._announcer = announcer
         self._settings = settings
         self._luck = luck
@@ -91,6 +92,7 @@ class Builds:
                 instance = self._spawn(request)
             except errors.InstanceNotFound:
                 LOG.debug("Instance %s was deleted while it was to be built", uuid)
+                self._give_back(request.order.context, uuid)
                 self._rows.audit()
                 return
             except Exception as error:
@@ -123,23 +125,29 @@ class Builds:
         uuid = request.instance.uuid
         if isinstance(error, errors.BuildAbortException):
             LOG.debug("The build of instance %s would fail anywhere", uuid)
-            self._rows.fail(uuid, error)
+            self._fail(request, error)
             return
         final = errors.RescheduledException(instance_uuid=uuid, reason=str(error))
         final.__cause__ = error
         if not request.filter_properties.get("retry"):
             LOG.debug("The build of instance %s may not be retried", uuid)
-            self._rows.fail(uuid, final)
+            self._fail(request, final)
             return
         released = self._rows.release(uuid)
         if released is None:
             LOG.debug("Instance %s went elsewhere while its build failed", uuid)
             return
+        self._give_back(request.order.context, uuid)
         try:
             self._build_elsewhere(request, released, final, reason=str(error))
         except messaging.MessagingException as undelivered:
             LOG.exception("The conductor was not told to build instance %s elsewhere", uuid)
             self._rows.fail(uuid, undelivered)
+
+    def _fail(self, request: BuildRequest, error: Exception) -> None:
+        uuid = request.instance.uuid
+        self._rows.fail(uuid, error)
+        self._give_back(request.order.context, uuid)
 
     def _build_elsewhere(
         self,
@@ -174,6 +182,7 @@ class Builds:
             self._compute.terminate_instance(context, elsewhere, objects.BlockDeviceMappingList())
             return
         LOG.info("Instance %s is deleted from %s", uuid, self._rows.host)
+        self._give_back(context, uuid)
         self._announcer.gone(context, self._rows.host, uuid)
 
 

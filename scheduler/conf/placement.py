@@ -28,11 +28,17 @@ _DEFAULTS = {"timeout": TIMEOUT_SECONDS, "valid_interfaces": ["internal", "publi
 _DEFAULTS["service_type"] = "placement"
 
 
+#: How the option is called in Nova 14 to 17.
+_OLD_NAMES = {"valid_interfaces": "os_interface", "region_name": "os_region_name"}
+
+
 def _with_defaults(options: Iterable[cfg.Opt]) -> list[cfg.Opt]:
     own = [copy.deepcopy(each) for each in options]
     for each in own:
         if each.dest in _DEFAULTS:
             each.default = _DEFAULTS[each.dest]
+        if each.dest in _OLD_NAMES:
+            each.deprecated_opts.append(cfg.DeprecatedOpt(_OLD_NAMES[each.dest], group=NAME))
     return own
 
 

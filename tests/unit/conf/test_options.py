@@ -111,6 +111,14 @@ DATABASE_SPELLINGS = [
 ]
 
 
+# name under [placement], old name there, text, value
+PLACEMENT_SPELLINGS = [
+    ("auth_type", "auth_plugin", "none", "none"),
+    ("valid_interfaces", "os_interface", "internal", ["internal"]),
+    ("region_name", "os_region_name", "RegionOne", "RegionOne"),
+]
+
+
 def build(*files: pathlib.Path) -> cfg.ConfigOpts:
     conf = cfg.ConfigOpts()
     project_options.register_all(conf)
@@ -121,7 +129,7 @@ def build(*files: pathlib.Path) -> cfg.ConfigOpts:
 @pytest.mark.parametrize(("group", "option"), ALL)
 def test_option_says_what_it_does(group: str, option: cfg.Opt) -> None:
     assert option.help
-    if group not in ("database", "api_database"):  # those texts are oslo.db's
+    if group not in ("database", "api_database", "placement"):  # those are texts of libraries
         assert option.help.endswith(".")
 
 
@@ -144,7 +152,21 @@ def test_every_old_spelling_is_tested() -> None:
         for name, group, old, _, _ in DATABASE_SPELLINGS
         if group == "database"
     }
-    assert registered == {row[:3] for row in SPELLINGS} | database | api
+    placement = {("placement", *_dashed(row)) for row in PLACEMENT_SPELLINGS}
+    assert registered == {row[:3] for row in SPELLINGS} | database | api | placement
+
+
+def _dashed(row: tuple[str, str, object, object]) -> tuple[str, str]:
+    """The names as keystoneauth1 registers them."""
+    name, old = row[:2]
+    return (name if name == "auth_type" else name.replace("_", "-")), old
+
+
+@pytest.mark.parametrize(("name", "old", "text", "value"), PLACEMENT_SPELLINGS)
+def test_old_spelling_of_placement(tmp_path, name, old, text, value) -> None:
+    file = tmp_path / "nova.conf"
+    file.write_text(f"[placement]\n{old} = {text}\n")
+    assert build(file).placement[name] == value
 
 
 @pytest.mark.parametrize(("group", "name", "old", "text", "value"), SPELLINGS)

@@ -1,0 +1,67 @@
+"""Servers are booted, fail, are tried elsewhere and deleted; a real Placement keeps the books."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler.concurrency import EVENTLET, THREADING
+from tests.daemons.fixtures import MakeDeployment
+from tests.functional.booting import boot, delete, states
+from tests.servers.placement import Placement
+from tests.waiting import wait_until
+
+HOSTS = 8
+SETTINGS = {
+    "scheduler": {"claims": "placement", "workers": 2},
+    "DEFAULT": {"reserved_host_memory_mb": 0},
+}
+
+
+def nodes(database_url: str) -> dict[str, str]:
+    """The uuid of every host's node, in SQL apart from the project's own queries."""
+    engine = sa.create_engine(database_url)
+    try:
+        with engine.connect() as connection:
+            query = sa.text("SELECT host, uuid FROM compute_nodes WHERE deleted = 0")
+            return {row.host: row.uuid for row in connection.execute(query)}
+    finally:
+        engine.dispose()
+
+
+@pytest.mark.parametrize("backend", [EVENTLET, THREADING])
+def test_allocations_follow_the_servers(
+    deployment: MakeDeployment,
+    transport_url: str,
+    mariadb_url: str,
+    placement_server: Placement,
+    backend: str,
+) -> None:
+    settings = {**SETTINGS, "placement": placement_server.settings}
+    cloud = deployment(transport_url, mariadb_url, backend=backend, settings=settings)
+    cloud.start(HOSTS, "--build-seconds", "0", "--fail-rate", "0.4", "--seed", "5")
+    node_of = nodes(mariadb_url)
+    for node in node_of.values():
+        inventory = {"VCPU": 64, "MEMORY_MB": 65536, "DISK_GB": 1000}
+        placement_server.add_node(node, inventory, ["OWNER_NOVA"])
+
+    servers = [each for _ in range(3) for each in boot(cloud, "m1.tiny", "--count", "4")]
+
+    assert "ACTIVE" in states(servers)
+    assert any(each["State"] == "ACTIVE" and each["Attempts"] > 1 for each in servers)
+
+    def wrong() -> list[str]:
+        return [
+            each["ID"]
+            for each in servers
+            if set(placement_server.allocations(each["ID"]))
+            != ({node_of[each["Host"]]} if each["State"] == "ACTIVE" else set())
+        ]
+
+    wait_until(lambda: not wrong(), 10, lambda: str(wrong()))
+    delete(cloud, servers)
+
+    def used() -> set[int]:
+        return {amount for n in node_of.values() for amount in placement_server.used(n).values()}
+
+    wait_until(lambda: used() == {0}, 10, lambda: str(used()))
