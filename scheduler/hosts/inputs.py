@@ -40,5 +40,5 @@ class Inputs:
     @staticmethod
     def of(part: Any) -> Inputs | None:
         """What the filter or weigher *part* declares, if its own class does."""
-        declared: Inputs | None = vars(type(part)).get("inputs")
+        declared: Inputs | None = part.inputs if "inputs" in vars(type(part)) else None
         return declared

@@ -23,12 +23,18 @@ class ImagePropertiesWeigher(HostWeigher):
     """
 
     multiplier_option = "image_props_weight_multiplier"
-    inputs = Inputs(of_request=lambda request: None if properties_of(request.image) else ())
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
         setting = conf.filter_scheduler.image_props_weight_setting
         self.ratios = dict(weight_settings.parse(setting, "image_props_weight_setting"))
+
+    @property
+    def inputs(self) -> Inputs:  # type: ignore[override]  # what counts depends on the options
+        """Nothing while it is off, whatever the image is like."""
+        if self.multiplier == 0:
+            return Inputs()
+        return Inputs(of_request=lambda request: None if properties_of(request.image) else ())
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Every shared property counts once per server, times its ratio."""
