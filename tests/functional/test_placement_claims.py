@@ -123,6 +123,26 @@ def test_a_request_delivered_to_two_workers_is_claimed_once(fleet: Fleet) -> Non
     assert json.loads(repeated.allocation_request) == json.loads(chosen.allocation_request)
 
 
+def test_a_request_that_two_workers_decide_at_once_gets_one_answer(fleet: Fleet) -> None:
+    three_hosts(fleet)
+    workers = [a_worker(fleet) for _ in range(2)]
+    for number in range(4):
+        names = [a_name(), a_name()]
+
+        def ask(worker: Worker, names: list[str] = names, number: int = number) -> list[str] | None:
+            try:
+                return worker.hosts(f"req-{number}", names, MB // 4)
+            except errors.AllocationUpdateFailed:
+                return None
+
+        with ThreadPoolExecutor(2) as pool:
+            answers = [each for each in pool.map(ask, workers) if each]
+        assert answers, "one of the two has claimed"
+        for answer in answers:
+            assert [fleet.host_of(name) for name in names] == [[host] for host in answer]
+    assert sum(fleet.used_mb().values()) == 8 * MB // 4
+
+
 def test_a_retry_replaces_what_the_failed_host_had(fleet: Fleet) -> None:
     three_hosts(fleet)
     worker, name = a_worker(fleet), a_name()

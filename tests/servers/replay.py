@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 ADDRESS = "127.0.0.1"
-Answer = tuple[int, Any]
-"""Status and JSON body; None is no body."""
+Answer = tuple[int, Any] | None
+"""Status and JSON body, where None is no body; without all that the connection is cut."""
 
 
 class ReplayServer:
@@ -47,7 +47,11 @@ class _Call(http.server.BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = json.loads(text) if text else None
         owner.calls.append((self.command, self.path, headers, body))
-        status, answer = owner.answers.pop(0)
+        given = owner.answers.pop(0)
+        if given is None:
+            self.close_connection = True
+            return
+        status, answer = given
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         content = b"" if answer is None else json.dumps(answer).encode()
