@@ -139,8 +139,9 @@ def newest(known: tuple[Version, ...], cap: Version | None) -> Version:
     for version in known:
         if cap is None or (version[0] == cap[0] and version[1] <= cap[1]):
             return version
+    shown = ".".join(map(str, cap or ()))
     raise errors.ConfigurationError(
-        option=OPTION, reason=f"nothing can be sent to computes at {cap}"
+        option=OPTION, reason=f"nothing can be sent to computes at {shown}"
     )
 
 

@@ -41,6 +41,7 @@ class Heartbeat:
         self._service_id: int | None = None
         self._report_count = 0
         self._is_failing = False
+        self._is_gone = False
         self._task = RepeatingTask(f"heartbeat of {binary}", self.beat, self._interval_seconds)
 
     def register(self) -> None:
@@ -70,16 +71,25 @@ class Heartbeat:
             LOG.exception("Unexpected error while reporting service status")
             return
         if not is_registered:
-            LOG.error(
-                "The services table record for the %s service on host %s is gone. You either need "
-                "to stop this service if it should be deleted or restart it to recreate the record "
-                "in the database.",
-                self._binary,
-                self._host,
-            )
-        elif self._is_failing:
+            self._say_gone()
+            return
+        self._is_gone = False
+        if self._is_failing:
             self._is_failing = False
             LOG.info("Recovered from being unable to report status.")
+
+    def _say_gone(self) -> None:
+        """Tell, once, that an operator has deleted the row."""
+        if self._is_gone:
+            return
+        self._is_gone = True
+        LOG.error(
+            "The services table record for the %s service on host %s is gone. You either need "
+            "to stop this service if it should be deleted or restart it to recreate the record "
+            "in the database.",
+            self._binary,
+            self._host,
+        )
 
     def _write(self, connection: Connection, now: datetime.datetime) -> bool:
         if self._service_id is None:

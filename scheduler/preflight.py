@@ -78,6 +78,11 @@ def _check_databases(databases: Databases) -> None:
         raise main.unusable(error) from error
     for finding in inspection.configured(databases):
         _check_finding(finding)
+    if databases.lacks_api:
+        LOG.warning(
+            "[api_database] connection is not set: the cells, aggregates and server groups of "
+            "this Nova are not read."
+        )
     for finding in inspection.cells(databases):
         if finding.failure is None:
             LOG.info("%s", finding.line())

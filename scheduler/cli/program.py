@@ -7,6 +7,7 @@ the command on.
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,7 +61,11 @@ class Program(cliff_app.App):
         return parser
 
     def configure_logging(self) -> None:
-        """Nothing: logging is set up already."""
+        """Let what cliff finds wrong look like all other errors; the rest is set up already."""
+        handler = logging.StreamHandler(self.stderr)
+        handler.setFormatter(logging.Formatter(f"{self.NAME}: error: %(message)s"))
+        self.LOG.handlers = [handler]
+        self.LOG.propagate = False
 
 
 def command_option(prog: str, words: Mapping[str, str]) -> cfg.SubCommandOpt:

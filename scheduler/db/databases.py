@@ -85,6 +85,12 @@ class Databases:
         return has_mappings and layout.is_nova and layout.has("compute_nodes", "mapped")
 
     @property
+    def lacks_api(self) -> bool:
+        """Whether the main database is a cell of a Nova whose API database is not known here."""
+        layout = self.main.layout
+        return self.api is self.main and layout.is_nova and layout.has("compute_nodes", "mapped")
+
+    @property
     def aggregates_are_in_both(self) -> bool:
         """Whether the main database still has aggregates, besides the API's: until release 17."""
         main, api = self.main.layout, self.api.layout

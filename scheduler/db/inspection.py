@@ -48,12 +48,11 @@ class Finding:
         """All of it for a log."""
         if self.failure is not None:
             return f"{self.place}: {self.failure}"
-        lacks = ", ".join(self.missing)
-        counted = f"which count as NULL: {lacks}" if lacks else "of those that are read: none"
-        return (
-            f"{self.place}: {self.url} is {self.kind} (version {self.version}); "
-            f"it lacks {len(self.missing)} tables or columns, {counted}"
-        )
+        is_one = f"{self.place}: {self.url} is {self.kind} (version {self.version})"
+        if not self.missing:
+            return f"{is_one}; it has everything that is read"
+        lacks = f"{len(self.missing)} tables or columns, which count as NULL"
+        return f"{is_one}; it lacks {lacks}: {', '.join(self.missing)}"
 
 
 def configured(databases: Databases) -> list[Finding]:

@@ -47,6 +47,11 @@ def test_db_sync_and_version(manage, config_file, capsys) -> None:
     manage("db", "sync")
 
 
+def test_a_column_that_no_table_has(manage, refused) -> None:
+    manage("db", "sync")
+    assert "['Bogus']" in refused("host", "list", "-c", "Bogus")
+
+
 def test_db_sync_to_an_unknown_revision(refused) -> None:
     assert "no-such" in refused("db", "sync", "no-such")
 

@@ -62,6 +62,25 @@ def test_novas_databases(configured, make_url, release, has_cells, in_both):
     assert (databases.has_cells, databases.aggregates_are_in_both) == (has_cells, in_both)
 
 
+@pytest.mark.parametrize(
+    ("release", "is_given", "is_lacking"),
+    [(TODAY, False, True), (TODAY, True, False), (NEWTON, False, False)],
+)
+def test_a_cell_without_its_api_database(configured, make_url, release, is_given, is_lacking):
+    nova = Nova(make_url, release)
+    nova.add_main(["h1"])
+    databases = configured(nova.urls["main"], nova.urls["api"] if is_given else None)
+    assert databases.lacks_api is is_lacking
+    assert not databases.has_cells or is_given
+
+
+def test_a_database_that_lacks_nothing_says_so(configured, make_url):
+    databases = configured(make_url())
+    migration.sync(databases.main)
+    (finding,) = inspection.configured(databases)
+    assert finding.line().endswith("; it has everything that is read")
+
+
 def test_cells_by_uuid_and_id_also_by_a_template(configured, make_url):
     nova = Nova(make_url)
     url = nova.urls["cell0"]
