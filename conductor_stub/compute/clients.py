@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import oslo_messaging as messaging
 from oslo_config import cfg
@@ -14,13 +15,18 @@ from conductor_stub.scheduler_rpcapi import OlderSchedulerAPI
 from scheduler.claims import backend
 from scheduler.claims.placement.alternates import PlacementAlternates
 from scheduler.rpc.client import SchedulerAPI
+from scheduler.rpc.context import RequestContext
+
+Leave = Callable[[RequestContext, str, str], None]
+"""``leave(context, instance_uuid, node_uuid)``."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Clients:
     """Conductor, schedulers, other compute hosts, and schedulers of Havana's time.
 
-    *release* gives back what is booked in Placement for an instance that is not on its host.
+    Where Placement keeps the claims, *release* gives back what an instance has there, and *leave*
+    what it has on one node.
     """
 
     conductor: ComputeTaskAPI
@@ -28,15 +34,18 @@ class Clients:
     compute: ComputeAPI
     older_scheduler: OlderSchedulerAPI
     release: Release = nothing_to_release
+    leave: Leave | None = None
 
     @classmethod
     def over(cls, transport: messaging.Transport, conf: cfg.ConfigOpts) -> Clients:
         """All of them over one *transport*; raises ConfigurationError for ``[placement]``."""
-        uses_placement = conf.scheduler.claims == backend.PLACEMENT
-        return cls(
+        made = cls(
             ComputeTaskAPI(transport),
             SchedulerAPI(transport, conf),
             ComputeAPI(transport, conf),
             OlderSchedulerAPI(transport),
-            PlacementAlternates.from_conf(conf).release if uses_placement else nothing_to_release,
         )
+        if conf.scheduler.claims != backend.PLACEMENT:
+            return made
+        allocations = PlacementAlternates.from_conf(conf)
+        return dataclasses.replace(made, release=allocations.release, leave=allocations.leave)

@@ -82,6 +82,15 @@ class HostRows:
         self._report = report
         self._clock = clock
 
+    def node_uuid(self) -> str:
+        """The uuid of the host's node."""
+        return str(self._locked(lambda _conn, node: node.uuid))
+
+    def has(self, uuid: str) -> bool:
+        """Whether the instance is on this host."""
+        with self._database.read() as conn:
+            return uuid in instances.uuids_on_host(conn, self.host)
+
     # -- what a build does ------------------------------------------------------------------
 
     def claim(self, uuid: str, limits: dict[str, Any]) -> bool:

@@ -67,8 +67,7 @@ class ComputeHosts:
         }
 
         self._moves = {
-            host: Moves(each, clients.conductor, clients.compute, self._announcer)
-            for host, each in self._rows.items()
+            host: Moves(each, clients, self._announcer) for host, each in self._rows.items()
         }
 
     @property

@@ -15,9 +15,9 @@ import oslo_messaging as messaging
 from oslo_log import log as logging
 
 from conductor_stub.compute.announcements import Announcer
+from conductor_stub.compute.clients import Clients
 from conductor_stub.compute.host_rows import Arrival, Arrived, HostRows
-from conductor_stub.compute_rpcapi import ComputeAPI
-from conductor_stub.conductor_rpcapi import ComputeTaskAPI, MoveRequest
+from conductor_stub.conductor_rpcapi import MoveRequest
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
 
@@ -45,12 +45,11 @@ class ResizeRequest:
 class Moves:
     """What one host does with instances that are on their way."""
 
-    def __init__(
-        self, rows: HostRows, conductor: ComputeTaskAPI, compute: ComputeAPI, announcer: Announcer
-    ) -> None:
+    def __init__(self, rows: HostRows, clients: Clients, announcer: Announcer) -> None:
         self._rows = rows
-        self._conductor = conductor
-        self._compute = compute
+        self._conductor = clients.conductor
+        self._compute = clients.compute
+        self._leave_node = clients.leave
         self._announcer = announcer
 
     def prep_resize(self, request: ResizeRequest) -> None:
@@ -77,6 +76,7 @@ class Moves:
     def confirm_resize(self, context: RequestContext, uuid: str) -> None:
         """The instance has left: what it used here is free."""
         self._rows.audit()
+        self._leave(context, uuid)
         self._announcer.gone(context, self._rows.host, uuid)
 
     def unshelve(self, context: RequestContext, uuid: str, limits: dict[str, Any]) -> None:
@@ -94,6 +94,7 @@ class Moves:
             self._arrive(context, uuid, arrival)
         except Exception as error:
             LOG.exception("Instance %s does not come to %s", uuid, self._rows.host)
+            self._leave(context, uuid)
             self._rows.turn_away(uuid, arrival.task_state, error)
 
     def _arrive(self, context: RequestContext, uuid: str, arrival: Arrival) -> Arrived | None:
@@ -109,8 +110,14 @@ class Moves:
         self._announcer.present(context, self._rows.host, [arrived.instance])
         return arrived
 
+    def _leave(self, context: RequestContext, uuid: str) -> None:
+        """The instance is not here: what it has here in Placement is free."""
+        if self._leave_node is not None and not self._rows.has(uuid):
+            self._leave_node(context, uuid, self._rows.node_uuid())
+
     def _give_up(self, request: ResizeRequest, error: Exception) -> None:
         uuid = request.instance.uuid
+        self._leave(request.context, uuid)
         if not request.filter_properties.get("retry"):
             self._rows.turn_away(uuid, RESIZE_PREP, error)
             return

@@ -36,7 +36,16 @@ class _Claims(command.Base):
     needs_tables: ClassVar[bool] = False
 
     def claims_database(self) -> Database:
-        """The one of ``[claims]``; raises an error unless it has the tables."""
+        """The one of ``[claims]``; raises an error unless it has the tables.
+
+        Also where claims are in Placement, which has commands of its own.
+        """
+        if self.conf.scheduler.claims == backend.PLACEMENT:
+            raise errors.ConfigurationError(
+                option=backend.OPTION,
+                reason="it is placement: the claims are allocations there; `openstack resource "
+                "provider allocation show` and `nova-manage placement audit` look at them",
+            )
         database = backend.claims_database(self.conf, self.database)
         migration.check_ready(database, needed=("claims", "claim_hosts"))
         return database

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import sqlalchemy as sa
 
 from scheduler.concurrency import EVENTLET, THREADING
+from tests.daemons.deployment import Deployment
 from tests.daemons.fixtures import MakeDeployment
-from tests.functional.booting import boot, delete, states
+from tests.functional.booting import WAIT, boot, delete, states
 from tests.servers.placement import Placement
 from tests.waiting import wait_until
 
 HOSTS = 8
+INVENTORY = {"VCPU": 64, "MEMORY_MB": 65536, "DISK_GB": 1000}
 SETTINGS = {
     "scheduler": {"claims": "placement", "workers": 2},
     "DEFAULT": {"reserved_host_memory_mb": 0},
@@ -29,6 +33,13 @@ def nodes(database_url: str) -> dict[str, str]:
         engine.dispose()
 
 
+def migrate(cloud: Deployment, server: dict[str, Any]) -> None:
+    """Move a server to another host."""
+    (row,) = cloud.rows("nova-conductor-stub", "migrate", server["ID"], *WAIT)
+    assert row["Host"] != server["Host"]
+    server["Host"] = row["Host"]
+
+
 @pytest.mark.parametrize("backend", [EVENTLET, THREADING])
 def test_allocations_follow_the_servers(
     deployment: MakeDeployment,
@@ -42,8 +53,7 @@ def test_allocations_follow_the_servers(
     cloud.start(HOSTS, "--build-seconds", "0", "--fail-rate", "0.4", "--seed", "5")
     node_of = nodes(mariadb_url)
     for node in node_of.values():
-        inventory = {"VCPU": 64, "MEMORY_MB": 65536, "DISK_GB": 1000}
-        placement_server.add_node(node, inventory, ["OWNER_NOVA"])
+        placement_server.add_node(node, INVENTORY, ["OWNER_NOVA"])
 
     servers = [each for _ in range(3) for each in boot(cloud, "m1.tiny", "--count", "4")]
 
@@ -58,6 +68,8 @@ def test_allocations_follow_the_servers(
             != ({node_of[each["Host"]]} if each["State"] == "ACTIVE" else set())
         ]
 
+    wait_until(lambda: not wrong(), 10, lambda: str(wrong()))
+    migrate(cloud, next(each for each in servers if each["State"] == "ACTIVE"))
     wait_until(lambda: not wrong(), 10, lambda: str(wrong()))
     delete(cloud, servers)
 

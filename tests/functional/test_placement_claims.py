@@ -201,17 +201,24 @@ def test_resources_of_a_child_provider_are_claimed_with_the_host(fleet: Fleet) -
     assert fleet.placement.allocations(name)[child] == {"CUSTOM_CARD": 1}
 
 
-def test_the_conductor_claims_an_alternate_instead_of_the_host_that_failed(fleet: Fleet) -> None:
+def test_the_conductor_claims_an_alternate(fleet: Fleet) -> None:
     three_hosts(fleet)
     worker, name = a_worker(fleet), a_name()
-    ((_failed, full, free),) = worker.select("req-1", [name])
+    ((chosen, full, free),) = worker.select("req-1", [name])
     spec = a_request(project_id=PROJECT, user_id=USER)
     alternates, context = PlacementAlternates.from_conf(worker.conf), Context("req-1")
     fleet.take(full.service_host)
     assert not alternates.claim(context, spec, name, full)
     for _delivery in range(2):
         assert alternates.claim(context, spec, name, free)
+        # As for a move: it stays where it is until that host says that it has left.
+        assert fleet.host_of(name) == sorted([chosen.service_host, free.service_host])
+    for _delivery in range(2):
+        alternates.leave(context, name, chosen.compute_node_uuid)
         assert fleet.host_of(name) == [free.service_host]
+    alternates.leave(context, name, free.compute_node_uuid)
+    assert fleet.host_of(name) == []
+    assert alternates.claim(context, spec, name, chosen)
     alternates.release(context, name)
     assert fleet.host_of(name) == []
 

@@ -34,8 +34,9 @@ class PlacementAlternates:
         instance_uuid: str,
         selection: objects.Selection,
     ) -> bool:
-        """Claim the host of *selection* for the instance, instead of the one that failed.
+        """Claim the host of *selection* for the instance, besides what it has.
 
+        The host that failed has given back its part; one that moves keeps the host it is on.
         A selection without an allocation request needs none.  False if Placement refuses or does
         not answer; raises AllocationUpdateFailed when somebody else claims for the instance.
         """
@@ -47,7 +48,7 @@ class PlacementAlternates:
         version = selection.allocation_request_version
         try:
             before = self._allocating.claim(
-                requester, instance_uuid, request, version, lambda _before: False
+                requester, instance_uuid, request, version, lambda _before: True
             )
         except Unavailable as error:
             LOG.warning("Placement is not available for instance %s: %s", instance_uuid, error)
@@ -60,3 +61,20 @@ class PlacementAlternates:
             self._client.delete(instance_uuid, getattr(context, "request_id", None))
         except Unavailable as error:
             LOG.error("The allocations of instance %s stay: %s", instance_uuid, error)
+
+    def leave(self, context: Any, instance_uuid: str, node_uuid: str) -> None:
+        """The instance is not on the host with that node any more; what it has elsewhere stays."""
+        request_id = getattr(context, "request_id", None)
+        try:
+            before = self._client.allocations(instance_uuid, request_id)
+            rest = {
+                provider: each
+                for provider, each in before["allocations"].items()
+                if provider != node_uuid
+            }
+            if len(rest) < len(before["allocations"]):
+                # Whose it is stays what it was.
+                owner = Requester(before["project_id"], before["user_id"], request_id)
+                self._allocating.give_back(owner, instance_uuid, {"allocations": rest})
+        except Unavailable as error:
+            LOG.error("Instance %s keeps allocations on %s: %s", instance_uuid, node_uuid, error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import pathlib
 
 import pytest
 import sqlalchemy as sa
@@ -127,3 +128,13 @@ def test_without_tables(tmp_path, capsys):
     sa.create_engine(f"sqlite:///{tmp_path}/other.sqlite").connect().close()
     assert manage_text(str(config), "claims", "list") == exit_codes.FAILURE
     assert "db sync" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["list"], ["audit"]])
+def test_claims_in_placement_are_not_looked_at_here(capsys, config_file, words):
+    with pathlib.Path(config_file).open("a", encoding="utf-8") as file:
+        file.write("[scheduler]\nclaims = placement\n")
+    assert manage_text(config_file, "claims", *words) not in (exit_codes.OK, None)
+    out, err = capsys.readouterr()
+    assert not out
+    assert "[scheduler] claims: it is placement" in err
