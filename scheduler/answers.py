@@ -162,5 +162,15 @@ def key_of(context: Any, spec: objects.RequestSpec, instance_uuids: list[str] | 
 
 def fingerprint_of(arguments: Sequence[Any]) -> str:
     """The same text for arguments that say the same, whichever process or release wrote them."""
-    text = jsonutils.dumps(objects.to_plain(list(arguments)), sort_keys=True)
+    text = jsonutils.dumps(_said(objects.to_plain(list(arguments))), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _said(plain: Any) -> Any:
+    """*plain* without what is null or empty: a field that was not sent is set to that by a look."""
+    if isinstance(plain, list):
+        return [_said(each) for each in plain]
+    if not isinstance(plain, dict):
+        return plain
+    told = {name: _said(value) for name, value in plain.items()}
+    return {name: value for name, value in told.items() if value not in (None, [], {})}

@@ -9,6 +9,7 @@ import pytest
 
 from scheduler import answers, errors, objects
 from scheduler.answers import Answers
+from scheduler.notifications import payloads
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request
 
@@ -63,6 +64,19 @@ def test_what_is_the_same_request(key: Any, arguments: Any, decisions: int) -> N
     assert memory.once(key, arguments, decide) == [decisions]
     assert memory.once(KEY, legacy(), decide) == [1], "the first is still known"
     assert decide.count == decisions
+
+
+def test_reading_a_field_that_was_not_sent_makes_no_other_request() -> None:
+    decide = Decider()
+    kept = Answers(60, 100)
+    arguments, again = legacy(), legacy()
+    assert not arguments[2].is_set("security_groups")
+
+    def decide_and_tell() -> list[int]:
+        payloads.request(arguments[2])
+        return decide()
+
+    assert kept.once(KEY, arguments, decide_and_tell) == kept.once(KEY, again, decide) == [1]
 
 
 @pytest.mark.parametrize(
