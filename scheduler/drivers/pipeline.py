@@ -99,6 +99,7 @@ class Decision:
         self._standing: Standing | None = None
         self._nothing_was_asked = False
         self._later: LaterInstances | None = None
+        self._amount: Consumption | None = None
 
     def place(self, spec: Any, uuids: Sequence[str], count: int, num_alternates: int) -> Placement:
         """Place *count* instances of *spec*, which is changed as Nova's driver changes it.
@@ -240,7 +241,9 @@ class Decision:
             uuid, stand_in = None, uuid
             if group is not None:
                 group.members = [*(group.members or []), stand_in]
-        amount = Consumption.of(spec, limits, self.policy.fitting)
+        amount = self._amount
+        if amount is None or amount.wish is not None:  # which goes by the limits of the host
+            amount = self._amount = Consumption.of(spec, limits, self.policy.fitting)
         flavor_id = spec.flavor.id
         pick = self.books.pick(state.row, uuid, amount, self.now, stand_in, flavor_id)
         self.picks.append(pick)

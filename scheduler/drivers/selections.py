@@ -13,12 +13,32 @@ NO_ALLOCATION_REQUEST = "null"
 ZONE_KEY = "availability_zone"
 
 
+class _Selections:
+    """Makes the Selections of one reply, in which the same hosts come again and again."""
+
+    def __init__(self, zone_if_none: str) -> None:
+        self._zone_if_none = zone_if_none
+        self._of_row: dict[int, objects.Selection] = {}
+
+    def of(self, host: HostState, limits: dict[str, Any]) -> objects.Selection:
+        """One of its own, which shares its limits with others of the same host."""
+        known = self._of_row.get(host.row)
+        if known is None or known.limits_exact != limits:
+            known = selection_of(host, limits, self._zone_if_none)
+            self._of_row[host.row] = known
+            return known
+        twin = object.__new__(objects.Selection)
+        twin.__dict__.update(known.__dict__)
+        return twin
+
+
 def selections_of(placement: Placement, zone_if_none: str) -> list[list[objects.Selection]]:
     """Per instance the Selection of its host and those of its alternates."""
+    selections = _Selections(zone_if_none)
     return [
         [
-            selection_of(host, limits, zone_if_none),
-            *(selection_of(other, other.limits, zone_if_none) for other in alternates),
+            selections.of(host, limits),
+            *(selections.of(other, other.limits) for other in alternates),
         ]
         for host, limits, alternates in zip(
             placement.hosts, placement.limits, placement.alternates, strict=True

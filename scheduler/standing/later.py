@@ -128,11 +128,14 @@ class LaterInstances:
         The pick did; else it goes by the totals then, and so on back to the first ranking, which
         was of the table's order.  Between changes of the bounds, only picks change totals.
         """
+        differ = not self._scores.are_alike(equals)
         for epoch in range(len(self._epochs) - 1, -1, -1):
+            if len(equals) == 1:
+                break
             picked_at = self._picked_at[equals]
             if picked_at.max() >= max(0, self._epochs[epoch][0] - 1):
                 return int(equals[picked_at.argmax()])
-            if epoch and len(equals) > 1:
+            if epoch and differ:
                 totals = self._scores.totals_within(equals, self._epochs[epoch - 1][1])
                 equals = equals[totals == totals.max()]
         return int(equals[0])

@@ -18,7 +18,7 @@ from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.semantics import Bounds, Semantics
 from scheduler.standing.verdicts import PICKED
 from scheduler.weights.base import BaseHostWeigher
-from scheduler.weights.weighing import normalise
+from scheduler.weights.weighing import bounds_of, normalise
 
 #: The total of a row that is no candidate.
 NO_CANDIDATE = -np.inf
@@ -62,6 +62,11 @@ class PerRow:
         values = self.values
         return float(values[row]) if isinstance(values, np.ndarray) else float(values or 0.0)
 
+    def is_one(self, rows: np.ndarray) -> bool:
+        """Whether all *rows* have the same number."""
+        values = self.values
+        return not isinstance(values, np.ndarray) or bool((values[rows] == values[rows[0]]).all())
+
     def some(self, rows: np.ndarray) -> np.ndarray:
         """The numbers of *rows*, or one for all of them."""
         return self.get(rows if isinstance(self.values, np.ndarray) else rows[:1])
@@ -81,12 +86,17 @@ class _Part:
         self.weigher = weigher
         self.is_kept = reads is not None
         self.reads = (reads or 0) | _OF_MULTIPLIERS
+        #: Whether a pick changes the raw value of its host.
+        self.is_picked = bool(self.reads & PICKED)
         self.raw = PerRow(capacity)
         self.multiplier = PerRow(capacity)
         #: Rows that hold the lowest and the highest raw value of those that pass, once looked up.
         self.witnesses: tuple[int, int] | None = None
+        #: Whether the lowest or highest value may be others than when bounds were last asked for.
+        self.is_moved = True
 
     def ask(self, hosts: Candidates, request: Any) -> None:
+        self.is_moved = True
         self.raw.put(hosts.rows, self.weigher.raw(hosts, request))
         self.multiplier.put(hosts.rows, self.weigher.multipliers(hosts))
 
@@ -109,19 +119,23 @@ class _Part:
         if value is not None and value == (before if before is None else self.raw.of(row)):
             return
         if self.witnesses is not None and row in self.witnesses:
-            self.witnesses = None
+            self.witnesses, self.is_moved = None, True
         if value is None:
             return
-        rows = np.array([row])
-        if isinstance(before, np.ndarray):
-            before[row] = value
-        else:
-            self.raw.put(rows, value)
-        self.notice(rows)
+        if not isinstance(before, np.ndarray):
+            self.raw.put(np.array([row]), value)
+            self.is_moved = True
+            return
+        before[row] = value
+        if self.witnesses is not None:
+            low, high = self.witnesses
+            if not before[low] <= value <= before[high]:
+                self.witnesses = (row, high) if value < before[low] else (low, row)
+                self.is_moved = True
 
     def forget_witnesses(self, rows: frozenset[int]) -> None:
         if self.witnesses is not None and not rows.isdisjoint(self.witnesses):
-            self.witnesses = None
+            self.witnesses, self.is_moved = None, True
 
     def notice(self, rows: np.ndarray) -> None:
         """Of the *rows* just asked about, some may be the lowest or highest now."""
@@ -174,7 +188,8 @@ class Scores:
         chosen: Semantics,
         capacity: int = 0,
     ) -> None:
-        self._weighers = weighers
+        self._given = weighers
+        self._weighers = [weigher for weigher, _reads in weighers]
         self._semantics = chosen
         self.parts = [_Part(weigher, reads, capacity) for weigher, reads in weighers]
         self.are_complete = all(part.is_kept for part in self.parts)
@@ -182,11 +197,13 @@ class Scores:
         self._totals = np.full(capacity, NO_CANDIDATE)
         #: What the totals were last normalised with; None if fewer than two hosts were left.
         self.bounds: list[Bounds] | None = None
+        #: What the weighers carried then.
+        self._carried: list[Any] = []
         self._unsettled: list[np.ndarray] = []
 
     def anew(self, capacity: int) -> Scores:
         """Scores by the same weighers, of which nothing is known yet."""
-        return Scores(self._weighers, self._semantics, capacity)
+        return Scores(self._given, self._semantics, capacity)
 
     def copy(self) -> Scores:
         """The same, to be changed apart from this one."""
@@ -194,9 +211,9 @@ class Scores:
         for part, other in zip(self.parts, twin.parts, strict=True):
             other.raw.take(part.raw)
             other.multiplier.take(part.multiplier)
-            other.witnesses = part.witnesses
+            other.witnesses, other.is_moved = part.witnesses, part.is_moved
         twin._totals = self._totals.copy()
-        twin.bounds = self.bounds
+        twin.bounds, twin._carried = self.bounds, self._carried
         twin._unsettled = list(self._unsettled)
         return twin
 
@@ -206,6 +223,10 @@ class Scores:
         for part, of_part in zip(self.parts, bounds or (), strict=bounds is not None):
             part.add_to(totals, rows, of_part)
         return totals
+
+    def are_alike(self, rows: np.ndarray) -> bool:
+        """Whether all *rows* have the same values, and so the same totals with any bounds."""
+        return all(part.raw.is_one(rows) and part.multiplier.is_one(rows) for part in self.parts)
 
     @property
     def last_totals(self) -> np.ndarray:
@@ -220,7 +241,7 @@ class Scores:
     def raw_of(self, hosts: Candidates, request: Any) -> np.ndarray:
         """The raw values of *hosts*, a column per weigher; as they were if no pick changes them."""
         values = [
-            part.weigher.raw(hosts, request) if part.reads & PICKED else part.raw.get(hosts.rows)
+            part.weigher.raw(hosts, request) if part.is_picked else part.raw.get(hosts.rows)
             for part in self._kept
         ]
         return np.array(values, dtype=np.float64).T
@@ -228,7 +249,8 @@ class Scores:
     def put(self, row: int, raws: Sequence[float] | None) -> None:
         """Set the raw values of one row that was weighed; None if it is no longer."""
         for number, part in enumerate(self._kept):
-            part.put(row, None if raws is None else raws[number])
+            if raws is None or part.is_picked:
+                part.put(row, None if raws is None else raws[number])
         self._unsettled.append(np.array([row]))
 
     def totals_of(self, hosts: Candidates, request: Any) -> np.ndarray:
@@ -308,9 +330,7 @@ class Scores:
             self.bounds = None
             self._totals[:] = np.where(passing, 0.0, NO_CANDIDATE)
             return self._totals
-        bounds = [
-            self._semantics.bounds(part.weigher, *part.extremes(passing)) for part in self.parts
-        ]
+        bounds = self._bounds(passing)
         if bounds != self.bounds:
             self._add_up_all(passing, bounds)
         elif len(self._unsettled) == 1 and len(self._unsettled[0]) == 1:
@@ -320,6 +340,23 @@ class Scores:
         self.bounds = bounds
         self._unsettled.clear()
         return self._totals
+
+    def _bounds(self, passing: np.ndarray) -> list[Bounds]:
+        """What the semantics make of the lowest and highest values, asked where they moved."""
+        known = self.bounds
+        if known is None or bounds_of(self._weighers) != self._carried:
+            bounds = [self._bounds_of(part, passing) for part in self.parts]
+        else:
+            bounds = [
+                self._bounds_of(part, passing) if part.is_moved else before
+                for part, before in zip(self.parts, known, strict=True)
+            ]
+        self._carried = bounds_of(self._weighers)
+        return bounds
+
+    def _bounds_of(self, part: _Part, passing: np.ndarray) -> Bounds:
+        part.is_moved = False
+        return self._semantics.bounds(part.weigher, *part.extremes(passing))
 
     def _add_up_one(self, row: int, passing: np.ndarray, bounds: list[Bounds]) -> None:
         total = 0.0
