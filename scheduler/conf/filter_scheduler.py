@@ -16,7 +16,7 @@ GROUP = cfg.OptGroup(
     help="Filters, weighers and the choice among the best hosts.",
 )
 
-# Later releases of Nova leave out what Placement does for them; there is no Placement here.
+# Later releases of Nova leave out what Placement does for them; it need not be there here.
 DEFAULT_FILTERS = [
     "RetryFilter",
     "AvailabilityZoneFilter",

@@ -112,7 +112,7 @@ class HostState:
 
     @property
     def allocation_candidates(self) -> list[Any]:
-        """What Placement offers on the host: nothing, as it is not asked."""
+        """Placement's offers to choose from: none, as the first one is claimed."""
         return []
 
     @property
