@@ -19,7 +19,7 @@ from scheduler.conf import startup
 from scheduler.db import inspection, migration
 from scheduler.db.database import FAILURES
 from scheduler.db.databases import Databases
-from scheduler.rpc import transport
+from scheduler.rpc import transport, versions
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.service import build_manager
 
@@ -42,6 +42,8 @@ def check_surroundings(
     Nothing that was opened stays open.  The database must answer; the broker need not yet.
     """
     _check_buses(conf)
+    versions.cap_from(conf.upgrade_levels.scheduler)
+    versions.base_cap_from(conf.upgrade_levels.baseapi)
     _warn_of_in_process_bus(conf)
     databases = Databases.from_conf(conf)
     try:

@@ -96,6 +96,16 @@ MISTAKES = {
         ("[filter_scheduler] weight_classes", "did you mean nova.scheduler.weights.ram.RAMWeigher"),
         (SCHEDULER,),
     ),
+    "cap of no release": Mistake(
+        {"upgrade_levels": {"scheduler": "newtn"}},
+        ("[upgrade_levels] scheduler", "newtn"),
+        (SCHEDULER, CONDUCTOR),
+    ),
+    "cap that is no version": Mistake(
+        {"upgrade_levels": {"baseapi": "newest"}},
+        ("[upgrade_levels] baseapi", "newest"),
+        (SCHEDULER, CONDUCTOR),
+    ),
     "unknown database": Mistake(database("sqlight:///x"), ("[database] connection", "sqlight")),
     "database URL that is none": Mistake(
         database("nova.sqlite"), ("[database] connection",), (SCHEDULER,)
