@@ -119,8 +119,10 @@ class LaterInstances:
             return None
         if not self._keeps_ranking:
             return best
-        equal = totals == totals[best]
-        return best if np.count_nonzero(equal) == 1 else self._first_before(np.flatnonzero(equal))
+        others = totals[best + 1 :]
+        if not len(others) or others.max() < totals[best]:
+            return best
+        return self._first_before(np.flatnonzero(totals == totals[best]))
 
     def _first_before(self, equals: np.ndarray) -> int:
         """Of rows that are equal now the one that stood first for the instance before.

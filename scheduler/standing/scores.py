@@ -167,15 +167,22 @@ class _Part:
         if bounds[0] != bounds[1]:
             totals += normalise(self.raw.get(rows), *bounds) * self.multiplier.get(rows)
 
-    def add_to_all(self, totals: np.ndarray, scratch: np.ndarray, bounds: Bounds) -> None:
-        """The same for every row at once, with *scratch* to work in."""
+    def add_to_all(
+        self, totals: np.ndarray, scratch: np.ndarray, bounds: Bounds, extremes: Bounds
+    ) -> None:
+        """The same for every row at once, with *scratch* to work in.
+
+        Between *bounds* that are the *extremes* there is nothing to clip, times 1 nothing to do.
+        """
         (low, high), raw, multiplier = bounds, self.raw.values, self.multiplier.values
         if low == high:
             return
-        np.clip(raw, low, high, out=scratch)  # type: ignore[arg-type]
-        np.subtract(scratch, low, out=scratch)
+        if bounds != extremes:
+            raw = np.clip(raw, low, high, out=scratch)  # type: ignore[arg-type]
+        np.subtract(raw, low, out=scratch)  # type: ignore[arg-type]
         np.divide(scratch, high - low, out=scratch)
-        np.multiply(scratch, multiplier, out=scratch)  # type: ignore[arg-type]
+        if isinstance(multiplier, np.ndarray) or multiplier != 1.0:
+            np.multiply(scratch, multiplier, out=scratch)  # type: ignore[arg-type]
         totals += scratch
 
 
@@ -346,6 +353,8 @@ class Scores:
         known = self.bounds
         if known is None or bounds_of(self._weighers) != self._carried:
             bounds = [self._bounds_of(part, passing) for part in self.parts]
+        elif not any([part.is_moved for part in self.parts]):  # a list: they are few
+            return known
         else:
             bounds = [
                 self._bounds_of(part, passing) if part.is_moved else before
@@ -374,5 +383,5 @@ class Scores:
         self._totals[:] = 0.0
         scratch = np.empty_like(self._totals)
         for part, of_part in zip(self.parts, bounds, strict=True):
-            part.add_to_all(self._totals, scratch, of_part)
-        self._totals[~passing] = NO_CANDIDATE
+            part.add_to_all(self._totals, scratch, of_part, part.extremes(passing))
+        np.copyto(self._totals, NO_CANDIDATE, where=~passing)
