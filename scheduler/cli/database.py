@@ -75,6 +75,8 @@ class Advise(command.List):
         """One row per index; what is there already stays as it is."""
         rows = []
         for cell, database in self.cells.items():
+            if not cell and self.databases.has_cells:
+                continue  # cell0 or the like: no compute hosts are read from it
             for index in advice.wanted(database):
                 state = "present" if index.exists else "missing"
                 if parsed_args.apply and not index.exists:

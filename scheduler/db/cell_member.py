@@ -174,6 +174,8 @@ class Member:
                     self._must_be_full = True  # what was read now reaches nobody
             except FAILURES as error:
                 LOG.debug("Cell %s does not answer yet: %s", self._uuid, error)
+            except Exception:
+                LOG.exception("Cell %s (%s) cannot be read", self._uuid, self._name)
             else:
                 self._is_being_tried, self._answers_again = False, True
                 return

@@ -126,3 +126,9 @@ def test_sync_leaves_novas_tables_alone(refused, nova):
     before = nova.execute("cell0", "SELECT name, sql FROM sqlite_master ORDER BY name")
     assert "use nova-manage" in refused("db", "sync")
     assert nova.execute("cell0", "SELECT name, sql FROM sqlite_master ORDER BY name") == before
+
+
+@pytest.mark.usefixtures("on_nova")
+def test_indexes_are_advised_where_hosts_are_read_and_not_for_cell0(manage):
+    rows = manage("db", "advise", "-f", "json")
+    assert {row["Cell"] for row in rows} == {"a", "b"}

@@ -13,6 +13,7 @@ from scheduler.db import cell_member, compute_nodes, instances
 from scheduler.db.cells_reader import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
+from scheduler.db.fleet import FleetReader
 from scheduler.hosts import selector
 from scheduler.hosts.host_manager import HostManager
 from tests import builders, nova_layouts
@@ -159,6 +160,25 @@ def test_a_cell_that_fails_is_left_out_and_comes_back_by_itself(manager, nova, t
     nova.change("a", compute_nodes.update_usage, 1, {"free_ram_mb": 11})
     manager.refresh()
     assert manager.table.value(manager.table.rows["a1", "a1"], "free_ram_mb") == 11
+
+
+def test_whatever_else_goes_wrong_a_cell_is_tried_again(
+    manager, nova, tmp_path, caplog, monkeypatch
+):
+    bring_back = hide(nova, "a", tmp_path)
+    manager.refresh()
+    read, errors = FleetReader.read, [TypeError("a row that nobody foresaw")] * 2
+
+    def read_or_break(reader, *given, **options):
+        if errors:
+            raise errors.pop()
+        return read(reader, *given, **options)
+
+    monkeypatch.setattr(FleetReader, "read", read_or_break)
+    bring_back()
+    wait_until(lambda: not errors, SECONDS, "two errors")
+    wait_until(lambda: manager.refresh() or is_whole(manager), SECONDS, "cell a")
+    assert "cannot be read" in caplog.text
 
 
 def test_a_cell_that_is_silent_does_not_hold_the_others_for_long(nova, managers, caplog):
