@@ -7,6 +7,7 @@ import contextlib
 import pathlib
 import re
 import signal
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -113,7 +114,7 @@ def test_serves_from_ready_to_sigterm(
     backend: str,
     workers: int,
 ) -> None:
-    text = config(transport_url, tables, workers=workers)
+    text = config(transport_url, tables, workers=workers, claims="database")
     scheduler = daemon(PROGRAM, text, backend=backend).wait_ready(workers)
 
     assert api.ping(CONTEXT, "hello", timeout_seconds=10)["arg"] == "hello"
@@ -158,7 +159,7 @@ def test_sigterm_finishes_and_answers_what_is_in_hand(
     scheduler.wait_ready()
     with concurrent.futures.ThreadPoolExecutor() as callers:
         answers = [
-            callers.submit(api.select_destinations, CONTEXT, a_request(), [OWN_UUID])
+            callers.submit(api.select_destinations, CONTEXT, a_request(), [str(uuid.uuid4())])
             for _ in range(5)
         ]
         wait_until(lambda: begun(gate) == 5, describe="all requests in hand")

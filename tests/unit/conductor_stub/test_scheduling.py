@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import oslo_messaging as messaging
 import pytest
-from oslo_config import cfg
 
 from conductor_stub import scheduling
 from scheduler import errors, objects
@@ -94,8 +93,7 @@ def test_only_the_old_call_is_repeated(capped, timeouts, max_attempts, calls, an
 def test_the_real_client_says_beforehand_that_its_cap_is_too_low():
     """The seam of the tests above behaves like the client it stands for."""
     conf = builders.conf(upgrade_levels__scheduler="pike")
-    conf.register_opts([cfg.IntOpt("rpc_response_timeout", default=60)])
-    transport = messaging.get_rpc_transport(cfg.CONF, url="fake:")
+    transport = messaging.get_rpc_transport(conf, url="fake:")
 
     with pytest.raises(errors.SelectionObjectsWithOldRPCVersionNotSupported):
         SchedulerAPI(transport, conf).select_destinations(
