@@ -8,9 +8,24 @@ and those travel on the wire together with the numeric ``code``.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 WIRE_MODULE = "nova.exception"
+
+NO_HOST_FITS: Final = "no_host_fits"
+ATTEMPTS_EXHAUSTED: Final = "attempts_exhausted"
+STATE_TOO_OLD: Final = "state_too_old"
+INVALID_REQUEST: Final = "invalid_request"
+INTERNAL_FAULT: Final = "internal_fault"
+#: What may become of a request that gets no hosts: codes that stay what they are (docs/explain.md).
+CODES: Final = (NO_HOST_FITS, ATTEMPTS_EXHAUSTED, STATE_TOO_OLD, INVALID_REQUEST, INTERNAL_FAULT)
+
+
+def code_of(error: BaseException) -> str:
+    """Which of CODES *error* has; what is none of this module's is an internal fault."""
+    if not isinstance(error, NovaException):
+        return INTERNAL_FAULT
+    return str(error.kwargs.get("error_code", error.error_code))
 
 
 class NovaException(Exception):
@@ -18,9 +33,13 @@ class NovaException(Exception):
 
     msg_fmt: ClassVar[str] = "An unknown exception occurred."
     code: ClassVar[int] = 500
+    #: One of CODES.
+    error_code: ClassVar[str] = INTERNAL_FAULT
 
     def __init__(self, message: str | None = None, **kwargs: Any) -> None:
-        self.kwargs = {"code": self.code, **kwargs}
+        # The one error that is Nova's to the last key goes without its code, which its class says.
+        told = {} if self.error_code == NO_HOST_FITS else {"error_code": self.error_code}
+        self.kwargs = {"code": self.code, **told, **kwargs}
         super().__init__(message if message is not None else self.msg_fmt % self.kwargs)
 
     def __init_subclass__(cls) -> None:
@@ -35,12 +54,14 @@ class NoValidHost(NovaException):
     """No host fits the request (or not all of its instances: all or nothing)."""
 
     msg_fmt = "No valid host was found. %(reason)s"
+    error_code = NO_HOST_FITS
 
 
 class MaxRetriesExceeded(NoValidHost):
     """The attempts allowed for one build are used up."""
 
     msg_fmt = "Exceeded maximum number of retries. %(reason)s"
+    error_code = ATTEMPTS_EXHAUSTED
 
 
 class InvalidRequest(NovaException):
@@ -48,6 +69,7 @@ class InvalidRequest(NovaException):
 
     msg_fmt = "Invalid request: %(field)s: %(reason)s"
     code = 400
+    error_code = INVALID_REQUEST
 
 
 class ComputeResourcesUnavailable(NovaException):
@@ -112,6 +134,7 @@ class StateUnavailable(NovaException):
 
     msg_fmt = "The state of the compute hosts is not available: %(reason)s"
     code = 503
+    error_code = STATE_TOO_OLD
 
 
 class ClaimConflict(NovaException):
@@ -119,6 +142,7 @@ class ClaimConflict(NovaException):
 
     msg_fmt = "The hosts chosen were claimed by others, %(attempts)d times in a row."
     code = 409
+    error_code = ATTEMPTS_EXHAUSTED
 
 
 class AllocationUpdateFailed(NovaException):
@@ -126,6 +150,7 @@ class AllocationUpdateFailed(NovaException):
 
     msg_fmt = "Failed to update allocations for consumer %(consumer_uuid)s. Error: %(error)s"
     code = 409
+    error_code = ATTEMPTS_EXHAUSTED
 
 
 class UnsupportedPolicyException(NovaException):
@@ -133,6 +158,7 @@ class UnsupportedPolicyException(NovaException):
 
     msg_fmt = "ServerGroup policy is not supported: %(reason)s"
     code = 400
+    error_code = INVALID_REQUEST
 
 
 class SchedulerHostFilterNotFound(NovaException):
@@ -180,6 +206,7 @@ class IncompatibleObjectVersion(NovaException):
         "Version %(objver)s of %(objname)s is not supported, supported version is %(supported)s"
     )
     code = 400
+    error_code = INVALID_REQUEST
 
 
 class UnsupportedObjectError(NovaException):
@@ -187,6 +214,7 @@ class UnsupportedObjectError(NovaException):
 
     msg_fmt = "Unsupported object type %(objtype)s"
     code = 400
+    error_code = INVALID_REQUEST
 
 
 class ObjectActionError(NovaException):

@@ -10,6 +10,7 @@ from oslo_log import log as logging
 from scheduler import errors, objects
 from scheduler.answers import Answers, key_of
 from scheduler.drivers.selections import as_dict
+from scheduler.explain.recorder import Recorder
 from scheduler.notifications import END, START
 
 LOG = logging.getLogger(__name__)
@@ -42,6 +43,8 @@ class SchedulerManager:
         self.driver = driver
         self.answers = Answers.from_conf(conf)
         self.notifications = notifications
+        #: Where decisions are written down: where the driver does that itself, if it can.
+        self.recorder: Recorder = getattr(driver, "recorder", None) or Recorder.from_conf(conf)
         self._max_instances = conf.scheduler.max_instances_per_request
 
     def select_destinations(
@@ -59,8 +62,12 @@ class SchedulerManager:
         The same request again gets the same answer, and books nothing.  Raises NoValidHost when
         not every instance gets a host, InvalidRequest naming the argument that is missing or wrong.
         """
-        spec = _request(request_spec, filter_properties, spec_obj)
-        self._check_instances(spec, instance_uuids)
+        try:
+            spec = _request(request_spec, filter_properties, spec_obj)
+            self._check_instances(spec, instance_uuids)
+        except errors.InvalidRequest as error:
+            self.recorder.refused(context, error)
+            raise
         LOG.debug("Starting to schedule for instances: %s", instance_uuids)
         alternates = bool(return_objects and return_alternates)
 
@@ -91,9 +98,13 @@ class SchedulerManager:
             told = None
         if told is not None:
             told.select_destinations(context, START, spec)
-        chosen: list[Any] = self.driver.select_destinations(
-            context, spec, instance_uuids, return_alternates=alternates
-        )
+        name = type(getattr(self.driver, "driver", self.driver)).__name__
+        with self.recorder.decision(name, context, spec, instance_uuids) as record:
+            chosen: list[Any] = self.driver.select_destinations(
+                context, spec, instance_uuids, return_alternates=alternates
+            )
+            if not record.chosen:  # by a driver that knows of no records
+                record.note_chosen(chosen)
         if told is not None:
             told.select_destinations(context, END, _as_decided(spec, instance_uuids))
         return chosen

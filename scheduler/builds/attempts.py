@@ -23,7 +23,8 @@ def count(filter_properties: dict[str, Any], instance_uuid: str | None, max_atte
     filter_properties["retry"] = retry
     if retry["num_attempts"] > max_attempts:
         raise errors.NoValidHost(
-            reason=f"Exceeded max scheduling attempts {max_attempts} for instance {instance_uuid}"
+            reason=f"Exceeded max scheduling attempts {max_attempts} for instance {instance_uuid}",
+            error_code=errors.ATTEMPTS_EXHAUSTED,
         )
 
 

@@ -147,8 +147,9 @@ class DriverAttempt:
         )
         uuids, count = request.instance_uuids, request.count
         placement = decision.place(spec, uuids, count, request.alternates)
-        self.record.chosen = [(state.host, state.nodename) for state in placement.hosts]
-        return Decided(selections_of(placement, request.zone_if_none), tuple(decision.picks))
+        selections = selections_of(placement, request.zone_if_none)
+        self.record.note_chosen(selections)
+        return Decided(selections, tuple(decision.picks))
 
     def _record(self, *, is_first: bool) -> DecisionRecord:
         """The request's record; what is decided again on a few hosts explains nothing."""

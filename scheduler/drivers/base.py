@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler import objects
 from scheduler.claims.booking import Booking
-from scheduler.explain.record import DecisionRecord
+from scheduler.explain.memory import Memory
+from scheduler.explain.recorder import Recorder
 from scheduler.explain.watcher import Watcher
-
-#: How many of the latest decision records a driver keeps.
-RECORDS_KEPT = 256
 
 
 class Scheduler:
     """Base of every driver: a host manager, the hosts that are up, no periodic task.
 
-    The constructor of a driver written for Nova takes no arguments.  The loader has set ``conf``
-    and ``host_manager`` when it runs.
+    The constructor of a driver written for Nova takes no arguments.  The loader has set ``conf``,
+    ``host_manager`` and ``recorder`` when it runs.
     """
 
     conf: Any
     host_manager: Any
+
+    #: Where its decisions are written down.
+    recorder: Recorder
 
     #: What tells hosts to build (``scheduler.builds``); the service sets it.
     builds: Any = None
@@ -41,7 +41,13 @@ class Scheduler:
         #: Who books what this driver decides.
         self.booking = Booking()
         self.watcher = Watcher()
-        self.records: deque[DecisionRecord] = deque(maxlen=RECORDS_KEPT)
+        if not hasattr(self, "recorder"):
+            self.recorder = Recorder()
+
+    @property
+    def records(self) -> Memory:
+        """The records of the latest decisions."""
+        return self.recorder.records
 
     def select_destinations(
         self,

@@ -6,15 +6,10 @@ Reference page scheduling, section 2.
 from __future__ import annotations
 
 import copy
-import random
-import time
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from oslo_log import log as logging
-
-from scheduler import errors, objects, semantics
+from scheduler import objects, semantics
 from scheduler.drivers.attempt import DriverAttempt, Request
 from scheduler.drivers.base import Scheduler
 from scheduler.drivers.json_options import JsonOptions
@@ -24,11 +19,6 @@ from scheduler.filters.registry import load_chain
 from scheduler.hosts.fitting import Fitting
 from scheduler.standing import StandingResults
 from scheduler.weights.registry import load_weighers
-
-LOG = logging.getLogger(__name__)
-
-_SEED_BITS = 64
-_NAMES_LOGGED = 20
 
 
 def configured_policy(conf: Any, host_manager: Any) -> Policy:
@@ -71,7 +61,6 @@ class FilterScheduler(Scheduler):
         self.json_options = JsonOptions(conf.scheduler_json_config_location, host_manager.clock)
         self.max_attempts = conf.scheduler.max_attempts
         self.zone_if_none = conf.default_availability_zone
-        self._seeds = random.SystemRandom()
 
     def select_destinations(
         self,
@@ -87,25 +76,11 @@ class FilterScheduler(Scheduler):
         del alloc_reqs_by_rp_uuid, provider_summaries, allocation_request_version
         uuids = tuple(instance_uuids or ())
         count = len(uuids) or spec_obj.num_instances
-        record = DecisionRecord(
-            request_id=getattr(context, "request_id", None),
-            instance_uuids=uuids or ((spec_obj.instance_uuid,) if spec_obj.instance_uuid else ()),
-            num_instances=count,
-            seed=self._seeds.getrandbits(_SEED_BITS),
-        )
         alternates = self.max_attempts - 1 if return_alternates else 0
-        began = time.perf_counter()
-        try:
+        with self.recorder.decision(type(self).__name__, context, spec_obj, uuids) as record:
             options, zone = copy.deepcopy(self.json_options.current()), self.zone_if_none
             request = Request(context, spec_obj, uuids, count, alternates, zone, options)
             return self.booking.answer(self._attempt(request, record))
-        except Exception as error:
-            record.failure = _told(error)
-            raise
-        finally:
-            record.elapsed_ms = (time.perf_counter() - began) * 1000
-            self.records.append(record)
-            _log_decision(record)
 
     def run_periodic_tasks(self, context: Any) -> None:
         """See which claims are over, also when nobody asks for hosts."""
@@ -127,34 +102,3 @@ class FilterScheduler(Scheduler):
             self.bring_state_up_to_date,
             self.results,
         )
-
-
-def _told(error: Exception) -> str:
-    """The error, and what is behind it where the caller is not told that."""
-    if not isinstance(error, errors.NovaException):
-        return f"{type(error).__name__}: {error}"
-    return f"{error}{error.__cause__}" if error.kwargs.get("reason") == "" else str(error)
-
-
-def _log_decision(record: DecisionRecord) -> None:
-    """The one line per decision."""
-    LOG.info(
-        "Placement of %d instance(s) %s: %s (%d hosts considered, %d passed the filters, %.1f ms)",
-        record.num_instances,
-        _shortened(record.instance_uuids),
-        "failed: " + record.failure if record.failure else "selected " + _hosts(record),
-        record.hosts_considered,
-        record.hosts_left,
-        record.elapsed_ms,
-    )
-
-
-def _hosts(record: DecisionRecord) -> str:
-    times = Counter(host for host, _node in record.chosen)
-    return _shortened([host if n == 1 else f"{host} (x{n})" for host, n in times.items()])
-
-
-def _shortened(words: Sequence[str]) -> str:
-    shown = ", ".join(words[:_NAMES_LOGGED])
-    more = len(words) - _NAMES_LOGGED
-    return f"[{shown}, and {more} more]" if more > 0 else f"[{shown}]"

@@ -17,6 +17,7 @@ from scheduler import errors, plugins
 from scheduler.drivers.filter_scheduler import configured_policy
 from scheduler.drivers.older_forms import OPTION, OlderDriver, form_of
 from scheduler.drivers.older_host_manager import OlderHostManager
+from scheduler.explain.recorder import Recorder
 from scheduler.hosts.books import Books
 from scheduler.hosts.host_manager import Reader
 from scheduler.hosts.table import HostTable
@@ -65,9 +66,10 @@ def load(conf: Any, host_manager: Any) -> Any:
 
 
 def _constructed(cls: Any, conf: Any, host_manager: Any) -> Any:
-    """A driver of class *cls*, which has both in any case when its constructor runs."""
+    """A driver of class *cls*, which has all it needs in any case when its constructor runs."""
     driver = cls.__new__(cls)
     driver.conf, driver.host_manager = conf, host_manager
+    driver.recorder = Recorder.from_conf(conf)
     try:
         inspect.signature(cls).bind(conf, host_manager)
     except TypeError:

@@ -1,14 +1,28 @@
 """What one decision leaves behind: enough to say why, cheap enough to keep for each.
 
-Counts are of hosts.  For the first instance the counts per (filter, reason), the hosts removed
-before any filter and the hosts left always add up to the hosts considered.
+Counts are of hosts.  For the first instance the hosts never considered, those removed before any
+filter, the counts per (filter, reason) and the hosts left always add up to the fleet.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from scheduler.filters.chain import FilterCount
+
+#: Outcome of a request that got its hosts; the others are codes of errors (``errors.CODES``).
+SELECTED = "selected"
+#: Why hosts are no candidates at all: nothing says that a compute service runs there; Placement
+#: did not offer them.
+NO_SERVICE, NOT_OFFERED = "service.unknown", "placement.not_offered"
+#: What became of a claim.
+BOOKED, REPEATED, LOST = "booked", "repeated", "lost"
+
+Pair = tuple[str, str | None]
+"""Host and node."""
 
 
 @dataclass(slots=True)
@@ -19,19 +33,42 @@ class DecisionRecord:
     instance_uuids: tuple[str, ...]
     num_instances: int
     seed: int
+    #: Class name of the driver.
+    driver: str = ""
+    started_at: float = field(default_factory=time.time)
+    #: Compute nodes known, whether or not they were considered.
+    fleet: int = 0
+    #: Of those the ones that are no candidates, per cause.
+    not_considered: dict[str, int] = field(default_factory=dict)
     hosts_considered: int = 0
     removed_before_filters: dict[str, int] = field(default_factory=dict)
+    #: Whether forced hosts were taken without asking any filter.
+    filters_skipped: bool = False
     #: Counts of the first instance's run, in chain order; empty where forcing skipped them.
     filters: list[FilterCount] = field(default_factory=list)
     #: Host and node per instance, in order; empty when the request failed.
-    chosen: list[tuple[str, str | None]] = field(default_factory=list)
+    chosen: list[Pair] = field(default_factory=list)
+    #: Per instance the hosts to try when the chosen one fails, best first.
+    alternates: list[list[Pair]] = field(default_factory=list)
     placed_before_failure: int = 0
     #: Age of the state decided on, in seconds; None when nothing was ever read.
     state_age_seconds: float | None = None
     #: uuids of the cells whose hosts were left out because they did not answer.
     cells_left_out: tuple[str, ...] = ()
+    #: What became of the claim; None where nothing books.
+    claim: str | None = None
+    #: How often it was decided anew because others had claimed what was chosen.
+    races_lost: int = 0
+    #: Milliseconds per stage: refresh, filter, weigh, claim.  What is missing of the total is the
+    #: rest: choosing, consuming, making the answer.
+    stages_ms: dict[str, float] = field(default_factory=dict)
     elapsed_ms: float = 0.0
+    #: ``selected``, or the code of the error.
+    outcome: str = SELECTED
+    #: The error's text, with what is behind it where the caller is not told that.
     failure: str | None = None
+    #: What the log names an internal fault by.
+    fault_id: str | None = None
 
     @property
     def hosts_left(self) -> int:
@@ -39,3 +76,26 @@ class DecisionRecord:
         if self.filters:
             return self.filters[-1].end
         return self.hosts_considered - sum(self.removed_before_filters.values())
+
+    @property
+    def never_evaluated(self) -> dict[str, int]:
+        """Hosts that no filter was asked about, per cause."""
+        return {**self.not_considered, **self.removed_before_filters}
+
+    def add_stage(self, name: str, began: float) -> float:
+        """Add what has passed since *began* (``time.perf_counter``) to a stage; returns now."""
+        now = time.perf_counter()
+        self.stages_ms[name] = self.stages_ms.get(name, 0.0) + (now - began) * 1000
+        return now
+
+    def note_chosen(self, selections: Sequence[Any]) -> None:
+        """Take the hosts from an answer: per instance Selections, the chosen first, or a dict."""
+        pairs = [_pairs(each) for each in selections]
+        self.chosen = [first for first, *_others in pairs]
+        self.alternates = [others for _first, *others in pairs]
+
+
+def _pairs(chosen: Any) -> list[Pair]:
+    if isinstance(chosen, Mapping):  # the form of a driver of Newton's kind
+        return [(chosen["host"], chosen.get("nodename"))]
+    return [(each.service_host, each.nodename) for each in chosen]

@@ -1,0 +1,112 @@
+"""Every decision leaves one record: kept within bytes, told once, whatever the driver is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from scheduler import errors
+from scheduler.explain.form import to_dict
+from scheduler.explain.memory import Memory, size_of
+from scheduler.explain.record import SELECTED, DecisionRecord
+from scheduler.explain.recorder import Recorder
+from scheduler.manager import SchedulerManager
+from tests.builders import a_conf, a_request
+from tests.unit.drivers.scheduling import a_driver
+from tests.unit.evaluation.builders import a_fleet
+from tests.unit.rpc.fakes import RecordingDriver
+
+UUIDS = ["00000000-0000-4000-a000-000000000001", "00000000-0000-4000-a000-000000000002"]
+
+
+class Context:
+    request_id = "req-1"
+
+
+def a_record(number: int = 1) -> DecisionRecord:
+    return DecisionRecord(f"req-{number}", (f"uuid-{number}",), 1, 7)
+
+
+def test_the_oldest_make_room() -> None:
+    limit = 3 * size_of(a_record())
+    memory = Memory(limit)
+    for number in range(1, 6):
+        memory.append(a_record(number))
+    assert [each.request_id for each in memory] == ["req-3", "req-4", "req-5"]
+    assert memory.nbytes <= limit
+    assert [each.request_id for each in memory.latest(2)] == ["req-5", "req-4"]
+    assert [each.request_id for each in memory.of("uuid-4")] == ["req-4"]
+    assert [each.request_id for each in memory.of("req-3")] == ["req-3"]
+    assert not memory.of("req-1")
+
+
+def test_without_memory_nothing_is_kept() -> None:
+    memory = Memory(0)
+    memory.append(a_record())
+    assert (len(memory), memory.nbytes) == (0, 0)
+
+
+def test_within_one_recording_another_one_joins() -> None:
+    told: list[DecisionRecord] = []
+    recorder = Recorder()
+    recorder.listeners.append(told.append)
+    with recorder.decision("Outer", Context, a_request(), UUIDS) as outer:
+        with recorder.decision("Inner", Context, a_request(), UUIDS) as inner:
+            assert inner is outer
+        assert not told
+    assert told == list(recorder.records) == [outer]
+    assert (outer.driver, outer.num_instances, outer.outcome) == ("Outer", 2, SELECTED)
+
+
+def test_a_listener_that_fails_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    told: list[DecisionRecord] = []
+    recorder = Recorder()
+    recorder.listeners += [lambda record: record.nothing, told.append]  # type: ignore[attr-defined]
+    with recorder.decision("Driver", Context, a_request(), UUIDS):
+        pass
+    assert len(told) == 1
+    assert "could not be told of" in caplog.text
+
+
+@pytest.mark.parametrize("driver", ["filter_scheduler", "caching_scheduler", "chance_scheduler"])
+def test_every_driver_leaves_a_record(driver: str) -> None:
+    manager = SchedulerManager(a_conf(), a_driver(a_fleet(8192, 8192), driver))
+    answer = manager.select_destinations(Context, spec_obj=a_request(), instance_uuids=UUIDS)
+    [record] = manager.recorder.records
+    assert [host for host, _node in record.chosen] == [each["host"] for each in answer]
+    assert (record.request_id, list(record.instance_uuids)) == ("req-1", UUIDS)
+    assert record.driver.lower() == driver.replace("_", "")
+    assert json.loads(json.dumps(to_dict(record)))["chosen"][0]["host"] == answer[0]["host"]
+
+
+ERRORS: dict[str, tuple[Any, str]] = {
+    "no host": (errors.NoValidHost(reason=""), "no_host_fits"),
+    "retries": (errors.MaxRetriesExceeded(reason=""), "attempts_exhausted"),
+    "races": (errors.ClaimConflict(attempts=50), "attempts_exhausted"),
+    "old state": (errors.StateUnavailable(reason="old"), "state_too_old"),
+    "bad request": (errors.InvalidRequest(field="f", reason="r"), "invalid_request"),
+    "a bug": (ZeroDivisionError("x"), "internal_fault"),
+}
+
+
+@pytest.mark.parametrize("what", ERRORS)
+def test_errors_have_stable_codes(what: str) -> None:
+    error, code = ERRORS[what]
+    driver = RecordingDriver()
+    driver.answer = error
+    manager = SchedulerManager(a_conf(), driver)
+    with pytest.raises(type(error)):
+        manager.select_destinations(Context, spec_obj=a_request(), instance_uuids=UUIDS)
+    [record] = manager.recorder.records
+    assert (record.outcome, record.driver) == (code, "RecordingDriver")
+    assert str(error) in str(record.failure)
+
+
+def test_a_request_that_no_driver_sees_is_recorded_too() -> None:
+    manager = SchedulerManager(a_conf(), RecordingDriver())
+    with pytest.raises(errors.InvalidRequest):
+        manager.select_destinations(Context, spec_obj=None)
+    [record] = manager.recorder.records
+    assert (record.outcome, record.request_id) == ("invalid_request", "req-1")
