@@ -6,7 +6,9 @@ A host is, unless told otherwise, ``h1``/``n1`` with 4 vCPUs, 4096 MB and 100 GB
 
 from __future__ import annotations
 
+import datetime
 import json
+from types import SimpleNamespace
 from typing import Any
 
 from oslo_config import cfg
@@ -162,3 +164,20 @@ def contributions(
     """What *weigher* adds to each of *hosts*, and their names in the order that follows."""
     weighed = weigh([weigher], hosts, request)
     return weighed.components[0].weighted.tolist(), names(weighed.hosts)
+
+
+def an_instance_row(uuid: str, host: str | None, updated_at: float = 0, **columns: Any) -> Any:
+    """A row of ``instances`` as it is read; *updated_at* in seconds since the epoch."""
+    epoch = datetime.datetime(1970, 1, 1)
+    values = {
+        "uuid": uuid,
+        "host": host,
+        "node": None,
+        "vm_state": "active",
+        "task_state": None,
+        "deleted": 0,
+        "instance_type_id": 7,
+        "created_at": epoch,
+        "updated_at": epoch + datetime.timedelta(seconds=updated_at),
+    }
+    return SimpleNamespace(**{**values, **columns})

@@ -18,13 +18,13 @@ from oslo_log import log as logging
 from sqlalchemy import Connection
 
 from scheduler import objects
-from scheduler.claims import amounts, answers, evidence
+from scheduler.claims import amounts, answers
 from scheduler.claims.backend import claims_database
 from scheduler.db import claims as claim_rows
 from scheduler.db import rows as db_rows
 from scheduler.db import single_host
 from scheduler.db.database import Database
-from scheduler.hosts import consumption, rows
+from scheduler.hosts import consumption, evidence, rows
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.table import HostTable

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.claims import evidence
-from scheduler.claims.evidence import End
-from scheduler.hosts import rows
+from scheduler.hosts import evidence, rows
+from scheduler.hosts.evidence import End
 from scheduler.hosts.rows import Ratios
 
 #: What a claim that is over is found to be, for an operator.

@@ -14,11 +14,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.claims import amounts, evidence
-from scheduler.claims.evidence import End, Terms
+from scheduler.claims import amounts
 from scheduler.claims.register import Look, Register
 from scheduler.db import claims as claim_rows
-from scheduler.hosts import rows
+from scheduler.hosts import evidence
 from scheduler.hosts.books import Books, Pick, TrackedInstance
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting
@@ -45,13 +44,11 @@ class Promise:
 
     pick: Pick
     consumer: str
-    terms: Terms
     view: int = 0
     #: Host, node, generation and request id of the claim that was, or is being, written for it.
     written: tuple[str, str, int, str] | None = None
     row: Any = None
     since: int | None = None
-    instance: Any = None
 
 
 def db_key(key: Key) -> claim_rows.Key:
@@ -110,24 +107,12 @@ class ClaimBooks(Books):
         instance_type_id: int | None = None,
     ) -> Pick:
         """Consume *amount* on *row*; a claim is to be made of it."""
-        source = self._home_of(uuid)
         pick = super().pick(row, uuid, amount, now, stand_in, instance_type_id)
-        host, node = pick.key
-        expires_at = now + self.expiry_seconds
-        terms = Terms(host, node, source, instance_type_id, now, expires_at)
         consumer = uuid or stand_in or f"{UNNAMED}{secrets.token_hex(8)}"
-        promise = Promise(pick, consumer, terms, view=self.view(pick.key))
+        promise = Promise(pick, consumer, view=self.view(pick.key))
         self._promises[pick] = promise
         self._waiting.setdefault(promise.consumer, []).append(promise)
         return pick
-
-    def _home_of(self, uuid: str | None) -> str | None:
-        """The host that the instance is to leave; None for one that is only promised or built."""
-        home = self.table.host_of_instance.get(uuid or "")
-        if home is None:
-            return None
-        seen = self.table.instances[home][uuid or ""]
-        return None if seen.vm_state in (None, evidence.BUILDING) else home
 
     def confirm(self, picks: Iterable[Pick]) -> None:
         """Nothing yet: a decision stands when it is booked."""
@@ -245,12 +230,12 @@ class ClaimBooks(Books):
         pick = Pick(
             key,
             amounts.of_row(row, self._fitting),
-            rows.seconds(row.created_at),
+            evidence.terms_of(row, key),
             row.consumer_uuid if is_named else None,
             TrackedInstance(row.consumer_uuid, *key, instance_type_id=row.flavor_id),
         )
         self.add(pick)
-        promise = Promise(pick, row.consumer_uuid, evidence.terms_of(row, key))
+        promise = Promise(pick, row.consumer_uuid)
         # A look that is under way may have been too early for it.
         promise.since = self.looks + 1 if look is None else look.number
         self._promises[pick] = promise
@@ -324,27 +309,19 @@ class ClaimBooks(Books):
 
     # --- the end of claims ---------------------------------------------------------------
 
-    def settle(self, now: float, gone: frozenset[str], found: Sequence[Any] = ()) -> None:
+    def settle(self, now: float, found: Sequence[Any] = ()) -> None:
         """Take over the last look, and end every claim that the rows just read speak of."""
-        del gone  # the rows themselves say more
         look, self._look = self._look, None
         if look is not None:
             self._judged = look.number
             self._take_over(look)
-        for row in found:
-            for pick in self._of_uuid.get(row.uuid, ()):
-                self._promises[pick].instance = row
+        self.note(found)
         for promise in list(self._promises.values()):
             if promise.since is not None and promise.since <= self._judged:
                 self._end_if_over(promise, now)
 
     def _end_if_over(self, promise: Promise, now: float) -> None:
-        row = self.table.rows.get(promise.pick.key)
-        reported_at = float("-inf") if row is None else self.table.value(row, "updated_at")
-        end = evidence.end_of(promise.terms, promise.instance, reported_at, now)
-        if end is None and promise.pick.uuid is None and reported_at > promise.terms.created_at:
-            end = End.REPORTED  # nobody can tell whether an instance without a name has arrived
-        if end is not None and promise.row is not None:
+        if promise.row is not None and self.end_of(promise.pick, now) is not None:
             delay = OWN_TOLD_AFTER_SECONDS if promise.written else FOREIGN_TOLD_AFTER_SECONDS
             self.over[promise.row.id] = now + delay
             self.undo(promise.pick)

@@ -284,12 +284,12 @@ class Ledger:
             "node": node,
             "generation": generation,
             **amounts.to_columns(pick.amount),
-            "flavor_id": promise.terms.flavor_id,
-            "source_host": promise.terms.source_host,
+            "flavor_id": promise.pick.terms.flavor_id,
+            "source_host": promise.pick.terms.source_host,
             "request_id": entry.request_id,
             "answer": answers.to_text(selections),
-            "created_at": _utc(promise.terms.created_at),
-            "expires_at": _utc(promise.terms.expires_at),
+            "created_at": _utc(promise.pick.terms.created_at),
+            "expires_at": _utc(promise.pick.terms.expires_at),
         }
 
     def _know_hosts(self, batch: list[Entry]) -> None:

@@ -7,18 +7,18 @@ request that failed are undone at once.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from scheduler.hosts import consumption
+from scheduler.hosts import consumption, evidence
 from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.evidence import End, Terms
 from scheduler.hosts.fitting import Booking
 from scheduler.hosts.image_properties import Properties
-from scheduler.hosts.table import HostTable, Key
+from scheduler.hosts.table import NEVER, HostTable, Key
 
 #: A pick whose instance never showed up anywhere is given up after this long.
 EXPIRY_SECONDS = 120.0
@@ -42,17 +42,19 @@ class TrackedInstance:
 
 @dataclass(slots=True, eq=False)
 class Pick:
-    """One instance promised to one host at *time* (seconds since the epoch)."""
+    """One instance promised to one host."""
 
     key: Key
     amount: Consumption
-    time: float
+    terms: Terms
     #: The instance's uuid, if the request named it.
     uuid: str | None
     #: What stands for the instance on its host until the instance itself is seen there.
     placeholder: TrackedInstance | None
     #: The cells and devices it has in the row as it is now, if it wants any.
     booking: Booking | None = None
+    #: The instance's row, once one was read.
+    instance: Any = None
 
 
 class Books:
@@ -109,9 +111,25 @@ class Books:
         placeholder = None
         if name:
             placeholder = TrackedInstance(name, key[0], key[1], instance_type_id=instance_type_id)
-        pick = Pick(key, amount, now, uuid, placeholder)
+        terms = Terms(
+            key[0],
+            key[1],
+            source_host=self._home_of(uuid),
+            flavor_id=instance_type_id,
+            created_at=now,
+            expires_at=now + self.expiry_seconds,
+        )
+        pick = Pick(key, amount, terms, uuid, placeholder)
         self.add(pick)
         return pick
+
+    def _home_of(self, uuid: str | None) -> str | None:
+        """The host that the instance is to leave; None for one that is only promised or built."""
+        home = self.table.host_of_instance.get(uuid or "")
+        if home is None:
+            return None
+        seen = self.table.instances[home][uuid or ""]
+        return None if seen.vm_state in (None, evidence.BUILDING) else home
 
     def add(self, pick: Pick) -> None:
         """Consume what *pick* takes, on its host's row if there is one yet, and remember it."""
@@ -155,31 +173,30 @@ class Books:
         for pick in self._picks.get(key, ()):
             pick.booking = consumption.take(self.table, row, pick.amount)
 
-    def settle(self, now: float, gone: frozenset[str], found: Sequence[Any] = ()) -> None:
+    def settle(self, now: float, found: Sequence[Any] = ()) -> None:
         """Close every pick that the state just read has caught up with.
 
-        *gone* names instances that were deleted or failed since the last call; *found* are the
-        rows of instances that were read.
+        *found* are the rows of instances that were read.
         """
-        del found
+        self.note(found)
         for pick in list(self):
-            if now - pick.time > self.expiry_seconds or self._is_closed(pick, gone):
+            if self.end_of(pick, now) is not None:
                 self.undo(pick)
 
-    def _is_closed(self, pick: Pick, gone: frozenset[str]) -> bool:
+    def note(self, found: Sequence[Any]) -> None:
+        """Remember the rows *found* that are of instances with an open pick."""
+        for row in found:
+            for pick in self._of_uuid.get(row.uuid, ()):
+                pick.instance = row
+
+    def end_of(self, pick: Pick, now: float) -> End | None:
+        """Why *pick* is over, as far as the rows read so far tell; None while it stands."""
         row = self.table.rows.get(pick.key)
-        if row is None or pick.uuid in gone:
-            return True
-        reported_at = self.table.value(row, "updated_at")
-        if pick.uuid is None:
-            return reported_at > pick.time
-        home = self.table.host_of_instance.get(pick.uuid)
-        instance = self.table.instances.get(home or "", {}).get(pick.uuid)
-        if instance is None or instance is pick.placeholder:
-            return False
-        if home != pick.key[0]:
-            return True
-        return reported_at >= max(math.floor(pick.time), instance.updated_at)
+        reported_at = NEVER if row is None else self.table.value(row, "updated_at")
+        end = evidence.end_of(pick.terms, pick.instance, reported_at, now)
+        if end is None and pick.uuid is None and reported_at > pick.terms.created_at:
+            end = End.REPORTED  # nobody can tell whether an instance without a name has arrived
+        return end
 
     def _fitted_after(self, pick: Pick) -> list[Pick]:
         if pick.booking is None:

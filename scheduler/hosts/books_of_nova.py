@@ -71,8 +71,8 @@ class NewtonBooks(Books):
 class PlacementBooks(Books):
     """Placement keeps the books: every request starts from the rows, and every claim succeeds."""
 
-    def settle(self, now: float, gone: frozenset[str], found: Sequence[Any] = ()) -> None:
+    def settle(self, now: float, found: Sequence[Any] = ()) -> None:
         """Forget the picks of earlier requests."""
-        del now, gone, found
+        del now, found
         for pick in list(self):
             self.undo(pick)

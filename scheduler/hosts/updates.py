@@ -169,18 +169,13 @@ class TableUpdater:
             del self._recent[uuid]
         earlier = (self._recent.keys() & self.books.promised()) - {row.uuid for row in found}
         several = [*found, *(self._recent[uuid][0] for uuid in earlier)]
-        gone = [row.uuid for row in several if row.deleted or _has_failed(row)]
-        self.books.settle(now, frozenset(gone), several)
+        self.books.settle(now, several)
 
     def _warn_of_missing_services(self) -> None:
         missing = set(self.table.hosts_without_service())
         for host in sorted(missing - self._warned_without_service):
             LOG.warning("No compute service record found for host %s", host)
         self._warned_without_service = missing
-
-
-def _has_failed(row: Any) -> bool:
-    return not row.host and row.vm_state == "error"
 
 
 def _node_id(row: Any, cell: Cell) -> int:

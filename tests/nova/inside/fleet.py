@@ -222,9 +222,13 @@ def add_group(policy: str, rules: Mapping[str, int] | None = None) -> str:
 
 
 def add_instance(
-    host: str, uuid: str, flavor: Mapping[str, Any] | None = None, group: str | None = None
+    host: str,
+    uuid: str,
+    flavor: Mapping[str, Any] | None = None,
+    group: str | None = None,
+    vm_state: str = "active",
 ) -> None:
-    """Put a running instance on a host; the host's own numbers are the caller's to change."""
+    """Put an instance on a host; the host's own numbers are the caller's to change."""
     mapping = contexts.cell_of(host)
     with contexts.inside(mapping) as targeted:
         instance = objects.Instance(
@@ -235,7 +239,7 @@ def add_instance(
             host=host,
             node=host,
             compute_id=node_of(targeted, host).id,
-            vm_state="active",
+            vm_state=vm_state,
             image_ref=IMAGE,
             system_metadata={},
             flavor=a_flavor(flavor or {}),
@@ -253,6 +257,15 @@ def add_instance(
     ).create()
     if group:
         objects.InstanceGroup.add_members(contexts.admin(), group, [uuid])
+
+
+def start_instance(uuid: str) -> None:
+    """Let an instance that was being built run."""
+    mapping = objects.InstanceMapping.get_by_instance_uuid(contexts.admin(), uuid)
+    with contexts.inside(mapping.cell_mapping) as targeted:
+        instance = objects.Instance.get_by_uuid(targeted, uuid)
+        instance.vm_state = "active"
+        instance.save()
 
 
 def move_instance(uuid: str, host: str) -> None:

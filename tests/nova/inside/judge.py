@@ -35,6 +35,8 @@ class Court:
         self.states = list(self.manager.get_host_states_by_uuids(contexts.admin(), None, None))
         #: The instances picked since then whose rows do not exist: host, uuid, flavor.
         self.unborn: list[tuple[str, str, Mapping[str, Any]]] = []
+        #: Those whose rows say that their hosts are about to build them.
+        self.building: list[str] = []
 
     def note(self, hosts: Sequence[str], demand: Mapping[str, Any]) -> None:
         """Remember what was picked; members of a group get their rows at once."""
@@ -49,7 +51,8 @@ class Court:
     def bear(self) -> None:
         """Write the rows of all instances that were picked."""
         for host, uuid, flavor in self.unborn:
-            fleet.add_instance(host, uuid, flavor)
+            fleet.add_instance(host, uuid, flavor, vm_state="building")
+            self.building.append(uuid)
         self.unborn.clear()
 
     def sorted_hosts(self, hosts: Sequence[Any], request: Any, index: int) -> list[Any]:
@@ -200,7 +203,7 @@ def held(state: Any, name: str) -> Any:
 
 
 def report() -> None:
-    """Let the picked instances exist and every host write its usage into its row; start again."""
+    """Let every host count what it was given, in its row, and run it; start again."""
     (court,) = _court
     court.bear()
     for state in court.states:
@@ -219,4 +222,6 @@ def report() -> None:
         if state.pci_stats:
             columns["pci_device_pools"] = state.pci_stats.to_device_pools_obj()
         fleet.change_host(state.host, columns)
+    for uuid in court.building:
+        fleet.start_instance(uuid)
     start()

@@ -226,7 +226,7 @@ def test_a_claim_found_while_a_look_is_under_way_is_not_taken_for_gone(fleet, wo
     (host,) = one.hosts("req-1", 2 * GB, a_name())
     assert other.driver.booking.ledger.book(entry).value == "booked"
     assert other.free_mb()[host] == GB
-    books.settle(other.manager.clock(), frozenset())
+    books.settle(other.manager.clock())
     assert other.free_mb()[host] == GB
 
 

@@ -5,6 +5,7 @@ import pytest
 from scheduler.hosts.books import Books, TrackedInstance
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.table import HostTable
+from tests.builders import an_instance_row
 
 KEY = ("h1", "n1")
 AMOUNT = Consumption(ram_mb=512, disk_mb=1024, vcpus=2)
@@ -33,8 +34,9 @@ def pick(books, uuid="u1", now=110.5):
     return books.pick(books.table.rows[KEY], uuid, AMOUNT, now)
 
 
-def running(host="h1", updated_at=111.0):
-    return TrackedInstance("u1", host, vm_state="active", updated_at=updated_at)
+def seen(vm_state="active", host="h1", **columns):
+    """The row of the instance as a read found it."""
+    return an_instance_row("u1", host, **{"vm_state": vm_state, "updated_at": 111, **columns})
 
 
 TAKEN = {
@@ -61,43 +63,69 @@ def test_a_report_without_the_instance_does_not_wipe_the_pick(books):
     pick(books)
     report(books.table, at=112.0)
     books.reapply(KEY)
-    books.settle(113.0, frozenset())
+    books.settle(113.0)
     assert numbers(books.table) == TAKEN
 
 
 @pytest.mark.parametrize(
-    ("case", "instance", "reported_at", "gone", "closed"),
+    ("instance", "closed"),
     [
-        ("host has it and reported since", running(), 111.0, (), True),
-        ("host has it, report is older than the instance", running(), 110.0, (), False),
-        (
-            "host has it, report of the same second as the pick",
-            running(updated_at=110.0),
-            110.0,
-            (),
-            True,
-        ),
-        ("it runs elsewhere", running(host="h2"), 100.0, (), True),
-        ("it was deleted or failed", None, 100.0, ("u1",), True),
-        ("nobody has heard of it", None, 115.0, (), False),
+        pytest.param(seen("building", host=None), False, id="nobody builds it yet"),
+        pytest.param(seen("building"), False, id="its host has it and may not have counted it"),
+        pytest.param(seen("building", task_state="networking"), True, id="its host counts it"),
+        pytest.param(seen(), True, id="it runs"),
+        pytest.param(seen(host="h2"), True, id="it runs elsewhere"),
+        pytest.param(seen("building", host=None, deleted=5), True, id="it was deleted"),
+        pytest.param(seen("error", host=None), True, id="it failed"),
+        pytest.param(seen("error", host=None, updated_at=90), False, id="it failed before"),
+        pytest.param(None, False, id="nobody has heard of it"),
     ],
-    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_when_a_pick_is_closed(books, case, instance, reported_at, gone, closed):
+def test_when_the_pick_of_a_new_instance_is_closed(books, instance, closed):
     pick(books)
-    if instance:
-        books.table.put_instance(instance.host, "u1", instance)
+    report(books.table, at=111.0)
+    books.reapply(KEY)
+    books.settle(112.0, [instance] if instance else [])
+    assert numbers(books.table) == (FREE if closed else TAKEN)
+
+
+@pytest.mark.parametrize(
+    ("home", "instance", "reported_at", "closed"),
+    [
+        pytest.param("h2", seen(host="h2"), 120.0, False, id="it has not left"),
+        pytest.param("h2", seen(), 112.0, False, id="it has come, the report may be older"),
+        pytest.param("h2", seen(), 114.0, True, id="it has come, and a report since"),
+        pytest.param("h2", seen(host="h3"), 100.0, True, id="it went elsewhere"),
+        pytest.param(
+            "h1", seen(instance_type_id=6), 120.0, False, id="not resized yet where it is"
+        ),
+        pytest.param("h1", seen(), 120.0, True, id="resized in place"),
+    ],
+)
+def test_when_the_pick_of_an_instance_that_moves_is_closed(
+    books, home, instance, reported_at, closed
+):
+    known = TrackedInstance("u1", home, vm_state="active", updated_at=50.0)
+    books.table.put_instance(home, "u1", known)
+    books.pick(books.table.rows[KEY], "u1", AMOUNT, 110.5, instance_type_id=7)
     report(books.table, at=reported_at)
     books.reapply(KEY)
-    books.settle(116.0, frozenset(gone))
+    books.settle(116.0, [instance])
     assert numbers(books.table) == (FREE if closed else TAKEN)
+
+
+def test_what_is_written_in_the_second_of_a_pick_settles_nothing(books):
+    report(books.table, at=110.0)
+    pick(books, now=110.5)
+    books.settle(110.9, [seen("building", updated_at=110)])
+    assert numbers(books.table) == TAKEN
 
 
 def test_a_pick_nobody_ever_hears_of_expires(books):
     pick(books, now=110.0)
-    books.settle(170.0, frozenset())
+    books.settle(170.0)
     assert numbers(books.table) == TAKEN
-    books.settle(170.1, frozenset())
+    books.settle(170.1)
     assert numbers(books.table) == FREE
     assert books.table.host_of_instance == {}
 
@@ -106,27 +134,34 @@ def test_a_pick_without_uuid_is_closed_by_a_newer_report(books):
     pick(books, uuid=None, now=110.5)
     report(books.table, at=110.0)
     books.reapply(KEY)
-    books.settle(111.0, frozenset())
+    books.settle(111.0)
     assert numbers(books.table) == TAKEN
     report(books.table, at=111.0)
     books.reapply(KEY)
-    books.settle(111.0, frozenset())
+    books.settle(111.0)
     assert numbers(books.table) == FREE
 
 
 def test_closing_a_pick_keeps_the_instance_that_really_runs(books):
     pick(books)
-    books.table.put_instance("h1", "u1", running())
+    running = TrackedInstance("u1", "h1", vm_state="active", updated_at=111.0)
+    books.table.put_instance("h1", "u1", running)
     report(books.table, at=112.0)
     books.reapply(KEY)
-    books.settle(112.0, frozenset())
-    assert books.table.instances["h1"]["u1"].vm_state == "active"
+    books.settle(112.0, [seen()])
+    assert list(books) == []
+    assert books.table.instances["h1"]["u1"] is running
 
 
-def test_picks_of_a_host_that_vanished_are_closed(books):
+def test_picks_of_a_host_that_vanished_count_again_when_it_is_back(books):
     pick(books)
     books.table.remove(KEY)
-    books.settle(111.0, frozenset())
+    books.settle(111.0)
+    report(books.table, at=112.0)
+    books.reapply(KEY)
+    assert numbers(books.table) == TAKEN
+    books.table.remove(KEY)
+    books.settle(170.6)
     assert list(books) == []
 
 
@@ -146,6 +181,6 @@ def test_an_unnamed_instance_is_seen_under_its_stand_in(books):
     books.confirm([made])
     report(books.table, at=111.0)
     books.reapply(KEY)
-    books.settle(111.0, frozenset())
+    books.settle(111.0)
     assert books.table.instances == {}
     assert numbers(books.table) == FREE

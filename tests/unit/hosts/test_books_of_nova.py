@@ -37,7 +37,7 @@ def pick(books, now=110.5):
 def test_newton_ignores_reports_older_than_its_last_pick(table, updated_at, accepted):
     books = NewtonBooks(table)
     books.confirm([pick(books)])
-    books.settle(1000.0, frozenset())
+    books.settle(1000.0)
     assert free_ram_mb(table) == 4096 - 512
     assert list(books) == []
     assert books.accepts(KEY, updated_at) is accepted
@@ -88,7 +88,7 @@ def test_with_placement_the_next_request_starts_from_the_row(table):
     books.confirm([made])
     assert free_ram_mb(table) == 4096 - 512
     assert table.host_of_instance == {"u1": "h1"}
-    books.settle(110.5, frozenset())
+    books.settle(110.5)
     assert free_ram_mb(table) == 4096
     assert table.host_of_instance == {}
     assert list(books) == []

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import numa, objects
-from scheduler.hosts.books import Books, TrackedInstance
+from scheduler.hosts.books import Books
 from scheduler.hosts.books_of_nova import NewtonBooks
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting
 from tests import cells, fleets
-from tests.builders import NOW, a_fleet, a_host, a_request
+from tests.builders import NOW, a_fleet, a_host, a_request, an_instance_row
 from tests.unit.numa.builders import cell, guest, host, want
 
 PINNED = guest(want(range(2), "dedicated"))
@@ -138,12 +138,11 @@ def test_a_pick_that_found_no_room_beside_a_reported_one_finds_it_when_that_is_c
     books = Books(table)
     for uuid in ("u1", "u2"):
         books.pick(0, uuid, amount(PINNED), NOW)
-    table.put_instance("h1", "u1", TrackedInstance("u1", "h1", updated_at=NOW + 1))
 
     report(table, host(cell(pinned={2, 3})))
     books.reapply(KEY)
     assert pinned(table) == [{0, 1, 2, 3}]
-    books.settle(NOW + 6, frozenset())
+    books.settle(NOW + 6, [an_instance_row("u1", "h1")])
 
     assert [pick.uuid for pick in books] == ["u2"]
     assert pinned(table) == [{0, 1, 2, 3}]

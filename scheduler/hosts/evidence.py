@@ -1,4 +1,4 @@
-"""When a claim is over: what the instance's row and its host's report say (docs/decisions/0007).
+"""When a promise is over: what the instance's row and its host's report say (docs/decisions/0007).
 
 The row of the instance must have been read before the report of the host, or in one snapshot.
 """
@@ -22,7 +22,7 @@ CLOCK_TOLERANCE_SECONDS = 2.0
 
 
 class End(enum.Enum):
-    """Why a claim is over."""
+    """Why a promise is over."""
 
     REPORTED = "reported"
     DELETED = "deleted"
@@ -33,7 +33,7 @@ class End(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What one claim promises; times in seconds since the epoch."""
+    """What is promised on one host; times in seconds since the epoch."""
 
     host: str
     node: str | None
@@ -56,7 +56,7 @@ def terms_of(row: Any, key: Key) -> Terms:
 
 
 def end_of(terms: Terms, instance: Any, reported_at: float, now: float) -> End | None:
-    """Why a claim on these terms is over; None while it stands.
+    """Why a promise on these terms is over; None while it stands.
 
     *instance* is the row of its instance (None if there is none yet), *reported_at* when the
     report that counts was written.
