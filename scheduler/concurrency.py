@@ -14,7 +14,7 @@ import os
 import pathlib
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -104,10 +104,17 @@ class Breaths:
     def __init__(self, seconds: float = BREATH_SECONDS) -> None:
         self._seconds = seconds
         self._last = time.monotonic()
+        self._tell: Callable[[], None] | None = None
+
+    def tell(self, told: Callable[[], None]) -> None:
+        """Call *told* with every breath, in the thread or greenlet that takes it."""
+        self._tell = told
 
     def take(self) -> None:
         """Let others run, unless they just have; costs next to nothing then."""
         if time.monotonic() - self._last >= self._seconds:
+            if self._tell is not None:
+                self._tell()
             time.sleep(0)
             self._last = time.monotonic()
 

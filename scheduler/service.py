@@ -29,9 +29,10 @@ from scheduler.rpc.compute_client import ComputeClient
 from scheduler.rpc.context import get_admin_context
 from scheduler.rpc.endpoints import SchedulerEndpoint
 from scheduler.rpc.older_endpoints import HavanaEndpoint, IcehouseEndpoint
-from scheduler.rpc.server import BaseAPI, build_server
+from scheduler.rpc.server import BaseAPI, Server, build_server
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.supervision import Supervision
+from scheduler.watchdog import Report
 from scheduler.worker import Worker
 
 BINARY: Final = "nova-scheduler"
@@ -81,11 +82,14 @@ def older_tasks(
 class Service(Worker):
     """One worker of the scheduler."""
 
+    DECISIONS = frozenset({"select_destinations", "select_hosts", "run_instance", "prep_resize"})
+
     def __init__(
         self, conf: cfg.ConfigOpts, readiness: Readiness, supervision: Supervision
     ) -> None:
         super().__init__(conf, readiness, supervision, conf.scheduler_topic)
         self._manager: SchedulerManager | None = None
+        self._server: Server | None = None
 
     @property
     def driver(self) -> Any:
@@ -128,7 +132,8 @@ class Service(Worker):
             IcehouseEndpoint(tasks),
             BaseAPI(SERVICE),
         ]
-        server = build_server(transport, self._topic, self._conf.host, endpoints)
+        server = build_server(transport, self._topic, self._conf.host, endpoints, self._progress)
+        self._server = server
         server.start()  # waits for the broker for as long as it takes
         ending.callback(server.wait)
         ending.callback(server.stop)
@@ -142,7 +147,19 @@ class Service(Worker):
             PERIODIC_JITTER,
         )
 
-    def reset(self) -> None:
-        """Take over what changed in the configuration."""
+    def _report(self) -> Report:
+        manager, server = self._manager, self._server
+        if manager is None or server is None:
+            return Report()
+        hosts = manager.driver.host_manager
+        table = getattr(hosts, "table", None)  # an operator's own host manager may have none
+        return Report(
+            hosts=None if table is None else len(table),
+            state_age_seconds=getattr(hosts, "state_age_seconds", None),
+            decided=self._progress.decided,
+            is_listening=server.is_listening,
+        )
+
+    def _reload(self) -> None:
         if self._manager is not None:
             self._manager.reset()

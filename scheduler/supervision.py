@@ -11,6 +11,8 @@ import mmap
 import os
 import signal
 
+from scheduler.board import Board
+
 _STARTED, _FAILED = range(2)
 
 
@@ -23,11 +25,16 @@ class Supervision:
     def __init__(self) -> None:
         self._flags = mmap.mmap(-1, mmap.PAGESIZE)
         self._master_pid = os.getpid()
+        self.board = Board(1)
         # A byte that one worker only can read: a second SIGTERM would end the master at once.
         self._right_to_signal, sending_end = os.pipe()
         os.set_blocking(self._right_to_signal, False)
         os.write(sending_end, b"1")
         os.close(sending_end)
+
+    def expect(self, workers: int) -> None:
+        """Make room for as many workers; called by the master before it forks them."""
+        self.board = Board(workers)
 
     @property
     def has_failed(self) -> bool:

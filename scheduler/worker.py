@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import faulthandler
 import os
 import threading
+from typing import ClassVar
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -18,15 +20,22 @@ from oslo_service import service as oslo_service
 
 import scheduler
 from scheduler import exit_codes
+from scheduler.board import Stage
+from scheduler.concurrency import BREATHS
+from scheduler.progress import Progress
 from scheduler.readiness import Readiness
 from scheduler.rpc import transport
 from scheduler.supervision import Supervision
+from scheduler.watchdog import Report, Watchdog
 
 LOG = logging.getLogger(__name__)
 
 
 class Worker(oslo_service.ServiceBase):
     """One process of a program whose *topic* is its name in the log."""
+
+    DECISIONS: ClassVar[frozenset[str]] = frozenset()
+    """The RPC methods that are counted as decisions."""
 
     def __init__(
         self, conf: cfg.ConfigOpts, readiness: Readiness, supervision: Supervision, topic: str
@@ -35,6 +44,8 @@ class Worker(oslo_service.ServiceBase):
         self._topic = topic
         self._readiness = readiness
         self._supervision = supervision
+        self._progress = Progress(self.DECISIONS)
+        self._watchdog: Watchdog | None = None
         self._ending = contextlib.ExitStack()
         self._is_stopping = False
         self._stopped = threading.Event()
@@ -43,22 +54,35 @@ class Worker(oslo_service.ServiceBase):
     def _start(self, ending: contextlib.ExitStack) -> None:
         """Start everything; *ending* learns, step by step, how to end it."""
 
+    def _reload(self) -> None:
+        """Take over what changed in the configuration: nothing, unless a program says more."""
+
+    def _report(self) -> Report:
+        """How the worker is, for people and for the watchdog; asked every few seconds."""
+        return Report()
+
     def start(self) -> None:
         """Begin, and say so; any error ends the worker."""
         LOG.info("Starting %s node (version %s)", self._topic, scheduler.__version__)
+        BREATHS.tell(self._progress.breath)
+        watchdog = Watchdog(self._readiness, self._supervision.board, self._progress, self._report)
+        watchdog.start()
         try:
             with contextlib.ExitStack() as ending:
                 self._start(ending)
                 self._ending = ending.pop_all()
         except transport.REFUSALS as refusal:
+            watchdog.stop()
             self._failed()
             LOG.critical("%s: the broker refuses this service: %s", transport.OPTION, refusal)
             raise SystemExit(exit_codes.FAILURE) from None
         except BaseException:
+            watchdog.stop()
             self._failed()
             raise
         self._supervision.worker_started()
-        self._readiness.announce()
+        self._watchdog = watchdog
+        watchdog.enter(Stage.SERVING)
         LOG.info("Serving requests on topic %s as %s", self._topic, self._conf.host)
 
     def _failed(self) -> None:
@@ -77,11 +101,15 @@ class Worker(oslo_service.ServiceBase):
             return
         self._is_stopping = True
         LOG.info("nova-%s service graceful shutdown started.", self._topic)
+        if self._watchdog is not None:
+            self._watchdog.enter(Stage.STOPPING)
         try:
             self._ending.close()
         except Exception:
             LOG.exception("Something could not be ended properly")
         finally:
+            if self._watchdog is not None:
+                self._watchdog.stop()
             self._stopped.set()
 
     def wait(self) -> None:
@@ -89,12 +117,21 @@ class Worker(oslo_service.ServiceBase):
         self._stopped.wait()
 
     def reset(self) -> None:
-        """Take over what changed in the configuration: nothing, unless a program says more."""
+        """Take over what changed in the configuration, and tell the service manager meanwhile."""
+        if self._watchdog is None or self._is_stopping:
+            return
+        self._watchdog.enter(Stage.RELOADING)
+        try:
+            self._reload()
+        finally:
+            self._watchdog.enter(Stage.SERVING)
 
 
 def launch(conf: cfg.ConfigOpts, worker: Worker, supervision: Supervision, workers: int) -> int:
     """Run *worker*, or *workers* forks of it (0: one per CPU), to the end; returns the status."""
     count = workers or os.cpu_count() or 1
+    supervision.expect(count)
+    faulthandler.enable()  # how the watchdog ends a worker that hangs shows where it hung
     launcher = oslo_service.launch(conf, worker, workers=count, restart_method="mutate")
     try:
         status = launcher.wait()

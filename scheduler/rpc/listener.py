@@ -23,6 +23,11 @@ class UnsubscribingListener:
         self._listener = listener
         self._on_incoming: Callable[[list[Any]], None] | None = None
 
+    @property
+    def is_listening(self) -> bool:
+        """Whether the thread that takes requests from the bus runs; it also waits for the bus."""
+        return bool(self._listener._listen_thread.is_alive())
+
     def start(self, on_incoming: Callable[[list[Any]], None]) -> None:
         """Hand every request from now on to *on_incoming*."""
         self._on_incoming = on_incoming

@@ -12,6 +12,7 @@ from oslo_log import log as logging
 from oslo_messaging.rpc.server import RPCServer
 
 from scheduler import errors
+from scheduler.progress import Progress
 from scheduler.rpc.listener import UnsubscribingListener
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 
@@ -60,8 +61,9 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
     Whatever arrives, the caller gets an answer and the server goes on serving.
     """
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: Any, progress: Progress) -> None:
         super().__init__(*args)
+        self._progress = progress
         self._served: set[tuple[Any, ...]] = set()
         """Methods, namespaces and versions that were asked for and are there."""
 
@@ -78,7 +80,8 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
                 # The library starts its heartbeats to the caller before it looks for the method,
                 # and ends them only after a method has run.
                 incoming.client_timeout = None
-            return super().dispatch(incoming)
+            with self._progress.request(str(incoming.message.get("method"))):
+                return super().dispatch(incoming)
         except CALLER_ERRORS as error:
             LOG.warning("Refused %s: %s", incoming.message.get("method"), error)
             raise
@@ -120,6 +123,11 @@ class EndpointPolicy(oslo_messaging.DefaultRPCAccessPolicy):
 class Server(RPCServer):
     """The library's server, which in addition loses no request when it stops."""
 
+    @property
+    def is_listening(self) -> bool:
+        """Whether requests would be taken from the bus, once it answers."""
+        return self.listener is not None and bool(self.listener.is_listening)
+
     def _create_listener(self) -> UnsubscribingListener:
         return UnsubscribingListener(super()._create_listener())
 
@@ -129,14 +137,19 @@ def build_server(
     topic: str,
     host: str,
     endpoints: Sequence[Any],
-) -> RPCServer:
+    progress: Progress | None = None,
+) -> Server:
     """A server for *topic* and for ``topic.host``, not started yet.
+
+    *progress* is told of every request that is worked on.
 
     Every endpoint has a ``target`` with version and namespace; **every public method of it can be
     called by anyone on the bus**, so endpoints are thin objects made for that.
     """
     serializer = RequestContextSerializer(ObjectSerializer())
-    dispatcher = Dispatcher(list(endpoints), serializer, EndpointPolicy)
+    dispatcher = Dispatcher(
+        list(endpoints), serializer, EndpointPolicy, progress=progress or Progress()
+    )
     return Server(transport, oslo_messaging.Target(topic=topic, server=host), dispatcher)
 
 

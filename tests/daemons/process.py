@@ -121,10 +121,10 @@ class Daemon:
         """How the main process ended (-N: by signal N); None while it runs."""
         return self._process.poll()
 
-    def wait_ready(self, count: int = 1, timeout_seconds: float = START_SECONDS) -> Self:
-        """Return once ``READY=1`` was received *count* times (several workers send one each)."""
+    def wait_ready(self, timeout_seconds: float = START_SECONDS) -> Self:
+        """Return once ``READY=1`` was received: all workers serve."""
         deadline = time.monotonic() + timeout_seconds
-        while self.notified.messages.count("READY=1") < count:
+        while "READY=1" not in self.notified.messages:
             ended = self.exit_code  # asked first, so that a last message is not overlooked
             if self.notified.receive(0.2):
                 continue
@@ -133,6 +133,13 @@ class Daemon:
             if time.monotonic() > deadline:
                 raise AssertionError(f"{self.name} is not ready:\n{self._output()}")
         return self
+
+    @property
+    def is_announced(self) -> bool:
+        """Whether ``READY=1`` was sent so far."""
+        while self.notified.receive(0):
+            pass
+        return "READY=1" in self.notified.messages
 
     def wait_log(self, text: str, timeout_seconds: float = 30.0) -> Self:
         """Return once *text* is in the log."""

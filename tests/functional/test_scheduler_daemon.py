@@ -115,7 +115,7 @@ def test_serves_from_ready_to_sigterm(
     workers: int,
 ) -> None:
     text = config(transport_url, tables, workers=workers, claims="database")
-    scheduler = daemon(PROGRAM, text, backend=backend).wait_ready(workers)
+    scheduler = daemon(PROGRAM, text, backend=backend).wait_ready()
 
     assert api.ping(CONTEXT, "hello", timeout_seconds=10)["arg"] == "hello"
     assert services_of(tables)[0][:4] == ("sched1", PROGRAM, "scheduler", 0)
@@ -206,7 +206,7 @@ def test_start_that_fails_in_the_worker_ends_the_daemon(
 
     assert failed.wait() == 1
     assert "there is none" in failed.log
-    assert not failed.notified.receive(0)
+    assert not failed.is_announced
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_sigterm_while_the_broker_is_away(daemon: StartDaemon, tables: str, back
     waiting.wait_log("Connection failed")
 
     assert waiting.terminate() == 0
-    assert not waiting.notified.receive(0)
+    assert not waiting.is_announced
 
 
 @pytest.mark.parametrize(

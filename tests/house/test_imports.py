@@ -11,7 +11,7 @@ from tests.house.tree import PACKAGES, imports_of, module_of, name_of, python_fi
 
 #: From the ground up.  A room may import from every level below its own.
 LEVELS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "exit_codes"}),
+    frozenset({"board", "errors", "exit_codes", "progress"}),
     frozenset({"concurrency", "faults", "plugins", "objects"}),
     frozenset({"pci"}),
     frozenset({"numa"}),
@@ -25,7 +25,8 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"notifications"}),
     frozenset({"builds"}),
     frozenset({"manager", "nova_compat", "periodic", "readiness", "supervision"}),
-    frozenset({"evaluation", "heartbeat", "worker"}),
+    frozenset({"evaluation", "heartbeat", "watchdog"}),
+    frozenset({"worker"}),
     frozenset({"service"}),
     frozenset({"preflight"}),
     frozenset({"daemon", "cli"}),

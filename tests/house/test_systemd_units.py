@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from oslo_messaging.rpc.client import _client_opts as client_options
 from oslo_service import _options as service_options
 
 from tests.house.tree import ROOT
@@ -66,6 +67,18 @@ def test_the_unit_confines_its_program(unit: Path) -> None:
 def test_the_unit_starts_its_own_program(unit: Path) -> None:
     command = settings(unit)["ExecStart"].split()
     assert command[:2] == [f"/usr/bin/{unit.stem}", "--config-file=/etc/nova/nova.conf"]
+
+
+def test_a_unit_that_hangs_is_ended_and_started_again(unit: Path) -> None:
+    service = settings(unit)
+    assert int(service["WatchdogSec"]) >= 2 * rpc_response_timeout()
+    assert service["Restart"] == "on-failure"
+
+
+def rpc_response_timeout() -> int:
+    """Seconds after which callers give up, which no request may be killed before."""
+    (option,) = (each for each in client_options if each.name == "rpc_response_timeout")
+    return int(option.default)
 
 
 def test_the_unit_waits_longer_than_the_daemon_needs_to_stop(unit: Path) -> None:

@@ -49,7 +49,7 @@ class Announcements(Readiness):
         super().__init__({})
         self.count = 0
 
-    def announce(self) -> None:
+    def announce(self, *more: str) -> None:
         self.count += 1
 
 

@@ -10,6 +10,7 @@ import pytest
 from oslo_context import context as oslo_context
 
 from scheduler import errors
+from scheduler.progress import Progress
 from scheduler.rpc.context import RequestContext
 from scheduler.rpc.endpoints import SchedulerEndpoint
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
@@ -52,7 +53,9 @@ def call(transport: Any, method: str, version: str = "4.5", **arguments: Any) ->
 
 def a_dispatcher(manager: Any = None) -> Dispatcher:
     endpoints = [SchedulerEndpoint(manager), BaseAPI("scheduler")]
-    return Dispatcher(endpoints, RequestContextSerializer(ObjectSerializer()), EndpointPolicy)
+    return Dispatcher(
+        endpoints, RequestContextSerializer(ObjectSerializer()), EndpointPolicy, progress=Progress()
+    )
 
 
 def test_exactly_the_documented_methods_are_within_reach() -> None:

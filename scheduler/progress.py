@@ -1,0 +1,97 @@
+"""What a worker has in hand, and whether it gets on with it.
+
+A process can be alive, with its loop turning, while the requests it took are stuck: in a filter
+that never returns, or behind a lock that is never given back.  So each request notes when it last
+moved: when it began, and whenever the code at work on it takes a breath (``concurrency.BREATHS``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+
+MOST_METHODS = 100
+"""Of which the latest end is remembered; callers make names up."""
+
+
+class _Request:
+    """One request in hand."""
+
+    __slots__ = ("began_at", "method", "moved_at")
+
+    def __init__(self, method: str, now: float) -> None:
+        self.method = method
+        self.began_at = self.moved_at = now
+
+
+class Progress:
+    """Of one worker; *decisions* are the methods whose requests are counted as decided.
+
+    *clock* gives seconds that never go back.
+    """
+
+    def __init__(
+        self, decisions: Collection[str] = (), clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.decided = 0
+        """How many requests for a decision were answered, refusals included."""
+        self._decisions = frozenset(decisions)
+        self._clock = clock
+        self._in_hand: set[_Request] = set()
+        self._own = threading.local()
+        self._moved_at = clock()
+        #: By method: when the request that was ended began, of all that were ended the latest.
+        self._latest_ended: dict[str, float] = {}
+
+    @property
+    def in_hand(self) -> int:
+        """How many requests are being worked on."""
+        return len(self._in_hand)
+
+    @contextlib.contextmanager
+    def request(self, method: str) -> Iterator[None]:
+        """Within it this thread, or greenlet, works on a request."""
+        request = _Request(method, self._clock())
+        self._own.request = request
+        self._in_hand.add(request)
+        try:
+            yield
+        finally:
+            self._own.request = None
+            self._in_hand.discard(request)
+            self._note_end(request)
+
+    def breath(self) -> None:
+        """Note that the request of this thread, or greenlet, has moved."""
+        request = getattr(self._own, "request", None)
+        if request is not None:
+            request.moved_at = self._moved_at = self._clock()
+
+    def stuck_for(self, limit_seconds: float) -> float | None:
+        """Seconds since a stuck request last moved; None if none is stuck.
+
+        Stuck is what has not moved for *limit_seconds*, unless it may be waiting its turn: others
+        moved meanwhile, and none of its kind that began later has been ended.
+        """
+        now = self._clock()
+        still = [one for one in list(self._in_hand) if now - one.moved_at > limit_seconds]
+        stuck = [
+            now - one.moved_at
+            for one in still
+            if now - self._moved_at > limit_seconds or self._was_overtaken(one)
+        ]
+        return max(stuck, default=None)
+
+    def _was_overtaken(self, request: _Request) -> bool:
+        return self._latest_ended.get(request.method, request.moved_at) > request.moved_at
+
+    def _note_end(self, request: _Request) -> None:
+        self._moved_at = self._clock()
+        method = request.method
+        if method in self._decisions:
+            self.decided += 1
+        latest = self._latest_ended.get(method, request.began_at)
+        if method in self._latest_ended or len(self._latest_ended) < MOST_METHODS:
+            self._latest_ended[method] = max(latest, request.began_at)

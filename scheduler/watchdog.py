@@ -1,0 +1,158 @@
+"""Tells the service manager how the workers are, and that all of them get on.
+
+Every worker looks at itself and gives a sign on the board only if it is well; then it looks at the
+signs of all.  The watchdog is fed by anyone who finds that every worker has given one in time, so
+one that hangs starves it, however many others are well.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from oslo_log import log as logging
+
+from scheduler.board import Board, Sign, Stage
+from scheduler.progress import Progress
+from scheduler.readiness import Readiness
+
+LOG = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0
+"""The longest time between two looks."""
+LOOKS_PER_WATCHDOG = 8
+"""Of which half may be missing before a worker is taken for hung."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a worker says of itself; None for what it does not have."""
+
+    hosts: int | None = None
+    state_age_seconds: float | None = None
+    decided: int | None = None
+    is_listening: bool = True
+    """Whether requests would be taken from the bus, once it answers."""
+
+
+class Watchdog:
+    """Of one worker, which *progress* and *report* are about."""
+
+    def __init__(
+        self,
+        readiness: Readiness,
+        board: Board,
+        progress: Progress,
+        report: Callable[[], Report],
+    ) -> None:
+        self._readiness = readiness
+        self._board = board
+        self._progress = progress
+        self._report = report
+        self._limit_seconds = readiness.watchdog_seconds
+        self._stage = Stage.NONE
+        self._is_ill = False
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def look_seconds(self) -> float:
+        """Time between two looks."""
+        if self._limit_seconds is None:
+            return LOOK_SECONDS
+        return min(LOOK_SECONDS, self._limit_seconds / LOOKS_PER_WATCHDOG)
+
+    def start(self) -> None:
+        """Take a place on the board; look regularly if a service manager listens."""
+        self._board.join()
+        self.enter(Stage.STARTING)
+        if self._readiness.is_awaited:
+            # Under eventlet a greenlet: it looks only as long as the loop turns.
+            self._thread = threading.Thread(target=self._run, name="watchdog", daemon=True)
+            self._thread.start()
+
+    def enter(self, stage: Stage) -> None:
+        """Show that the worker is at *stage*; tell of it if that concerns the whole daemon."""
+        before, self._stage = self._stage, stage
+        if stage is Stage.RELOADING:
+            self._readiness.announce_reload()
+        self.look()
+        if stage is Stage.SERVING and self._is_daemon_ready(before):
+            self._readiness.announce(self._status())
+
+    def _is_daemon_ready(self, before: Stage) -> bool:
+        """Whether this worker, coming from stage *before*, was the last to be waited for."""
+        if before is Stage.RELOADING:
+            return all(sign.stage is not Stage.RELOADING for sign in self._board.signs())
+        return self._board.is_complete()
+
+    def stop(self) -> None:
+        """End the looks; may be called without a start."""
+        self._ended.set()
+
+    def look(self) -> None:
+        """Give a sign if this worker is well; feed the watchdog if all have; tell the status."""
+        report = self._report()
+        if self._is_well(report):
+            self._give_sign(report)
+        told = [self._status()]
+        if self._limit_seconds is not None and self._board.is_fresh(self._limit_seconds / 2):
+            told.append("WATCHDOG=1")
+        self._readiness.tell(*told)
+
+    def _run(self) -> None:
+        while not self._ended.wait(self.look_seconds):
+            try:
+                self.look()
+            except Exception:
+                LOG.exception("This worker cannot tell how it is")
+
+    def _is_well(self, report: Report) -> bool:
+        if self._limit_seconds is None:
+            return True
+        stuck_seconds = self._progress.stuck_for(self._limit_seconds)
+        is_deaf = self._stage is Stage.SERVING and not report.is_listening
+        is_ill = stuck_seconds is not None or is_deaf
+        if is_ill and not self._is_ill:
+            reason = (
+                "nothing listens to the message bus any more"
+                if stuck_seconds is None
+                else f"a request has not moved for {stuck_seconds:.0f} s"
+            )
+            LOG.critical("This worker is stuck: %s. The service manager is to end it.", reason)
+        self._is_ill = is_ill
+        return not is_ill
+
+    def _give_sign(self, report: Report) -> None:
+        now, age = self._board.clock(), report.state_age_seconds
+        read_at = None if age is None else now - age
+        self._board.give(Sign(self._stage, now, read_at, report.hosts, report.decided))
+
+    def _status(self) -> str:
+        return "STATUS=" + status(self._board.signs(), self._board.clock())
+
+
+def status(signs: Sequence[Sign], now: float) -> str:
+    """How the workers of *signs* are, in one line."""
+    serving = sum(sign.stage in (Stage.SERVING, Stage.RELOADING) for sign in signs)
+    parts = [_workers(serving, len(signs))]
+    hosts = [sign.hosts for sign in signs if sign.hosts is not None]
+    if hosts:
+        parts.append(_counted(max(hosts), "host"))
+    read_at = [sign.read_at for sign in signs if sign.read_at is not None]
+    if read_at:
+        parts.append(f"state read {max(0.0, now - min(read_at)):.0f} s ago")
+    decided = [sign.decided for sign in signs if sign.decided is not None]
+    if decided:
+        parts.append(_counted(sum(decided), "decision"))
+    return ", ".join(parts)
+
+
+def _workers(serving: int, count: int) -> str:
+    counted = _counted(count, "worker")
+    return counted if serving == count else f"{serving} of {counted} serving"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
