@@ -1,4 +1,4 @@
-"""A caller that wants a sign of life every two seconds does not give up on a long request."""
+"""A caller that wants a sign of life every four seconds does not give up on a long request."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tests.nova.deployed import Deployed, deployed
 from tests.nova.driver import NovaError
 from tests.servers.rabbitmq import RabbitMQ
 
-PATIENCE_SECONDS = 2
+PATIENCE_SECONDS = 4
 HOSTS = [f"w{number}" for number in range(10)]
-INSTANCES = 6
+INSTANCES = 10
 WITH_BUSY_FILTER = {
     "filter_scheduler": {
         "available_filters": [
@@ -45,7 +45,6 @@ def slow(
             yield world
 
 
-@pytest.mark.xfail(strict=False, reason="under eventlet heartbeats are late again now and then")
 def test_a_long_request_is_waited_for(slow: Deployed) -> None:
     assert len(HOSTS) * INSTANCES * SECONDS_PER_HOST > 2 * PATIENCE_SECONDS
     slow.nova.do(
