@@ -28,7 +28,11 @@ def groups(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     given: Mapping[str, Mapping[str, Any]] = settings.get("options", {})
     found: dict[str, dict[str, Any]] = {
         "DEFAULT": {},
-        "scheduler": {"driver": settings.get("driver", "caching_scheduler")},
+        "scheduler": {
+            "driver": settings.get("driver", "caching_scheduler"),
+            "claims": "none",
+            "workers": 1,
+        },
         "filter_scheduler": {"enabled_filters": list(chain(settings.get("filters", "newton")))},
     }
     for group, values in given.items():

@@ -40,7 +40,7 @@ def main(argv: Sequence[str]) -> int:
 
 def number_of_workers(conf: cfg.ConfigOpts) -> int:
     """How many processes serve; one per CPU unless told otherwise, where that is safe."""
-    books = conf.scheduler.claims != backend.NONE
+    books = conf.scheduler.claims not in (None, backend.NONE)
     wanted = conf.scheduler.workers
     if wanted is None:
         wanted = 0 if books and not transport.is_in_process(conf) else 1

@@ -47,9 +47,9 @@ def check_surroundings(
     _warn_of_in_process_bus(conf)
     databases = Databases.from_conf(conf)
     try:
-        if build is not None:
-            build(conf, databases)
+        built = None if build is None else build(conf, databases)
         _check_databases(databases)
+        backend.settle(conf, databases.main, getattr(built, "driver", None))
         backend.of_conf(conf, databases.main).check_ready()
     finally:
         databases.dispose()

@@ -15,6 +15,7 @@ from scheduler.builds.direct import DirectBuilds
 from scheduler.builds.rows import SERVICE, InstanceBook
 from scheduler.builds.tasks import OlderTasks
 from scheduler.claims import backend
+from scheduler.claims.booking import Booking
 from scheduler.db.cells_reader import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
@@ -48,8 +49,7 @@ def build_manager(conf: cfg.ConfigOpts, databases: Databases) -> SchedulerManage
     claims = backend.of_conf(conf, databases.main)
     host_manager = load_host_manager(conf, CellsReader.from_conf(conf, databases), claims.books())
     driver = drivers.load(conf, host_manager)
-    if claims.serves(driver):
-        driver.booking = claims.booking(host_manager)
+    driver.booking = claims.booking(host_manager) if claims.serves(driver) else Booking()
     return SchedulerManager(conf, driver)
 
 

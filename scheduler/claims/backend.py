@@ -73,6 +73,18 @@ class DatabaseBackend(Backend):
         """See the base class; the host manager has the books made by :meth:`books`."""
         return DatabaseBooking(self._database, host_manager.books, host_manager.lock)
 
+    def serves(self, driver: Any) -> bool:
+        """Whether *driver* books what it decides; others promise hosts without telling anybody."""
+        if claims_hosts(driver):
+            return True
+        LOG.warning(
+            "%s claims nothing although %s = database: several workers or daemons may promise the "
+            "same host to two servers; the compute host refuses one of those then.",
+            type(driver).__name__,
+            OPTION,
+        )
+        return False
+
     def check_ready(self) -> None:
         """See the base class."""
         try:
@@ -123,8 +135,41 @@ def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
     return Database(url, settings=db_options.configured(conf), option=CONNECTION)
 
 
+def settle(conf: cfg.ConfigOpts, database: Database, driver: Any = None) -> None:
+    """Fill in ``[scheduler] claims`` where it is not set: ``database`` wherever that is possible.
+
+    That is where *database*, which must answer, is our own and may be written to, or another one
+    is named for claims; and where *driver*, if one is given, claims.
+    """
+    if conf.scheduler.claims is not None:
+        return
+    hindrance = _hindrance(conf, database, driver)
+    if hindrance is None:
+        LOG.info("Hosts are claimed in %s", claims_database(conf, database).masked_url)
+    else:
+        LOG.info("Hosts are not claimed: %s", hindrance)
+    conf.set_default("claims", NONE if hindrance else DATABASE, group="scheduler")
+
+
+def _hindrance(conf: cfg.ConfigOpts, database: Database, driver: Any) -> str | None:
+    if driver is not None and not claims_hosts(driver):
+        return f"{type(driver).__name__} never does"
+    if conf.claims.connection:
+        return None
+    if database.is_read_only:
+        return f"{database.masked_url} is not to be written to"
+    if migration.version(database) is None:
+        return f"{database.masked_url} has no tables for that; see {CONNECTION}"
+    return None
+
+
+def claims_hosts(driver: Any) -> bool:
+    """Whether *driver* hands its decisions to who books them."""
+    return bool(getattr(driver, "CLAIMS_HOSTS", False))
+
+
 def of_conf(conf: cfg.ConfigOpts, database: Database) -> Backend:
-    """What ``[scheduler] claims`` says; nothing connects yet."""
+    """What ``[scheduler] claims`` says, ``none`` if it is not settled; nothing connects yet."""
     if conf.scheduler.claims == PLACEMENT:
         return PlacementBackend(conf)
     return DatabaseBackend(conf, database) if conf.scheduler.claims == DATABASE else Backend()

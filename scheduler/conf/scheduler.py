@@ -66,18 +66,20 @@ OPTIONS: list[cfg.Opt] = [
         min=0,
         help="Number of worker processes. All workers of a daemon share its topic and its name; "
         "the message bus hands each request to one of them. 0: one per CPU. Unset: one per CPU "
-        "where `claims` keeps them from promising the same host twice, else 1.",
+        "where `claims`, which see, keeps them from promising the same host twice, else 1.",
     ),
     cfg.StrOpt(
         "claims",
-        default="none",
         choices=[
             ("none", "nobody but this worker knows; the compute host has the last word"),
             ("database", "rows in a database: see `[claims]`"),
             ("placement", "allocations in a Placement service: see `[placement]`"),
         ],
         help="How schedulers keep each other from promising the same host twice. With more than "
-        "one worker or daemon, anything but `none`.",
+        "one worker or daemon, anything but `none`. Unset: `database` where `[database] "
+        "connection` is a database that `nova-scheduler-manage db sync` has made and may be "
+        "written to, or where `[claims] connection` is set, and the driver claims hosts, which the "
+        "filter and the caching driver do; else `none`.",
     ),
     cfg.IntOpt(
         "max_placement_results",
@@ -159,7 +161,7 @@ OPTIONS: list[cfg.Opt] = [
         min=0,
         help="While the database cannot be read, decisions go on with the last state until it is "
         "this many seconds old; then requests fail with an error of their own. 0: they fail at "
-        "once.",
+        "once. With `claims = database` they fail as soon as nothing can be claimed.",
     ),
     cfg.IntOpt(
         "cell_timeout_seconds",

@@ -34,6 +34,9 @@ class Scheduler:
     USES_ALLOCATION_CANDIDATES = True
     """Whether Placement is asked for candidates, where it keeps the claims."""
 
+    CLAIMS_HOSTS = False
+    """Whether decisions are handed to ``booking``, which sees that no host is promised twice."""
+
     def __init__(self, conf: Any = None, host_manager: Any = None) -> None:
         if host_manager is not None:
             self.conf = conf

@@ -53,6 +53,7 @@ class FilterScheduler(Scheduler):
     """Places instances on the best hosts that pass every filter."""
 
     tells_of_selections = True
+    CLAIMS_HOSTS = True
 
     def __init__(self, conf: Any, host_manager: Any) -> None:
         super().__init__(conf, host_manager)

@@ -48,6 +48,7 @@ class OlderDriver:
 
     tells_of_selections = False
     USES_ALLOCATION_CANDIDATES = False
+    CLAIMS_HOSTS = False
 
     def __init__(self, driver: Any, ask: Ask, conf: Any) -> None:
         self.driver = driver

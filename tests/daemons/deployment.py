@@ -52,7 +52,8 @@ class Deployment:
             "DEFAULT": {"transport_url": transport_url, "host": "controller", "debug": True},
             "database": {"connection": database_url},
             "oslo_concurrency": {"lock_path": str(folder)},
-            "scheduler": {"driver": driver},
+            # One per scheduler unless a test is about several: starting them takes time.
+            "scheduler": {"driver": driver, "workers": 1},
         }
         self.configure(settings or {})
 

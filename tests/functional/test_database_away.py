@@ -42,7 +42,11 @@ def test_decisions_end_with_the_age_of_the_state_and_come_back(
     require(mariadb.PROGRAMS)
     settings = {
         "DEFAULT": {"service_down_time": 3600, "report_interval": 2, "periodic_fuzzy_delay": 0},
-        "scheduler": {"max_state_age_seconds": MAX_AGE_SECONDS, "periodic_task_interval": 1},
+        "scheduler": {
+            "max_state_age_seconds": MAX_AGE_SECONDS,
+            "periodic_task_interval": 1,
+            "claims": "none",
+        },
     }
     with MariaDB() as server:
         url = server.url(server.create_database())

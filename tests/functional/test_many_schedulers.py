@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -107,3 +108,20 @@ def test_servers_that_fail_go_to_alternates_and_leave_no_claim(
     assert any(each["Attempts"] > 1 for each in servers)
     # Also with nobody asking for hosts the workers see which claims are over.
     wait_until(lambda: not open_claims(mariadb_url), 30, lambda: str(open_claims(mariadb_url)))
+
+
+@pytest.mark.functional
+def test_workers_and_claims_need_no_options(
+    deployment: MakeDeployment, transport_url: str, mariadb_url: str, tmp_path: Path
+) -> None:
+    fleet.install(mariadb_url)
+    unset = {"scheduler": {"workers": []}, "DEFAULT": {"service_down_time": 3600}}
+    cloud = deployment(transport_url, mariadb_url, settings=unset)
+    daemon = cloud.start_scheduler().wait_ready(os.cpu_count() or 1)
+    own = str(uuid.uuid4())
+    with scheduler_api(tmp_path, transport_url) as api:
+        ((chosen, *_rest),) = api.select_destinations(
+            a_context(), a_spec(own), [own], return_objects=True, return_alternates=True
+        )
+    assert [tuple(row) for row in open_claims(mariadb_url)] == [(own, chosen.service_host)]
+    assert "Hosts are claimed in" in daemon.log

@@ -38,7 +38,7 @@ GATE = "tests.functional.gate_driver.GateDriver"
 
 
 def config(transport_url: str, database_url: str, **scheduler: Any) -> str:
-    lines = [f"{name} = {value}" for name, value in scheduler.items()]
+    lines = [f"{name} = {value}" for name, value in {"workers": 1, **scheduler}.items()]
     return "\n".join(
         [
             "[DEFAULT]",

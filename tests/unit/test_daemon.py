@@ -27,6 +27,7 @@ def configured(workers, claims, url):
     [
         pytest.param(None, "database", RABBIT, os.cpu_count(), id="as many as there are CPUs"),
         pytest.param(None, "none", RABBIT, 1, id="one, where each keeps its own books"),
+        pytest.param(None, None, RABBIT, 1, id="one, where nothing has said who keeps them"),
         pytest.param(None, "database", IN_PROCESS, 1, id="one, where no other is reached"),
         pytest.param(3, "database", RABBIT, 3, id="as told"),
         pytest.param(3, "none", RABBIT, 3, id="as told, at the operator's risk"),
