@@ -250,7 +250,7 @@ class Decision:
         follower = self._later or self._standing
         if follower is not None:
             is_plain = amount.wish is None and not self.scope.table.value(state.row, "bare_metal")
-            follower.picked(state.row, amount.added() if is_plain else None)
+            follower.picked(state.row, amount.added if is_plain else None)
         if pick.booking is not None:
             fitting.hand_over(self.books.table, state.row, pick.booking, spec)
 

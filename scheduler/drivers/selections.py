@@ -6,30 +6,68 @@ from typing import Any
 
 from scheduler import objects
 from scheduler.drivers.pipeline import Placement
+from scheduler.hosts.fitting import LIMITS_KEY
 from scheduler.hosts.host_state import HostState
 
 #: What ``allocation_request`` holds without Placement: the JSON text of null.
 NO_ALLOCATION_REQUEST = "null"
 ZONE_KEY = "availability_zone"
+#: What a Selection says of its host, and the attributes of the host.
+_NAMES = (
+    ("compute_node_uuid", "uuid"),
+    ("service_host", "host"),
+    ("nodename", "nodename"),
+    ("cell_uuid", "cell_uuid"),
+)
 
 
 class _Selections:
-    """Makes the Selections of one reply, in which the same hosts come again and again."""
+    """Makes the Selections of one reply, in which hosts and limits come again and again."""
 
     def __init__(self, zone_if_none: str) -> None:
         self._zone_if_none = zone_if_none
         self._of_row: dict[int, objects.Selection] = {}
+        self._of_limits: dict[tuple[Any, ...], objects.Selection] = {}
+        self._zones: dict[int, str] = {}
 
     def of(self, host: HostState, limits: dict[str, Any]) -> objects.Selection:
-        """One of its own, which shares its limits with others of the same host."""
+        """One of its own, which may share its limits with others."""
         known = self._of_row.get(host.row)
-        if known is None or known.limits_exact != limits:
-            known = selection_of(host, limits, self._zone_if_none)
-            self._of_row[host.row] = known
-            return known
-        twin = object.__new__(objects.Selection)
-        twin.__dict__.update(known.__dict__)
+        if known is not None and known.limits_exact == limits:
+            return _twin(known)
+        made = self._of_row[host.row] = self._of_host(host, limits)
+        return made
+
+    def _of_host(self, host: HostState, limits: dict[str, Any]) -> objects.Selection:
+        key = tuple(limits.items())
+        alike = None if LIMITS_KEY in limits else self._of_limits.get(key)
+        named = _named(host)
+        if alike is None or not all(type(name) is str for name in named.values()):
+            made = selection_of(host, limits, self._zone_if_none)
+            if LIMITS_KEY not in limits:
+                self._of_limits[key] = made
+            return made
+        twin = _twin(alike)
+        twin.__dict__.update(named, availability_zone=self._zone(host), limits_exact=dict(limits))
         return twin
+
+    def _zone(self, host: HostState) -> str:
+        number = int(host.table.document_numbers("aggregates")[host.row])
+        zone = self._zones.get(number)
+        if zone is None:
+            zone = self._zones[number] = zone_of(host, self._zone_if_none)
+        return zone
+
+
+def _named(host: HostState) -> dict[str, Any]:
+    table, row = host.table, host.row
+    return {field: table.text(row, name) for field, name in _NAMES}
+
+
+def _twin(known: objects.Selection) -> objects.Selection:
+    twin = object.__new__(objects.Selection)
+    twin.__dict__.update(known.__dict__)
+    return twin
 
 
 def selections_of(placement: Placement, zone_if_none: str) -> list[list[objects.Selection]]:
@@ -59,10 +97,7 @@ def zone_of(host: HostState, zone_if_none: str) -> str:
 def selection_of(host: HostState, limits: dict[str, Any], zone_if_none: str) -> objects.Selection:
     """The Selection of *host* with *limits*; *zone_if_none* if no aggregate names a zone."""
     selection = objects.Selection(
-        compute_node_uuid=host.uuid,
-        service_host=host.host,
-        nodename=host.nodename,
-        cell_uuid=host.cell_uuid,
+        **_named(host),
         limits=objects.SchedulerLimits.from_dict(limits),
         allocation_request=NO_ALLOCATION_REQUEST,
         allocation_request_version=None,

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from oslo_log import log as logging
 
-from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.filters.base import Condition, Reason
+from scheduler.filters.overcommit import OvercommitFilter
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
@@ -22,13 +23,14 @@ PHYSICAL = Reason("core.physical", "the server needs more processors than the ho
 INSUFFICIENT = Reason("core.insufficient", "not enough processors left, overcommit included")
 
 
-class CoreFilter(HostFilter):
+class CoreFilter(OvercommitFilter):
     """Passes hosts with room for the flavor's vCPUs under ``cpu_allocation_ratio``.
 
     A host that reports no processors at all passes: its collection is broken, not its size.
     """
 
     reasons = (PHYSICAL, INSUFFICIENT)
+    ratio_column = "cpu_allocation_ratio"
     inputs = Inputs(*_READ, of_request=lambda request: request.vcpus)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
@@ -42,14 +44,10 @@ class CoreFilter(HostFilter):
         yield physical, unknown | (limit <= 0) | (total >= wanted)
         yield insufficient, unknown | (limit - hosts.vcpus_used >= wanted)
 
-    def ratio(self, hosts: Candidates) -> np.ndarray:
-        """How often each host's processors may be handed out."""
-        return hosts.cpu_allocation_ratio
-
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """``vcpu``: what the host may promise in all; none where it reports no processors."""
         del request
-        limit = host_state.vcpus_total * float(self.ratio(Candidates.alone(host_state))[0])
+        limit = host_state.vcpus_total * self.ratio_of(host_state)
         return {"vcpu": limit} if limit > 0 else {}
 
 

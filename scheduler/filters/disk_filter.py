@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.filters.base import Condition, Reason
+from scheduler.filters.overcommit import OvercommitFilter
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
@@ -24,13 +25,14 @@ def wanted_disk_mb(request: Any) -> int:
     return 1024 * (request.root_gb + request.ephemeral_gb) + request.swap
 
 
-class DiskFilter(HostFilter):
+class DiskFilter(OvercommitFilter):
     """Passes hosts with room for root, ephemeral and swap disk under ``disk_allocation_ratio``.
 
     A server that boots from a volume is no exception: its flavor's root disk counts.
     """
 
     reasons = (PHYSICAL, INSUFFICIENT)
+    ratio_column = "disk_allocation_ratio"
     inputs = Inputs(*_READ, of_request=wanted_disk_mb)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
@@ -42,14 +44,10 @@ class DiskFilter(HostFilter):
         used_mb = total_mb - hosts.free_disk_mb
         yield insufficient, total_mb * self.ratio(hosts) - used_mb >= wanted_mb
 
-    def ratio(self, hosts: Candidates) -> np.ndarray:
-        """How often each host's disk may be handed out."""
-        return hosts.disk_allocation_ratio
-
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """``disk_gb``: what the host may promise in all."""
         del request
-        ratio = float(self.ratio(Candidates.alone(host_state))[0])
+        ratio = self.ratio_of(host_state)
         return {"disk_gb": host_state.total_usable_disk_gb * ratio}
 
 

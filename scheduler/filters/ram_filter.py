@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.filters.base import Condition, Reason
+from scheduler.filters.overcommit import OvercommitFilter
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
@@ -19,10 +20,11 @@ INSUFFICIENT = Reason("ram.insufficient", "not enough memory left, overcommit in
 _READ = ("total_usable_ram_mb", "free_ram_mb", "ram_allocation_ratio")
 
 
-class RamFilter(HostFilter):
+class RamFilter(OvercommitFilter):
     """Passes hosts with room for the flavor's memory under ``ram_allocation_ratio``."""
 
     reasons = (PHYSICAL, INSUFFICIENT)
+    ratio_column = "ram_allocation_ratio"
     inputs = Inputs(*_READ, of_request=lambda request: request.memory_mb)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
@@ -34,14 +36,10 @@ class RamFilter(HostFilter):
         used_mb = total_mb - hosts.free_ram_mb
         yield insufficient, total_mb * self.ratio(hosts) - used_mb >= wanted_mb
 
-    def ratio(self, hosts: Candidates) -> np.ndarray:
-        """How often each host's memory may be handed out."""
-        return hosts.ram_allocation_ratio
-
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """``memory_mb``: what the host may promise in all."""
         del request
-        ratio = float(self.ratio(Candidates.alone(host_state))[0])
+        ratio = self.ratio_of(host_state)
         return {"memory_mb": host_state.total_usable_ram_mb * ratio}
 
 

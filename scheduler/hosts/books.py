@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,8 +24,7 @@ from scheduler.hosts.table import NEVER, HostTable, Key
 EXPIRY_SECONDS = 120.0
 
 
-@dataclass(frozen=True, slots=True)
-class TrackedInstance:
+class TrackedInstance(NamedTuple):
     """What is known of an instance on a host; ``updated_at`` in seconds since the epoch."""
 
     uuid: str
@@ -106,19 +105,13 @@ class Books:
         An instance without *uuid* is seen on its host under the name *stand_in*, if given;
         *instance_type_id* is the number of its flavor.
         """
-        key = (self.table.value(row, "host"), self.table.value(row, "nodename"))
+        key = (self.table.text(row, "host"), self.table.text(row, "nodename"))
         name = uuid or stand_in
         placeholder = None
         if name:
-            placeholder = TrackedInstance(name, key[0], key[1], instance_type_id=instance_type_id)
-        terms = Terms(
-            key[0],
-            key[1],
-            source_host=self._home_of(uuid),
-            flavor_id=instance_type_id,
-            created_at=now,
-            expires_at=now + self.expiry_seconds,
-        )
+            placeholder = TrackedInstance(name, *key, instance_type_id=instance_type_id)
+        expires_at = now + self.expiry_seconds
+        terms = Terms(*key, self._home_of(uuid), instance_type_id, now, expires_at)
         pick = Pick(key, amount, terms, uuid, placeholder)
         self.add(pick)
         return pick

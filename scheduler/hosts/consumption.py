@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler.hosts import fitting
@@ -20,6 +20,11 @@ class Consumption:
     vcpus: int
     #: Cells and devices, for the few that want any.
     wish: Wish | None = None
+    #: What it adds to the columns of its row.
+    added: Mapping[str, int] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "added", self._added(1))
 
     @classmethod
     def of(cls, spec_obj: Any, limits: Mapping[str, Any], how: Fitting) -> Consumption:
@@ -31,8 +36,12 @@ class Consumption:
             wish=Wish.of(spec_obj, limits, how),
         )
 
-    def added(self, sign: int = 1) -> dict[str, int]:
-        """What it adds to the columns of its row; with ``sign=-1`` what giving it back adds."""
+    @property
+    def given_back(self) -> Mapping[str, int]:
+        """What giving it back adds to them."""
+        return self._added(-1)
+
+    def _added(self, sign: int) -> dict[str, int]:
         return {
             "free_ram_mb": -sign * self.ram_mb,
             "free_disk_mb": -sign * self.disk_mb,
@@ -77,7 +86,7 @@ def apply(table: HostTable, row: int, amount: Consumption, sign: int = 1) -> Non
     if table.column("bare_metal")[row]:
         _apply_whole(table, row, sign)
         return
-    table.add(row, amount.added(sign))
+    table.add(row, amount.added if sign > 0 else amount.given_back)
 
 
 def _apply_whole(table: HostTable, row: int, sign: int) -> None:

@@ -6,8 +6,7 @@ The row of the instance must have been read before the report of the host, or in
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler.hosts import rows
 from scheduler.hosts.table import Key
@@ -31,8 +30,7 @@ class End(enum.Enum):
     EXPIRED = "expired"
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(NamedTuple):
     """What is promised on one host; times in seconds since the epoch."""
 
     host: str

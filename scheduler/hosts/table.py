@@ -94,6 +94,10 @@ class HostTable:
             return self.pools[name].parsed(int(self._documents[name][row]))
         return self._objects[name][row]
 
+    def text(self, row: int, name: str) -> Any:
+        """One row's value of an object column."""
+        return self._objects[name][row]
+
     def content(self, row: int, name: str) -> Any:
         """One row's document as it was stored."""
         return self.pools[name].content(int(self._documents[name][row]))
