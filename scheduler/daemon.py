@@ -11,6 +11,7 @@ from oslo_log import log as logging
 from scheduler import concurrency, errors, nova_compat, preflight
 from scheduler.claims import backend
 from scheduler.conf import startup
+from scheduler.observation import Observation
 from scheduler.readiness import Readiness
 from scheduler.rpc import transport
 from scheduler.service import BINARY, Service
@@ -31,11 +32,15 @@ def main(argv: Sequence[str]) -> int:
         nova_compat.install(conf)
     try:
         preflight.check(conf)
+        observation = Observation.from_conf(conf)
     except errors.NovaException as error:
         return preflight.refuse(conf, BINARY, error)
     supervision = Supervision()
-    service = Service(conf, Readiness(), supervision)
-    return launch(conf, service, supervision, number_of_workers(conf))
+    service = Service(conf, Readiness(), supervision, observation)
+    try:
+        return launch(conf, service, supervision, number_of_workers(conf))
+    finally:
+        observation.close()
 
 
 def number_of_workers(conf: cfg.ConfigOpts) -> int:

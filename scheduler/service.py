@@ -24,6 +24,7 @@ from scheduler.heartbeat import Heartbeat
 from scheduler.manager import SchedulerManager
 from scheduler.notifications.notifications import Notifications
 from scheduler.notifications.notifier import Notifier
+from scheduler.observation import Observation
 from scheduler.periodic import RepeatingTask
 from scheduler.readiness import Readiness
 from scheduler.rpc.compute_client import ComputeClient
@@ -85,9 +86,14 @@ class Service(Worker):
     DECISIONS = frozenset({"select_destinations", "select_hosts", "run_instance", "prep_resize"})
 
     def __init__(
-        self, conf: cfg.ConfigOpts, readiness: Readiness, supervision: Supervision
+        self,
+        conf: cfg.ConfigOpts,
+        readiness: Readiness,
+        supervision: Supervision,
+        observation: Observation,
     ) -> None:
         super().__init__(conf, readiness, supervision, conf.scheduler_topic)
+        self._observation = observation
         self._manager: SchedulerManager | None = None
         self._server: Server | None = None
 
@@ -100,6 +106,7 @@ class Service(Worker):
 
     def _start(self, ending: contextlib.ExitStack) -> None:
         """Start everything; *ending* learns how to end it, in the reverse order."""
+        self._observation.serve(ending)
         databases = Databases.from_conf(self._conf)
         ending.callback(databases.dispose)
         self._manager = manager = build_manager(self._conf, databases)

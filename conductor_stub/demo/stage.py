@@ -16,6 +16,7 @@ from conductor_stub.compute.service import ComputeService
 from conductor_stub.service import ConductorWorker
 from scheduler.db import migration
 from scheduler.db.database import Database
+from scheduler.observation import Observation
 from scheduler.readiness import Readiness
 from scheduler.service import Service
 from scheduler.supervision import Supervision
@@ -84,7 +85,7 @@ def started(conf: cfg.ConfigOpts) -> Iterator[Stage]:
             fail_rate=0.5,
             max_concurrent_builds=conf.max_concurrent_builds,
         )
-        scheduler = Service(conf, Readiness({}), Supervision())
+        scheduler = Service(conf, Readiness({}), Supervision(), Observation())
         workers = (
             ComputeService(conf, plans, settings, misfortune, Readiness({}), Supervision()),
             scheduler,

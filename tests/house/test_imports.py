@@ -12,7 +12,7 @@ from tests.house.tree import PACKAGES, imports_of, module_of, name_of, python_fi
 #: From the ground up.  A room may import from every level below its own.
 LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"board", "errors", "exit_codes", "progress"}),
-    frozenset({"concurrency", "faults", "plugins", "objects"}),
+    frozenset({"concurrency", "faults", "plugins", "objects", "web"}),
     frozenset({"pci"}),
     frozenset({"numa"}),
     frozenset({"conf"}),
@@ -25,7 +25,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"notifications"}),
     frozenset({"builds"}),
     frozenset({"manager", "nova_compat", "periodic", "readiness", "supervision"}),
-    frozenset({"evaluation", "heartbeat", "watchdog"}),
+    frozenset({"evaluation", "heartbeat", "observation", "watchdog"}),
     frozenset({"worker"}),
     frozenset({"service"}),
     frozenset({"preflight"}),

@@ -14,6 +14,7 @@ from scheduler import conf as project_options
 from scheduler import errors
 from scheduler.db import migration
 from scheduler.db.database import Database
+from scheduler.observation import Observation
 from scheduler.readiness import Readiness
 from scheduler.rpc import transport as bus
 from scheduler.rpc.client import SchedulerAPI
@@ -55,7 +56,7 @@ class Announcements(Readiness):
 
 def a_service(conf: cfg.ConfigOpts) -> tuple[Service, Announcements, Supervision]:
     announcements, supervision = Announcements(), Supervision()
-    return Service(conf, announcements, supervision), announcements, supervision
+    return Service(conf, announcements, supervision, Observation()), announcements, supervision
 
 
 def test_life(conf: cfg.ConfigOpts, caplog: pytest.LogCaptureFixture) -> None:

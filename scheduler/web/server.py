@@ -1,0 +1,148 @@
+"""Accepting HTTP connections on sockets that several workers share.
+
+The socket is opened before the workers are forked: a port that is taken stops the start, and
+whichever worker is free accepts.  Threads are those of the concurrency back end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import socket
+import threading
+from typing import Any, Final
+
+from oslo_log import log as logging
+
+import scheduler
+from scheduler import errors
+from scheduler.web.routes import Routes
+
+LOG = logging.getLogger(__name__)
+
+ACCEPT_SECONDS: Final = 0.5
+"""How soon a server notices that it is to stop."""
+IDLE_SECONDS: Final = 10.0
+"""A client that sends or takes nothing for so long is left."""
+MOST_CONNECTIONS: Final = 64
+"""Served at once by one worker; more wait in the socket's queue."""
+BACKLOG: Final = 128
+
+COMMON_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def bind(host: str, port: int, option: str) -> socket.socket:
+    """A socket that listens on *host* and *port* (0: any that is free).
+
+    Raises ConfigurationError naming *option* if it cannot.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, kind, protocol, _name, address = found[0]
+        opened = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise _unusable(host, port, option, error) from error
+    try:
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+        opened.listen(BACKLOG)
+    except OSError as error:
+        opened.close()
+        raise _unusable(host, port, option, error) from error
+    return opened
+
+
+def _unusable(host: str, port: int, option: str, error: OSError) -> errors.ConfigurationError:
+    reason = f"cannot listen on {at(host, port)}: {error.strerror or error}"
+    return errors.ConfigurationError(option=option, reason=reason)
+
+
+def at(host: str, port: int) -> str:
+    """How an address is written in a URL."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    """One connection, one request."""
+
+    server_version = f"nova-scheduler/{scheduler.__version__}"
+    sys_version = ""
+    timeout = IDLE_SECONDS
+    routes: Routes
+
+    def answer(self) -> None:
+        """Answer the request that was parsed."""
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        response = self.routes.answer(self.command, self.path, headers)
+        self.send_response(response.status)
+        self.send_header("Content-Type", response.content_type)
+        self.send_header("Content-Length", str(len(response.body)))
+        for name, value in {**COMMON_HEADERS, **response.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(response.body)
+
+    def __getattr__(self, name: str) -> Any:
+        # The base class looks for one method per HTTP method; which there are, the routes say.
+        if name.startswith("do_"):
+            return self.answer
+        raise AttributeError(name)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Requests and clients that hang up are nothing for the log."""
+        LOG.debug(format, *args)
+
+
+class Server:
+    """Answers what comes in on *listening*, which others may listen on as well."""
+
+    def __init__(self, listening: socket.socket, routes: Routes, name: str) -> None:
+        self._listening = listening
+        self._handler = type("Handler", (_Handler,), {"routes": routes})
+        self._name = name
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._is_stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin to accept."""
+        self._listening.settimeout(ACCEPT_SECONDS)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Accept no more; the socket stays open, as it may be others' as well."""
+        self._is_stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_stopping.is_set():
+            if not self._free.acquire(timeout=ACCEPT_SECONDS):
+                continue
+            try:
+                connection, address = self._listening.accept()
+            except OSError as error:  # a timeout, mostly; or the client has gone already
+                self._free.release()
+                if not isinstance(error, TimeoutError):
+                    LOG.debug("No connection: %s", error)
+                    self._is_stopping.wait(ACCEPT_SECONDS)
+                continue
+            serving = threading.Thread(
+                target=self._serve, args=(connection, address), name=self._name, daemon=True
+            )
+            serving.start()
+
+    def _serve(self, connection: socket.socket, address: Any) -> None:
+        try:
+            connection.settimeout(IDLE_SECONDS)
+            self._handler(connection, address, self)
+        except OSError as error:
+            LOG.debug("A client hung up: %s", error)
+        finally:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_WR)
+            connection.close()
+            self._free.release()

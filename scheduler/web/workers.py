@@ -1,0 +1,114 @@
+"""The workers of one daemon, as the one that was asked sees them.
+
+Every worker answers the same routes on a socket of its own in a folder that only this daemon
+can enter.  What a worker knows alone is asked of each under a path that asks nobody else.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import http.client
+import os
+import pathlib
+import socket
+from dataclasses import dataclass
+from typing import Final
+
+from oslo_log import log as logging
+
+from scheduler.web.routes import Routes
+from scheduler.web.server import BACKLOG, Server
+
+LOG = logging.getLogger(__name__)
+
+ANSWER_SECONDS: Final = 2.0
+"""How long the others are waited for."""
+_SUFFIX: Final = ".socket"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the worker *pid* said; *status* is None for one that did not answer in time."""
+
+    pid: int
+    status: int | None
+    body: bytes = b""
+
+
+class Workers:
+    """The sockets in *folder*, one per worker and named after its process; None: there are none."""
+
+    def __init__(
+        self, folder: pathlib.Path | None, timeout_seconds: float = ANSWER_SECONDS
+    ) -> None:
+        self._folder = folder
+        self._timeout_seconds = timeout_seconds
+
+    @property
+    def pids(self) -> list[int]:
+        """The workers there are, in order."""
+        if self._folder is None:
+            return []
+        return sorted(int(path.stem) for path in self._folder.glob(f"*{_SUFFIX}"))
+
+    def join(self, routes: Routes, ending: contextlib.ExitStack) -> None:
+        """Let the others ask this process for *routes* until *ending*."""
+        if self._folder is None:
+            return
+        path = _path(self._folder, os.getpid())
+        path.unlink(missing_ok=True)
+        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        ending.callback(listening.close)
+        listening.bind(str(path))
+        ending.callback(path.unlink, missing_ok=True)
+        listening.listen(BACKLOG)
+        server = Server(listening, routes, "http-worker")
+        server.start()
+        ending.callback(server.stop)
+
+    def ask(self, target: str) -> list[Answer]:
+        """What every worker, this one included, answers to *target*, in the order of pids."""
+        pids = self.pids
+        if not pids:
+            return []
+        with concurrent.futures.ThreadPoolExecutor(len(pids)) as pool:
+            answers = pool.map(lambda pid: self.ask_one(pid, target), pids)
+        return [each for each in answers if each is not None]
+
+    def ask_one(self, pid: int, target: str) -> Answer | None:
+        """What the worker *pid* answers to *target*; None if there is no such worker."""
+        if self._folder is None:
+            return None
+        path = _path(self._folder, pid)
+        asking = _Connection(str(path), self._timeout_seconds)
+        try:
+            asking.request("GET", target)
+            response = asking.getresponse()
+            return Answer(pid, response.status, response.read())
+        except (FileNotFoundError, ConnectionRefusedError):
+            path.unlink(missing_ok=True)  # of a worker that was killed
+            return None
+        except (OSError, http.client.HTTPException) as error:
+            LOG.debug("Worker %d does not answer: %s", pid, error)
+            return Answer(pid, None)
+        finally:
+            asking.close()
+
+
+def _path(folder: pathlib.Path, pid: int) -> pathlib.Path:
+    return folder / f"{pid}{_SUFFIX}"
+
+
+class _Connection(http.client.HTTPConnection):
+    """HTTP over a socket in the file system."""
+
+    def __init__(self, path: str, timeout_seconds: float) -> None:
+        super().__init__("localhost", timeout=timeout_seconds)
+        self._path = path
+
+    def connect(self) -> None:
+        """Open the connection; called by the library."""
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)

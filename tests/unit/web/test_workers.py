@@ -1,0 +1,75 @@
+"""Workers that ask each other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import socket
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+
+from scheduler.web.routes import Request, Response, Routes
+from scheduler.web.workers import Answer, Workers
+
+NOBODY = 2**22 + 1
+"""No process has this number on Linux."""
+
+
+@pytest.fixture
+def folder() -> Iterator[pathlib.Path]:
+    # pytest's own folders have names too long for sockets.
+    with tempfile.TemporaryDirectory() as made:
+        yield pathlib.Path(made)
+
+
+def whoami(request: Request) -> Response:
+    return Response.of_text(f"{os.getpid()} {request.query.get('q')}")
+
+
+@pytest.fixture
+def joined(folder: pathlib.Path) -> Iterator[Workers]:
+    """The workers of *folder*, of whom this process is one."""
+    workers, routes = Workers(folder, timeout_seconds=0.3), Routes()
+    routes.add("/whoami", whoami)
+    with contextlib.ExitStack() as ending:
+        workers.join(routes, ending)
+        yield workers
+    assert list(folder.iterdir()) == []
+
+
+def mine(body: str, status: int = 200) -> Answer:
+    return Answer(os.getpid(), status, f"{body}\n".encode())
+
+
+def test_ask(joined: Workers) -> None:
+    assert joined.pids == [os.getpid()]
+    assert joined.ask("/whoami?q=1") == [mine(f"{os.getpid()} 1")]
+    assert joined.ask("/else") == [mine("not found", 404)]
+
+
+def test_a_worker_that_was_killed_is_forgotten(joined: Workers, folder: pathlib.Path) -> None:
+    left = folder / f"{NOBODY}.socket"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(left))
+    assert joined.pids == [os.getpid(), NOBODY]
+    assert [each.pid for each in joined.ask("/whoami")] == [os.getpid()]
+    assert not left.exists()
+
+
+def test_a_worker_that_does_not_answer(joined: Workers, folder: pathlib.Path) -> None:
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(folder / f"{NOBODY}.socket"))
+        silent.listen()
+        answers = joined.ask("/whoami")
+    assert answers == [mine(f"{os.getpid()} None"), Answer(NOBODY, None)]
+    (folder / f"{NOBODY}.socket").unlink()
+
+
+def test_without_a_folder_there_is_nobody() -> None:
+    workers = Workers(None)
+    with contextlib.ExitStack() as ending:
+        workers.join(Routes(), ending)
+        assert (workers.pids, workers.ask("/whoami"), workers.ask_one(1, "/")) == ([], [], None)
