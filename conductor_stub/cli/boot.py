@@ -169,15 +169,8 @@ def _add_placement(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_properties(parser: argparse.ArgumentParser) -> None:
-    for name, about in (("--property", "of the servers"), ("--image-property", "of the image")):
-        parser.add_argument(
-            name,
-            action="append",
-            type=command.key_value,
-            default=[],
-            metavar="KEY=VALUE",
-            help=about,
-        )
+    command.add_pairs_option(parser, "of the servers", dest="property")
+    command.add_pairs_option(parser, "of the image", "--image-property", "image_property")
 
 
 def boot_request(conn: Connection, arguments: argparse.Namespace, conf: Any) -> BootRequest:

@@ -205,15 +205,7 @@ class Delete(command.Base):
 
 def _add_metadata_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--zone", help="availability zone of its hosts")
-    parser.add_argument(
-        "--property",
-        metavar="KEY=VALUE",
-        dest="properties",
-        action="append",
-        type=command.key_value,
-        default=[],
-        help="metadata that filters and weighers read; may be repeated",
-    )
+    command.add_pairs_option(parser, "metadata that filters and weighers read")
 
 
 def _metadata(parsed_args: argparse.Namespace) -> dict[str, str]:

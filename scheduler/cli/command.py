@@ -87,6 +87,21 @@ class Show(Base, show.ShowOne):
     """A command whose result is one thing with its properties."""
 
 
+def add_pairs_option(
+    parser: argparse.ArgumentParser, help: str, option: str = "--property", dest: str = "properties"
+) -> None:
+    """An *option* that takes ``KEY=VALUE`` and may be repeated; the result is a list of pairs."""
+    parser.add_argument(
+        option,
+        metavar="KEY=VALUE",
+        dest=dest,
+        action="append",
+        type=key_value,
+        default=[],
+        help=f"{help}; may be repeated",
+    )
+
+
 def key_value(text: str) -> tuple[str, str]:
     """Split ``key=value``; anything else is a usage error."""
     key, separator, value = text.partition("=")

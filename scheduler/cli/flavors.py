@@ -83,15 +83,7 @@ class Create(command.Show):
             default=[],
             help="a project that may use a private flavor; may be repeated",
         )
-        self.parser.add_argument(
-            "--property",
-            metavar="KEY=VALUE",
-            dest="properties",
-            action="append",
-            type=command.key_value,
-            default=[],
-            help="an extra spec; may be repeated",
-        )
+        command.add_pairs_option(self.parser, "an extra spec")
         return self.parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Shown:

@@ -46,15 +46,8 @@ class Create(command.Show):
         self.parser = super().get_parser(prog_name)
         self.parser.add_argument("name", metavar="NAME")
         self.parser.add_argument("--policy", choices=POLICIES, default="affinity")
-        self.parser.add_argument(
-            "--rule",
-            metavar="KEY=VALUE",
-            dest="rules",
-            action="append",
-            type=command.key_value,
-            default=[],
-            help=f"{MAX_SERVER_PER_HOST}=N: with anti-affinity, so many members may share a host",
-        )
+        text = f"{MAX_SERVER_PER_HOST}=N: with anti-affinity, so many members may share a host"
+        command.add_pairs_option(self.parser, text, "--rule", "rules")
         return self.parser
 
     def take_action(self, parsed_args: argparse.Namespace) -> Shown:

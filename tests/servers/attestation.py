@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import ssl
 import subprocess
-import threading
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
+from tests.servers.loopback_http import ADDRESS, LoopbackServer, QuietHandler
 from tests.servers.programs import OPENSSL, find
 
-ADDRESS = "127.0.0.1"
 
-
-class AttestationServer:
+class AttestationServer(LoopbackServer):
     """Answers every poll with *status* and *answer*, and remembers what it was asked.
 
     Its certificate, for 127.0.0.1, signs itself: ``certificate`` is the authority's file, too.
@@ -28,33 +25,18 @@ class AttestationServer:
         self.certificate = folder / "certificate.pem"
         key = folder / "key.pem"
         make_certificate(self.certificate, key)
-        self._server = http.server.ThreadingHTTPServer((ADDRESS, 0), _Poll)
-        self._server.owner = self  # type: ignore[attr-defined]
+        super().__init__(_Poll)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificate, key)
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self._thread = threading.Thread(target=self._server.serve_forever)
-
-    @property
-    def port(self) -> str:
-        """The port it listens on."""
-        return str(self._server.server_address[1])
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
 
-class _Poll(http.server.BaseHTTPRequestHandler):
+class _Poll(QuietHandler):
     """One poll."""
 
-    def do_POST(self) -> None:
-        owner: AttestationServer = self.server.owner  # type: ignore[attr-defined]
+    def answer(self) -> None:
+        """As it was told to."""
+        owner: AttestationServer = self.server.owner
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         headers = {name.lower(): value for name, value in self.headers.items()}
         owner.polls.append({"path": self.path, "headers": headers, "body": body})
@@ -62,9 +44,6 @@ class _Poll(http.server.BaseHTTPRequestHandler):
         self.send_response(owner.status)
         self.end_headers()
         self.wfile.write(text.encode())
-
-    def log_message(self, *_arguments: object) -> None:
-        """Nothing on stderr."""
 
 
 def make_certificate(certificate: Path, key: Path) -> None:

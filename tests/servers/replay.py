@@ -4,45 +4,35 @@ from __future__ import annotations
 
 import http.server
 import json
-import threading
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
-ADDRESS = "127.0.0.1"
+from tests.servers.loopback_http import ADDRESS, LoopbackServer, QuietHandler
+
 Answer = tuple[int, Any] | None
 """Status and JSON body, where None is no body; without all that the connection is cut."""
 
 
-class ReplayServer:
+class ReplayServer(LoopbackServer):
     """Gives *answers* one after the other; ``calls`` are (method, path, headers, JSON body)."""
 
     def __init__(self, answers: Sequence[Answer]) -> None:
         self.answers = list(answers)
         self.calls: list[tuple[str, str, dict[str, str], Any]] = []
-        self._server = http.server.ThreadingHTTPServer((ADDRESS, 0), _Call)
-        self._server.owner = self  # type: ignore[attr-defined]
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        super().__init__(_Call)
 
     @property
     def endpoint(self) -> str:
         """Where it is."""
-        return f"http://{ADDRESS}:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        return f"http://{ADDRESS}:{self.port}"
 
 
-class _Call(http.server.BaseHTTPRequestHandler):
+class _Call(QuietHandler):
     """One call."""
 
-    def do_GET(self) -> None:
-        owner: ReplayServer = self.server.owner  # type: ignore[attr-defined]
+    def answer(self) -> None:
+        """The next of the answers."""
+        owner: ReplayServer = self.server.owner
         text = self.rfile.read(int(self.headers.get("content-length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
         body = json.loads(text) if text else None
@@ -59,12 +49,3 @@ class _Call(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
-
-    def do_PUT(self) -> None:
-        self.do_GET()
-
-    def do_DELETE(self) -> None:
-        self.do_GET()
-
-    def log_message(self, *_arguments: object) -> None:
-        """Nothing on stderr."""

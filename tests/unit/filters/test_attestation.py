@@ -11,8 +11,9 @@ from scheduler.filters import attestation
 from scheduler.filters.attestation import AttestationService, Trust, TrustCache
 from tests.builders import a_conf
 from tests.servers import programs
-from tests.servers.attestation import ADDRESS, AttestationServer
+from tests.servers.attestation import AttestationServer
 from tests.servers.fixtures import require
+from tests.servers.loopback_http import ADDRESS
 
 TIME = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC).timestamp()
 NODES = {"n1", "n2"}
@@ -33,7 +34,7 @@ def service_of(server, **options):
     conf = a_conf()
     values = {
         "attestation_server": ADDRESS,
-        "attestation_port": server.port,
+        "attestation_port": str(server.port),
         "attestation_server_ca_file": str(server.certificate),
         **options,
     }

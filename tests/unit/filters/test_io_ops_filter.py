@@ -2,64 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-
-import pytest
-
 from scheduler.filters.io_ops_filter import AggregateIoOpsFilter, IoOpsFilter
-from tests.builders import a_conf, a_host, a_request, verdict
-
-BUSY = ["io_ops.busy"]
+from tests.unit.filters.counting import Counting, CountingTests
 
 
-@pytest.mark.parametrize(
-    ("num_io_ops", "options", "reasons"),
-    [
-        pytest.param(7, {}, [], id="one below the default"),
-        pytest.param(8, {}, BUSY, id="at the default"),
-        pytest.param(0, {"max_io_ops_per_host": 1}, [], id="one allowed"),
-        pytest.param(1, {"max_io_ops_per_host": 1}, BUSY, id="one allowed and there"),
-        pytest.param(0, {"max_io_ops_per_host": 0}, BUSY, id="none allowed"),
-        pytest.param(0, {"max_io_ops_per_host": -1}, BUSY, id="fewer than none allowed"),
-    ],
-)
-def test_the_maximum_closes_the_host(num_io_ops, options, reasons):
-    io_ops = IoOpsFilter(a_conf(**options))
-
-    assert verdict(io_ops, a_host(num_io_ops=num_io_ops), a_request()) == reasons
-
-
-@pytest.mark.parametrize(
-    ("metadata", "number", "passes"),
-    [
-        pytest.param([], 7, True, id="the option"),
-        pytest.param([], 8, False, id="at the option"),
-        pytest.param(["5"], 5, False, id="an aggregate's"),
-        pytest.param(["100"], 99, True, id="more than the option"),
-        pytest.param(["10", "9"], 9, False, id="the smallest as a number"),
-        pytest.param([" 5 "], 4, True, id="blanks"),
-        pytest.param(["0"], 0, False, id="zero closes the host"),
-        pytest.param(["-1"], 0, False, id="so does less"),
-    ],
-)
-def test_aggregates_set_the_maximum(metadata, number, passes):
-    host = a_host(
-        num_io_ops=number, aggregates=[{"max_io_ops_per_host": text} for text in metadata]
+class TestIoOpsFilter(CountingTests):
+    counting = Counting(
+        IoOpsFilter,
+        AggregateIoOpsFilter,
+        column="num_io_ops",
+        option="max_io_ops_per_host",
+        default=8,
+        reason="io_ops.busy",
     )
-
-    found = verdict(AggregateIoOpsFilter(a_conf()), host, a_request())
-
-    assert found == ([] if passes else ["aggregate_io_ops.busy"])
-
-
-@pytest.mark.parametrize("text", ["5.0", "5,6", "", "x", "1" * 400])
-def test_one_bad_value_spoils_all_and_is_told(text, caplog):
-    metadata = [{"max_io_ops_per_host": "1"}, {"max_io_ops_per_host": text}]
-    host = a_host(num_io_ops=2, aggregates=metadata)
-
-    with caplog.at_level(logging.WARNING):
-        found = verdict(AggregateIoOpsFilter(a_conf()), host, a_request())
-
-    # Only the number too large for anything is one: the other value is smaller.
-    assert found == (["aggregate_io_ops.busy"] if text.isdecimal() else [])
-    assert ("Could not decode max_io_ops_per_host" in caplog.text) is not text.isdecimal()

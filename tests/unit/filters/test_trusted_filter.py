@@ -9,8 +9,9 @@ import pytest
 from scheduler.filters.trusted_filter import TrustedFilter
 from tests.builders import NOW, a_conf, a_fleet, a_host, a_request, candidates, verdict
 from tests.servers import programs
-from tests.servers.attestation import ADDRESS, AttestationServer
+from tests.servers.attestation import AttestationServer
 from tests.servers.fixtures import require
+from tests.servers.loopback_http import ADDRESS
 
 OTHER = ["trusted.other"]
 VTIME = datetime.datetime.fromtimestamp(NOW, datetime.UTC).isoformat()
@@ -27,7 +28,7 @@ def server(tmp_path):
 def trusted(server):
     conf = a_conf()
     conf.set_override("attestation_server", ADDRESS, group="trusted_computing")
-    conf.set_override("attestation_port", server.port, group="trusted_computing")
+    conf.set_override("attestation_port", str(server.port), group="trusted_computing")
     conf.set_override(
         "attestation_server_ca_file", str(server.certificate), group="trusted_computing"
     )
