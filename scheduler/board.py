@@ -59,6 +59,11 @@ class Board:
         for place in range(workers):
             self._write(place, Sign())
 
+    @property
+    def place(self) -> int | None:
+        """The place of this process, from 0 on; None if it has none."""
+        return self._place
+
     def join(self) -> None:
         """Take a free place for this process; what one that died left there is overwritten."""
         self._place = None  # a fork has its parent's

@@ -21,6 +21,7 @@ from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import load_host_manager
 from scheduler.heartbeat import Heartbeat
+from scheduler.introspection.serving import serve_introspection
 from scheduler.manager import SchedulerManager
 from scheduler.notifications.notifications import Notifications
 from scheduler.notifications.notifier import Notifier
@@ -132,6 +133,7 @@ class Service(Worker):
         notifications = Notifications(notification_transport, SERVICE, BINARY, self._conf.host)
         ending.callback(notifications.close)
         manager.notifications = notifications
+        serve_introspection(self._conf, manager, self._supervision.board, transport, ending)
         tasks = older_tasks(self._conf, manager, database, transport, notifications.legacy)
         endpoints = [
             SchedulerEndpoint(manager),

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import kombu.exceptions
-import oslo_messaging as messaging
-from oslo_messaging.transport import RPCTransport
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sqlalchemy import Connection
 
 from conductor_stub.servers import Server
 from scheduler import errors, objects
-from scheduler.cli import command
+from scheduler.cli import on_bus
 from scheduler.db import flavors
-from scheduler.rpc import transport
 
 LOCAL_USER = "admin"
 LOCAL_PROJECT = "admin"
 DEFAULT_TIMEOUT_SECONDS = 300.0
-UNDELIVERED = (
-    messaging.MessagingException,
-    kombu.exceptions.KombuError,
-    *transport.REFUSALS,
-    OSError,
-)
-"""What a message that cannot be sent raises; the RPC library does not translate all of it."""
-BROKER_RETRIES = 2
-"""A person waits: a broker that cannot be reached is given up after so many more attempts."""
 
 
 class Failed(errors.NovaException):
@@ -40,26 +26,10 @@ class Failed(errors.NovaException):
     msg_fmt = "%(reason)s"
 
 
-class OnBus(command.Base):
-    """A command that sends messages."""
+class OnBus(on_bus.OnBus):
+    """A command that asks the conductor for something."""
 
-    @contextlib.contextmanager
-    def bus(self) -> Iterator[RPCTransport]:
-        """The message bus; ConfigurationError when it is one that nobody else can reach."""
-        if transport.is_in_process(self.conf):
-            raise errors.ConfigurationError(
-                option=transport.OPTION,
-                reason="the bus inside this process reaches no conductor; name a broker's",
-            )
-        connection = transport.get_transport(self.conf)
-        try:
-            yield connection
-        finally:
-            connection.cleanup()
-
-    def tell(self, text: str) -> None:
-        """One line for the person at the terminal, apart from the result."""
-        sys.stderr.write(f"{self.app.NAME}: {text}\n")
+    PARTNER = "conductor"
 
 
 @contextlib.contextmanager

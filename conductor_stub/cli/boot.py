@@ -15,7 +15,7 @@ from conductor_stub.conductor_rpcapi import ComputeTaskAPI
 from conductor_stub.records import Order
 from conductor_stub.watching import Watch, summary, unheard_of
 from scheduler import errors, exit_codes, faults, objects
-from scheduler.cli import command
+from scheduler.cli import command, on_bus
 from scheduler.db import aggregates, compute_nodes, groups, instances
 from scheduler.rpc.context import RequestContext
 
@@ -66,7 +66,7 @@ class Boot(base.OnBus, command.List):
         with self.bus() as connection:
             if parsed_args.wait:
                 presence.await_services(connection, parsed_args.timeout, self.tell)
-            conductor = ComputeTaskAPI(connection, retry=base.BROKER_RETRIES)
+            conductor = ComputeTaskAPI(connection, retry=on_bus.BROKER_RETRIES)
             request, wanted = self.database.write_retrying(
                 lambda conn: self._create(conn, parsed_args)
             )
@@ -105,7 +105,7 @@ class Boot(base.OnBus, command.List):
             else:
                 servers_asked_for = [each.instance for each in wanted]
                 conductor.build_instances(order, servers_asked_for, request.filter_properties())
-        except base.UNDELIVERED as error:
+        except on_bus.UNDELIVERED as error:
             self._give_up(wanted, error, are_made=arguments.api == NEWTON)
             reason = f"the conductor could not be told: {faults.message_of(error)}"
             raise base.Failed(reason=reason) from error

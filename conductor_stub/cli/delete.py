@@ -13,6 +13,7 @@ from conductor_stub.service import compute_api
 from conductor_stub.stores import Stores
 from conductor_stub.watching import Watch
 from scheduler import errors, faults
+from scheduler.cli import on_bus
 from scheduler.db.databases import Databases
 from scheduler.rpc.context import RequestContext
 
@@ -33,7 +34,7 @@ class Delete(base.OnBus):
             meant = servers.find(conn, parsed_args.servers)
         stores = Stores(Databases(self.database))
         with self.bus() as connection:
-            compute = compute_api(self.conf, stores, connection, base.BROKER_RETRIES)
+            compute = compute_api(self.conf, stores, connection, on_bus.BROKER_RETRIES)
             for each in meant:
                 self._delete(compute, each)
         if parsed_args.wait:
@@ -46,7 +47,7 @@ class Delete(base.OnBus):
             delete_server(context, self.database, compute, server.uuid)
         except errors.InstanceNotFound:
             self.tell(f"{server.name} was deleted meanwhile")
-        except base.UNDELIVERED as error:
+        except on_bus.UNDELIVERED as error:
             reason = f"host {instance.host} could not be told: {faults.message_of(error)}"
             raise base.Failed(reason=reason) from error
 

@@ -14,7 +14,7 @@ from conductor_stub.cli import base
 from conductor_stub.conductor_rpcapi import ComputeTaskAPI, MoveRequest
 from conductor_stub.watching import Watch
 from scheduler import errors, exit_codes, faults, objects
-from scheduler.cli import command
+from scheduler.cli import command, on_bus
 from scheduler.db import instances
 from scheduler.rpc.context import RequestContext
 
@@ -51,7 +51,7 @@ class _Move(base.OnBus, command.List):
         source = server.instance.host
         with self.bus() as connection:
             self._begin(server)
-            self._ask(ComputeTaskAPI(connection, retry=base.BROKER_RETRIES), request, server)
+            self._ask(ComputeTaskAPI(connection, retry=on_bus.BROKER_RETRIES), request, server)
         seen = self._wait(server, parsed_args.timeout) if parsed_args.wait else self._read(server)
         if parsed_args.wait:
             self._failed = seen is None or seen.instance.host == source
@@ -96,7 +96,7 @@ class _Move(base.OnBus, command.List):
     def _ask(self, conductor: ComputeTaskAPI, request: MoveRequest, server: servers.Server) -> None:
         try:
             conductor.migrate_server(request)
-        except (errors.NovaException, *base.UNDELIVERED) as error:
+        except (errors.NovaException, *on_bus.UNDELIVERED) as error:
             self.database.write_retrying(
                 lambda conn: instances.update(
                     conn, server.uuid, expected_task_state=MOVING, task_state=None

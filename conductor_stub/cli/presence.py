@@ -13,6 +13,7 @@ import oslo_messaging as messaging
 from oslo_messaging.transport import RPCTransport
 
 from conductor_stub.cli import base
+from scheduler.cli import on_bus
 from scheduler.rpc.base_client import BaseClient
 from scheduler.rpc.context import get_admin_context
 
@@ -39,7 +40,7 @@ def await_services(
     for service, program in PROGRAMS.items():
         topic = transport.conf.scheduler_topic if service == "scheduler" else service
         deadline = time.monotonic() + patience
-        client = BaseClient(transport, topic, retry=base.BROKER_RETRIES)
+        client = BaseClient(transport, topic, retry=on_bus.BROKER_RETRIES)
         was_told = False
         while not _answers(client):
             if time.monotonic() >= deadline:
@@ -56,6 +57,6 @@ def _answers(client: BaseClient) -> bool:
         client.ping(get_admin_context(), "boot", PING_SECONDS)
     except messaging.MessagingTimeout:
         return False
-    except base.UNDELIVERED as error:
+    except on_bus.UNDELIVERED as error:
         raise base.Failed(reason=f"the message bus cannot be used: {error}") from error
     return True

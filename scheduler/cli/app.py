@@ -13,7 +13,7 @@ from scheduler.conf import startup
 
 PROG = "nova-scheduler-manage"
 
-COMMANDS: dict[str, type[cliff_command.Command]] = {
+COMMANDS: dict[str, type[cliff_command.Command] | str] = {
     "db sync": database_commands.Sync,
     "db version": database_commands.Version,
     "db advise": database_commands.Advise,
@@ -40,6 +40,8 @@ COMMANDS: dict[str, type[cliff_command.Command]] = {
     "claims release": claims.Release,
     "claims audit": claims.Audit,
     "evaluate": evaluate.Evaluate,
+    # On the message bus, which takes long to load.
+    "state show": "scheduler.cli.state:Show",
 }
 
 GROUPS = {
@@ -50,6 +52,7 @@ GROUPS = {
     "flavor": "sizes of servers",
     "group": "server groups and their policies",
     "claims": "see what schedulers have promised, close it, compare it with what there is",
+    "state": "see what the running schedulers know, and compare it with the database",
     "evaluate": "decide recorded cases again, and compare",
 }
 
@@ -61,8 +64,12 @@ class Manage(program.Program):
     COMMANDS = COMMANDS
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the command that *argv* asks for and return the exit status."""
+def main(argv: Sequence[str], conf: cfg.ConfigOpts | None = None) -> int:
+    """Run the command that *argv* asks for and return the exit status.
+
+    Commands that use the message bus need *conf* to be the process-wide options.
+    """
     option = program.command_option(PROG, GROUPS)
-    conf = startup.parse(argv, PROG, cfg.ConfigOpts(), cli_opts=[option], quiet=True)
-    return program.run(Manage, conf)
+    filled = cfg.ConfigOpts() if conf is None else conf
+    startup.parse(argv, PROG, filled, cli_opts=[option], quiet=True)
+    return program.run(Manage, filled)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 from collections.abc import Mapping
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from cliff import app as cliff_app
@@ -32,12 +33,17 @@ class Program(cliff_app.App):
 
     NAME = ""
     DESCRIPTION = scheduler.__doc__
-    COMMANDS: Mapping[str, type[cliff_command.Command]] = {}
+    #: By name the class; the path of a class, ``module:Class``, where its module is to be loaded
+    #: only when it is needed.
+    COMMANDS: Mapping[str, type[cliff_command.Command] | str] = {}
 
     def __init__(self, conf: cfg.ConfigOpts, databases: Databases, **streams: Any) -> None:
         manager = commandmanager.CommandManager()
         for name, command in self.COMMANDS.items():
-            manager.add_command(name, command)
+            if isinstance(command, str):
+                manager.commands[name] = EntryPoint(name, command, self.NAME)
+            else:
+                manager.add_command(name, command)
         super().__init__(
             description=self.DESCRIPTION,
             version=scheduler.__version__,

@@ -1,12 +1,19 @@
-"""``nova-scheduler-manage``: neither back end of concurrency is needed, so none is chosen."""
+"""The entry point ``nova-scheduler-manage``."""
 
 from __future__ import annotations
 
+import importlib
 import sys
 
-from scheduler.cli import app
+from oslo_config import cfg
+
+from scheduler import concurrency
 
 
 def main() -> int:
-    """Run the command of the command line; return the exit status."""
-    return app.main(sys.argv[1:])
+    """Run the command of the command line; return the exit status.
+
+    Commands that ask several workers at once do it in threads, whatever the daemons run on.
+    """
+    concurrency.activate(concurrency.THREADING)
+    return int(importlib.import_module("scheduler.cli.app").main(sys.argv[1:], cfg.CONF))

@@ -9,18 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import answers, errors, objects
+from scheduler import answers, objects
 from scheduler.claims.ledger import Decided
-from scheduler.drivers.pipeline import Decision
+from scheduler.drivers.pipeline import Decision, Policy
 from scheduler.drivers.selections import selection_of, selections_of
-from scheduler.drivers.settings import Settings
 from scheduler.explain.record import DecisionRecord
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.table import HostTable, Key
+from scheduler.standing import StandingResults
 
 CHECK_HINT, REBUILD = "_nova_check_type", "rebuild"
 _FINGERPRINT_LENGTH = 32
-_RECONFIGURED = "The configuration has changed since the hosts were chosen."
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,9 @@ class Request:
     spec: objects.RequestSpec
     instance_uuids: tuple[str, ...]
     count: int
-    with_alternates: bool
+    alternates: int
+    zone_if_none: str
+    config_options: dict[str, Any]
 
 
 class DriverAttempt:
@@ -41,19 +42,19 @@ class DriverAttempt:
         self,
         request: Request,
         host_manager: Any,
-        settings: Callable[[], Settings],
+        policy: Policy,
         record: DecisionRecord,
         watcher: Any,
         refresh: Callable[[], None],
+        results: StandingResults | None = None,
     ) -> None:
-        """*settings* gives the driver's of the moment; it is asked under the decision lock."""
         self.refresh = refresh
         self.record = record
         self._request = request
         self._host_manager = host_manager
-        self._current_settings = settings
-        self._settings: Settings | None = None
+        self._policy = policy
         self._watcher = watcher
+        self._results = results
         self._request_id: str | None = None
 
     @property
@@ -97,15 +98,9 @@ class DriverAttempt:
         """Decide on the state as it is now, on all hosts or *only* some; raises NoValidHost.
 
         *offered*: uuids of the nodes to choose from, and how many instances each may get.
-        What was chosen with settings that are no longer in force is not mended: then, *only* some
-        hosts will not do.
         """
         with self._host_manager.lock:
-            settings = self._current_settings()
-            if only is not None and self._settings not in (None, settings):
-                raise errors.NoValidHost(reason=_RECONFIGURED)
-            self._settings = settings
-            return self._decide(settings, only, offered)
+            return self._decide(only, offered)
 
     def selection_on(self, node_uuid: str) -> objects.Selection | None:
         """The Selection of the host with that node, without deciding; None if it is unknown."""
@@ -114,24 +109,20 @@ class DriverAttempt:
             rows = _rows_offered(manager.table, {node_uuid: None})
             if not len(rows):
                 return None
-            settings = self._current_settings()
-            policy, spec = settings.policy, self._own_spec(settings)
+            policy, spec = self._policy, self._own_spec()
             down_time = policy.service_down_time_seconds
             scope = Scope(manager.table, manager.clock(), down_time, policy.fitting)
             state = scope.state(int(rows[0]))
             limits = policy.chain.limits(state, spec)
-            return selection_of(state, limits, settings.zone_if_none)
+            return selection_of(state, limits, self._request.zone_if_none)
 
-    def _own_spec(self, settings: Settings) -> objects.RequestSpec:
+    def _own_spec(self) -> objects.RequestSpec:
         spec = self._request.spec.copy()
-        spec.config_options = settings.config_options()
+        spec.config_options = self._request.config_options
         return spec
 
     def _decide(
-        self,
-        settings: Settings,
-        only: Sequence[Key] | None,
-        offered: Mapping[str, int | None] | None,
+        self, only: Sequence[Key] | None, offered: Mapping[str, int | None] | None
     ) -> Decided:
         request, manager = self._request, self._host_manager
         record = self._record(is_first=only is None)
@@ -139,25 +130,24 @@ class DriverAttempt:
         record.cells_left_out = tuple(
             each.uuid for each in manager.cell_health() if each.is_left_out
         )
-        spec = self._own_spec(settings)
+        spec = self._own_spec()
         rows = None if only is None else _rows(manager.table, only)
         if offered is not None:
             rows = _rows_offered(manager.table, offered)
         decision = Decision(
             manager.books,
-            settings.policy,
+            self._policy,
             random.Random(record.seed),  # choice among equals, not a secret
             manager.clock(),
             record,
             self._watcher if only is None else None,
             rows,
-            settings.results,
+            self._results,
             _room(manager.table, offered or {}),
         )
         uuids, count = request.instance_uuids, request.count
-        alternates = settings.max_attempts - 1 if request.with_alternates else 0
-        placement = decision.place(spec, uuids, count, alternates)
-        selections = selections_of(placement, settings.zone_if_none)
+        placement = decision.place(spec, uuids, count, request.alternates)
+        selections = selections_of(placement, request.zone_if_none)
         self.record.note_chosen(selections)
         return Decided(selections, tuple(decision.picks))
 

@@ -25,7 +25,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"notifications"}),
     frozenset({"builds"}),
     frozenset({"manager", "nova_compat", "periodic", "readiness", "supervision"}),
-    frozenset({"evaluation", "heartbeat", "observation", "watchdog"}),
+    frozenset({"evaluation", "heartbeat", "introspection", "observation", "watchdog"}),
     frozenset({"worker"}),
     frozenset({"service"}),
     frozenset({"preflight"}),

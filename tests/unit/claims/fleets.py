@@ -226,15 +226,10 @@ class Worker:
         """A request that is taken apart: decided now, booked later."""
         spec = a_request(flavor={"memory_mb": ram_mb, "root_gb": 0})
         record = DecisionRecord(request_id, names, len(names), seed=0)
-        request = Request(Context(request_id), spec, names, len(names), False)
-        driver, manager = self.driver, self.manager
+        request = Request(Context(request_id), spec, names, len(names), 0, "nova", {})
+        manager, policy = self.manager, self.driver.policy
         return DriverAttempt(
-            request,
-            manager,
-            lambda: driver.settings,
-            record,
-            driver.watcher,
-            refresh or manager.refresh,
+            request, manager, policy, record, self.driver.watcher, refresh or manager.refresh
         )
 
     def free_mb(self) -> dict[str, int]:

@@ -1,0 +1,174 @@
+"""Asking every running worker of every daemon, and naming those that do not answer."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+import oslo_messaging as messaging
+
+from scheduler import errors
+from scheduler.cli import command, on_bus
+from scheduler.db import layout, migration, services
+from scheduler.rpc.worker_client import WorkerClient
+
+BINARY: Final = "nova-scheduler"
+DEFAULT_TIMEOUT_SECONDS: Final = 30.0
+FIND_SECONDS: Final = 10.0
+"""How long a worker may take, at most, to say that it is there."""
+MOST_AT_ONCE: Final = 16
+
+Found = TypeVar("Found")
+Ask = Callable[..., Any]
+"""Asks one worker: the name of a method, then its keyword arguments."""
+
+
+class NoWorker(errors.NovaException):
+    """Nobody answered."""
+
+    msg_fmt = "No worker of nova-scheduler answers: %(reason)s"
+
+
+@dataclass(frozen=True, order=True)
+class Worker:
+    """A worker of the daemon on *host*."""
+
+    host: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"worker {self.number} of {BINARY} on {self.host}"
+
+
+@dataclass(frozen=True)
+class Answer(Generic[Found]):
+    """What one worker answered."""
+
+    worker: Worker
+    result: Found
+
+
+class Daemons:
+    """The workers of the daemons on *hosts*.
+
+    *silent* says, after each question, what is wrong with those that did not answer it.
+    """
+
+    def __init__(self, client: WorkerClient, hosts: Sequence[str], timeout_seconds: float) -> None:
+        self._client = client
+        self._hosts = list(dict.fromkeys(hosts))
+        self._timeout_seconds = timeout_seconds
+        self.silent: list[str] = []
+        self._found: list[Worker] | None = None
+
+    def workers(self) -> list[Worker]:
+        """All there should be, those that did not answer left out; NoWorker if there is none."""
+        if self._found is None:
+            self._found = [one for some in _side_by_side(self._find, self._hosts) for one in some]
+        if not self._found:
+            raise NoWorker(reason="; ".join(self.silent) or "none is known")
+        return self._found
+
+    def all(self, method: str, **arguments: Any) -> list[Answer[Any]]:
+        """What every worker answers to *method*."""
+        return self.each(lambda ask: ask(method, **arguments))
+
+    def each(self, conversation: Callable[[Ask], Found]) -> list[Answer[Found]]:
+        """What comes of a *conversation* with every worker; NoWorker if all are silent.
+
+        An error that a worker answers with is raised.
+        """
+
+        def one(worker: Worker) -> list[Answer[Found]]:
+            def ask(method: str, **arguments: Any) -> Any:
+                return self._ask(worker, method, self._timeout_seconds, **arguments)
+
+            try:
+                return [Answer(worker, conversation(ask))]
+            except (messaging.MessagingTimeout, messaging.MessageUndeliverable) as error:
+                self.silent.append(_told(worker, error, self._timeout_seconds))
+                return []
+
+        answers = [answer for some in _side_by_side(one, self.workers()) for answer in some]
+        if not answers:
+            raise NoWorker(reason="; ".join(self.silent))
+        return answers
+
+    def _ask(self, worker: Worker, method: str, timeout_seconds: float, **arguments: Any) -> Any:
+        return self._client.ask(worker.host, worker.number, method, timeout_seconds, **arguments)
+
+    def _find(self, host: str) -> list[Worker]:
+        """The workers on *host*: the first that answers says how many there are."""
+        timeout_seconds = min(self._timeout_seconds, FIND_SECONDS)
+        quiet: list[int] = []
+        while True:
+            worker = Worker(host, len(quiet) + 1)
+            try:
+                count = self._ask(worker, "worker", timeout_seconds)["workers"]
+            except messaging.MessagingTimeout as error:
+                self.silent.append(_told(worker, error, timeout_seconds))
+                quiet.append(worker.number)
+            except messaging.MessageUndeliverable:
+                if not quiet:
+                    self.silent.append(f"{BINARY} on {host} does not listen: is it running?")
+                return []
+            else:
+                return [Worker(host, n) for n in range(1, count + 1) if n not in quiet]
+
+
+class OnWorkers(on_bus.OnBus):
+    """A command that asks the running workers."""
+
+    needs_tables = False
+
+    def add_worker_options(
+        self, parser: argparse.ArgumentParser, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    ) -> None:
+        """``--daemon`` and ``--timeout``."""
+        parser.add_argument(
+            "--daemon",
+            action="append",
+            metavar="HOST",
+            help="ask the nova-scheduler of this host only; may be repeated (default: each that "
+            "has a row in the services table)",
+        )
+        parser.add_argument(
+            "--timeout",
+            type=command.positive,
+            default=int(timeout_seconds),
+            metavar="SECONDS",
+            help="how long to wait for a worker (default: %(default)d)",
+        )
+
+    @contextlib.contextmanager
+    def asking(self, parsed_args: argparse.Namespace) -> Iterator[Daemons]:
+        """The daemons that the options mean; in the end, a line for each silent worker."""
+        hosts = parsed_args.daemon or self._hosts()
+        with self.bus() as bus:
+            client = WorkerClient(bus, self.conf, retry=on_bus.BROKER_RETRIES)
+            daemons = Daemons(client, hosts, parsed_args.timeout)
+            yield daemons
+        for text in sorted(daemons.silent):
+            self.tell(f"warning: {text}")
+
+    def _hosts(self) -> list[str]:
+        """Where the services table says that there is a daemon; else this host."""
+        migration.check_ready(self.database, layout.NEEDED_TABLES)
+        with self.database.read() as connection:
+            found = services.list_all(connection, BINARY)
+        return [each.host for each in found] or [self.conf.host]
+
+
+def _told(worker: Worker, error: Exception, timeout_seconds: float) -> str:
+    if isinstance(error, messaging.MessageUndeliverable):
+        return f"{worker} is not there: it may just be starting"
+    return f"{worker} did not answer within {timeout_seconds:g} s"
+
+
+def _side_by_side(function: Callable[[Any], Found], things: Sequence[Any]) -> list[Found]:
+    with ThreadPoolExecutor(max_workers=MOST_AT_ONCE) as pool:
+        return list(pool.map(function, things))

@@ -1,0 +1,1 @@
+"""What operators may ask a running worker, beside its work: see ``methods`` for the list."""

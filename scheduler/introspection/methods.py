@@ -1,0 +1,17 @@
+"""All that can be asked: the RPC methods of the namespace ``introspection``.
+
+A method is a function of the worker that is asked and of keyword arguments, all plain data; so is
+its result.  Whatever it needs of the decision lock is short, and large answers come in pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from scheduler.introspection import identity, summary
+
+METHODS: Final[Mapping[str, Callable[..., Any]]] = {
+    "worker": identity.worker,
+    "state_summary": summary.state_summary,
+}

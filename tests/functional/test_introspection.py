@@ -1,0 +1,130 @@
+"""Operators ask each of a daemon's workers over a real broker."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.daemons.deployment import Deployment
+from tests.daemons.process import BACKENDS, environment, program
+from tests.functional import fleet
+from tests.servers.rabbitmq import RabbitMQ
+from tests.waiting import wait_until
+
+WORKERS = 2
+ONE_BACKEND = pytest.mark.parametrize("served", [BACKENDS[0]], indirect=True)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A daemon of two workers on three hosts, and the names of the queues on its bus."""
+
+    deployment: Deployment
+    rabbitmq: RabbitMQ
+    vhost: str
+
+    def queues(self, *columns: str) -> set[str]:
+        """The queues on the bus now, with the *columns* wanted of each."""
+        listed = self.rabbitmq.control(
+            "-q", "list_queues", "-p", self.vhost, "name", *columns, "--no-table-headers"
+        )
+        return set(listed.splitlines())
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run ``nova-scheduler-manage`` to whatever end it takes."""
+        return subprocess.run(
+            [
+                program("nova-scheduler-manage"),
+                "--config-file",
+                self.deployment.config_path,
+                *words,
+            ],
+            env=environment(self.deployment.backend),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+    def workers(self, host: str = "sched1") -> dict[int, int]:
+        """Process ids by the workers' numbers."""
+        words = ("state", "show", "--daemon", host, "--timeout", "5", "-f", "json")
+        return {row["Worker"]: row["PID"] for row in json.loads(self.run(*words).stdout or "[]")}
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def served(
+    request: pytest.FixtureRequest, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("introspection")
+    vhost = rabbitmq.create_vhost()
+    database_url = f"sqlite:///{folder}/nova.sqlite"
+    settings = {
+        "DEFAULT": {"host": "sched1", "service_down_time": 3600},
+        "scheduler": {"workers": WORKERS, "claims": "database"},
+        # Other queues than the library's defaults.
+        "oslo_messaging_rabbit": {"rabbit_quorum_queue": request.param == "eventlet"},
+    }
+    deployment = Deployment(
+        folder, rabbitmq.url(vhost), database_url, backend=request.param, settings=settings
+    )
+    try:
+        fleet.install(database_url)
+        deployment.start_scheduler().wait_ready()
+        yield Served(deployment, rabbitmq, vhost)
+    finally:
+        deployment.close()
+        rabbitmq.delete_vhost(vhost)
+
+
+def test_every_worker_answers_and_no_queue_is_left(served: Served) -> None:
+    before = served.queues()
+    rows = served.deployment.manage("state", "show", "--daemon", "sched1")
+    assert [(row["Daemon"], row["Worker"], row["Hosts"]) for row in rows] == [
+        ("sched1", 1, len(fleet.HOSTS)),
+        ("sched1", 2, len(fleet.HOSTS)),
+    ]
+    assert len({row["PID"] for row in rows}) == WORKERS
+    assert served.queues() == before
+
+
+@ONE_BACKEND
+def test_a_worker_that_hangs_is_named_and_the_other_answers(served: Served) -> None:
+    pid = served.workers()[2]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        done = served.run("state", "show", "--daemon", "sched1", "--timeout", "2", "-f", "json")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert (done.returncode, [row["Worker"] for row in json.loads(done.stdout)]) == (0, [1])
+    assert "worker 2 of nova-scheduler on sched1 did not answer within 2 s" in done.stderr
+
+
+@ONE_BACKEND
+def test_a_daemon_that_is_not_there_is_named_at_once(served: Served) -> None:
+    done = served.run("state", "show", "--daemon", "elsewhere")
+    assert done.returncode == 1
+    *_debugging, line = done.stderr.splitlines()
+    assert line.startswith("nova-scheduler-manage: error: No worker of nova-scheduler answers: ")
+    assert "nova-scheduler on elsewhere does not listen" in line
+
+
+@ONE_BACKEND
+def test_queues_end_with_their_workers_or_expire(served: Served) -> None:
+    elsewhere = {"OS_DEFAULT__HOST": "sched2"}
+    daemon = served.deployment.start_scheduler(extra_environment=elsewhere).wait_ready()
+    pid = served.workers("sched2")[1]
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: served.workers("sched2").get(1, pid) != pid, 60)
+    mine = [line for line in served.queues("arguments") if "_worker.sched2." in line]
+    assert len(mine) == WORKERS + 1
+    assert all("x-expires" in line for line in mine)
+    assert daemon.terminate() == 0
+    assert len([name for name in served.queues() if "_worker.sched2." in name]) == 1

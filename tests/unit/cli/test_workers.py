@@ -1,0 +1,110 @@
+"""Finding the workers of the daemons, and naming the silent ones."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import oslo_messaging
+import pytest
+
+from scheduler import concurrency, errors, exit_codes
+from scheduler.cli.workers import Daemons, NoWorker, Worker
+from tests.daemons.process import environment, program
+
+UNHEARD, ABSENT = oslo_messaging.MessagingTimeout, oslo_messaging.MessageUndeliverable
+#: For each daemon the number of its workers, and which of them do not answer, and how not.
+Daemon = tuple[int, dict[int, type[Exception]]]
+
+
+class Bus:
+    """Daemons as the client sees them."""
+
+    def __init__(self, daemons: dict[str, Daemon]) -> None:
+        self._daemons = daemons
+
+    def ask(self, host: str, number: int, method: str, timeout_seconds: float, **given: Any) -> Any:
+        count, faults = self._daemons.get(host, (0, {}))
+        if number in faults:
+            raise faults[number](None, None, None, None)
+        if number > count:
+            raise ABSENT(None, None, None, None)
+        if method == "fail":
+            raise errors.InvalidRequest(field="x", reason="bad")
+        return {"workers": count} if method == "worker" else (host, number, method, given)
+
+
+def daemons(given: dict[str, Daemon], *hosts: str) -> Daemons:
+    return Daemons(Bus(given), hosts or list(given), 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "found", "silent"),
+    [
+        pytest.param({"a": (2, {})}, [("a", 1), ("a", 2)], [], id="all"),
+        pytest.param({"a": (1, {}), "b": (1, {})}, [("a", 1), ("b", 1)], [], id="two daemons"),
+        pytest.param({"a": (2, {1: UNHEARD})}, [("a", 2)], ["worker 1"], id="first hangs"),
+        pytest.param({"a": (2, {2: UNHEARD})}, [("a", 1)], ["worker 2"], id="second hangs"),
+        pytest.param({"a": (2, {2: ABSENT})}, [("a", 1)], ["worker 2"], id="second starts"),
+        pytest.param(
+            {"a": (0, {}), "b": (1, {})}, [("b", 1)], ["on a does not listen"], id="one is down"
+        ),
+    ],
+)
+def test_who_answers_and_who_is_named(
+    given: dict[str, Daemon], found: list[tuple[str, int]], silent: list[str]
+) -> None:
+    asked = daemons(given)
+    answers = asked.all("state", about="x")
+    assert [answer.result for answer in answers] == [
+        (host, number, "state", {"about": "x"}) for host, number in found
+    ]
+    assert [answer.worker for answer in answers] == [Worker(*each) for each in found]
+    assert len(asked.silent) == len(silent)
+    assert all(part in text for part, text in zip(silent, asked.silent, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"a": (0, {})}, "nova-scheduler on a does not listen"),
+        ({"a": (1, {1: UNHEARD})}, "worker 1 of nova-scheduler on a did not answer within 1 s"),
+    ],
+)
+def test_when_nobody_answers_that_is_an_error(given: dict[str, Daemon], text: str) -> None:
+    with pytest.raises(NoWorker, match=text):
+        daemons(given).all("state")
+
+
+def test_an_error_of_a_worker_is_raised() -> None:
+    with pytest.raises(errors.InvalidRequest, match="bad"):
+        daemons({"a": (2, {})}).all("fail")
+
+
+def test_a_bus_inside_this_process_is_refused(refused: Callable[..., str], tmp_path: Any) -> None:
+    (tmp_path / "nova.conf").write_text("[DEFAULT]\ntransport_url = fake://\n")
+    assert "reaches no scheduler" in refused("state", "show", "--daemon", "a")
+
+
+def test_an_unreachable_broker_is_one_line(tmp_path: Path) -> None:
+    config = tmp_path / "nova.conf"
+    config.write_text("[DEFAULT]\ntransport_url = rabbit://guest:secret@127.0.0.1:1/\n")
+    done = subprocess.run(
+        [
+            program("nova-scheduler-manage"),
+            "--config-file",
+            config,
+            *["state", "show", "--daemon", "a"],
+        ],
+        env=environment(concurrency.THREADING),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    *_logged, line = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (exit_codes.FAILURE, "")
+    assert "the message bus cannot be used" in line
+    assert "secret" not in done.stderr
+    assert "Traceback" not in done.stderr

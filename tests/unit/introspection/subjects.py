@@ -1,0 +1,46 @@
+"""A worker that can be asked, on a SQLite database of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from scheduler.db.database import Database
+from scheduler.db.databases import Databases
+from scheduler.introspection.subject import Subject
+from scheduler.service import build_manager
+from tests.builders import a_conf
+from tests.functional import fleet
+
+
+@dataclass(frozen=True)
+class World:
+    """The only worker of a daemon, and the database that it reads."""
+
+    subject: Subject
+    database: Database
+
+    def read(self) -> None:
+        """Bring the worker's state up to date."""
+        self.subject.known_host_manager.refresh()
+
+
+@contextlib.contextmanager
+def a_world(folder: Path, hosts: int = 3, **options: Any) -> Iterator[World]:
+    """*hosts* compute hosts ``cmp1``, ``cmp2``, …, that have been read; options of [DEFAULT]."""
+    url = f"sqlite:///{folder}/nova.sqlite"
+    fleet.install(url, [f"cmp{number}" for number in range(1, hosts + 1)])
+    conf = a_conf()
+    conf.set_override("connection", url, group="database")
+    for name, value in {"service_down_time": 3600, **options}.items():
+        conf.set_override(name, value)
+    databases = Databases.from_conf(conf)
+    try:
+        world = World(Subject(conf, build_manager(conf, databases), 1, 1), databases.main)
+        world.read()
+        yield world
+    finally:
+        databases.dispose()
