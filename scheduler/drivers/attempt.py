@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import answers, objects
+from scheduler import answers, errors, objects
 from scheduler.claims.ledger import Decided
-from scheduler.drivers.pipeline import Decision, Policy
+from scheduler.drivers.pipeline import Decision
 from scheduler.drivers.selections import selection_of, selections_of
+from scheduler.drivers.settings import Settings
 from scheduler.explain.record import DecisionRecord
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.table import HostTable, Key
-from scheduler.standing import StandingResults
 
 CHECK_HINT, REBUILD = "_nova_check_type", "rebuild"
 _FINGERPRINT_LENGTH = 32
+_RECONFIGURED = "The configuration has changed since the hosts were chosen."
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,7 @@ class Request:
     spec: objects.RequestSpec
     instance_uuids: tuple[str, ...]
     count: int
-    alternates: int
-    zone_if_none: str
-    config_options: dict[str, Any]
+    with_alternates: bool
 
 
 class DriverAttempt:
@@ -42,19 +41,19 @@ class DriverAttempt:
         self,
         request: Request,
         host_manager: Any,
-        policy: Policy,
+        settings: Callable[[], Settings],
         record: DecisionRecord,
         watcher: Any,
         refresh: Callable[[], None],
-        results: StandingResults | None = None,
     ) -> None:
+        """*settings* gives the driver's of the moment; it is asked under the decision lock."""
         self.refresh = refresh
         self.record = record
         self._request = request
         self._host_manager = host_manager
-        self._policy = policy
+        self._current_settings = settings
+        self._settings: Settings | None = None
         self._watcher = watcher
-        self._results = results
         self._request_id: str | None = None
 
     @property
@@ -98,9 +97,15 @@ class DriverAttempt:
         """Decide on the state as it is now, on all hosts or *only* some; raises NoValidHost.
 
         *offered*: uuids of the nodes to choose from, and how many instances each may get.
+        What was chosen with settings that are no longer in force is not mended: then, *only* some
+        hosts will not do.
         """
         with self._host_manager.lock:
-            return self._decide(only, offered)
+            settings = self._current_settings()
+            if only is not None and self._settings not in (None, settings):
+                raise errors.NoValidHost(reason=_RECONFIGURED)
+            self._settings = settings
+            return self._decide(settings, only, offered)
 
     def selection_on(self, node_uuid: str) -> objects.Selection | None:
         """The Selection of the host with that node, without deciding; None if it is unknown."""
@@ -109,20 +114,24 @@ class DriverAttempt:
             rows = _rows_offered(manager.table, {node_uuid: None})
             if not len(rows):
                 return None
-            policy, spec = self._policy, self._own_spec()
+            settings = self._current_settings()
+            policy, spec = settings.policy, self._own_spec(settings)
             down_time = policy.service_down_time_seconds
             scope = Scope(manager.table, manager.clock(), down_time, policy.fitting)
             state = scope.state(int(rows[0]))
             limits = policy.chain.limits(state, spec)
-            return selection_of(state, limits, self._request.zone_if_none)
+            return selection_of(state, limits, settings.zone_if_none)
 
-    def _own_spec(self) -> objects.RequestSpec:
+    def _own_spec(self, settings: Settings) -> objects.RequestSpec:
         spec = self._request.spec.copy()
-        spec.config_options = self._request.config_options
+        spec.config_options = settings.config_options()
         return spec
 
     def _decide(
-        self, only: Sequence[Key] | None, offered: Mapping[str, int | None] | None
+        self,
+        settings: Settings,
+        only: Sequence[Key] | None,
+        offered: Mapping[str, int | None] | None,
     ) -> Decided:
         request, manager = self._request, self._host_manager
         record = self._record(is_first=only is None)
@@ -130,24 +139,25 @@ class DriverAttempt:
         record.cells_left_out = tuple(
             each.uuid for each in manager.cell_health() if each.is_left_out
         )
-        spec = self._own_spec()
+        spec = self._own_spec(settings)
         rows = None if only is None else _rows(manager.table, only)
         if offered is not None:
             rows = _rows_offered(manager.table, offered)
         decision = Decision(
             manager.books,
-            self._policy,
+            settings.policy,
             random.Random(record.seed),  # choice among equals, not a secret
             manager.clock(),
             record,
             self._watcher if only is None else None,
             rows,
-            self._results,
+            settings.results,
             _room(manager.table, offered or {}),
         )
         uuids, count = request.instance_uuids, request.count
-        placement = decision.place(spec, uuids, count, request.alternates)
-        selections = selections_of(placement, request.zone_if_none)
+        alternates = settings.max_attempts - 1 if request.with_alternates else 0
+        placement = decision.place(spec, uuids, count, alternates)
+        selections = selections_of(placement, settings.zone_if_none)
         self.record.note_chosen(selections)
         return Decided(selections, tuple(decision.picks))
 

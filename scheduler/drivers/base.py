@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scheduler import objects
@@ -67,6 +67,18 @@ class Scheduler:
         Raises NoValidHost when not every instance gets a host.
         """
         raise NotImplementedError("Driver must implement select_destinations")
+
+    def prepare(self, conf: Any) -> Callable[[], None]:
+        """Build what *conf*, a configuration that was read again, makes necessary.
+
+        What is returned puts it in force, between two decisions, and cannot fail; until then
+        nothing has changed.  Raises an error that names the option where *conf* cannot be used.
+        """
+
+        def take() -> None:
+            self.conf = conf
+
+        return take
 
     def run_periodic_tasks(self, context: Any) -> None:
         """Called every ``[scheduler] periodic_task_interval`` seconds."""

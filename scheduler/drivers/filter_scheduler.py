@@ -5,48 +5,14 @@ Reference page scheduling, section 2.
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from scheduler import objects, semantics
+from scheduler import objects
 from scheduler.drivers.attempt import DriverAttempt, Request
 from scheduler.drivers.base import Scheduler
-from scheduler.drivers.json_options import JsonOptions
-from scheduler.drivers.pipeline import Policy
+from scheduler.drivers.settings import Settings
 from scheduler.explain.record import DecisionRecord
-from scheduler.filters.registry import load_chain
-from scheduler.hosts.fitting import Fitting
-from scheduler.standing import StandingResults
-from scheduler.weights.registry import load_weighers
-
-
-def configured_policy(conf: Any, host_manager: Any) -> Policy:
-    """How to choose, with filters and weighers loaded; raises errors that name the option."""
-    return Policy(
-        chain=load_chain(conf, host_manager.filters_option),
-        weighers=load_weighers(conf),
-        host_subset_size=conf.filter_scheduler.host_subset_size,
-        shuffle_best_same_weighed_hosts=conf.filter_scheduler.shuffle_best_same_weighed_hosts,
-        service_down_time_seconds=conf.service_down_time,
-        semantics=semantics.of(conf),
-        fitting=Fitting.from_conf(conf),
-    )
-
-
-def standing_results(conf: Any, host_manager: Any, policy: Policy) -> StandingResults | None:
-    """Where results are kept between decisions; None if they are not to be."""
-    limit_bytes = conf.scheduler.standing_results_bytes
-    if not limit_bytes:
-        return None
-    return StandingResults(
-        host_manager.books.table,
-        policy.chain.filters,
-        policy.weighers,
-        policy.semantics,
-        policy.service_down_time_seconds,
-        limit_bytes,
-    )
 
 
 class FilterScheduler(Scheduler):
@@ -57,11 +23,7 @@ class FilterScheduler(Scheduler):
 
     def __init__(self, conf: Any, host_manager: Any) -> None:
         super().__init__(conf, host_manager)
-        self.policy = configured_policy(conf, host_manager)
-        self.results = standing_results(conf, host_manager, self.policy)
-        self.json_options = JsonOptions(conf.scheduler_json_config_location, host_manager.clock)
-        self.max_attempts = conf.scheduler.max_attempts
-        self.zone_if_none = conf.default_availability_zone
+        self.settings = Settings.from_conf(conf, host_manager)
 
     def select_destinations(
         self,
@@ -77,10 +39,9 @@ class FilterScheduler(Scheduler):
         del alloc_reqs_by_rp_uuid, provider_summaries, allocation_request_version
         uuids = tuple(instance_uuids or ())
         count = len(uuids) or spec_obj.num_instances
-        alternates = self.max_attempts - 1 if return_alternates else 0
+        request = Request(context, spec_obj, uuids, count, return_alternates)
         with self.recorder.decision(type(self).__name__, context, spec_obj, uuids) as record:
-            options, zone = copy.deepcopy(self.json_options.current()), self.zone_if_none
-            request = Request(context, spec_obj, uuids, count, alternates, zone, options)
+            self.settings.json_options.current()
             return self.booking.answer(self._attempt(request, record))
 
     def run_periodic_tasks(self, context: Any) -> None:
@@ -88,6 +49,18 @@ class FilterScheduler(Scheduler):
         del context
         if self.booking.needs_regular_looks:
             self.host_manager.refresh()
+
+    def prepare(self, conf: Any) -> Callable[[], None]:
+        """See the base class.  What was kept between decisions goes with the old policy."""
+        settings = Settings.from_conf(conf, self.host_manager)
+        settings.json_options.current()
+        take_base = super().prepare(conf)
+
+        def take() -> None:
+            take_base()
+            self.settings = settings
+
+        return take
 
     def bring_state_up_to_date(self) -> None:
         """Make sure that the state is not older than this request."""
@@ -97,9 +70,8 @@ class FilterScheduler(Scheduler):
         return DriverAttempt(
             request,
             self.host_manager,
-            self.policy,
+            lambda: self.settings,
             record,
             self.watcher,
             self.bring_state_up_to_date,
-            self.results,
         )

@@ -31,6 +31,11 @@ class JsonOptions:
         self._modified_at: float | None = None
         self._data: Any = {}
 
+    @property
+    def known(self) -> Any:
+        """What the file said when it was last looked at; it is not looked at now."""
+        return self._data
+
     def current(self) -> Any:
         """What the file says, as of at most five minutes ago; empty if it is no JSON."""
         if self.path and self._is_due():

@@ -14,9 +14,9 @@ from typing import Any
 from stevedore import ExtensionManager
 
 from scheduler import errors, plugins
-from scheduler.drivers.filter_scheduler import configured_policy
 from scheduler.drivers.older_forms import OPTION, OlderDriver, form_of
 from scheduler.drivers.older_host_manager import OlderHostManager
+from scheduler.drivers.settings import configured_policy
 from scheduler.explain.recorder import Recorder
 from scheduler.hosts.books import Books
 from scheduler.hosts.host_manager import Reader

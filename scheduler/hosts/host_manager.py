@@ -82,7 +82,6 @@ class HostManager:
             self.books, ratios, conf.scheduler.cell_uuid, self._semantics, self.decode
         )
         self._tracker = tracking.InstanceTracker(self.table)
-        self.filters_option = self.option_of_filters(conf)
         self._aggregates: dict[int, Any] = {}
         self._shared = SharedRefresh(self._read)
         self._full_at: float | None = None

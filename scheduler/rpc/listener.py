@@ -43,6 +43,18 @@ class UnsubscribingListener:
         while poller.incoming:
             self._on_incoming([poller.incoming.pop(0)])
 
+    def stay_connected(self) -> None:
+        """Tell the broker that this end lives, while nothing is received."""
+        poller = self._listener._poll_style_listener
+        if not isinstance(poller, AMQPListener):
+            return
+        bus = poller.conn.connection.connection
+        try:
+            if bus.connected:
+                bus.connection.send_heartbeat()
+        except (*bus.connection_errors, *bus.channel_errors) as error:
+            LOG.info("The connection is broken, which the next look for requests mends: %s", error)
+
     def cleanup(self) -> None:
         """Close the connection; requests must have been answered by now."""
         self._listener.cleanup()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import threading
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 LOG = logging.getLogger(__name__)
 
 VERSION_PATTERN: Final = re.compile(r"\d+\.\d+(\.\d+)?")
+
+SIGN_OF_LIFE_SECONDS: Final = 1.0
+"""While no request is received, the broker hears this often that the worker lives."""
 
 MOST_REMEMBERED: Final = 100
 """Versions can be spelt in many ways."""
@@ -121,7 +125,21 @@ class EndpointPolicy(oslo_messaging.DefaultRPCAccessPolicy):
 
 
 class Server(RPCServer):
-    """The library's server, which in addition loses no request when it stops."""
+    """The library's server, which in addition loses no request when it stops.
+
+    And it takes no more of them than it works on: what the library receives is not the broker's
+    any more, and is lost with the process.  ``executor_thread_pool_size`` are in hand at most.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._room = threading.Semaphore(self.conf.executor_thread_pool_size)
+
+    def _on_incoming(self, incoming: Any) -> None:
+        while not self._room.acquire(timeout=SIGN_OF_LIFE_SECONDS):
+            self.listener.stay_connected()
+        in_hand = self._work_executor.submit(self._process_incoming, incoming)
+        in_hand.add_done_callback(lambda _done: self._room.release())
 
     @property
     def is_listening(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 import amqp
 import oslo_messaging
 from oslo_config import cfg
+from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging.transport import NotificationTransport, RPCTransport
 from oslo_utils import strutils
 
@@ -21,6 +22,9 @@ from scheduler.conf import startup
 from scheduler.rpc import legacy_rabbit
 
 CONTROL_EXCHANGE: Final = "nova"
+#: Requests that the broker hands a worker beyond those that are worked on.  Without such a limit,
+#: which the library leaves to the configuration, the first worker gets all that is waiting.
+PREFETCHED_REQUESTS: Final = 16
 OPTION: Final = "[DEFAULT] transport_url"
 NOTIFICATION_OPTION: Final = "[oslo_messaging_notifications] transport_url"
 IN_PROCESS: Final = "fake"
@@ -37,8 +41,12 @@ AnyTransport = TypeVar("AnyTransport", RPCTransport, NotificationTransport)
 
 
 def set_defaults() -> None:
-    """Meet Nova's services on their exchange unless the configuration names another."""
+    """Defaults of the library's options that are others here.
+
+    Nova's services are met on their exchange, and a worker takes few requests in advance.
+    """
     oslo_messaging.set_transport_defaults(CONTROL_EXCHANGE)
+    cfg.set_defaults(impl_rabbit.rabbit_opts, rabbit_qos_prefetch_count=PREFETCHED_REQUESTS)
 
 
 def get_transport(conf: cfg.ConfigOpts) -> RPCTransport:

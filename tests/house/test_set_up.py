@@ -56,11 +56,13 @@ def test_missing_programs_are_named_by_package(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert programs.missing_packages(root=tmp_path) == [
+        "logrotate",
         "mariadb-server",
         "openssl",
         "postgresql",
         "rabbitmq-server",
         "systemd",
+        "util-linux",
     ]
 
 

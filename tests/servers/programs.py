@@ -32,6 +32,12 @@ MARIADB_INSTALL_DB = Program("mariadb-install-db", "mariadb-server")
 INITDB = Program("initdb", "postgresql", _POSTGRESQL)
 POSTGRES = Program("postgres", "postgresql", _POSTGRESQL)
 SYSTEMD_ANALYZE = Program("systemd-analyze", "systemd")  # no server, but its units are tested
+SYSTEMD = Program("systemd", "systemd", ("usr/lib/systemd", "lib/systemd"))
+SYSTEMCTL = Program("systemctl", "systemd")
+SYSUSERS = Program("systemd-sysusers", "systemd")
+UNSHARE = Program("unshare", "util-linux")
+NSENTER = Program("nsenter", "util-linux")
+LOGROTATE = Program("logrotate", "logrotate", ("usr/sbin",))
 OPENSSL = Program("openssl", "openssl")  # makes the certificate of a server
 
 ALL = (
@@ -42,6 +48,12 @@ ALL = (
     INITDB,
     POSTGRES,
     SYSTEMD_ANALYZE,
+    SYSTEMD,
+    SYSTEMCTL,
+    SYSUSERS,
+    UNSHARE,
+    NSENTER,
+    LOGROTATE,
     OPENSSL,
 )
 

@@ -226,10 +226,15 @@ class Worker:
         """A request that is taken apart: decided now, booked later."""
         spec = a_request(flavor={"memory_mb": ram_mb, "root_gb": 0})
         record = DecisionRecord(request_id, names, len(names), seed=0)
-        request = Request(Context(request_id), spec, names, len(names), 0, "nova", {})
-        manager, policy = self.manager, self.driver.policy
+        request = Request(Context(request_id), spec, names, len(names), False)
+        driver, manager = self.driver, self.manager
         return DriverAttempt(
-            request, manager, policy, record, self.driver.watcher, refresh or manager.refresh
+            request,
+            manager,
+            lambda: driver.settings,
+            record,
+            driver.watcher,
+            refresh or manager.refresh,
         )
 
     def free_mb(self) -> dict[str, int]:

@@ -73,7 +73,7 @@ def test_6_and_7_the_size_of_the_subset(size: int, expected: set[str]) -> None:
 def test_8_a_host_rejected_for_the_first_server_stays_out(semantics: Any) -> None:
     driver = a_driver(a_fleet(8192, 1024), options=semantics, **foreign("SecondServerFilter"))
     assert select(driver, a_request(), *UUIDS[:2]) == ["h2", "h2"]
-    assert driver.policy.chain.filters[0].asked == ["h1", "h2", "h2"]
+    assert driver.settings.policy.chain.filters[0].asked == ["h1", "h2", "h2"]
     assert select(driver, a_request(), UUIDS[2]) == ["h1"]
 
 
@@ -220,7 +220,7 @@ class CountingFilter(BaseHostFilter):
 def test_60_a_filter_listed_twice_runs_twice() -> None:
     driver = a_driver(a_fleet(4096, 2048), **foreign("CountingFilter", "CountingFilter"))
     select(driver, a_request())
-    assert driver.policy.chain.filters[0].asked == 4
+    assert driver.settings.policy.chain.filters[0].asked == 4
     names = [each.name for each in driver.records[-1].filters]
     assert names == ["CountingFilter", "CountingFilter"]
 

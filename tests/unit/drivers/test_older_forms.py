@@ -8,6 +8,7 @@ import pytest
 
 from scheduler import errors, objects
 from scheduler.drivers import Scheduler, loading
+from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.host_state import HostState
 from tests.builders import OWN_UUID, a_conf, a_fleet, a_request
 
@@ -19,7 +20,7 @@ LIMITS = {"memory_mb": 6144.5}
 class Fleet:
     """A host manager of the hosts of a table; counts how often it is asked to read."""
 
-    filters_option = "enabled_filters"
+    option_of_filters = staticmethod(HostManager.option_of_filters)
 
     def __init__(self, *hosts: dict[str, Any]) -> None:
         self.table = a_fleet(*hosts)

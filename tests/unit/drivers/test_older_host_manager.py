@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from scheduler import errors
-from scheduler.drivers.filter_scheduler import configured_policy
 from scheduler.drivers.older_host_manager import OlderHostManager
+from scheduler.drivers.settings import configured_policy
+from scheduler.hosts.host_manager import HostManager
 from tests.builders import NOW, a_conf, a_fleet, a_request
 
 CONTEXT = object()
@@ -18,7 +19,7 @@ CONTEXT = object()
 class Fleet:
     """A host manager of a table."""
 
-    filters_option = "enabled_filters"
+    option_of_filters = staticmethod(HostManager.option_of_filters)
 
     def __init__(self, *hosts: dict[str, Any]) -> None:
         self.table = a_fleet(*hosts)

@@ -256,7 +256,7 @@ def test_filters_for_bare_metal(database, cls, use, expected):
         use_baremetal_filters=use,
     )
     driver = drivers.load(conf, cls(conf, a_reader(conf, database)))
-    assert [each.name for each in driver.policy.chain.filters] == expected
+    assert [each.name for each in driver.settings.policy.chain.filters] == expected
 
 
 def test_the_filters_that_are_meant_for_bare_metal():

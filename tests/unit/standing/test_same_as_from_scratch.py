@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from scheduler import errors, objects
-from scheduler.drivers.filter_scheduler import configured_policy
 from scheduler.drivers.pipeline import Decision
+from scheduler.drivers.settings import configured_policy
 from scheduler.explain.record import DecisionRecord
 from scheduler.filters.base import BaseHostFilter
 from scheduler.hosts.books import Books, TrackedInstance
+from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable
 from scheduler.standing import StandingResults
 from scheduler.weights.base import BaseHostWeigher
@@ -122,7 +123,7 @@ class World:
         self.books = Books(self.table)
 
         class Manager:
-            filters_option = "enabled_filters"
+            option_of_filters = staticmethod(HostManager.option_of_filters)
 
         self.policy = configured_policy(conf, Manager)
         self.results = None

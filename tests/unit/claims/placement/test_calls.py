@@ -17,6 +17,7 @@ from scheduler.claims.placement.booking import PlacementBooking
 from scheduler.claims.placement.client import PlacementClient, Unavailable
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.books import Books
+from scheduler.hosts.host_manager import HostManager
 from tests.builders import NOW, a_conf, a_fleet, a_request
 from tests.servers.replay import ReplayServer
 from tests.unit.objects import wire_samples
@@ -100,7 +101,7 @@ def a_driver(conf, sample):
         state_age_seconds=0.0,
         cell_health=list,
         aggregates=[zone],
-        filters_option="enabled_filters",
+        option_of_filters=HostManager.option_of_filters,
     )
     conf.set_override("enabled_filters", ["RamFilter"], group="filter_scheduler")
     driver = FilterScheduler(conf, manager)

@@ -1,0 +1,76 @@
+"""A worker takes what it works on and little more; the rest stays with the broker."""
+
+from __future__ import annotations
+
+import pathlib
+import uuid
+from typing import Any
+
+import pytest
+
+from scheduler.db import migration
+from scheduler.db.database import Database
+from scheduler.rpc.transport import PREFETCHED_REQUESTS
+from tests.daemons.fixtures import MakeDeployment
+from tests.functional import gate_driver
+from tests.functional.bus import RawCaller, recorded
+from tests.servers.rabbitmq import RabbitMQ
+from tests.waiting import wait_until
+
+REPOSITORY = pathlib.Path(__file__).parents[2]
+AT_ONCE = 8
+REQUESTS = 2 * (AT_ONCE + PREFETCHED_REQUESTS)
+#: One more has been received and waits for its turn.
+IN_HAND = AT_ONCE + 1
+
+
+@pytest.fixture
+def gate(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """The folder that opens the gate of :class:`gate_driver.GateDriver`."""
+    folder = tmp_path / "gate"
+    folder.mkdir()
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    monkeypatch.setenv(gate_driver.FOLDER_VARIABLE, str(folder))
+    return folder
+
+
+def a_request() -> dict[str, Any]:
+    """A request for one more server."""
+    request = recorded("select_destinations-simple.request")
+    request["args"]["instance_uuids"] = [str(uuid.uuid4())]
+    return request
+
+
+def test_a_worker_that_dies_takes_only_what_it_works_on_with_it(
+    rabbitmq: RabbitMQ,
+    deployment: MakeDeployment,
+    transport_url: str,
+    sqlite_url: str,
+    backend: str,
+    gate: pathlib.Path,
+) -> None:
+    settings = {
+        "DEFAULT": {"executor_thread_pool_size": AT_ONCE},
+        "scheduler": {"driver": "tests.functional.gate_driver.GateDriver"},
+    }
+    migration.sync(Database(sqlite_url))
+    cloud = deployment(transport_url, sqlite_url, backend=backend, settings=settings)
+
+    def waiting() -> int:
+        vhost = transport_url.rpartition("/")[2]
+        listed = rabbitmq.control("list_queues", "-p", vhost, "name", "messages_ready")
+        return int(dict(line.split() for line in listed.splitlines()).get("scheduler", 0))
+
+    first = cloud.start_scheduler().wait_ready()
+    with RawCaller(transport_url) as raw:
+        calls = [raw.send(a_request()) for _ in range(REQUESTS)]
+        wait_until(lambda: len(list(gate.glob(f"{gate_driver.BEGUN_PREFIX}*"))) == AT_ONCE)
+        wait_until(lambda: waiting() == REQUESTS - IN_HAND - PREFETCHED_REQUESTS)
+
+        first.kill()
+        wait_until(lambda: waiting() == REQUESTS - IN_HAND)
+        (gate / gate_driver.OPEN).touch()
+        cloud.start_scheduler().wait_ready()
+        for call in calls[IN_HAND:]:
+            assert raw.answer_to(call)["failure"] is None
+        assert not any(raw.answers_to(call) for call in calls[:IN_HAND])

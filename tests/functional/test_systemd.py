@@ -1,0 +1,213 @@
+"""The scheduler's unit, as it ships, under a real systemd."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import pytest
+from sqlalchemy.engine import make_url
+
+from tests.daemons.deployment import render
+from tests.functional import fleet, slow_filter
+from tests.functional.bus import RawCaller
+from tests.functional.calling import a_request, crowd
+from tests.house.tree import ROOT
+from tests.servers import programs, systemd
+from tests.servers.fixtures import require
+from tests.servers.gate import Gate
+from tests.servers.mariadb import MariaDB
+from tests.servers.rabbitmq import RabbitMQ
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.systemd
+
+UNIT = "nova-scheduler.service"
+CALLERS = 4
+LOG = "/var/log/nova/nova-scheduler.log"
+STDERR = "/var/log/nova/stderr"
+"""Without a log file the log is there, too."""
+#: What an administrator does first, with the snippets that ship.
+SETUP = f"""
+mkdir -p /etc/sysusers.d /etc/tmpfiles.d /etc/nova
+cp {systemd.PROJECT}/systemd/sysusers.d/nova-scheduler.conf /etc/sysusers.d/
+cp {systemd.PROJECT}/systemd/tmpfiles.d/nova-scheduler.conf /etc/tmpfiles.d/
+systemd-sysusers nova-scheduler.conf
+cp {systemd.SHARE}/nova.conf /etc/nova/
+systemd-tmpfiles --create nova-scheduler.conf
+"""
+#: The unit is the one that ships; this says where the program is, and shortens what takes long.
+DROP_IN = f"""
+[Service]
+ExecStart=
+ExecStart={systemd.python()} -c \\
+    'import sys; from scheduler.cmd.scheduler import main; sys.exit(main())' \\
+    --config-file=/etc/nova/nova.conf
+{systemd.python_settings()}
+StandardError=append:{STDERR}
+WatchdogSec=6
+RestartSec=1
+"""
+
+
+@dataclass
+class Scene:
+    """A machine whose scheduler reaches broker and database through gates."""
+
+    machine: systemd.Machine
+    broker: Gate
+    database: Gate
+    transport_url: str
+
+    def state(self) -> str:
+        return self.machine.property(UNIT, "ActiveState")
+
+    def pid(self) -> int:
+        return int(self.machine.property(UNIT, "MainPID"))
+
+    def restarts(self) -> int:
+        return int(self.machine.property(UNIT, "NRestarts"))
+
+    def log(self) -> str:
+        return self.machine.run("cat", LOG).stdout
+
+    def wait_for_restart(self, since: int) -> None:
+        wait_until(lambda: self.restarts() > since and self.state() == "active", 90, self.describe)
+
+    def describe(self) -> str:
+        return "\n".join([self.machine.run("systemctl", "status", UNIT).stdout, self.log()])
+
+
+@pytest.fixture
+def scene(rabbitmq: RabbitMQ, mariadb: MariaDB, mariadb_url: str) -> Iterator[Scene]:
+    """A machine whose scheduler is not started yet, and hosts for it; both gates are closed."""
+    require((*systemd.PROGRAMS, programs.LOGROTATE))
+    fleet.install(mariadb_url)
+    vhost = rabbitmq.create_vhost()
+    with ExitStack() as stack:
+        stack.callback(rabbitmq.delete_vhost, vhost)
+        broker = stack.enter_context(Gate(rabbitmq.port))
+        database = stack.enter_context(Gate(make_url(mariadb_url).port or mariadb.port))
+        try:
+            machine = systemd.Machine(SETUP)
+            write_files(machine, rabbitmq.url(vhost), mariadb_url, broker, database)
+            stack.enter_context(machine)
+        except systemd.Impossible as reason:
+            if os.environ.get("CI", "").lower() == "true":
+                pytest.fail(str(reason))
+            pytest.skip(str(reason))
+        yield Scene(machine, broker, database, rabbitmq.url(vhost))
+
+
+def write_files(
+    machine: systemd.Machine, broker_url: str, database_url: str, broker: Gate, database: Gate
+) -> None:
+    (machine.units / UNIT).write_text((ROOT / "systemd" / UNIT).read_text())
+    (machine.units / f"{UNIT}.d").mkdir()
+    (machine.units / f"{UNIT}.d" / "test.conf").write_text(DROP_IN)
+    seen_url = make_url(database_url).set(port=database.port)
+    settings = {
+        "DEFAULT": {
+            "host": "controller",
+            "log_file": LOG,
+            "transport_url": re.sub(r":\d+/", f":{broker.port}/", broker_url),
+            "service_down_time": 3600,
+        },
+        "database": {
+            "connection": seen_url.render_as_string(hide_password=False),
+            "max_retries": 0,
+        },
+        "filter_scheduler": {
+            "available_filters": [
+                "nova.scheduler.filters.all_filters",
+                f"{slow_filter.__name__}.PausingFilter",
+            ],
+            "enabled_filters": "ComputeFilter,RamFilter,PausingFilter",
+        },
+    }
+    (machine.folder / "nova.conf").write_text(render(settings))
+
+
+@pytest.mark.timeout(300)
+def test_the_life_of_a_service(scene: Scene) -> None:
+    machine = scene.machine
+    machine.systemctl("start", "--no-block", UNIT)
+
+    # Not ready, however long it takes, before the database and then the broker answer.
+    wait_until(lambda: scene.restarts() >= 1, 60, scene.describe)
+    assert "[database] connection" in scene.log()
+    scene.database.open()
+    wait_until(lambda: "Connection failed: " in scene.log(), 60, scene.describe)
+    assert scene.state() == "activating"
+    scene.broker.open()
+    wait_until(lambda: scene.state() == "active", 60, scene.describe)
+    status = machine.property(UNIT, "StatusText")
+    assert re.fullmatch(r"1 worker, 3 hosts, state read \d+ s ago, 0 decisions", status)
+    assert_confined(scene)
+
+    reload(scene)
+    rotate(scene)
+    hang_and_recover(scene)
+
+    with crowd(scene.transport_url, CALLERS) as callers:
+        callers.wait_for_more_calls()
+        machine.systemctl("stop", UNIT)
+        assert machine.property(UNIT, "Result") == "success"
+        assert machine.property(UNIT, "ExecMainStatus") == "0"
+        machine.systemctl("start", UNIT)  # returns when it is ready
+        callers.wait_for_more_calls()
+        callers.finish()
+
+
+def assert_confined(scene: Scene) -> None:
+    """The process runs as nova, without a way up, and sees no temporary folder of others."""
+    status = scene.machine.run("cat", f"/proc/{scene.pid()}/status").stdout
+    assert re.search(r"^NoNewPrivs:\s1$", status, re.M)
+    assert re.search(r"^Seccomp:\s2$", status, re.M)
+    assert re.search(r"^CapBnd:\s0+$", status, re.M)
+    nova = scene.machine.run("id", "-u", "nova").stdout.strip()
+    assert re.search(rf"^Uid:\s{nova}\s", status, re.M)
+    assert nova != "0"
+
+
+def reload(scene: Scene) -> None:
+    """SIGHUP: systemd sees the reload begin and end, and it is the same process."""
+    pid, changed = scene.pid(), scene.machine.property(UNIT, "StateChangeTimestampMonotonic")
+    scene.machine.systemctl("reload", UNIT)
+    wait_until(
+        lambda: (
+            scene.machine.property(UNIT, "StateChangeTimestampMonotonic") != changed
+            and scene.state() == "active"
+        ),
+        30,
+        scene.describe,
+    )
+    assert scene.pid() == pid
+
+
+def rotate(scene: Scene) -> None:
+    """The log begins anew, and the service goes on writing to it."""
+    before = scene.log()
+    rules = f"{systemd.PROJECT}/etc/logrotate.d/nova-scheduler"
+    done = scene.machine.run("logrotate", "--force", "--state", "/run/logrotate", rules)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert scene.machine.run("cat", f"{LOG}.1").stdout == before
+    assert "Starting scheduler node" not in scene.log()
+
+
+def hang_and_recover(scene: Scene) -> None:
+    """A decision that never ends, then a process that stands still: killed and started again."""
+    before = scene.restarts()
+    with RawCaller(scene.transport_url) as raw:
+        raw.send(a_request(**{slow_filter.COMPUTE_HINT: ["1000"]}))
+    scene.wait_for_restart(before)
+    log = scene.machine.run("cat", STDERR).stdout
+    assert "Fatal Python error: Aborted" in log
+    assert f"{slow_filter.__name__.split('.')[-1]}.py" in log, "where it hung"
+
+    before = scene.restarts()
+    scene.machine.systemctl("kill", "--signal=STOP", "--kill-whom=main", UNIT)
+    scene.wait_for_restart(before)

@@ -1,0 +1,202 @@
+"""A real systemd, booted as the first process of namespaces of its own.
+
+It sees this machine's programs and network, but none of its units, and folders of its own where it
+writes: /etc is a copy, /tmp, /var and /run are empty.  The script below makes sure of that before
+it starts systemd, whose first act it is to clean up there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Self
+
+import psutil
+
+from tests.servers import programs
+from tests.waiting import wait_until
+
+PROGRAMS = (
+    programs.SYSTEMD,
+    programs.SYSTEMCTL,
+    programs.SYSUSERS,
+    programs.UNSHARE,
+    programs.NSENTER,
+)
+COMMAND_SECONDS = 90
+START_SECONDS = 60
+#: What services without further ado are started after and stopped before; there is nothing in it.
+TARGETS = ("default", "sysinit", "basic", "shutdown", "network-online")
+ROOT = Path(__file__).parents[2]
+
+#: Where a machine sees the test's folder, the interpreter, the environment and the project.
+SHARE = Path("/mnt/share")
+PYTHON = Path("/mnt/python")
+ENVIRONMENT = Path("/mnt/environment")
+PROJECT = Path("/mnt/project")
+
+_BOOT = f"""
+set -eu
+mount --make-rprivate /
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
+mount --bind /proc/sys /proc/sys
+mount -o remount,bind,ro /proc/sys
+mount -t tmpfs -o mode=755 tmpfs /mnt
+mkdir /mnt/etc {SHARE} {PYTHON} {ENVIRONMENT} {PROJECT}
+mount --bind "$1" {SHARE}
+mount --bind "$2" {PYTHON}
+mount --bind "$3" {ENVIRONMENT}
+mount --bind "$4" {PROJECT}
+cp -a /etc/. /mnt/etc
+mount --bind /mnt/etc /etc
+for folder in /tmp /var /run; do
+    mount -t tmpfs -o mode=755 tmpfs "$folder"
+done
+mkdir -p /var/lib /var/log /var/tmp
+chmod 1777 /tmp /var/tmp
+for folder in /tmp /var /run; do
+    [ "$(stat -f -c %T "$folder")" = tmpfs ]
+    [ -z "$(ls -A "$folder" | grep -vx -e lib -e log -e tmp)" ]
+done
+{SHARE}/setup
+exec env -i PATH="$PATH" container=lxc SYSTEMD_UNIT_PATH={SHARE}/units \\
+    "$5" --log-target=console --show-status=no
+"""
+
+
+class Impossible(Exception):
+    """No systemd can be booted here."""
+
+
+class Machine:
+    """One systemd, with the units that are put into :attr:`units` before it is started.
+
+    *setup* is what a shell does in its surroundings before it runs.
+    """
+
+    def __init__(self, setup: str = "") -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="nst-systemd-"))
+        self.folder.chmod(0o755)
+        self.units = self.folder / "units"
+        self.units.mkdir()
+        for name in TARGETS:
+            (self.units / f"{name}.target").write_text("[Unit]\nDescription=Nothing\n")
+        script = self.folder / "setup"
+        script.write_text(f"#!/bin/sh -eu\n{setup}\n")
+        script.chmod(0o755)
+        self._console = self.folder / "console"
+        self._cgroup = _cgroup_folder() / f"nst-{uuid.uuid4().hex[:12]}"
+        self._unshare: subprocess.Popen[bytes] | None = None
+        self._pid = 0
+
+    @property
+    def console(self) -> str:
+        """What systemd has said so far."""
+        return self._console.read_text(encoding="utf-8", errors="replace")
+
+    def start(self) -> Self:
+        """Boot; raises Impossible where namespaces and mounts are not to be had."""
+        try:
+            self._cgroup.mkdir()
+        except OSError as error:
+            raise Impossible(f"no control group can be made: {error}") from error
+        namespaces = ["--pid", "--mount", "--uts", "--ipc", "--cgroup", "--mount-proc"]
+        boot = ["sh", "-c", _BOOT, "boot", str(self.folder), sys.base_prefix, sys.prefix, str(ROOT)]
+        with self._console.open("wb") as console:
+            self._unshare = subprocess.Popen(
+                # In the new group first, so that it is the root of all that systemd sees.
+                ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', str(self._cgroup)]
+                + ["unshare", "--fork", "--kill-child", *namespaces, *boot]
+                + [str(programs.find(programs.SYSTEMD))],
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+            )
+        wait_until(self._is_up, START_SECONDS, lambda: f"systemd: {self.console}")
+        return self
+
+    def _is_up(self) -> bool:
+        assert self._unshare is not None
+        if self._unshare.poll() is not None:
+            raise Impossible(f"systemd did not boot: {self.console}")
+        for child in psutil.Process(self._unshare.pid).children():
+            if child.name() == "systemd":
+                self._pid = child.pid
+                return self.run("systemctl", "show-environment").returncode == 0
+        return False
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command inside; what it prints and its status are the caller's to judge."""
+        return subprocess.run(
+            ["nsenter", "--target", str(self._pid), "--all", *command],
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_SECONDS,
+            check=False,
+        )
+
+    def systemctl(self, *arguments: str) -> str:
+        """Run systemctl inside; raises AssertionError with all it says when it fails."""
+        done = self.run("systemctl", *arguments)
+        assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}\n{self.console}"
+        return done.stdout
+
+    def property(self, unit: str, name: str) -> str:
+        """A property of a unit, as ``systemctl show`` has it."""
+        return self.systemctl("show", "--property", name, "--value", unit).strip()
+
+    def close(self) -> None:
+        """End everything inside at once, and leave nothing behind."""
+        if self._unshare is not None:
+            self._unshare.kill()  # the kernel ends the first process inside, and so all others
+            self._unshare.wait()
+        if self._cgroup.is_dir():
+            wait_until(lambda: not _members(self._cgroup), 20, "the end of all inside")
+            for folder, _folders, _files in os.walk(self._cgroup, topdown=False):
+                Path(folder).rmdir()
+        shutil.rmtree(self.folder)
+
+    def __enter__(self) -> Self:
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+def python_settings() -> str:
+    """Lines of a unit that let this environment's Python run inside, for any account."""
+    packages = ENVIRONMENT / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
+    return (
+        f"Environment=PYTHONPATH={PROJECT}:{packages}\n"
+        f"Environment=LD_LIBRARY_PATH={PYTHON}/lib\n"
+        "Environment=PYTHONDONTWRITEBYTECODE=1\n"
+    )
+
+
+def python() -> str:
+    """This environment's interpreter, as seen inside."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"{PYTHON}/bin/python{version}"
+
+
+def _cgroup_folder() -> Path:
+    """Where this machine has its control groups of version 2."""
+    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
+        before, _, after = line.partition(" - ")
+        if after.split()[0] == "cgroup2":
+            return Path(before.split()[4])
+    raise Impossible("no control groups of version 2 are mounted")
+
+
+def _members(group: Path) -> list[str]:
+    return [pid for file in group.rglob("cgroup.procs") for pid in file.read_text().split()]
