@@ -8,6 +8,7 @@ Reference page scheduling, sections 2.1 and 2.5.
 from __future__ import annotations
 
 import random
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from scheduler import errors
+from scheduler.drivers.noting import Notes
 from scheduler.drivers.ranking import Ranking
-from scheduler.explain.record import DecisionRecord
+from scheduler.explain.record import LATER, WEIGH, DecisionRecord
 from scheduler.explain.watcher import Watcher
 from scheduler.filters.chain import FilterChain, log_counts
 from scheduler.hosts import fitting, selector
@@ -92,6 +94,7 @@ class Decision:
         self.scope = Scope(books.table, now, policy.service_down_time_seconds, policy.fitting)
         self.results = results if type(self.watcher) is Watcher else None
         self.picks: list[Pick] = []
+        self._notes = Notes(record, books.table)
         self._rows = books.table.order if rows is None else rows
         self._room = room or {}
         self._skip_filters = False
@@ -126,25 +129,32 @@ class Decision:
         best: Iterator[int] = iter(())
         for index in range(count):
             is_named = bool(uuids) or index == 0
-            if uuids:
-                spec.instance_uuid = uuids[index]
-            elif not is_named:
-                spec.instance_uuid = f"unnamed-{self.record.seed:016x}-{index}"
+            if index or uuids:
+                spec.instance_uuid = uuids[index] if uuids else self._stand_in(index)
             best = self._best(spec, index)
+            if index == 0:
+                best = self._notes.top(best, num_alternates)
             row = next(best, None)
             if row is None:
                 raise errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
             if index == 0 and count > 1:
+                began = time.perf_counter()
                 self._later = self._later_instances(spec)
             state = self.scope.state(row)
             chosen.append(state)
             limits.append(self._limits(state, spec))
             self._consume(state, spec, limits[-1], is_named)
+        if count > 1:
+            self.record.add_stage(LATER, began)
         if num_alternates < 1:
             return Placement(chosen, limits, [[] for _ in chosen])
         if count > 1:
             best = self._best(spec, count - 1)
         return Placement(chosen, limits, self._alternates(best, spec, chosen, num_alternates))
+
+    def _stand_in(self, index: int) -> str:
+        """A name for an instance that the caller has not named."""
+        return f"unnamed-{self.record.seed:016x}-{index}"
 
     def _best(self, spec: Any, index: int) -> Iterator[int]:
         """The rows that may be picked for instance number *index*, best first."""
@@ -174,46 +184,67 @@ class Decision:
         return LaterInstances(standing, self.scope, spec, keeps_ranking=keeps_ranking)
 
     def _all_hosts(self, spec: Any) -> Candidates:
+        self._notes.begin(self._rows)
         hosts = Candidates(self.scope, self._rows)
-        self.record.hosts_considered = len(hosts)
         narrowed = selector.narrow(hosts, spec, self.policy.semantics)
-        self._skip_filters = narrowed.skip_filters
-        self.record.removed_before_filters = narrowed.removed
+        self._skip_filters = self.record.filters_skipped = narrowed.skip_filters
+        self._notes.narrowed(spec, narrowed.hosts, narrowed.removed)
         return narrowed.hosts
 
     def _ranking(self, hosts: Candidates, spec: Any, index: int) -> Ranking:
         """The hosts that pass for instance number *index*, by weight."""
+        began, notes = time.perf_counter(), self._notes
         standing = None
         if index == 0 and self.results is not None and not self._skip_filters:
             standing = self.results.of(spec, self.scope)
         if standing is None:
-            return self._ranking_from_scratch(hosts, spec, index)
+            return self._ranking_from_scratch(hosts, spec, index, began)
         self._standing = standing
+        notes.stood(standing)
         if standing.is_complete and hosts.rows is hosts.table.order and hosts.table.in_order:
             self._nothing_was_asked = True
-            self.record.filters = standing.filter_counts()
-            log_counts(self.record.filters, spec)
-            return self._ranked(standing.totals(), None)
-        hosts, self.record.filters = standing.run(hosts, spec)
-        log_counts(self.record.filters, spec)
-        in_order = hosts.table.in_order and bool((hosts.rows[1:] > hosts.rows[:-1]).all())
-        totals = standing.totals_within(hosts.rows) if in_order else None
-        if totals is not None:
-            return self._ranked(totals, None)
-        return self._ranked(standing.scores.totals_of(hosts, spec), hosts.rows)
+            counts = standing.filter_counts()
+        else:
+            hosts, counts = standing.run(hosts, spec, notes.note)
+        self.record.filters = counts
+        log_counts(counts, spec)
+        began = notes.spent(began, standing.weighing_seconds)
+        ranking = self._ranking_of_standing(standing, hosts, spec)
+        self.record.add_stage(WEIGH, began)
+        return ranking
 
-    def _ranking_from_scratch(self, hosts: Candidates, spec: Any, index: int) -> Ranking:
+    def _ranking_of_standing(self, standing: Standing, hosts: Candidates, spec: Any) -> Ranking:
+        notes = self._notes
+        if self._nothing_was_asked:
+            return notes.scored(standing, self._ranked(standing.totals(), None))
+        in_order = hosts.table.in_order and bool((hosts.rows[1:] > hosts.rows[:-1]).all())
+        within = standing.totals_within(hosts.rows) if in_order else None
+        if within is not None:
+            return notes.scored(standing, self._ranked(within, None))
+        totals, valued = standing.scores.totals_of(hosts, spec)
+        return notes.weighed(valued, hosts.rows, self._ranked(totals, hosts.rows))
+
+    def _ranking_from_scratch(
+        self, hosts: Candidates, spec: Any, index: int, began: float
+    ) -> Ranking:
+        notes = self._notes
+        if index:  # of which the record says nothing
+            notes = Notes(DecisionRecord(None, (), 1, 0), self.books.table)
         if not self._skip_filters:
-            hosts, counts = self.policy.chain.run(hosts, spec, index, self.watcher.filtered)
-            if index == 0:
-                self.record.filters = counts
+            watch = self.watcher.filtered
+            hosts, counts = self.policy.chain.run(hosts, spec, index, watch, notes.note)
+            notes.record.filters = counts
+        began = notes.spent(began)
         self.watcher.passed(index, hosts, lambda state: self._limits(state, spec))
         if not len(hosts):
             return self._ranked(np.zeros(0), hosts.rows)
         weighed = weigh(self.policy.weighers, hosts, spec, self.policy.semantics)
         if type(self.watcher) is not Watcher:
             self.watcher.weighed(index, weighed, self.books.claimable(weighed.hosts.rows))
-        return self._ranked(weighed.totals_as_given, hosts.rows)
+        valued = [each.valued for each in weighed.components]
+        ranking = self._ranked(weighed.totals_as_given, hosts.rows)
+        notes.record.add_stage(WEIGH, began)
+        return notes.weighed(valued, hosts.rows, ranking)
 
     def _ranked(self, totals: np.ndarray, rows: np.ndarray | None) -> Ranking:
         return Ranking(

@@ -47,6 +47,12 @@ class Ranking:
         #: The position of the pick in the totals; None if there is none.
         self._pick = pick
 
+    def totals_of(self, rows: list[int]) -> list[float]:
+        """The total weights of a few rows."""
+        if self._rows is None:
+            return [float(self._totals[row]) for row in rows]
+        return [float(self._totals[np.flatnonzero(self._rows == row)[0]]) for row in rows]
+
     def best(self) -> Iterator[int]:
         """The rows that may be picked: the pick, then the others, best first."""
         if self._pick is None:

@@ -4,28 +4,42 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Final
 
 from scheduler.explain.record import DecisionRecord
+from scheduler.standing import History
 
 #: What a record takes besides what its size depends on.
-_BASE_BYTES: Final = 2500
+_BASE_BYTES: Final = 4000
 _PAIR_BYTES: Final = 150
+#: So often it is looked how much memory the histories take that details refer to.
+_WEIGH_EVERY: Final = 64
 
 
 class Memory:
     """The latest records, oldest first; the oldest make room when *limit_bytes* are exceeded.
 
-    May be read by any thread.  With a limit of 0 nothing is kept.
+    One half of the bytes is for records, the other for their details, which go first.  May be read
+    by any thread.  With a limit of 0 nothing is kept.
     """
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
-        self.nbytes = 0
         self._kept: deque[tuple[DecisionRecord, int]] = deque()
+        self._record_bytes = 0
+        self._detailed: deque[tuple[DecisionRecord, int]] = deque()
+        self._detail_bytes = 0
+        self._histories: Counter[History] = Counter()
+        self._history_bytes = 0
+        self._sequence = 0
         self._lock = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory all of it takes."""
+        return self._record_bytes + self._detail_bytes + self._history_bytes
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -44,6 +58,14 @@ class Memory:
         found.reverse()
         return found[:most]
 
+    def since(self, sequence: int) -> list[DecisionRecord]:
+        """Those with a higher ``sequence``, the oldest first."""
+        return [record for record in self if record.sequence > sequence]
+
+    def get(self, sequence: int) -> DecisionRecord | None:
+        """The one of that ``sequence``; None if it is not kept."""
+        return next((record for record in self if record.sequence == sequence), None)
+
     def of(self, name: str) -> list[DecisionRecord]:
         """Those of a request id or of an instance's uuid, the newest first."""
         found = [r for r in self if name == r.request_id or name in r.instance_uuids]
@@ -54,14 +76,53 @@ class Memory:
         """Keep *record*, which is finished."""
         nbytes = size_of(record)
         with self._lock:
+            self._sequence += 1
+            record.sequence = self._sequence
             self._kept.append((record, nbytes))
-            self.nbytes += nbytes
-            while self._kept and self.nbytes > self.limit_bytes:
-                self.nbytes -= self._kept.popleft()[1]
+            self._record_bytes += nbytes
+            if record.detail is not None:
+                self._take(record)
+            while self._detailed and self.nbytes - self._record_bytes > self.limit_bytes // 2:
+                self._forget_a_detail()
+            while self._kept and self._record_bytes > (self.limit_bytes + 1) // 2:
+                self._forget_a_record()
+
+    def _take(self, record: DecisionRecord) -> None:
+        detail = record.detail
+        if detail is None:
+            return
+        nbytes = detail.nbytes
+        self._detailed.append((record, nbytes))
+        self._detail_bytes += nbytes
+        is_new = detail.history is not None and detail.history not in self._histories
+        if detail.history is not None:
+            self._histories[detail.history] += 1
+        if is_new or not self._sequence % _WEIGH_EVERY:
+            self._weigh_histories()
+
+    def _weigh_histories(self) -> None:
+        self._history_bytes = sum(history.nbytes for history in self._histories)
+
+    def _forget_a_detail(self) -> None:
+        record, nbytes = self._detailed.popleft()
+        self._detail_bytes -= nbytes
+        history = record.detail.history if record.detail is not None else None
+        record.detail = None
+        if history is not None:
+            self._histories[history] -= 1
+            if not self._histories[history]:
+                del self._histories[history]
+                self._weigh_histories()
+
+    def _forget_a_record(self) -> None:
+        record, nbytes = self._kept.popleft()
+        self._record_bytes -= nbytes
+        if record.detail is not None:
+            self._forget_a_detail()
 
 
 def size_of(record: DecisionRecord) -> int:
-    """About how many bytes *record* takes; rather too many than too few."""
+    """About how many bytes *record* takes without its details; rather too many than too few."""
     pairs = len(record.chosen) + sum(map(len, record.alternates))
     texts = sys.getsizeof(record.failure) + 85 * len(record.instance_uuids)
     return _BASE_BYTES + _PAIR_BYTES * pairs + texts + 300 * len(record.filters)

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from scheduler.explain.detail import Detail
+from scheduler.explain.top import Pair, Top
 from scheduler.filters.chain import FilterCount
 
 #: Outcome of a request that got its hosts; the others are codes of errors (``errors.CODES``).
@@ -21,8 +23,9 @@ NO_SERVICE, NOT_OFFERED = "service.unknown", "placement.not_offered"
 #: What became of a claim.
 BOOKED, REPEATED, LOST = "booked", "repeated", "lost"
 
-Pair = tuple[str, str | None]
-"""Host and node."""
+#: The stages that are timed: waiting for fresh state, filtering, weighing, booking, and the
+#: second and later instances.
+REFRESH, FILTER, WEIGH, CLAIM, LATER = "refresh", "filter", "weigh", "claim", "later_instances"
 
 
 @dataclass(slots=True)
@@ -59,8 +62,8 @@ class DecisionRecord:
     claim: str | None = None
     #: How often it was decided anew because others had claimed what was chosen.
     races_lost: int = 0
-    #: Milliseconds per stage: refresh, filter, weigh, claim.  What is missing of the total is the
-    #: rest: choosing, consuming, making the answer.
+    #: Milliseconds per stage.  What is missing of the total is the rest: choosing, consuming,
+    #: making the answer.
     stages_ms: dict[str, float] = field(default_factory=dict)
     elapsed_ms: float = 0.0
     #: ``selected``, or the code of the error.
@@ -69,6 +72,12 @@ class DecisionRecord:
     failure: str | None = None
     #: What the log names an internal fault by.
     fault_id: str | None = None
+    #: Its number among all records of the worker, from 1 on.
+    sequence: int = 0
+    #: Whether what costs memory and a little time is wanted, too.
+    wants_detail: bool = False
+    top: Top | None = None
+    detail: Detail | None = None
 
     @property
     def hosts_left(self) -> int:

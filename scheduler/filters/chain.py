@@ -15,6 +15,9 @@ from scheduler.hosts.candidates import Candidates
 
 LOG = logging.getLogger(__name__)
 
+Note = Callable[[int, str, np.ndarray], None]
+"""Told of the filter's number in the chain, the reason code and the rows that it removes for it."""
+
 #: Reason code of a filter that only says yes or no.
 UNSPECIFIED = "unspecified"
 
@@ -46,6 +49,7 @@ class FilterChain:
         request: Any,
         index: int = 0,
         watch: Callable[[int, str, Candidates], None] | None = None,
+        note: Note | None = None,
     ) -> tuple[Candidates, list[FilterCount]]:
         """Hosts left for instance number *index*, and the counts of the filters that ran.
 
@@ -53,11 +57,11 @@ class FilterChain:
         to ``start - end``.  *watch* is called with index, filter name and hosts left.
         """
         counts = []
-        for each in self.filters:
+        for number, each in enumerate(self.filters):
             if not each.run_filter_for_index(index):
                 continue
             start = len(hosts)
-            hosts, removed = apply(each, hosts, request)
+            hosts, removed = apply(each, hosts, request, number, note)
             BREATHS.take()
             counts.append(FilterCount(each.name, start, len(hosts), removed))
             if watch is not None:
@@ -94,24 +98,30 @@ def is_columnar(each: BaseHostFilter) -> bool:
 
 
 def apply(
-    each: BaseHostFilter, hosts: Candidates, request: Any
+    each: BaseHostFilter,
+    hosts: Candidates,
+    request: Any,
+    number: int = 0,
+    note: Note | None = None,
 ) -> tuple[Candidates, dict[str, int]]:
-    """The hosts that *each* leaves, and how many it removes per reason code."""
+    """The hosts that *each*, which has that *number*, leaves; how many go per reason code."""
     if is_columnar(each):
         if bypassed(each, request):
             return hosts, {}
-        return _apply_columns(each, hosts, request)  # type: ignore[arg-type]
-    return _apply_rows(each, hosts, request)
+        return _apply_columns(each, hosts, request, number, note)  # type: ignore[arg-type]
+    return _apply_rows(each, hosts, request, number, note)
 
 
 def _apply_columns(
-    each: HostFilter, hosts: Candidates, request: Any
+    each: HostFilter, hosts: Candidates, request: Any, number: int, note: Note | None
 ) -> tuple[Candidates, dict[str, int]]:
     gone = hosts.everything(False)
     removed: dict[str, int] = {}
     for reason, mask in rejections(each, hosts, request):
         gone |= mask
         removed[reason.code] = removed.get(reason.code, 0) + int(np.count_nonzero(mask))
+        if note is not None:
+            note(number, reason.code, hosts.rows[mask])
     return (hosts.take(~gone), removed) if removed else (hosts, removed)
 
 
@@ -128,7 +138,7 @@ def rejections(
 
 
 def _apply_rows(
-    each: BaseHostFilter, hosts: Candidates, request: Any
+    each: BaseHostFilter, hosts: Candidates, request: Any, number: int, note: Note | None
 ) -> tuple[Candidates, dict[str, int]]:
     states: Iterable[Any] = hosts.states()
     if type(each).filter_all is BaseHostFilter.filter_all:
@@ -137,6 +147,8 @@ def _apply_rows(
     rows = [] if passed is None else [state.row for state in passed]
     left = Candidates(hosts.scope, np.array(rows, dtype=np.int64))
     lost = len(hosts) - len(left)
+    if lost and note is not None:
+        note(number, UNSPECIFIED, hosts.rows[~np.isin(hosts.rows, left.rows)])
     return left, ({UNSPECIFIED: lost} if lost else {})
 
 

@@ -6,6 +6,8 @@ journal of the host table tells of a change; then only the changed rows are aske
 """
 
 from scheduler.standing.classes import Standing, StandingResults
+from scheduler.standing.history import History
 from scheduler.standing.later import LaterInstances
+from scheduler.standing.verdicts import ReasonNumbers
 
-__all__ = ["LaterInstances", "Standing", "StandingResults"]
+__all__ = ["History", "LaterInstances", "ReasonNumbers", "Standing", "StandingResults"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -12,12 +13,13 @@ from oslo_log import log as logging
 from scheduler import errors
 from scheduler.concurrency import BREATHS
 from scheduler.filters.base import BaseHostFilter, request_is_rebuild
-from scheduler.filters.chain import FilterCount, apply
+from scheduler.filters.chain import FilterCount, Note, apply
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.liveness import Liveness
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import Semantics
 from scheduler.standing.foresight import Foresight
+from scheduler.standing.history import History
 from scheduler.standing.scores import NO_CANDIDATE, Scores
 from scheduler.standing.verdicts import PASSES, PICKED, ReasonNumbers, Verdicts, read_by
 from scheduler.weights.base import BaseHostWeigher
@@ -51,6 +53,10 @@ class Standing:
         self._counts: list[FilterCount] | None = None
         self._foresight: Foresight | None = None
         self._own_pick: int | None = None
+        #: How long the weighers were asked when it was last brought up to date.
+        self.weighing_seconds = 0.0
+        #: What stood before, for whoever wants to know later.
+        self.history = History(self.verdicts.of_row, scores)
 
     @property
     def is_complete(self) -> bool:
@@ -82,7 +88,9 @@ class Standing:
             return None
         return np.where(left, self.totals(), NO_CANDIDATE)
 
-    def run(self, hosts: Candidates, request: Any) -> tuple[Candidates, list[FilterCount]]:
+    def run(
+        self, hosts: Candidates, request: Any, note: Note | None = None
+    ) -> tuple[Candidates, list[FilterCount]]:
         """``FilterChain.run`` on some candidates, in which only what is left to ask is asked."""
         found: list[FilterCount] = []
         numbers = self.verdicts.numbers
@@ -97,7 +105,7 @@ class Standing:
                 each = numbers.filters[step]
                 if not each.run_filter_for_index(0):
                     continue
-                left, removed = apply(each, hosts, request)
+                left, removed = apply(each, hosts, request, step, note)
                 BREATHS.take()
                 found.append(FilterCount(each.name, len(hosts), len(left), removed))
                 hosts = left
@@ -107,6 +115,7 @@ class Standing:
 
     def bring_up_to_date(self, scope: Scope, request: Any) -> None:
         """Take in what changed in the table; after an exception nothing stands any more."""
+        self.weighing_seconds = 0.0
         table = scope.table
         changes = table.changes.since(self.position, self._interest) if self.position >= 0 else None
         most = max(_FEW, len(table) // _PART)
@@ -141,6 +150,7 @@ class Standing:
         if self._foresight is None:
             return
         verdict, raws = self._foresight.of(scope, request, row, self.verdicts, self.scores)
+        self.history.note(np.array([row]))
         self.scores.put(row, raws if verdict == PASSES else None)
         if verdict != PASSES:
             self.verdicts.put(row, verdict)
@@ -151,12 +161,17 @@ class Standing:
         self.verdicts.judge_all(scope, request)
         self._counts = None
         self.scores = self.scores.anew(scope.table.capacity)
+        self.history.is_live = False
+        self.history = History(self.verdicts.of_row, self.scores)
         rows = scope.table.order
+        began = time.perf_counter()
         self.scores.weigh_all(scope, request, rows[self.verdicts.of_row[rows] == PASSES])
+        self.weighing_seconds = time.perf_counter() - began
 
     def _work_out_again(
         self, scope: Scope, request: Any, rows: np.ndarray, changed: np.ndarray
     ) -> None:
+        self.history.note(rows)
         before = self.verdicts.of_row[rows]
         self.verdicts.judge_changed(scope, request, rows, changed)
         after = self.verdicts.of_row[rows]
@@ -164,7 +179,9 @@ class Standing:
             self._counts = None
         masks = before == PASSES, after == PASSES
         if masks[0].any() or masks[1].any():
+            began = time.perf_counter()
             self.scores.weigh_changed(scope, request, rows, changed, *masks)
+            self.weighing_seconds = time.perf_counter() - began
 
 
 def _steps(filters: Mapping[int, int | None]) -> list[list[int] | int]:
@@ -229,11 +246,11 @@ class StandingResults:
             standing.bring_up_to_date(scope, request)
         except errors.NovaException as error:
             LOG.debug("Nothing can stand for this request: %s", error)
-            self._standing.pop(self._at_work, None)
+            self._forget(self._at_work)
             return None
         except Exception:
             LOG.warning("Nothing can stand for this request", exc_info=True)
-            self._standing.pop(self._at_work, None)
+            self._forget(self._at_work)
             return None
         if is_new:
             self._make_room()
@@ -279,4 +296,9 @@ class StandingResults:
 
     def _make_room(self) -> None:
         while len(self._standing) > 1 and self.nbytes > self._limit_bytes:
-            self._standing.popitem(last=False)
+            self._forget(next(iter(self._standing)))
+
+    def _forget(self, key: Hashable) -> None:
+        standing = self._standing.pop(key, None)
+        if standing is not None:
+            standing.history.is_live = False

@@ -16,67 +16,16 @@ import numpy as np
 from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.semantics import Bounds, Semantics
+from scheduler.standing.per_row import Numbers, PerRow
 from scheduler.standing.verdicts import PICKED
 from scheduler.weights.base import BaseHostWeigher
-from scheduler.weights.weighing import bounds_of, normalise
+from scheduler.weights.weighing import Valued, bounds_of, normalise
 
 #: The total of a row that is no candidate.
 NO_CANDIDATE = -np.inf
 _OF_MULTIPLIERS = columns.BITS["aggregates"]
 #: After so many changes the totals are added up anew.
 _MANY = 64
-
-
-class PerRow:
-    """One number per row; a single one as long as it is the same for all that were asked."""
-
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity
-        self.values: np.ndarray | float | None = None
-
-    @property
-    def nbytes(self) -> int:
-        """Memory taken."""
-        return self.values.nbytes if isinstance(self.values, np.ndarray) else 0
-
-    def take(self, other: PerRow) -> None:
-        """Set all numbers to those of *other*."""
-        values = other.values
-        self.values = values.copy() if isinstance(values, np.ndarray) else values
-
-    def put(self, rows: np.ndarray, given: np.ndarray | float) -> None:
-        """Set the numbers of *rows*, of which there is at least one; ValueError if not finite."""
-        values = np.asarray(given, dtype=np.float64)
-        if not np.isfinite(values).all():
-            raise ValueError("a raw value or multiplier is not finite")
-        if not isinstance(self.values, np.ndarray):
-            first = float(values.flat[0])
-            if self.values in (None, first) and (values == first).all():
-                self.values = first
-                return
-            self.values = np.full(self._capacity, 0.0 if self.values is None else self.values)
-        self.values[rows] = values
-
-    def of(self, row: int) -> float:
-        """The number of one row."""
-        values = self.values
-        return float(values[row]) if isinstance(values, np.ndarray) else float(values or 0.0)
-
-    def is_one(self, rows: np.ndarray) -> bool:
-        """Whether all *rows* have the same number."""
-        values = self.values
-        return not isinstance(values, np.ndarray) or bool((values[rows] == values[rows[0]]).all())
-
-    def some(self, rows: np.ndarray) -> np.ndarray:
-        """The numbers of *rows*, or one for all of them."""
-        return self.get(rows if isinstance(self.values, np.ndarray) else rows[:1])
-
-    def get(self, rows: np.ndarray) -> np.ndarray:
-        """The numbers of *rows*."""
-        if isinstance(self.values, np.ndarray):
-            found: np.ndarray = self.values[rows]
-            return found
-        return np.full(len(rows), self.values)
 
 
 class _Part:
@@ -100,18 +49,20 @@ class _Part:
         self.raw.put(hosts.rows, self.weigher.raw(hosts, request))
         self.multiplier.put(hosts.rows, self.weigher.multipliers(hosts))
 
-    def weighted(self, hosts: Candidates, request: Any, chosen: Semantics) -> np.ndarray:
-        """What the weigher adds to the totals of *hosts*, which are all that are weighed."""
+    def weighted(
+        self, hosts: Candidates, request: Any, chosen: Semantics
+    ) -> tuple[np.ndarray, Valued]:
+        """What the weigher adds to the totals of *hosts*, which are all weighed, and of what."""
         multiplier: np.ndarray | float
         if self.is_kept:
             raw, multiplier = self.raw.some(hosts.rows), self.multiplier.some(hosts.rows)
         else:
             raw, multiplier = self.weigher.raw(hosts, request), self.weigher.multipliers(hosts)
         bounds = chosen.bounds(self.weigher, float(raw.min()), float(raw.max()))
+        valued = Valued(self.weigher.name, raw, multiplier, bounds)
         if self.is_kept and bounds[0] == bounds[1]:
-            return np.zeros(1)
-        weighted: np.ndarray = normalise(raw, *bounds) * multiplier
-        return weighted
+            return np.zeros(1), valued
+        return normalise(raw, *bounds) * multiplier, valued
 
     def put(self, row: int, value: float | None) -> None:
         """Set one raw value; None if the row does not pass any more."""
@@ -201,6 +152,8 @@ class Scores:
         self.parts = [_Part(weigher, reads, capacity) for weigher, reads in weighers]
         self.are_complete = all(part.is_kept for part in self.parts)
         self._kept = [part for part in self.parts if part.is_kept]
+        #: The weighers whose raw values are kept.
+        self.names = [part.weigher.name for part in self._kept]
         self._totals = np.full(capacity, NO_CANDIDATE)
         #: What the totals were last normalised with; None if fewer than two hosts were left.
         self.bounds: list[Bounds] | None = None
@@ -260,13 +213,35 @@ class Scores:
                 part.put(row, None if raws is None else raws[number])
         self._unsettled.append(np.array([row]))
 
-    def totals_of(self, hosts: Candidates, request: Any) -> np.ndarray:
-        """The totals of *hosts*, some of those that pass, if they alone are weighed."""
+    def totals_of(self, hosts: Candidates, request: Any) -> tuple[np.ndarray, list[Valued]]:
+        """The totals of *hosts*, some of those that pass, if they alone are weighed; and of what.
+
+        The numbers that make up the totals are in the order of *hosts*.
+        """
         totals = np.zeros(len(hosts))
+        valued = []
         if len(hosts) > 1:
             for part in self.parts:
-                totals = totals + part.weighted(hosts, request, self._semantics)
-        return totals
+                weighted, each = part.weighted(hosts, request, self._semantics)
+                totals = totals + weighted
+                valued.append(each)
+        return totals, valued
+
+    def few(self, rows: np.ndarray) -> tuple[list[Numbers], list[Numbers]]:
+        """Raw values and multipliers of *rows*, per weigher whose raw values are kept."""
+        raws, multipliers = [], []
+        for part in self._kept:  # spelt out: this is part of every decision
+            raw, multiplier = part.raw.values, part.multiplier.values
+            raws.append(raw[rows] if isinstance(raw, np.ndarray) else raw or 0.0)
+            multipliers.append(
+                multiplier[rows] if isinstance(multiplier, np.ndarray) else multiplier or 0.0
+            )
+        return raws, multipliers
+
+    def whole(self) -> tuple[list[Numbers], list[Numbers]]:
+        """Copies of all of them."""
+        parts = self._kept
+        return [part.raw.whole() for part in parts], [part.multiplier.whole() for part in parts]
 
     @property
     def reads(self) -> int:

@@ -53,6 +53,12 @@ class ReasonNumbers:
             known[code] = self.limit(index) + 1 + len(known)
         return known[code]
 
+    def meaning(self, number: int) -> tuple[int, str]:
+        """The number of the filter and the reason code that *number* stands for."""
+        index = (number - 1) // _REASONS
+        codes = {own: code for code, own in self._numbers[index].items()}
+        return index, codes[number]
+
     def counted(self, counts: np.ndarray, indices: Iterable[int], start: int) -> list[FilterCount]:
         """The effect of the filters *indices* on *start* hosts, up to the one that leaves none."""
         numbers = counts.tolist()

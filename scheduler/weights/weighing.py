@@ -17,6 +17,32 @@ from scheduler.semantics import Semantics
 from scheduler.weights.base import BaseHostWeigher
 
 
+@dataclass(slots=True)
+class Valued:
+    """One weigher's numbers for a few hosts, in their order, and the bounds they are put between.
+
+    Without bounds nothing was weighed.  A single number stands for that of every host.
+    """
+
+    name: str
+    raw: np.ndarray | float
+    multiplier: np.ndarray | float
+    bounds: tuple[float, float] | None
+
+    def some(self, places: np.ndarray) -> Valued:
+        """Those at *places* alone."""
+        return Valued(
+            self.name, _some(self.raw, places), _some(self.multiplier, places), self.bounds
+        )
+
+
+def _some(numbers: np.ndarray | float, places: np.ndarray) -> np.ndarray | float:
+    """The numbers at *places*; an array of one is that of every host."""
+    if not isinstance(numbers, np.ndarray):
+        return numbers
+    return numbers[places] if len(numbers) > 1 else float(numbers[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Component:
     """One weigher's part: raw, normalised and multiplied value per host, in candidate order."""
@@ -25,6 +51,7 @@ class Component:
     raw: np.ndarray
     normalised: np.ndarray
     weighted: np.ndarray
+    valued: Valued
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +111,11 @@ def weigh(
     if len(hosts) > 1:
         for each in weighers:
             raw = each.raw(hosts, request)
-            normalised = normalise(raw, *chosen.bounds(each, float(raw.min()), float(raw.max())))
-            weighted = normalised * each.multipliers(hosts)
+            bounds = chosen.bounds(each, float(raw.min()), float(raw.max()))
+            normalised, multiplier = normalise(raw, *bounds), each.multipliers(hosts)
+            weighted = normalised * multiplier
             totals = totals + weighted
-            components.append(Component(each.name, raw, normalised, weighted))
+            valued = Valued(each.name, raw, multiplier, bounds)
+            components.append(Component(each.name, raw, normalised, weighted, valued))
     positions = np.argsort(-totals, kind="stable")
     return Weighed(hosts.take(positions), totals[positions], positions, tuple(components))

@@ -30,7 +30,7 @@ def a_record(number: int = 1) -> DecisionRecord:
 
 
 def test_the_oldest_make_room() -> None:
-    limit = 3 * size_of(a_record())
+    limit = 6 * size_of(a_record())  # half of it is for details
     memory = Memory(limit)
     for number in range(1, 6):
         memory.append(a_record(number))
@@ -40,6 +40,8 @@ def test_the_oldest_make_room() -> None:
     assert [each.request_id for each in memory.of("uuid-4")] == ["req-4"]
     assert [each.request_id for each in memory.of("req-3")] == ["req-3"]
     assert not memory.of("req-1")
+    assert [each.sequence for each in memory.since(3)] == [4, 5]
+    assert [memory.get(3), memory.get(1)] == [memory[0], None]
 
 
 def test_without_memory_nothing_is_kept() -> None:

@@ -1,0 +1,123 @@
+"""What is written into the record of a decision while it is made, as that can be known only then.
+
+It must cost next to nothing: references and a few numbers, no text, nothing per host.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from scheduler.drivers.ranking import Ranking
+from scheduler.explain.detail import Detail
+from scheduler.explain.record import FILTER, NO_SERVICE, NOT_OFFERED, WEIGH, DecisionRecord
+from scheduler.explain.top import Top
+from scheduler.filters.chain import Note
+from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.table import HostTable
+from scheduler.standing import Standing
+from scheduler.weights.weighing import Valued
+
+#: So many of the best hosts are noted with what their weights are made of.
+TOP_HOSTS: Final = 3
+
+Values = tuple[Sequence[str], Sequence[Any], Sequence[Any], Sequence[Any] | None]
+"""What some totals are made of: names of weighers, raw values, multipliers, bounds."""
+
+
+class Notes:
+    """The first instance's part of *record*; what costs more only if the record wants detail."""
+
+    def __init__(self, record: DecisionRecord, table: HostTable) -> None:
+        self.record = record
+        self._table = table
+        self._ranking: Ranking | None = None
+        self._values: Callable[[np.ndarray], Values] | None = None
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Of all hosts only *rows* are considered."""
+        record, table = self.record, self._table
+        candidates = len(table.order)
+        record.fleet = len(table)
+        record.hosts_considered = len(rows)
+        record.not_considered = {}
+        if record.fleet > candidates:
+            record.not_considered[NO_SERVICE] = record.fleet - candidates
+        if candidates > len(rows):
+            record.not_considered[NOT_OFFERED] = candidates - len(rows)
+        record.filters = []
+
+    def narrowed(self, spec: Any, hosts: Candidates, removed: dict[str, int]) -> None:
+        """What the lists of the request have left."""
+        record = self.record
+        record.removed_before_filters = removed
+        record.top = record.detail = None
+        if record.wants_detail:
+            record.detail = Detail(spec, hosts.rows, self._table.changes.position)
+
+    def stood(self, standing: Standing) -> None:
+        """There are results of an earlier request like this one."""
+        detail = self.record.detail
+        if detail is not None:
+            detail.history, detail.numbers = standing.history, standing.verdicts.numbers
+            detail.at = standing.history.position
+
+    @property
+    def note(self) -> Note | None:
+        """What filters that are asked tell of the rows they remove; None if nobody cares."""
+        return None if self.record.detail is None else self.record.detail.note
+
+    def scored(self, standing: Standing, ranking: Ranking) -> Ranking:
+        """The totals are those that stand."""
+        scores = standing.scores
+        if self.record.detail is not None:
+            self.record.detail.bounds = scores.bounds
+
+        def values(few: np.ndarray) -> Values:
+            return scores.names, *scores.few(few), scores.bounds
+
+        self._ranking, self._values = ranking, values
+        return ranking
+
+    def weighed(self, valued: list[Valued], rows: np.ndarray, ranking: Ranking) -> Ranking:
+        """The totals of *rows* are made of *valued*, in their order."""
+        if self.record.detail is not None:
+            self.record.detail.valued = valued
+
+        def values(few: np.ndarray) -> Values:
+            places = [int(np.flatnonzero(rows == row)[0]) for row in few.tolist()]
+            some = [each.some(np.array(places, dtype=np.int64)) for each in valued]
+            bounds = [each.bounds for each in some]
+            raws, multipliers = [each.raw for each in some], [each.multiplier for each in some]
+            return [each.name for each in some], raws, multipliers, bounds
+
+        self._ranking, self._values = ranking, values
+        return ranking
+
+    def top(self, best: Iterator[int], num_alternates: int) -> Iterator[int]:
+        """Note the first of *best*, which are looked up now in any case; gives the same again."""
+        ranking = self._ranking
+        if self.record.detail is None or ranking is None or self._values is None:
+            return best
+        rows = list(itertools.islice(best, TOP_HOSTS if num_alternates else 1))
+        if not rows:
+            return best
+        value = self._table.value
+        pairs = [(value(row, "host"), value(row, "nodename")) for row in rows]
+        values = self._values(np.array(rows, dtype=np.int64))
+        self.record.top = Top(pairs, ranking.totals_of(rows), *values)
+        return itertools.chain(rows, best)
+
+    def spent(self, began: float, weighing_seconds: float = 0.0) -> float:
+        """Filtering since *began*, but for the time within it that went to weighers; now."""
+        now = time.perf_counter()
+        stages = self.record.stages_ms
+        filtering = now - began - weighing_seconds
+        stages[FILTER] = stages.get(FILTER, 0.0) + filtering * 1000
+        if weighing_seconds:
+            stages[WEIGH] = stages.get(WEIGH, 0.0) + weighing_seconds * 1000
+        return now

@@ -1,0 +1,120 @@
+"""What one decision said of every host, kept such that it can be found out again.
+
+Nothing here is text, and nothing is copied for a decision: where results stood, there is a place
+in their history; where hosts were asked about for this request alone, there are the arrays that
+this gave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from scheduler.semantics import Bounds
+from scheduler.standing import History, ReasonNumbers
+from scheduler.weights.weighing import Valued, normalise
+
+#: Filter number in the chain and reason code.
+Verdict = tuple[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Rows best first, their totals, and what those are made of, in that order."""
+
+    rows: np.ndarray
+    totals: np.ndarray
+    valued: list[Valued]
+
+
+@dataclass(slots=True)
+class Detail:
+    """The first instance's decision, by row of the host table."""
+
+    #: The request as it came.
+    spec: Any
+    #: The rows that were asked about, in order.
+    rows: np.ndarray
+    #: Position of the table's journal: what changed since is known from there.
+    position: int
+    #: Where verdicts stood: their history, the position in it, and what its numbers mean.
+    history: History | None = None
+    at: int = 0
+    numbers: ReasonNumbers | None = None
+    #: Rows that filters removed which had to be asked.
+    removed: list[tuple[int, str, np.ndarray]] = field(default_factory=list)
+    #: Where scores stood, what they were normalised with; None if nothing was weighed.
+    bounds: Sequence[Bounds] | None = None
+    #: Where scores did not stand, the weighers' numbers for the rows that were left, in order.
+    valued: list[Valued] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes, the request included, the history not."""
+        arrays = [rows for _filter, _code, rows in self.removed]
+        for each in self.valued or ():
+            arrays += [n for n in (each.raw, each.multiplier) if isinstance(n, np.ndarray)]
+        return request_bytes(self.spec) + sum(each.nbytes for each in arrays)
+
+    def note(self, number: int, code: str, rows: np.ndarray) -> None:
+        """Filter number *number* removes *rows* for the reason *code*."""
+        self.removed.append((number, code, rows))
+
+    def verdicts(self) -> list[tuple[Verdict, np.ndarray]] | None:
+        """Which rows were removed for which reason, in the order of the chain.
+
+        None if that is forgotten.
+        """
+        standing: dict[Verdict, np.ndarray] = {}
+        if self.history is not None and self.numbers is not None:
+            moment = self.history.at(self.at)
+            if moment is None:
+                return None
+            of_rows = moment.of_row[self.rows]
+            for number in np.unique(of_rows[of_rows > 0]).tolist():
+                standing[self.numbers.meaning(number)] = self.rows[of_rows == number]
+        asked = {(number, code): rows for number, code, rows in self.removed}
+        gone = np.zeros(0, dtype=np.int64)
+        found: list[tuple[Verdict, np.ndarray]] = []
+        for verdict in sorted({*standing, *asked}):
+            rows = asked.get(verdict)
+            if rows is not None:
+                gone = np.concatenate([gone, rows])
+            else:
+                rows = standing[verdict]
+                rows = rows[~np.isin(rows, gone)]
+            if len(rows):
+                found.append((verdict, rows))
+        return found
+
+    def ranked(self) -> Ranked | None:
+        """The hosts that passed, by weight; None if that is forgotten."""
+        verdicts = self.verdicts()
+        if verdicts is None:
+            return None
+        removed = np.concatenate([[], *(rows for _verdict, rows in verdicts)])
+        rows = self.rows[~np.isin(self.rows, removed)]
+        valued = self.valued
+        if valued is None:
+            moment = None if self.history is None else self.history.at(self.at)
+            valued = moment.valued(rows, self.bounds) if moment and self.bounds else []
+        totals = np.zeros(len(rows))
+        for each in valued:
+            if each.bounds is not None:
+                raw = np.broadcast_to(np.asarray(each.raw, dtype=np.float64), len(rows))
+                totals = totals + normalise(raw, *each.bounds) * each.multiplier
+        order = np.argsort(-totals, kind="stable")
+        return Ranked(rows[order], totals[order], [each.some(order) for each in valued])
+
+
+def request_bytes(spec: Any) -> int:
+    """Rather too much than too little for a request object with all that is in it."""
+    group = getattr(spec, "instance_group", None)
+    names = len(getattr(group, "members", None) or ()) + len(getattr(group, "hosts", None) or ())
+    flavor = getattr(spec, "flavor", None)
+    extra: Sequence[Any] = getattr(flavor, "extra_specs", None) or ()
+    named = len(getattr(spec, "ignore_hosts", None) or ())
+    return 12_000 + 120 * (names + named) + 300 * len(extra)

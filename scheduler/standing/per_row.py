@@ -1,0 +1,64 @@
+"""One number per row of the host table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+Numbers = np.ndarray | float
+"""A number for each of some rows, or one for all of them."""
+
+
+class PerRow:
+    """One number per row; a single one as long as it is the same for all that were asked."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self.values: np.ndarray | float | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        return self.values.nbytes if isinstance(self.values, np.ndarray) else 0
+
+    def take(self, other: PerRow) -> None:
+        """Set all numbers to those of *other*."""
+        values = other.values
+        self.values = values.copy() if isinstance(values, np.ndarray) else values
+
+    def put(self, rows: np.ndarray, given: np.ndarray | float) -> None:
+        """Set the numbers of *rows*, of which there is at least one; ValueError if not finite."""
+        values = np.asarray(given, dtype=np.float64)
+        if not np.isfinite(values).all():
+            raise ValueError("a raw value or multiplier is not finite")
+        if not isinstance(self.values, np.ndarray):
+            first = float(values.flat[0])
+            if self.values in (None, first) and (values == first).all():
+                self.values = first
+                return
+            self.values = np.full(self._capacity, 0.0 if self.values is None else self.values)
+        self.values[rows] = values
+
+    def of(self, row: int) -> float:
+        """The number of one row."""
+        values = self.values
+        return float(values[row]) if isinstance(values, np.ndarray) else float(values or 0.0)
+
+    def is_one(self, rows: np.ndarray) -> bool:
+        """Whether all *rows* have the same number."""
+        values = self.values
+        return not isinstance(values, np.ndarray) or bool((values[rows] == values[rows[0]]).all())
+
+    def whole(self) -> Numbers:
+        """A copy of all numbers."""
+        return self.values.copy() if isinstance(self.values, np.ndarray) else self.values or 0.0
+
+    def some(self, rows: np.ndarray) -> np.ndarray:
+        """The numbers of *rows*, or one for all of them."""
+        return self.get(rows if isinstance(self.values, np.ndarray) else rows[:1])
+
+    def get(self, rows: np.ndarray) -> np.ndarray:
+        """The numbers of *rows*."""
+        if isinstance(self.values, np.ndarray):
+            found: np.ndarray = self.values[rows]
+            return found
+        return np.full(len(rows), self.values)
