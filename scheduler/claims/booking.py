@@ -51,6 +51,9 @@ class Attempt(Protocol):
     def needs_claims(self) -> bool:
         """Whether it is to take anything of its hosts."""
 
+    def note_claim(self, outcome: str) -> None:
+        """What became of claiming what was decided last: the value of an Outcome."""
+
     def refresh(self) -> None:
         """Bring the state up to date."""
 
@@ -130,10 +133,12 @@ class DatabaseBooking(Booking):
             if entry is None:
                 given = self._call(self._given_before, attempt)
                 if given is not None:
+                    attempt.note_claim(Outcome.REPEATED.value)
                     return given
                 attempt.refresh_all()
                 continue
             outcome = self._call(self.ledger.book, entry)
+            attempt.note_claim(outcome.value)
             if outcome is Outcome.BOOKED:
                 return entry.decided.selections
             if outcome is Outcome.REPEATED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from scheduler import answers, errors, objects
-from scheduler.claims.ledger import Decided
+from scheduler.claims.ledger import Decided, Outcome, Selections
 from scheduler.drivers.pipeline import Decision
 from scheduler.drivers.selections import selection_of, selections_of
 from scheduler.drivers.settings import Settings
-from scheduler.explain.record import DecisionRecord
+from scheduler.explain.record import CLAIM, REFRESH, DecisionRecord
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.table import HostTable, Key
 
@@ -47,8 +48,10 @@ class DriverAttempt:
         refresh: Callable[[], None],
     ) -> None:
         """*settings* gives the driver's of the moment; it is asked under the decision lock."""
-        self.refresh = refresh
         self.record = record
+        self._refresh = refresh
+        #: Time spent on what is not booking.
+        self.deciding_seconds = 0.0
         self._request = request
         self._host_manager = host_manager
         self._current_settings = settings
@@ -81,9 +84,37 @@ class DriverAttempt:
             self._request_id = f"{given}/{answers.fingerprint_of(arguments)[:_FINGERPRINT_LENGTH]}"
         return self._request_id
 
+    def refresh(self) -> None:
+        """Bring the state up to date as the driver does."""
+        self._timed(self._refresh, REFRESH)
+
     def refresh_all(self) -> None:
         """Read the state from the database, whatever the driver thinks of its own."""
-        self._host_manager.refresh()
+        self._timed(self._host_manager.refresh, REFRESH)
+
+    def note_claim(self, outcome: str) -> None:
+        """What became of claiming the hosts of the last decision."""
+        self.record.claim = outcome
+        if outcome == Outcome.LOST.value:
+            self.record.races_lost += 1
+
+    def answer(self, booking: Any) -> Selections:
+        """The answer that *booking* gives to this request."""
+        began = time.perf_counter()
+        try:
+            selections: Selections = booking.answer(self)
+            return selections
+        finally:
+            if self.record.claim is not None:
+                spent = time.perf_counter() - began - self.deciding_seconds
+                self.record.stages_ms[CLAIM] = spent * 1000
+
+    def _timed(self, work: Callable[[], Any], stage: str) -> None:
+        began = time.perf_counter()
+        try:
+            work()
+        finally:
+            self.deciding_seconds += self.record.add_stage(stage, began) - began
 
     @property
     def needs_claims(self) -> bool:
@@ -100,12 +131,16 @@ class DriverAttempt:
         What was chosen with settings that are no longer in force is not mended: then, *only* some
         hosts will not do.
         """
-        with self._host_manager.lock:
-            settings = self._current_settings()
-            if only is not None and self._settings not in (None, settings):
-                raise errors.NoValidHost(reason=_RECONFIGURED)
-            self._settings = settings
-            return self._decide(settings, only, offered)
+        began = time.perf_counter()
+        try:
+            with self._host_manager.lock:
+                settings = self._current_settings()
+                if only is not None and self._settings not in (None, settings):
+                    raise errors.NoValidHost(reason=_RECONFIGURED)
+                self._settings = settings
+                return self._decide(settings, only, offered)
+        finally:
+            self.deciding_seconds += time.perf_counter() - began
 
     def selection_on(self, node_uuid: str) -> objects.Selection | None:
         """The Selection of the host with that node, without deciding; None if it is unknown."""

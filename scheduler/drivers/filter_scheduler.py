@@ -42,7 +42,7 @@ class FilterScheduler(Scheduler):
         request = Request(context, spec_obj, uuids, count, return_alternates)
         with self.recorder.decision(type(self).__name__, context, spec_obj, uuids) as record:
             self.settings.json_options.current()
-            return self.booking.answer(self._attempt(request, record))
+            return self._attempt(request, record).answer(self.booking)
 
     def run_periodic_tasks(self, context: Any) -> None:
         """See which claims are over, also when nobody asks for hosts."""

@@ -16,6 +16,7 @@ from scheduler.drivers.ranking import Ranking
 from scheduler.explain.detail import Detail
 from scheduler.explain.record import FILTER, NO_SERVICE, NOT_OFFERED, WEIGH, DecisionRecord
 from scheduler.explain.top import Top
+from scheduler.filters.base import BaseHostFilter
 from scheduler.filters.chain import Note
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.table import HostTable
@@ -32,8 +33,11 @@ Values = tuple[Sequence[str], Sequence[Any], Sequence[Any], Sequence[Any] | None
 class Notes:
     """The first instance's part of *record*; what costs more only if the record wants detail."""
 
-    def __init__(self, record: DecisionRecord, table: HostTable) -> None:
+    def __init__(
+        self, record: DecisionRecord, table: HostTable, filters: Sequence[BaseHostFilter]
+    ) -> None:
         self.record = record
+        self._filters = filters
         self._table = table
         self._ranking: Ranking | None = None
         self._values: Callable[[np.ndarray], Values] | None = None
@@ -51,13 +55,13 @@ class Notes:
             record.not_considered[NOT_OFFERED] = candidates - len(rows)
         record.filters = []
 
-    def narrowed(self, spec: Any, hosts: Candidates, removed: dict[str, int]) -> None:
+    def narrowed(self, hosts: Candidates, removed: dict[str, int]) -> None:
         """What the lists of the request have left."""
         record = self.record
         record.removed_before_filters = removed
         record.top = record.detail = None
         if record.wants_detail:
-            record.detail = Detail(spec, hosts.rows, self._table.changes.position)
+            record.detail = Detail(hosts.rows, self._filters, self._table.changes.position)
 
     def stood(self, standing: Standing) -> None:
         """There are results of an earlier request like this one."""

@@ -94,7 +94,7 @@ class Decision:
         self.scope = Scope(books.table, now, policy.service_down_time_seconds, policy.fitting)
         self.results = results if type(self.watcher) is Watcher else None
         self.picks: list[Pick] = []
-        self._notes = Notes(record, books.table)
+        self._notes = Notes(record, books.table, policy.chain.filters)
         self._rows = books.table.order if rows is None else rows
         self._room = room or {}
         self._skip_filters = False
@@ -188,7 +188,7 @@ class Decision:
         hosts = Candidates(self.scope, self._rows)
         narrowed = selector.narrow(hosts, spec, self.policy.semantics)
         self._skip_filters = self.record.filters_skipped = narrowed.skip_filters
-        self._notes.narrowed(spec, narrowed.hosts, narrowed.removed)
+        self._notes.narrowed(narrowed.hosts, narrowed.removed)
         return narrowed.hosts
 
     def _ranking(self, hosts: Candidates, spec: Any, index: int) -> Ranking:
@@ -229,7 +229,7 @@ class Decision:
     ) -> Ranking:
         notes = self._notes
         if index:  # of which the record says nothing
-            notes = Notes(DecisionRecord(None, (), 1, 0), self.books.table)
+            notes = Notes(DecisionRecord(None, (), 1, 0), self.books.table, ())
         if not self._skip_filters:
             watch = self.watcher.filtered
             hosts, counts = self.policy.chain.run(hosts, spec, index, watch, notes.note)

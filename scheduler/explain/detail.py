@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Final
 
 import numpy as np
 
+from scheduler.filters.base import BaseHostFilter
 from scheduler.semantics import Bounds
 from scheduler.standing import History, ReasonNumbers
 from scheduler.weights.weighing import Valued, normalise
+
+_BASE_BYTES: Final = 1000
 
 #: Filter number in the chain and reason code.
 Verdict = tuple[int, str]
@@ -34,10 +37,10 @@ class Ranked:
 class Detail:
     """The first instance's decision, by row of the host table."""
 
-    #: The request as it came.
-    spec: Any
     #: The rows that were asked about, in order.
     rows: np.ndarray
+    #: The filters of the chain.
+    filters: Sequence[BaseHostFilter]
     #: Position of the table's journal: what changed since is known from there.
     position: int
     #: Where verdicts stood: their history, the position in it, and what its numbers mean.
@@ -53,11 +56,11 @@ class Detail:
 
     @property
     def nbytes(self) -> int:
-        """About how much memory it takes, the request included, the history not."""
+        """About how much memory it takes, the history not included."""
         arrays = [rows for _filter, _code, rows in self.removed]
         for each in self.valued or ():
             arrays += [n for n in (each.raw, each.multiplier) if isinstance(n, np.ndarray)]
-        return request_bytes(self.spec) + sum(each.nbytes for each in arrays)
+        return _BASE_BYTES + sum(each.nbytes for each in arrays)
 
     def note(self, number: int, code: str, rows: np.ndarray) -> None:
         """Filter number *number* removes *rows* for the reason *code*."""
@@ -108,13 +111,3 @@ class Detail:
                 totals = totals + normalise(raw, *each.bounds) * each.multiplier
         order = np.argsort(-totals, kind="stable")
         return Ranked(rows[order], totals[order], [each.some(order) for each in valued])
-
-
-def request_bytes(spec: Any) -> int:
-    """Rather too much than too little for a request object with all that is in it."""
-    group = getattr(spec, "instance_group", None)
-    names = len(getattr(group, "members", None) or ()) + len(getattr(group, "hosts", None) or ())
-    flavor = getattr(spec, "flavor", None)
-    extra: Sequence[Any] = getattr(flavor, "extra_specs", None) or ()
-    named = len(getattr(spec, "ignore_hosts", None) or ())
-    return 12_000 + 120 * (names + named) + 300 * len(extra)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter, deque
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from scheduler.explain.record import DecisionRecord
 from scheduler.standing import History
@@ -125,4 +125,15 @@ def size_of(record: DecisionRecord) -> int:
     """About how many bytes *record* takes without its details; rather too many than too few."""
     pairs = len(record.chosen) + sum(map(len, record.alternates))
     texts = sys.getsizeof(record.failure) + 85 * len(record.instance_uuids)
-    return _BASE_BYTES + _PAIR_BYTES * pairs + texts + 300 * len(record.filters)
+    counts = 300 * len(record.filters)
+    return _BASE_BYTES + _PAIR_BYTES * pairs + texts + counts + _request_bytes(record.request)
+
+
+def _request_bytes(spec: Any) -> int:
+    """Rather too much than too little for a request object with all that is in it."""
+    group = getattr(spec, "instance_group", None)
+    names = len(getattr(group, "members", None) or ()) + len(getattr(group, "hosts", None) or ())
+    flavor = getattr(spec, "flavor", None)
+    extra: Sequence[Any] = getattr(flavor, "extra_specs", None) or ()
+    named = len(getattr(spec, "ignore_hosts", None) or ())
+    return 12_000 + 120 * (names + named) + 300 * len(extra)

@@ -20,8 +20,6 @@ SELECTED = "selected"
 #: Why hosts are no candidates at all: nothing says that a compute service runs there; Placement
 #: did not offer them.
 NO_SERVICE, NOT_OFFERED = "service.unknown", "placement.not_offered"
-#: What became of a claim.
-BOOKED, REPEATED, LOST = "booked", "repeated", "lost"
 
 #: The stages that are timed: waiting for fresh state, filtering, weighing, booking, and the
 #: second and later instances.
@@ -58,7 +56,7 @@ class DecisionRecord:
     state_age_seconds: float | None = None
     #: uuids of the cells whose hosts were left out because they did not answer.
     cells_left_out: tuple[str, ...] = ()
-    #: What became of the claim; None where nothing books.
+    #: What became of the claim: booked, repeated or lost; None where nothing was claimed.
     claim: str | None = None
     #: How often it was decided anew because others had claimed what was chosen.
     races_lost: int = 0
@@ -74,6 +72,8 @@ class DecisionRecord:
     fault_id: str | None = None
     #: Its number among all records of the worker, from 1 on.
     sequence: int = 0
+    #: The request as it came; not to be changed.
+    request: Any = None
     #: Whether what costs memory and a little time is wanted, too.
     wants_detail: bool = False
     top: Top | None = None

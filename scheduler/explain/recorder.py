@@ -70,6 +70,7 @@ class Recorder:
             num_instances=len(named) or getattr(spec, "num_instances", 0),
             seed=self._seeds.getrandbits(_SEED_BITS),
             driver=driver,
+            request=spec,
             wants_detail=self.records.limit_bytes > 0,
         )
 

@@ -11,7 +11,7 @@ from oslo_log import log as logging
 
 from scheduler import errors
 from scheduler.claims.booking import Attempt, Booking
-from scheduler.claims.ledger import Decided, Selections
+from scheduler.claims.ledger import Decided, Outcome, Selections
 from scheduler.claims.placement.allocating import ATTEMPTS, Allocating, Requester, Unsure
 from scheduler.claims.placement.asking import Asking, fleet_of
 from scheduler.claims.placement.client import Unavailable
@@ -66,6 +66,7 @@ class PlacementBooking(Booking):
         try:
             return self._with_looks(work)
         except Repeated as repeated:
+            work.attempt.note_claim(Outcome.REPEATED.value)
             return repeated.answer
         except (errors.NoValidHost, errors.AllocationUpdateFailed) as error:
             # What an earlier delivery of this very request took may be all there was, or it is
@@ -75,6 +76,7 @@ class PlacementBooking(Booking):
             answer = self._earlier.answer(work, (), waits)
             if answer is None:
                 raise
+            work.attempt.note_claim(Outcome.REPEATED.value)
             return answer
 
     def _with_looks(self, work: Work) -> Selections:
@@ -100,10 +102,12 @@ class PlacementBooking(Booking):
             decided = work.attempt.decide(offered=work.rooms())
             try:
                 if self._try(work, decided.selections):
+                    work.attempt.note_claim(Outcome.BOOKED.value)
                     return decided.selections
             except BaseException:
                 self._undo(decided)
                 raise
+            work.attempt.note_claim(Outcome.LOST.value)
             self._undo(decided)
 
     def _undo(self, decided: Decided) -> None:
