@@ -1,4 +1,7 @@
-"""What the programs' exit statuses mean (reference page service, section 3)."""
+"""What the programs' exit statuses mean (reference page service, section 3).
+
+Each is documented in the manual pages; a number is never given another meaning.
+"""
 
 from __future__ import annotations
 
@@ -10,3 +13,16 @@ FAILURE: Final = 1
 USAGE: Final = 2
 """The command line was not understood."""
 CONFIGURATION: Final = FAILURE
+
+BROKER_UNREACHABLE: Final = 10
+"""``broker check``: a message broker cannot be reached."""
+BROKER_TLS: Final = 11
+"""``broker check``: no TLS connection can be made, or one is wanted and not configured."""
+BROKER_LOGIN: Final = 12
+"""``broker check``: user or password are refused."""
+BROKER_VHOST: Final = 13
+"""``broker check``: there is no such virtual host, or the user may not use it."""
+BROKER_QUEUES: Final = 14
+"""``broker check``: an exchange or queue is missing, different, or without a consumer."""
+BROKER_MANAGEMENT: Final = 15
+"""``broker check``: the management API that was asked for does not answer."""

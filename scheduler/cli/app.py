@@ -41,11 +41,13 @@ COMMANDS: dict[str, type[cliff_command.Command] | str] = {
     "claims audit": claims.Audit,
     "evaluate": evaluate.Evaluate,
     # On the message bus, which takes long to load.
+    "broker check": "scheduler.cli.broker:Check",
     "state show": "scheduler.cli.state:Show",
 }
 
 GROUPS = {
     "db": "create and upgrade the tables, and look at the databases",
+    "broker": "look at the message broker and the queues on it",
     "host": "look at the compute hosts",
     "service": "look at the services, disable and enable them",
     "aggregate": "group hosts and give them availability zones and metadata",

@@ -180,6 +180,13 @@ OPTIONS: list[cfg.Opt] = [
         "and kind of request; the kinds not seen for longest make room. 0: nothing is kept, and "
         "every request is decided from scratch.",
     ),
+    cfg.URIOpt(
+        "broker_management_url",
+        schemes=["http", "https"],
+        help="Where the management API of RabbitMQ is, for `nova-scheduler-manage broker check`; "
+        "user and password are those of the transport URL. Not set: its usual port on the broker "
+        "is tried.",
+    ),
     cfg.StrOpt(
         "cell_uuid",
         default="6f70656e-7374-4a63-8b65-6c6c30303031",

@@ -23,7 +23,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"explain"}),
     frozenset({"answers", "claims"}),
     frozenset({"drivers", "rpc"}),
-    frozenset({"notifications"}),
+    frozenset({"broker", "notifications"}),
     frozenset({"builds"}),
     frozenset({"manager", "nova_compat", "periodic", "readiness", "supervision"}),
     frozenset({"evaluation", "heartbeat", "introspection", "observation", "watchdog"}),

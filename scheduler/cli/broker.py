@@ -1,0 +1,160 @@
+"""``broker check``: can the message broker be used, and is what the schedulers need on it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import kombu
+
+from scheduler import exit_codes
+from scheduler.broker import expected, leftovers, looking, management
+from scheduler.broker.connecting import Failure, Trouble, connect
+from scheduler.broker.expected import Expected, Node
+from scheduler.broker.looking import Sight
+from scheduler.broker.management import ListedQueue, Management, Unavailable
+from scheduler.cli import command
+
+COLUMNS = ("Broker", "What", "Name", "State", "Messages", "Consumers", "Detail")
+TIMEOUT_SECONDS = 10
+STATUS_OF = {
+    Trouble.UNREACHABLE: exit_codes.BROKER_UNREACHABLE,
+    Trouble.TLS: exit_codes.BROKER_TLS,
+    Trouble.LOGIN: exit_codes.BROKER_LOGIN,
+    Trouble.VHOST: exit_codes.BROKER_VHOST,
+}
+CONNECTED = "connected"
+LEFTOVER = "leftover"
+NOT_EMPTY = "leftover, not empty"
+
+
+class Check(command.List):
+    """Connect to every broker of the transport URL and look at the schedulers' queues.
+
+    Nothing is made or changed. Reply and fanout queues that processes left behind, and the
+    addresses of consumers, are known where the RabbitMQ management API answers. Exit status: 0 all
+    is well, 10 a broker cannot be reached, 11 TLS failed, 12 the login was refused, 13 the virtual
+    host was refused, 14 an exchange or queue is missing, different or without a consumer, 15 the
+    management API that was asked for does not answer.
+    """
+
+    needs_tables = False
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """How to ask, and whether to tidy up."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "--management-url",
+            metavar="URL",
+            help="where the management API is; default: [scheduler] broker_management_url, else "
+            "its usual port is tried",
+        )
+        parser.add_argument(
+            "--remove-leftovers",
+            action="store_true",
+            help="after listing them, delete reply and fanout queues that have neither a consumer "
+            "nor messages",
+        )
+        parser.add_argument(
+            "--timeout",
+            type=command.positive,
+            default=TIMEOUT_SECONDS,
+            metavar="SECONDS",
+            help="how long to wait for a broker (default: %(default)s)",
+        )
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """As any command; the status names the first thing that is wrong."""
+        self._status = exit_codes.OK
+        self._to_remove: list[ListedQueue] = []
+        self._node: Node | None = None
+        status = super().run(parsed_args)
+        if status == exit_codes.OK and parsed_args.remove_leftovers:
+            self._remove(parsed_args.timeout)
+        return status or self._status
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """One row per broker, exchange, queue and leftover."""
+        wanted = expected.of_conf(self.conf)
+        rows: list[Sequence[Any]] = []
+        for node in wanted.nodes:
+            rows.append(self._connection_row(node, parsed_args.timeout))
+        if self._node is not None:
+            rows += self._rows_of(self._node, wanted, parsed_args)
+        return COLUMNS, rows
+
+    def _connection_row(self, node: Node, timeout_seconds: int) -> Sequence[Any]:
+        """Whether *node* can be used; the first that can is the one that is asked."""
+        vhost = f"virtual host {node.vhost}"
+        try:
+            with connect(node, timeout_seconds) as connection:
+                version = connection.connection.server_properties.get("version", "")
+        except Failure as failure:
+            self._blame(STATUS_OF[failure.trouble])
+            return node.name, "connection", vhost, failure.trouble.value, None, None, str(failure)
+        self._node = self._node or node
+        detail = f"version {version}, {'with' if node.tls else 'without'} TLS"
+        return node.name, "connection", vhost, CONNECTED, None, None, detail
+
+    def _rows_of(
+        self, node: Node, wanted: Expected, parsed_args: argparse.Namespace
+    ) -> list[Sequence[Any]]:
+        with connect(node, parsed_args.timeout) as connection:
+            sights = _look(connection, wanted)
+        if any(sight.state != looking.PRESENT for sight in sights):
+            self._blame(exit_codes.BROKER_QUEUES)
+        configured = parsed_args.management_url or self.conf.scheduler.broker_management_url
+        api = Management(configured or management.usual_url(node), node, parsed_args.timeout)
+        try:
+            consumers, listed = api.consumers(), api.queues()
+        except Unavailable as reason:
+            consumers, found = {}, self._unavailable(str(reason), bool(configured))
+        else:
+            self._to_remove = [each for each in leftovers.among(listed) if not each.messages]
+            found = [_leftover(each) for each in leftovers.among(listed)]
+        return [_row(node, sight, consumers.get(sight.name, [])) for sight in (*sights, *found)]
+
+    def _unavailable(self, reason: str, was_asked_for: bool) -> list[Sight]:
+        if was_asked_for:
+            self._blame(exit_codes.BROKER_MANAGEMENT)
+        detail = f"leftovers are not looked for: {reason}"
+        return [Sight("management API", "", "unavailable", detail=detail)]
+
+    def _blame(self, status: int) -> None:
+        self._status = self._status or status
+
+    def _remove(self, timeout_seconds: int) -> None:
+        """Delete what was listed, if the broker agrees that nobody uses it."""
+        if self._node is None or not self._to_remove:
+            sys.stderr.write("There is nothing to remove.\n")
+            return
+        sys.stdout.flush()
+        with connect(self._node, timeout_seconds) as connection:
+            for queue in self._to_remove:
+                reason = leftovers.remove(connection, queue)
+                outcome = "Removed" if reason is None else f"Kept ({reason})"
+                sys.stderr.write(f"{outcome}: {queue.name}\n")
+
+
+def _look(connection: kombu.Connection, wanted: Expected) -> list[Sight]:
+    return [
+        *(looking.at_exchange(connection, each) for each in wanted.exchanges),
+        *(looking.at_queue(connection, each) for each in wanted.queues),
+    ]
+
+
+def _leftover(queue: ListedQueue) -> Sight:
+    state = NOT_EMPTY if queue.messages else LEFTOVER
+    detail = "its messages have nobody to go to" if queue.messages else "can go"
+    return Sight("queue", queue.name, state, queue.messages, queue.consumers, detail)
+
+
+def _row(node: Node, sight: Sight, consumers: list[str]) -> Sequence[Any]:
+    detail = sight.detail or ("consumed by " + ", ".join(sorted(consumers)) if consumers else "")
+    counts = (sight.messages, sight.consumers)
+    return node.name, sight.kind, sight.name, sight.state, *counts, detail

@@ -1,0 +1,275 @@
+"""``broker check`` on a real broker, with its management API and TLS."""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from scheduler import exit_codes
+from scheduler.cli import app
+from tests.daemons.deployment import Deployment, render
+from tests.functional.bus import a_context, scheduler_api
+from tests.servers import programs
+from tests.servers import rabbitmq as rabbitmq_server
+from tests.servers.attestation import make_certificate
+from tests.servers.fixtures import require
+from tests.servers.private import LOOPBACK
+from tests.servers.rabbitmq import RabbitMQ
+
+HOST = "controller"
+ORPHAN = "reply_" + uuid.uuid4().hex
+FULL = "scheduler_fanout_" + uuid.uuid4().hex
+
+
+class ManagedRabbitMQ(RabbitMQ):
+    """A broker with its management API and a port for TLS."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.management_port = self.reserve_port()
+        self.tls_port = self.reserve_port()
+        self.certificate = self.folder / "certificate.pem"
+
+    def set_up(self) -> None:
+        super().set_up()
+        key = self.folder / "key.pem"
+        make_certificate(self.certificate, key)
+        key.chmod(0o644)
+        (self.folder / "enabled_plugins").write_text("[rabbitmq_management].\n", encoding="utf-8")
+        with (self.folder / "rabbitmq.conf").open("a", encoding="utf-8") as out:
+            out.write(f"management.tcp.port = {self.management_port}\n")
+            out.write(f"management.tcp.ip = {LOOPBACK}\n")
+            out.write(f"listeners.ssl.1 = {LOOPBACK}:{self.tls_port}\n")
+            out.write(f"ssl_options.certfile = {self.certificate}\n")
+            out.write(f"ssl_options.keyfile = {key}\n")
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[ManagedRabbitMQ]:
+    require((*rabbitmq_server.PROGRAMS, programs.OPENSSL))
+    with ManagedRabbitMQ() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def cloud(
+    broker: ManagedRabbitMQ, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Deployment]:
+    """A scheduler that runs on the broker, where others have left queues behind."""
+    folder = tmp_path_factory.mktemp("cloud")
+    made = Deployment(folder, broker.url(), f"sqlite:///{folder}/nova.sqlite")
+    try:
+        made.sync_database()
+        made.start_scheduler().wait_ready()
+        with broker.connect() as connection:
+            channel = connection.channel()
+            for name in (ORPHAN, FULL):
+                channel.queue_declare(name, auto_delete=False)
+            connection.Producer().publish({}, routing_key=FULL)
+        yield made
+    finally:
+        made.close()
+
+
+class Check(Protocol):
+    """The type of the ``check`` fixture."""
+
+    def __call__(
+        self, settings: Mapping[str, Mapping[str, Any]], *words: str
+    ) -> tuple[int, list[dict[str, Any]], str]: ...
+
+
+@pytest.fixture
+def check(cloud: Deployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Check:
+    """Status, rows and standard error of ``broker check`` with other *settings*."""
+
+    def run(
+        settings: Mapping[str, Mapping[str, Any]], *words: str
+    ) -> tuple[int, list[dict[str, Any]], str]:
+        config = tmp_path / "nova.conf"
+        database = {"database": {"connection": f"sqlite:///{tmp_path}/nova.sqlite"}}
+        config.write_text(render({"DEFAULT": {"host": HOST}, **settings, **database}))
+        capsys.readouterr()
+        status = app.main(["--config-file", str(config), "broker", "check", *words, "-f", "json"])
+        told = capsys.readouterr()
+        return status, json.loads(told.out or "[]"), told.err
+
+    return run
+
+
+def on(broker: ManagedRabbitMQ, **rabbit: Any) -> dict[str, dict[str, Any]]:
+    return {
+        "DEFAULT": {"host": HOST, "transport_url": broker.url()},
+        "oslo_messaging_rabbit": rabbit,
+    }
+
+
+def managed(broker: ManagedRabbitMQ) -> list[str]:
+    return ["--management-url", f"http://{LOOPBACK}:{broker.management_port}"]
+
+
+def test_all_is_well(cloud: Deployment, broker: ManagedRabbitMQ) -> None:
+    rows = cloud.manage("broker", "check", *managed(broker))
+
+    seen = {(row["What"], row["Name"]): row for row in rows}
+    states = {key: row["State"] for key, row in seen.items() if "leftover" not in row["State"]}
+    assert states == {
+        ("connection", "virtual host /"): "connected",
+        ("exchange", "nova"): "present",
+        ("exchange", "scheduler_fanout"): "present",
+        ("queue", "scheduler"): "present",
+        ("queue", f"scheduler.{HOST}"): "present",
+    }
+    served = seen["queue", "scheduler"]
+    assert (served["Messages"], served["Consumers"]) == (0, 1)
+    assert re.fullmatch(rf"consumed by {LOOPBACK}:\d+", served["Detail"])
+    assert "without TLS" in seen["connection", "virtual host /"]["Detail"]
+
+
+def test_leftovers_go_when_asked_and_nothing_else(
+    check: Check, cloud: Deployment, broker: ManagedRabbitMQ
+) -> None:
+    def queues() -> set[str]:
+        return set(broker.control("list_queues", "--silent", "name").split())
+
+    settings = on(broker)
+    _status, rows, _errors = check(settings, *managed(broker))
+    found = {row["Name"]: row["State"] for row in rows if "leftover" in row["State"]}
+    assert found == {ORPHAN: "leftover", FULL: "leftover, not empty"}
+    before = queues()
+    assert {ORPHAN, FULL} < before
+
+    # A process whose reply queue is in use meanwhile.
+    with scheduler_api(cloud.folder, broker.url()) as api:
+        api.ping(a_context(), 1)
+        used = {name for name in queues() - before if name.startswith("reply_")}
+        assert len(used) == 1
+        assert check(settings, *managed(broker), "--remove-leftovers")[0] == 0
+        assert queues() == (before | used) - {ORPHAN}
+
+
+@pytest.mark.parametrize(
+    ("user", "vhost", "port_name", "rabbit", "status", "words"),
+    [
+        pytest.param("guest", "%2F", "nowhere", {}, 10, "Connection refused", id="not there"),
+        pytest.param("guest:my-secret", "%2F", "port", {}, 12, "ACCESS_REFUSED", id="password"),
+        pytest.param("guest", "lost", "port", {}, 13, "vhost lost not found", id="virtual host"),
+        pytest.param("guest", "%2F", "tls_port", {}, 11, "does it want TLS?", id="wants TLS"),
+        pytest.param("guest", "%2F", "port", {"ssl": True}, 11, "ssl", id="speaks no TLS"),
+        pytest.param(
+            "guest",
+            "%2F",
+            "tls_port",
+            {"ssl": True, "ssl_ca_file": "other"},
+            11,
+            "CERTIFICATE_VERIFY_FAILED",
+            id="another authority",
+        ),
+    ],
+)
+def test_what_keeps_from_connecting_is_named(
+    check: Check,
+    broker: ManagedRabbitMQ,
+    tmp_path: Path,
+    user: str,
+    vhost: str,
+    port_name: str,
+    rabbit: dict[str, Any],
+    status: int,
+    words: str,
+) -> None:
+    port = getattr(broker, port_name, 1)
+    login = user if ":" in user else f"{user}:guest"
+    if "ssl_ca_file" in rabbit:
+        other = tmp_path / "other.pem"
+        make_certificate(other, tmp_path / "other.key")
+        rabbit = {**rabbit, "ssl_ca_file": str(other)}
+    settings = on(broker, **rabbit)
+    settings["DEFAULT"]["transport_url"] = f"rabbit://{login}@{LOOPBACK}:{port}/{vhost}"
+
+    found, rows, errors = check(settings)
+
+    assert found == status
+    (row,) = rows
+    assert words in row["Detail"]
+    assert "my-secret" not in str(rows) + errors
+
+
+def test_a_verified_connection(check: Check, broker: ManagedRabbitMQ) -> None:
+    settings = on(broker, ssl=True, ssl_ca_file=broker.certificate)
+    url = broker.url().replace(f":{broker.port}/", f":{broker.tls_port}/")
+    settings["DEFAULT"]["transport_url"] = url
+    status, rows, _errors = check(settings)
+    assert status == exit_codes.OK
+    assert "with TLS" in rows[0]["Detail"]
+    assert rows[-1]["State"] == "unavailable", "nothing is at the API's usual port"
+
+
+@pytest.mark.parametrize(
+    ("default", "rabbit", "name", "state", "words"),
+    [
+        ({"host": "elsewhere"}, {}, "scheduler.elsewhere", "missing", "first started"),
+        (
+            {},
+            {"amqp_durable_queues": True},
+            "scheduler",
+            "different",
+            "durable is 'false', the configuration says 'true'",
+        ),
+        (
+            {},
+            {"rabbit_quorum_queue": True},
+            "scheduler",
+            "different",
+            "the configuration says",
+        ),
+    ],
+)
+def test_what_is_not_as_configured_is_named(
+    check: Check,
+    broker: ManagedRabbitMQ,
+    default: dict[str, Any],
+    rabbit: dict[str, Any],
+    name: str,
+    state: str,
+    words: str,
+) -> None:
+    settings = on(broker, **rabbit)
+    settings["DEFAULT"].update(default)
+
+    status, rows, _errors = check(settings)
+
+    assert status == exit_codes.BROKER_QUEUES
+    (row,) = [row for row in rows if row["What"] == "queue" and row["Name"] == name]
+    assert row["State"] == state
+    assert words in row["Detail"]
+
+
+def test_a_queue_that_nobody_consumes(check: Check, broker: ManagedRabbitMQ) -> None:
+    with broker.connect() as connection:
+        connection.channel().queue_declare("scheduler.stopped", auto_delete=False)
+    settings = on(broker)
+    settings["DEFAULT"]["host"] = "stopped"
+    status, rows, _errors = check(settings)
+    assert status == exit_codes.BROKER_QUEUES
+    assert [row["Name"] for row in rows if row["State"] == "no consumer"] == ["scheduler.stopped"]
+
+
+def test_a_management_api_that_is_asked_for_must_answer(
+    check: Check, broker: ManagedRabbitMQ
+) -> None:
+    status, rows, _errors = check(on(broker), "--management-url", f"http://{LOOPBACK}:1")
+    assert status == exit_codes.BROKER_MANAGEMENT
+    assert "Connection refused" in rows[-1]["Detail"]
+
+
+def test_a_bus_without_a_broker(check: Check) -> None:
+    status, _rows, errors = check({"DEFAULT": {"transport_url": "fake://"}})
+    assert status == exit_codes.FAILURE
+    assert "[DEFAULT] transport_url: " in errors
