@@ -6,7 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from scheduler import objects
+from scheduler import errors, objects
+
+REFUSED = "refused"
 
 
 def to_text(selections: Sequence[objects.Selection]) -> str:
@@ -17,10 +19,21 @@ def to_text(selections: Sequence[objects.Selection]) -> str:
     )
 
 
+def refusal_to_text(refusal: errors.NoValidHost) -> str:
+    """The answer that there is no host, as text."""
+    return json.dumps({REFUSED: refusal.kwargs.get("reason", "")})
+
+
 def of_text(text: str) -> list[objects.Selection]:
-    """The Selections that :func:`to_text` wrote, with the fractions of their limits."""
+    """The Selections that :func:`to_text` wrote, with the fractions of their limits.
+
+    Raises NoValidHost where the answer was that, in the words of :func:`refusal_to_text`.
+    """
+    content = json.loads(text)
+    if isinstance(content, dict):
+        raise errors.NoValidHost(reason=content[REFUSED])
     selections = []
-    for primitive, exact in json.loads(text):
+    for primitive, exact in content:
         selection = objects.from_primitive(primitive)
         selection.limits_exact = exact
         selections.append(selection)

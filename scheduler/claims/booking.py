@@ -5,6 +5,7 @@ A driver hands over how to decide; what comes back is an answer that is booked, 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
@@ -24,8 +25,10 @@ LOG = logging.getLogger(__name__)
 
 #: How often a request is decided anew because others were faster.
 ATTEMPTS = 50
-#: How often one that finds no host looks once more, as promises to others may just have ended.
-LOOKS_WITHOUT_HOST = 3
+#: How often one that finds no host looks, and how long it waits in between, while it is in doubt
+#: whether all promises that are in its way take something of their hosts.
+LOOKS_WITHOUT_HOST = 20
+PAUSES_SECONDS = (0.01, 0.02, 0.05, 0.1)
 
 
 class Attempt(Protocol):
@@ -103,6 +106,7 @@ class DatabaseBooking(Booking):
         self._lock = lock
         self.ledger = Ledger(database, books, lock)
         self._glance = SharedRefresh(self._take_new)
+        self.pause: Callable[[float], None] = time.sleep
 
     def bring_up_to_date(self) -> None:
         """Count what others have claimed since the hosts' reports were read."""
@@ -128,6 +132,24 @@ class DatabaseBooking(Booking):
         if not attempt.needs_claims:
             return self._unbooked(attempt)
         attempt.refresh()
+        try:
+            return self._booked(attempt)
+        except (errors.NoValidHost, errors.ClaimConflict) as error:
+            # Another worker may have given the last host to this very request meanwhile.
+            given = self._call(self._given_or_refused, attempt, error)
+            if given is None:
+                raise
+            return given
+
+    def _given_or_refused(self, attempt: Attempt, error: errors.NovaException) -> Selections | None:
+        """The answer given to the request before; None if from now on it is refused."""
+        given = self._given_before(attempt)
+        uuids, own = attempt.instance_uuids, attempt.request_id
+        if given is not None or not uuids or not own or not isinstance(error, errors.NoValidHost):
+            return given
+        return None if self.ledger.refuse(own, uuids, error) else self._given_before(attempt)
+
+    def _booked(self, attempt: Attempt) -> Selections:
         for _number in range(ATTEMPTS):
             entry = self.decided(attempt)
             if entry is None:
@@ -142,6 +164,8 @@ class DatabaseBooking(Booking):
             if outcome is Outcome.BOOKED:
                 return entry.decided.selections
             if outcome is Outcome.REPEATED:
+                if entry.refusal is not None:
+                    raise entry.refusal
                 return entry.answer
             attempt.refresh_all()
             LOG.debug("Others have claimed what was chosen for %s", attempt.instance_uuids)
@@ -156,17 +180,31 @@ class DatabaseBooking(Booking):
 
     def decided(self, attempt: Attempt) -> Entry | None:
         """A decision to be booked; None if the request is known to be answered already."""
-        for looks_left in reversed(range(LOOKS_WITHOUT_HOST)):
+        for look in range(LOOKS_WITHOUT_HOST):
             with self._lock:
                 if self._is_answered(attempt):
                     return None
                 try:
                     return _entry(attempt, attempt.decide())
                 except errors.NoValidHost:
-                    if not looks_left or not self._books.has_promises:
+                    if look == LOOKS_WITHOUT_HOST - 1 or not self._may_fit(attempt):
                         raise
+            self.pause(PAUSES_SECONDS[min(look, len(PAUSES_SECONDS) - 1)])
             attempt.refresh_all()
         raise AssertionError("the last look raises")
+
+    def _may_fit(self, attempt: Attempt) -> bool:
+        """Whether the request fits if nothing doubtful takes anything."""
+        doubtful = self._books.doubtful()
+        if not doubtful:
+            return False
+        with self._books.without(doubtful):
+            try:
+                decided = attempt.decide(tuple(self._books.table.rows))
+            except errors.NoValidHost:
+                return False
+            self._books.refused(decided.picks)
+        return True
 
     def _is_answered(self, attempt: Attempt) -> bool:
         uuids = attempt.instance_uuids
@@ -176,11 +214,16 @@ class DatabaseBooking(Booking):
         )
 
     def _given_before(self, attempt: Attempt) -> Selections | None:
-        """The answer that the claims of the request hold; None if they are gone by now."""
-        uuids = attempt.instance_uuids
+        """The answer that the claims of the request hold; None if there are none, or no more.
+
+        Raises NoValidHost if it was that.
+        """
+        uuids, own = attempt.instance_uuids, attempt.request_id
+        if not uuids:
+            return None
         with self._database.read() as connection:
             found = claim_rows.of_consumers(connection, uuids)
-        if not found.keys() >= set(uuids):
+        if any(uuid not in found or found[uuid].request_id != own for uuid in uuids):
             return None
         return [answers.of_text(found[uuid].answer) for uuid in uuids]
 

@@ -32,6 +32,8 @@ FOREIGN_TOLD_AFTER_SECONDS = 15.0
 HOSTS_READ_SECONDS = 60.0
 PURGE_SECONDS = 60.0
 NEVER_TOLD = float("inf")
+#: What shows that a host has reported something else than before.
+REPORTED = ("updated_at", "free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances")
 
 
 @dataclass(slots=True, eq=False)
@@ -88,6 +90,9 @@ class ClaimBooks(Books):
         self._promises: dict[Pick, Promise] = {}
         self._of_id: dict[int, Promise] = {}
         self._of_consumer: dict[str, Promise] = {}
+        #: The last report of each host that something was promised on, and the look it came with.
+        self._reports: dict[Key, tuple[Any, ...]] = {}
+        self._renewed: dict[Key, int] = {}
         self._look: Look | None = None
         self._waiting: dict[str, list[Promise]] = {}
 
@@ -121,10 +126,31 @@ class ClaimBooks(Books):
         """What is promised with *pick*."""
         return self._promises[pick]
 
-    @property
-    def has_promises(self) -> bool:
-        """Whether anything is promised that no report shows yet."""
-        return bool(self._promises)
+    def doubtful(self) -> list[Pick]:
+        """Picks that perhaps take nothing: not booked yet, or counted by the report, too.
+
+        A report may count an instance that had not arrived when the instances were read before
+        it; and one that has arrived, but whose row does not say yet that it is counted.
+        """
+        return [pick for pick, promise in self._promises.items() if self._is_doubtful(promise)]
+
+    def _is_doubtful(self, promise: Promise) -> bool:
+        pick = promise.pick
+        if promise.since is None or promise.since >= self._judged:
+            return True
+        if self._renewed.get(pick.key, 0) >= self._judged:
+            return True
+        return pick.instance is not None and pick.instance.host == pick.key[0]
+
+    def reapply(self, key: Key) -> None:
+        """See the base class; notes which reports have changed."""
+        if key in self._picks:
+            row = self.table.rows[key]
+            report = tuple(self.table.value(row, name) for name in REPORTED)
+            if self._reports.get(key) != report:
+                self._reports[key] = report
+                self._renewed[key] = self.looks
+        super().reapply(key)
 
     def claim_of(self, consumer: str) -> Any:
         """The row of the open claim of *consumer*, None where none is known."""

@@ -64,6 +64,7 @@ class Entry:
     again: Callable[[Sequence[Key]], Decided]
     outcome: Outcome | None = None
     answer: Selections = field(default_factory=list)
+    refusal: errors.NoValidHost | None = None
 
     @property
     def keys(self) -> list[Key]:
@@ -99,6 +100,19 @@ class Ledger:
             raise RuntimeError("a claim was neither booked nor refused")
         return entry.outcome
 
+    def refuse(self, request_id: str, uuids: Sequence[str], refusal: errors.NoValidHost) -> bool:
+        """Remember that the request gets no host; False if claims of its instances are known.
+
+        Whoever gets it as well then answers the same.
+        """
+        text, now = answers.refusal_to_text(refusal), rows.utcnow()
+        several = [claim_rows.refusal(uuid, request_id, text, now) for uuid in uuids]
+        try:
+            self._database.write_retrying(lambda conn: claim_rows.insert(conn, several))
+        except db_exception.DBDuplicateEntry:
+            return False
+        return True
+
     def _give_back(self, entry: Entry) -> None:
         self._books.refused(entry.decided.picks)
         entry.decided = Decided(entry.decided.selections, ())
@@ -111,12 +125,30 @@ class Ledger:
             self._decide_again([each for each in batch if not self._is_valid(each)])
             live = _undecided(batch)
             expected = self._expected(live)
+            replaced = self._replaced(live)
         if not live:
             return
         try:
-            self._commit(live, lambda conn: self._swap(conn, live, expected))
+            if replaced is None:
+                raise _Moved
+            self._commit(live, lambda conn: self._swap(conn, live, expected, replaced))
         except (_Moved, db_exception.DBDuplicateEntry):
             self._write_locked(live)
+
+    def _replaced(self, batch: list[Entry]) -> list[str] | None:
+        """The consumers whose known claims give way to those of *batch*.
+
+        None if one was made for the very same request, which is to be looked at under locks.
+        """
+        found = []
+        for entry in batch:
+            for consumer in self._consumers([entry]):
+                claim = self._books.claim_of(consumer)
+                if claim is not None and claim.request_id == entry.request_id:
+                    return None
+                if claim is not None:
+                    found.append(consumer)
+        return found
 
     def _write_locked(self, batch: list[Entry]) -> None:
         for _attempt in range(DUPLICATES_MET):
@@ -166,11 +198,14 @@ class Ledger:
     # --- the two ways to swap ------------------------------------------------------------
 
     def _swap(
-        self, conn: Connection, batch: list[Entry], expected: dict[Key, int]
+        self,
+        conn: Connection,
+        batch: list[Entry],
+        expected: dict[Key, int],
+        replaced: Collection[str],
     ) -> dict[Key, int]:
         if not claim_rows.compare_and_swap(conn, self._steps(batch, expected)):
             raise _Moved
-        replaced = [each for each in self._consumers(batch) if self._books.claim_of(each)]
         claim_rows.delete(conn, replaced)
         return self._insert(conn, batch, expected)
 
@@ -223,8 +258,11 @@ class Ledger:
                 and all(row.request_id == entry.request_id for row in found)
             ):
                 self._give_back(entry)
-                entry.answer = [answers.of_text(row.answer) for row in found]
                 entry.outcome = Outcome.REPEATED
+                try:
+                    entry.answer = [answers.of_text(row.answer) for row in found]
+                except errors.NoValidHost as refusal:
+                    entry.refusal = refusal
 
     def _decide_again(self, entries: list[Entry]) -> None:
         """Decide on the hosts chosen before, now that more is known to be claimed on them."""

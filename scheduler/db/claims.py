@@ -20,6 +20,8 @@ from scheduler.db.tables import claim_hosts, claims
 Key = tuple[str, str]
 """Host and node; a node without a name is the empty text here."""
 
+#: The host of what is kept of a request that was refused.
+NO_HOST = ""
 #: Everything but the answer, which only a repeated request needs.
 COLUMNS = [column for column in claims.c if column.name != "answer"]
 
@@ -109,8 +111,8 @@ def of_consumers(connection: Connection, uuids: Collection[str]) -> dict[str, An
 def list_all(
     connection: Connection, *, host: str | None = None, with_closed: bool = False
 ) -> Sequence[Any]:
-    """Claims by id: the open ones, or all; on every host or on one."""
-    query = sa.select(*COLUMNS).order_by(claims.c.id)
+    """Claims by id: the open ones, or all; on every host or on one.  No refusals."""
+    query = sa.select(*COLUMNS).where(claims.c.host != NO_HOST).order_by(claims.c.id)
     if host is not None:
         query = query.where(claims.c.host == host)
     if not with_closed:
@@ -121,6 +123,22 @@ def list_all(
 def insert(connection: Connection, values: Iterable[Mapping[str, Any]]) -> None:
     """Insert claims; raises oslo.db's DBDuplicateEntry where a consumer has one already."""
     connection.execute(claims.insert(), list(values))
+
+
+def refusal(
+    consumer_uuid: str, request_id: str, answer: str, now: datetime.datetime
+) -> dict[str, Any]:
+    """What to insert for an instance that a request got no host for: a closed claim on none."""
+    nothing = dict.fromkeys(("generation", "vcpus", "memory_mb", "disk_gb"), 0)
+    return {
+        "consumer_uuid": consumer_uuid,
+        "host": NO_HOST,
+        "node": NO_HOST,
+        **nothing,
+        "request_id": request_id,
+        "answer": answer,
+        **dict.fromkeys(("created_at", "expires_at", "closed_at"), now),
+    }
 
 
 def delete(connection: Connection, uuids: Collection[str]) -> None:

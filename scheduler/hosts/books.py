@@ -7,7 +7,8 @@ request that failed are undone at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+import contextlib
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -165,6 +166,32 @@ class Books:
         row = self.table.rows[key]
         for pick in self._picks.get(key, ()):
             pick.booking = consumption.take(self.table, row, pick.amount)
+
+    @contextlib.contextmanager
+    def without(self, picks: Collection[Pick]) -> Iterator[None]:
+        """The table as it would be if *picks* took nothing, until the end of the block."""
+        keys = {pick.key for pick in picks} & self.table.rows.keys()
+        left_out = frozenset(picks)
+        for key in keys:
+            self._return_all(key)
+            self._take_all(key, left_out)
+        try:
+            yield
+        finally:
+            for key in keys:
+                self._return_all(key, left_out)
+                self._take_all(key)
+
+    def _return_all(self, key: Key, left_out: Collection[Pick] = ()) -> None:
+        for pick in reversed(self._picks[key]):
+            if pick not in left_out:
+                consumption.give_back(self.table, self.table.rows[key], pick.amount, pick.booking)
+            pick.booking = None
+
+    def _take_all(self, key: Key, left_out: Collection[Pick] = ()) -> None:
+        for pick in self._picks[key]:
+            if pick not in left_out:
+                pick.booking = consumption.take(self.table, self.table.rows[key], pick.amount)
 
     def settle(self, now: float, found: Sequence[Any] = ()) -> None:
         """Close every pick that the state just read has caught up with.

@@ -69,8 +69,8 @@ def _end_by_row(terms: Terms, instance: Any, reported_at: float) -> End | None:
     if instance.deleted:
         return End.DELETED
     touched_at = rows.seconds(instance.updated_at or instance.created_at)
-    if instance.vm_state == "error" and _is_news(touched_at, terms):
-        return End.FAILED
+    if instance.vm_state == "error" and (instance.host is None or _is_news(touched_at, terms)):
+        return End.FAILED  # one that is on no host has nothing to come back to
     if instance.host == terms.host and instance.node in (None, terms.node):
         return End.REPORTED if _is_counted(terms, instance, touched_at, reported_at) else None
     is_source = instance.host in (None, terms.source_host)

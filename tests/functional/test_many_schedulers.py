@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -117,7 +116,7 @@ def test_workers_and_claims_need_no_options(
     fleet.install(mariadb_url)
     unset = {"scheduler": {"workers": []}, "DEFAULT": {"service_down_time": 3600}}
     cloud = deployment(transport_url, mariadb_url, settings=unset)
-    daemon = cloud.start_scheduler().wait_ready(os.cpu_count() or 1)
+    daemon = cloud.start_scheduler().wait_ready()
     own = str(uuid.uuid4())
     with scheduler_api(tmp_path, transport_url) as api:
         ((chosen, *_rest),) = api.select_destinations(

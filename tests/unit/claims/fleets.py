@@ -198,6 +198,7 @@ class Worker:
         self.manager.clock = self.manager.books.clock = clock or Clock()
         self.driver = drivers.load(conf, self.manager)
         self.driver.booking = claims.booking(self.manager)
+        self.driver.booking.pause = lambda _seconds: None
         self.manager.refresh()
 
     def select(self, request_id: str, ram_mb: int, *names: str, **how: Any) -> list[list[Any]]:

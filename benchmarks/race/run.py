@@ -1,0 +1,200 @@
+"""One race from an empty fleet to the verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import random
+import tempfile
+import time
+import uuid
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.race import journal, verdict
+from benchmarks.race.callers import Callers, Request, hosts_of
+from benchmarks.race.computes import Arrivals, Computes
+from benchmarks.race.cycle import Cycle
+from benchmarks.race.ledger import Ledger
+from benchmarks.race.plan import Plan
+from benchmarks.race.schedulers import Schedulers
+from tests.daemons.deployment import CommandFailed
+from tests.functional import fleet
+from tests.servers.mariadb import MariaDB
+from tests.servers.rabbitmq import RabbitMQ
+
+LOG = logging.getLogger("benchmarks.race")
+TOLD_SECONDS = 10.0
+NEW_AT_ONCE = 64
+DOUBLED_RATE = 0.02
+COUNT_OF_SERVERS = (1, 1, 1, 1, 1, 1, 1, 1, 2, 3)
+
+
+@dataclass
+class Outcome:
+    """All that was seen."""
+
+    requests: list[Request]
+    counts: Counter[str]
+    verdict: verdict.Verdict
+    audit: list[dict[str, object]] = field(default_factory=list)
+    tracebacks: list[str] = field(default_factory=list)
+    took_seconds: float = 0.0
+    most_mb: int = 0
+    double_bookings: int = 0
+    worst_mb: int = 0
+
+
+def race(plan: Plan) -> Outcome:
+    """Run it; everything that was started ends with it."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="nst-race-")))
+        broker = stack.enter_context(RabbitMQ())
+        server = stack.enter_context(MariaDB())
+        return race_on(plan, folder, broker.url(), server.url(server.create_database()))
+
+
+def race_on(plan: Plan, folder: Path, transport_url: str, database_url: str) -> Outcome:
+    """Run it on servers that are there, and on an empty database of MariaDB."""
+    install(database_url, plan)
+    with contextlib.closing(Schedulers(plan, folder, transport_url, database_url)) as schedulers:
+        return _Race(plan, transport_url, database_url, schedulers).run()
+
+
+def install(database_url: str, plan: Plan) -> None:
+    """The hosts, empty, and the journal."""
+    fleet.install(
+        database_url,
+        [f"cmp{number}" for number in range(1, plan.hosts + 1)],
+        vcpus=10_000,
+        memory_mb=plan.host_mb,
+        free_ram_mb=plan.host_mb,
+        memory_mb_used=0,
+        ram_allocation_ratio=1.0,
+    )
+    journal.begin(database_url)
+
+
+class _Race:
+    """The loop that keeps all callers busy."""
+
+    def __init__(
+        self, plan: Plan, transport_url: str, database_url: str, schedulers: Schedulers
+    ) -> None:
+        self._plan = plan
+        self._url = database_url
+        self._schedulers = schedulers
+        self._rng = random.Random(plan.seed)
+        self._ledger = Ledger(plan.host_mb)
+        self._computes = Computes(plan, database_url, self._ledger)
+        self._arrivals = Arrivals(database_url)
+        self._callers = Callers(plan, transport_url, self._ended)
+        self._cycle = Cycle(plan, self._computes, self._rng)
+        self._new: list[Request] = []
+        self._requests: list[Request] = []
+        self._done = 0
+
+    def run(self) -> Outcome:
+        """All requests, then the end of everything that is under way."""
+        began = time.monotonic()
+        self._schedulers.begin()
+        told_at = began
+        while self._done < self._plan.requests or self._callers.waiting or self._computes.again:
+            self._keep_busy()
+            self._callers.step()
+            self._computes.check()
+            if time.monotonic() - told_at > TOLD_SECONDS:
+                told_at = time.monotonic()
+                self._tell(told_at - began)
+        took_seconds = time.monotonic() - began
+        return self._close(took_seconds)
+
+    def _keep_busy(self) -> None:
+        while self._callers.waiting < self._plan.callers:
+            if self._computes.again:
+                server, memory_mb = self._computes.again.popleft()
+                self._ask(Request(str(uuid.uuid4()), (server,), memory_mb))
+            elif len(self._requests) < self._plan.requests:
+                self._ask(self._next())
+            else:
+                return
+
+    def _ask(self, request: Request) -> None:
+        self._requests.append(request)
+        self._callers.ask(request)
+
+    def _next(self) -> Request:
+        if not self._new:
+            self._new = [self._a_request() for _number in range(NEW_AT_ONCE)]
+            self._arrivals.add([(one, each.memory_mb) for each in self._new for one in each.uuids])
+        return self._new.pop()
+
+    def _a_request(self) -> Request:
+        memory_mb, several = self._cycle.next_size()
+        count = self._rng.choice(COUNT_OF_SERVERS) if several else 1
+        uuids = tuple(str(uuid.uuid4()) for _number in range(count))
+        is_doubled = self._rng.random() < DOUBLED_RATE
+        return Request(str(uuid.uuid4()), uuids, memory_mb, is_doubled)
+
+    def _ended(self, request: Request) -> None:
+        self._done += 1
+        for server, host in zip(request.uuids, hosts_of(request.answer), strict=False):
+            self._ledger.promise(server, host, request.memory_mb)
+        self._computes.take(request)
+        self._cycle.after(request)
+
+    def _tell(self, seconds: float) -> None:
+        LOG.info(
+            "%d requests, %.0f/s, %d %% of the fleet in use (%s), %d kills, %d rescheduled, "
+            "%d double bookings",
+            self._done,
+            self._done / seconds,
+            100 * self._computes.used_mb // self._plan.fleet_mb,
+            self._cycle.phase,
+            self._schedulers.counts["kills"],
+            self._computes.counts["rescheduled"],
+            self._ledger.double_bookings,
+        )
+
+    def _close(self, took_seconds: float) -> Outcome:
+        self._schedulers.spare()
+        self._computes.finish()
+        self._callers.close()
+        self._arrivals.close()
+        self._wait_for_the_end_of_claims()
+        lines = journal.read(self._url)
+        counts = self._callers.counts + self._computes.counts + self._schedulers.counts
+        counts += self._cycle.counts
+        return Outcome(
+            self._requests,
+            counts,
+            verdict.of(
+                self._plan,
+                self._requests,
+                lines,
+                self._computes.freed_at,
+                journal.end_state(self._url),
+            ),
+            self._audit(),
+            self._schedulers.tracebacks(),
+            took_seconds,
+            self._computes.most_mb,
+            self._ledger.double_bookings,
+            self._ledger.worst_mb,
+        )
+
+    def _wait_for_the_end_of_claims(self) -> None:
+        until = time.monotonic() + self._plan.settle_seconds
+        while journal.open_claims(self._url) and time.monotonic() < until:
+            time.sleep(0.5)
+
+    def _audit(self) -> list[dict[str, object]]:
+        deployment = self._schedulers.deployment
+        try:
+            return deployment.manage("claims", "audit")
+        except CommandFailed as failed:
+            found: list[dict[str, object]] = json.loads(failed.stdout)
+            return found

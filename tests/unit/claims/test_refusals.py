@@ -1,0 +1,113 @@
+"""Refusing a request only when nothing could hold it, and never while it has its answer."""
+
+import pytest
+
+from scheduler import errors
+from scheduler.claims.ledger import Outcome
+from tests.unit.claims.fleets import GB, a_name
+
+
+@pytest.fixture
+def last_host(fleet):
+    """The one host that has anything left."""
+    *full, last = fleet.hosts
+    for host in full:
+        fleet.fill(host)
+    return last
+
+
+def arriving(fleet, worker, ram_mb):
+    """An instance that its host reports, and whose row does not say so yet."""
+    name = a_name()
+    fleet.wait_for_host(name, ram_mb)
+    (host,) = worker.hosts("req-arriving", ram_mb, name)
+    fleet.arrive(name, host, state="building")
+    return name
+
+
+def test_what_is_counted_twice_for_a_moment_refuses_nobody(fleet, worker, last_host):
+    one = worker()
+    name = arriving(fleet, one, 3 * GB)
+    one.driver.booking.pause = lambda _seconds: fleet.change(name, None, vm_state="active")
+    assert one.hosts("req-1", GB, a_name()) == [last_host]
+
+
+def test_what_fits_in_no_case_is_refused_at_once(fleet, worker, last_host):
+    one = worker()
+    arriving(fleet, one, 3 * GB)
+    pauses = []
+    one.driver.booking.pause = pauses.append
+    with pytest.raises(errors.NoValidHost):
+        one.hosts("req-1", 2 * GB, a_name())
+    assert pauses == []
+    assert one.free_mb()[last_host] == (4 - 3 - 3) * GB, "counted twice, as before"
+
+
+def test_who_waits_for_a_decision_that_is_lost_gets_its_place(fleet, worker, last_host):
+    one = worker()
+    entry = one.driver.booking.decided(one.attempt("req-1", 3 * GB, a_name()))
+    books = one.manager.books
+    one.driver.booking.pause = lambda _seconds: books.refused(entry.decided.picks)
+    assert one.hosts("req-2", 3 * GB, a_name()) == [last_host]
+
+
+def test_a_claim_that_is_learnt_of_before_the_own_is_written_is_the_answer(fleet, worker):
+    one, two, name = worker(), worker(), a_name()
+    entry = two.driver.booking.decided(two.attempt("req-1", GB, name))
+    (host,) = one.hosts("req-1", GB, name)
+    two.manager.refresh()
+    assert two.driver.booking.ledger.book(entry) is Outcome.REPEATED
+    assert [first.service_host for first, *_rest in entry.answer] == [host]
+    assert fleet.claims() == {name: host}
+
+
+@pytest.mark.parametrize("error", [errors.NoValidHost(reason=""), errors.ClaimConflict(attempts=1)])
+def test_a_request_that_took_the_last_host_itself_is_answered(worker, error, monkeypatch):
+    one, two, name = worker(), worker(), a_name()
+    given = []
+
+    def too_late(_attempt):
+        given.extend(one.hosts("req-1", GB, name))
+        raise error
+
+    monkeypatch.setattr(two.driver.booking, "decided", too_late)
+    assert two.hosts("req-1", GB, name) == given
+
+
+def test_the_claim_of_a_request_that_nobody_waits_for_any_more_ends(fleet, worker, clock):
+    one, name = worker(), a_name()
+    fleet.wait_for_host(name, GB)
+    fleet.fail(name)
+    clock.ahead_seconds += 10
+    one.hosts("req-1", GB, name)
+    for _time in range(2):
+        clock.ahead_seconds += 10
+        one.manager.refresh()
+    assert fleet.claims() == {}
+
+
+def test_a_refusal_is_the_answer_everywhere(fleet, worker, last_host):
+    one, two, name = worker(), worker(), a_name()
+    with pytest.raises(errors.NoValidHost) as first:
+        one.hosts("req-1", 5 * GB, name)
+    with pytest.raises(errors.NoValidHost) as second:
+        two.hosts("req-1", 5 * GB, name)
+    assert str(second.value) == str(first.value)
+    entry = two.driver.booking.decided(two.attempt("req-2", GB, name))
+    with pytest.raises(errors.NoValidHost):
+        one.hosts("req-2", 5 * GB, a_name())
+    assert two.driver.booking.ledger.book(entry) is Outcome.BOOKED
+    assert fleet.claims() == {name: last_host}
+
+
+def test_who_is_refused_by_one_worker_gets_no_host_from_another(fleet, worker, last_host):
+    one, two, name = worker(), worker(), a_name()
+    rest = a_name()
+    fleet.wait_for_host(rest, 4 * GB)
+    one.hosts("req-rest", 4 * GB, rest)
+    with pytest.raises(errors.NoValidHost):
+        one.hosts("req-1", GB, name)
+    fleet.fail(rest)
+    with pytest.raises(errors.NoValidHost):
+        two.hosts("req-1", GB, name)
+    assert two.hosts("req-2", GB, name) == [last_host], "another request may have it"
