@@ -19,9 +19,30 @@ from scheduler.broker.management import ListedQueue
 OF_ONE_PROCESS: Final = re.compile(r"(reply_|.+_fanout_)([0-9a-f]{32}|[^:]+:[^:]+:\d+)", re.ASCII)
 
 
-def among(queues: Iterable[ListedQueue]) -> list[ListedQueue]:
-    """Those of *queues* that belong to one process and that nobody consumes from."""
+def candidates(queues: Iterable[ListedQueue]) -> list[ListedQueue]:
+    """Those of *queues* that belong to one process and, as listed, are consumed by nobody."""
     return [each for each in queues if OF_ONE_PROCESS.fullmatch(each.name) and not each.consumers]
+
+
+def among(connection: kombu.Connection, queues: Iterable[ListedQueue]) -> list[ListedQueue]:
+    """Those of *queues* that are left over by now, with their true counts.
+
+    The management API counts every few seconds only: a queue that was just made seems unused.
+    """
+    asked = (_as_of_now(connection, each.name) for each in candidates(queues))
+    return [each for each in asked if each is not None and not each.consumers]
+
+
+def _as_of_now(connection: kombu.Connection, name: str) -> ListedQueue | None:
+    channel = connection.channel()
+    try:
+        found = channel.queue_declare(name, passive=True)
+    except amqp.ChannelError:
+        return None  # it is gone, or not ours to see
+    finally:
+        if channel.is_open:
+            channel.close()
+    return ListedQueue(name, found.message_count, found.consumer_count)
 
 
 def remove(connection: kombu.Connection, queue: ListedQueue) -> str | None:

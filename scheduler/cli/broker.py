@@ -104,19 +104,21 @@ class Check(command.List):
     def _rows_of(
         self, node: Node, wanted: Expected, parsed_args: argparse.Namespace
     ) -> list[Sequence[Any]]:
-        with connect(node, parsed_args.timeout) as connection:
-            sights = _look(connection, wanted)
-        if any(sight.state != looking.PRESENT for sight in sights):
-            self._blame(exit_codes.BROKER_QUEUES)
         configured = parsed_args.management_url or self.conf.scheduler.broker_management_url
         api = Management(configured or management.usual_url(node), node, parsed_args.timeout)
-        try:
-            consumers, listed = api.consumers(), api.queues()
-        except Unavailable as reason:
-            consumers, found = {}, self._unavailable(str(reason), bool(configured))
-        else:
-            self._to_remove = [each for each in leftovers.among(listed) if not each.messages]
-            found = [_leftover(each) for each in leftovers.among(listed)]
+        consumers: dict[str, list[str]] = {}
+        with connect(node, parsed_args.timeout) as connection:
+            sights = _look(connection, wanted)
+            if any(sight.state != looking.PRESENT for sight in sights):
+                self._blame(exit_codes.BROKER_QUEUES)
+            try:
+                consumers, listed = api.consumers(), api.queues()
+            except Unavailable as reason:
+                found = self._unavailable(str(reason), bool(configured))
+            else:
+                left = leftovers.among(connection, listed)
+                self._to_remove = [each for each in left if not each.messages]
+                found = [_leftover(each) for each in left]
         return [_row(node, sight, consumers.get(sight.name, [])) for sight in (*sights, *found)]
 
     def _unavailable(self, reason: str, was_asked_for: bool) -> list[Sight]:

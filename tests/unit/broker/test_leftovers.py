@@ -31,4 +31,4 @@ def test_only_queues_of_one_process_without_a_consumer(
     name: str, consumers: int, is_leftover: bool
 ) -> None:
     queue = ListedQueue(name, 0, consumers)
-    assert leftovers.among([queue]) == ([queue] if is_leftover else [])
+    assert leftovers.candidates([queue]) == ([queue] if is_leftover else [])
