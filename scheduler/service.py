@@ -34,6 +34,8 @@ from scheduler.rpc.endpoints import SchedulerEndpoint
 from scheduler.rpc.older_endpoints import HavanaEndpoint, IcehouseEndpoint
 from scheduler.rpc.server import BaseAPI, Server, build_server
 from scheduler.rpc.transport import get_notification_transport, get_transport
+from scheduler.status_page.live import LiveStatus
+from scheduler.status_page.page import StatusPage
 from scheduler.supervision import Supervision
 from scheduler.watchdog import Report
 from scheduler.worker import Worker
@@ -115,6 +117,7 @@ class Service(Worker):
         heartbeat.register()
         manager.driver.host_manager.refresh()
         manager.driver.booking.prepare()
+        self._show(manager)
         ending.callback(heartbeat.stop)
         task = self._periodic_task(manager)
         ending.callback(task.stop)
@@ -122,6 +125,11 @@ class Service(Worker):
         heartbeat.start()
         if self._conf.periodic_enable:
             task.start(random.uniform(0, self._conf.periodic_fuzzy_delay))
+
+    def _show(self, manager: SchedulerManager) -> None:
+        if self._observation.is_enabled:
+            live = LiveStatus(self._conf, manager.driver.host_manager, manager.recorder)
+            StatusPage(live, self._observation.workers).add_to(self._observation.routes)
 
     def _serve(
         self, manager: SchedulerManager, database: Database, ending: contextlib.ExitStack

@@ -26,7 +26,9 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"broker", "notifications"}),
     frozenset({"builds"}),
     frozenset({"manager", "nova_compat", "periodic", "readiness", "supervision"}),
-    frozenset({"evaluation", "heartbeat", "introspection", "observation", "watchdog"}),
+    frozenset(
+        {"evaluation", "heartbeat", "introspection", "observation", "status_page", "watchdog"}
+    ),
     frozenset({"worker"}),
     frozenset({"service"}),
     frozenset({"preflight"}),

@@ -56,6 +56,7 @@ def test_missing_programs_are_named_by_package(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert programs.missing_packages(root=tmp_path) == [
+        "chromium",
         "logrotate",
         "mariadb-server",
         "openssl",

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.servers import chromium as chromium_browser
 from tests.servers import mariadb as mariadb_server
 from tests.servers import postgresql as postgresql_server
 from tests.servers import programs
 from tests.servers import rabbitmq as rabbitmq_server
+from tests.servers.chromium import Chromium
 from tests.servers.mariadb import MariaDB
 from tests.servers.placement import ENVIRONMENT, Placement
 from tests.servers.postgresql import PostgreSQL
@@ -51,6 +53,14 @@ def postgresql() -> Iterator[PostgreSQL]:
     require(postgresql_server.PROGRAMS)
     with PostgreSQL() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Chromium]:
+    """A headless browser for the tests of a module."""
+    require(chromium_browser.PROGRAMS)
+    with Chromium() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

@@ -39,6 +39,7 @@ UNSHARE = Program("unshare", "util-linux")
 NSENTER = Program("nsenter", "util-linux")
 LOGROTATE = Program("logrotate", "logrotate", ("usr/sbin",))
 OPENSSL = Program("openssl", "openssl")  # makes the certificate of a server
+CHROMIUM = Program("chromium", "chromium")  # shows the status page
 
 ALL = (
     RABBITMQ_SERVER,
@@ -55,6 +56,7 @@ ALL = (
     NSENTER,
     LOGROTATE,
     OPENSSL,
+    CHROMIUM,
 )
 
 

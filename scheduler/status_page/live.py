@@ -1,0 +1,129 @@
+"""What one worker tells the page: how it is, what it decided, and the fleet as it sees it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from oslo_utils import strutils
+
+import scheduler
+from scheduler.db.cell_member import CellHealth
+from scheduler.explain import form
+from scheduler.explain.record import DecisionRecord
+from scheduler.explain.recorder import Recorder
+from scheduler.hosts.host_manager import HostManager
+from scheduler.status_page.fleet import Fleet
+from scheduler.status_page.recent import REASON_STEP_SECONDS, REASON_STEPS, RecentDecisions
+from scheduler.status_page.snapshot import Photographer
+
+#: The newest so many decisions are listed.
+DECISIONS_LISTED: Final = 200
+#: The list names the first so many hosts of a decision.
+_HOSTS_NAMED: Final = 3
+_LONGEST_NUMBER: Final = 15
+
+
+class LiveStatus:
+    """May be asked by several threads; changes nothing.  *clock* gives seconds since the epoch."""
+
+    def __init__(
+        self,
+        conf: Any,
+        host_manager: HostManager,
+        recorder: Recorder,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._manager = host_manager
+        self._records = recorder.records
+        self._clock = clock
+        self._fleet = Fleet(Photographer(host_manager, conf.service_down_time).take)
+        self._recent = RecentDecisions(clock)
+        recorder.listeners.append(self._recent.note)
+        self._max_age_seconds = conf.scheduler.max_state_age_seconds
+        self._id = secrets.token_hex(8)
+        self.pid = os.getpid()
+        self._identity = {
+            "id": self._id,
+            "pid": self.pid,
+            "host": conf.host,
+            "driver": conf.scheduler.driver,
+            "version": scheduler.__version__,
+            "started_at": clock(),
+        }
+
+    def worker(self, seen: str) -> dict[str, Any]:
+        """All but the fleet.
+
+        *seen* is ``ID.NUMBER,…``: of this worker's decisions only those after the number that
+        belongs to its id are told of, else all.
+        """
+        after = dict(each.partition(".")[::2] for each in seen.split(","))
+        return {
+            **self._identity,
+            "now": self._clock(),
+            "state_age_seconds": self._manager.state_age_seconds,
+            "max_state_age_seconds": self._max_age_seconds,
+            "cells": [_cell(each) for each in self._manager.cell_health()],
+            "rate": self._recent.rate(),
+            "window_seconds": REASON_STEP_SECONDS * REASON_STEPS,
+            "outcomes": self._recent.outcomes(),
+            "reasons": self._recent.reasons(),
+            "decisions": self._decisions(_number(after.get(self._id, ""))),
+        }
+
+    def fleet(self, since: str) -> dict[str, Any]:
+        """What has changed since the ``version`` *since*, which may be empty; whose it is."""
+        age = self._manager.state_age_seconds
+        changes = self._fleet.changes(since)
+        return {"pid": self.pid, "state_age_seconds": age, **changes}
+
+    def decision(self, name: str) -> dict[str, Any] | None:
+        """Everything that is known of the decision ``ID.NUMBER``; None if it is not kept here."""
+        worker, _dot, number = name.partition(".")
+        record = self._records.get(_number(number)) if worker == self._id else None
+        if record is None:
+            return None
+        return {**form.to_dict(record), "error": _masked(record.failure)}
+
+    def _decisions(self, after: int) -> dict[str, Any]:
+        new = self._records.since(after)
+        return {
+            "last": new[-1].sequence if new else after,
+            "new": [_summary(record) for record in new[: -DECISIONS_LISTED - 1 : -1]],
+        }
+
+
+def _summary(record: DecisionRecord) -> dict[str, Any]:
+    return {
+        "number": record.sequence,
+        "request_id": record.request_id,
+        "started_at": record.started_at,
+        "outcome": record.outcome,
+        "num_instances": record.num_instances,
+        "hosts": [host for host, _node in record.chosen[:_HOSTS_NAMED]],
+        "error": _masked(record.failure),
+        "elapsed_ms": round(record.elapsed_ms, 2),
+    }
+
+
+def _cell(health: CellHealth) -> dict[str, Any]:
+    return {
+        "uuid": health.uuid,
+        "name": health.name,
+        "is_left_out": health.is_left_out,
+        "error": _masked(health.error),
+    }
+
+
+def _masked(text: str | None) -> str | None:
+    """Errors of other parts may quote what they were given."""
+    return None if text is None else str(strutils.mask_password(text))
+
+
+def _number(text: str) -> int:
+    is_number = text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER
+    return int(text) if is_number else 0

@@ -1,0 +1,92 @@
+// What the workers tell, together: counts are added up, decisions are put in one list.
+
+const MOST_DECISIONS = 300;
+
+export class Workers {
+  constructor() {
+    this.told = [];
+    this.seen = new Map();
+    this.decisions = [];
+  }
+
+  /** Take in what each worker of one answer says; tells the decisions that are new. */
+  apply(workers) {
+    this.told = workers;
+    const isThere = new Set(workers.filter((each) => !each.is_silent).map((each) => each.id));
+    const isSilent = workers.some((each) => each.is_silent);
+    const fresh = [];
+    for (const { id, pid, decisions } of workers.filter((each) => !each.is_silent)) {
+      this.seen.set(id, decisions.last);
+      fresh.push(...decisions.new.map((each) => ({ ...each, key: `${pid}/${id}.${each.number}` })));
+    }
+    if (!isSilent) for (const id of [...this.seen.keys()]) if (!isThere.has(id)) this.seen.delete(id);
+    if (fresh.length) {
+      const all = [...fresh, ...this.decisions].sort((a, b) => b.started_at - a.started_at);
+      this.decisions = all.slice(0, MOST_DECISIONS);
+    }
+    return fresh;
+  }
+
+  /** What the next question says has been told already. */
+  get seenText() {
+    return [...this.seen].map(([id, last]) => `${id}.${last}`).join(",");
+  }
+
+  get answering() {
+    return this.told.filter((each) => !each.is_silent);
+  }
+
+  get outcomes() {
+    return added(this.answering.map((each) => each.outcomes));
+  }
+
+  /** Per filter and reason, those that refused the most requests first. */
+  get reasons() {
+    const found = new Map();
+    for (const reason of this.answering.flatMap((each) => each.reasons)) {
+      const { filter, reason: code, ...numbers } = reason;
+      const key = JSON.stringify([filter, code]);
+      const before = found.get(key)?.numbers;
+      found.set(key, { filter, code, numbers: before ? added([before, numbers]) : numbers });
+    }
+    return [...found.values()].sort((a, b) =>
+      b.numbers.refused_requests - a.numbers.refused_requests || b.numbers.hosts - a.numbers.hosts);
+  }
+
+  /** Decisions per step, oldest first: {selected, refused}. */
+  get rate() {
+    const steps = [];
+    if (!this.answering.length) return { seconds: 1, steps };
+    const seconds = this.answering[0].rate.step_seconds;
+    const ends = this.answering.map((each) => Math.floor(each.rate.ends_at / seconds));
+    const last = Math.max(...ends);
+    const length = this.answering[0].rate.selected.length;
+    for (let step = last - length + 1; step <= last; step += 1) {
+      const sum = { selected: 0, refused: 0 };
+      this.answering.forEach(({ rate }, at) => {
+        const place = length - 1 - (ends[at] - step);
+        sum.selected += rate.selected[place] ?? 0;
+        sum.refused += rate.refused[place] ?? 0;
+      });
+      steps.push(sum);
+    }
+    return { seconds, steps };
+  }
+
+  /** Every cell once, by uuid; left out if any worker leaves it out. */
+  get cells() {
+    const found = new Map();
+    for (const cell of this.answering.flatMap((each) => each.cells)) {
+      if (!found.get(cell.uuid)?.is_left_out) found.set(cell.uuid, cell);
+    }
+    return found;
+  }
+}
+
+function added(several) {
+  const sum = {};
+  for (const each of several) {
+    for (const [name, number] of Object.entries(each)) sum[name] = (sum[name] ?? 0) + number;
+  }
+  return sum;
+}

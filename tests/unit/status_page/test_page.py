@@ -1,0 +1,290 @@
+"""The routes of the page: files, one worker's state, and that of all workers."""
+
+import contextlib
+import gzip
+import json
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from scheduler.explain.record import DecisionRecord
+from scheduler.explain.recorder import Recorder
+from scheduler.hosts.host_manager import HostManager
+from scheduler.status_page.live import DECISIONS_LISTED, LiveStatus
+from scheduler.status_page.page import StatusPage
+from scheduler.web.routes import Routes
+from scheduler.web.workers import Answer, Workers
+from tests.builders import NOW, a_conf, a_host
+from tests.unit.status_page.test_fleet import NoReader
+
+FILES = ("status.html", "status.css", "status.js", "icon.svg")
+
+
+class OneWorker:
+    """A worker with two hosts, its decisions and its routes."""
+
+    def __init__(self, workers=None, pid=None):
+        self.manager = HostManager(a_conf(), NoReader(), clock=lambda: NOW)
+        self.manager.read_at = NOW - 1
+        for name in ("h1", "h2"):
+            a_host(name, name, table=self.manager.table)
+        self.recorder = Recorder()
+        self.live = LiveStatus(a_conf(), self.manager, self.recorder, clock=lambda: NOW)
+        if pid is not None:
+            self.live.pid = self.live._identity["pid"] = pid
+        self.routes = Routes()
+        StatusPage(self.live, workers or Workers(None)).add_to(self.routes)
+
+    def decide(self, request_id, **fields):
+        self.recorder._finish(DecisionRecord(request_id, ("u1",), 1, 0, **fields))
+
+    def get(self, target, **headers):
+        return self.routes.answer("GET", target, headers)
+
+    def json(self, target):
+        answer = self.get(target)
+        assert answer.status == 200, answer.body
+        return json.loads(answer.body)
+
+
+class OtherWorkers:
+    """Stands for the sockets of several workers: those silent do not answer."""
+
+    def __init__(self):
+        self.all = {}
+        self.silent = set()
+
+    @property
+    def pids(self):
+        return sorted({*self.all, *self.silent})
+
+    def ask(self, target):
+        return [self.ask_one(pid, target) for pid in self.pids]
+
+    def ask_one(self, pid, target):
+        if pid in self.silent:
+            return Answer(pid, None)
+        answer = self.all[pid].get(target)
+        return Answer(pid, answer.status, answer.body)
+
+
+@pytest.fixture
+def worker():
+    return OneWorker()
+
+
+@pytest.fixture
+def two():
+    workers = OtherWorkers()
+    for pid in (11, 12):
+        workers.all[pid] = OneWorker(workers, pid)
+    return SimpleNamespace(workers=workers, first=workers.all[11], second=workers.all[12])
+
+
+# --- files -------------------------------------------------------------------------------
+
+
+def test_the_page_loads_only_what_is_served(worker):
+    page = worker.get("/status")
+    assert (page.status, page.content_type) == (200, "text/html; charset=utf-8")
+    linked = re.findall(r'(?:src|href)="(?!#|metrics")([^"]+)"', page.body.decode())
+    assert sorted(linked) == ["status/icon.svg", "status/status.css", "status/status.js"]
+    seen, scripts = set(), {"status.js"}
+    while scripts - seen:
+        name = (scripts - seen).pop()
+        seen.add(name)
+        answer = worker.get(f"/status/{name}")
+        assert (answer.status, answer.content_type) == (200, "text/javascript; charset=utf-8")
+        scripts |= set(re.findall(r'from "\./([^"]+)"', answer.body.decode()))
+    assert len(seen) > 5
+
+
+@pytest.mark.parametrize("target", ["/status", *(f"/status/{name}" for name in FILES)])
+def test_nothing_from_elsewhere_may_run(worker, target):
+    answer = worker.get(target)
+    policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    text = answer.body.decode()
+    assert "http://" not in text.replace("http://www.w3.org/", "")
+    assert "https://" not in text
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", text)
+    assert not re.search(r"\sstyle=|<style|<script>|\son\w+=", text)
+
+
+def test_files_are_kept_by_browsers_until_they_change(worker):
+    first = worker.get("/status/status.js")
+    again = worker.get("/status/status.js", **{"if-none-match": first.headers["ETag"]})
+    assert (again.status, again.body) == (304, b"")
+
+
+@pytest.mark.parametrize("name", ["nothing.js", "../live.py", "__init__.py", "", "%2e%2e/page.py"])
+def test_other_files_are_not_there(worker, name):
+    assert worker.get(f"/status/{name}").status == 404
+
+
+# --- one worker --------------------------------------------------------------------------
+
+
+def test_the_first_answer_tells_everything(worker):
+    worker.decide("req-1", chosen=[("h1", "h1")])
+    worker.decide("req-2", outcome="no_host_fits", failure="No valid host was found. ")
+    told = worker.json("/status/live")
+    (one,) = told["workers"]
+    assert one["state_age_seconds"] == 1.0
+    assert one["outcomes"] == {"selected": 1, "no_host_fits": 1}
+    assert [(each["request_id"], each["hosts"]) for each in one["decisions"]["new"]] == [
+        ("req-2", []),
+        ("req-1", ["h1"]),
+    ]
+    assert told["fleet"]["columns"]["host"] == ["h1", "h2"]
+    assert told["fleet"]["pid"] == one["pid"]
+
+
+def test_the_next_answer_tells_what_is_new(worker):
+    worker.decide("req-1")
+    told = worker.json("/status/live")
+    (one,) = told["workers"]
+    worker.decide("req-2")
+    worker.manager.table.update(1, {"free_ram_mb": 7})
+    worker.live._fleet._taken_at = 0.0
+    query = f"since={told['fleet']['version']}&seen={one['id']}.{one['decisions']['last']}"
+    told = worker.json(f"/status/live?{query}")
+    (one,) = told["workers"]
+    assert [each["request_id"] for each in one["decisions"]["new"]] == ["req-2"]
+    assert told["fleet"]["columns"]["host"] == ["h2"]
+
+
+SEEN = {
+    "nothing": "",
+    "of another worker": "0123456789abcdef.1",
+    "no number": "{id}.",
+    "no dot": "{id}",
+    "several dots": "{id}.1.1",
+    "a huge number": "{id}.99999999999999999999999",
+}
+
+
+@pytest.mark.parametrize("what", SEEN)
+def test_whoever_has_seen_nothing_of_ours_is_told_all(worker, what):
+    worker.decide("req-1")
+    worker.decide("req-2")
+    (one,) = worker.json(f"/status/live?seen={SEEN[what].format(id=worker.live._id)}")["workers"]
+    assert len(one["decisions"]["new"]) == 2
+
+
+@pytest.mark.parametrize("seen", ["x y", "%0d%0aHost:x", "<script>", "a%26pid=1"])
+def test_what_cannot_be_a_list_is_refused_by_name(worker, seen):
+    answer = worker.get(f"/status/live?seen={seen}")
+    assert (answer.status, answer.body) == (400, b"seen: not a list of ID.NUMBER\n")
+
+
+def test_a_decision_with_everything(worker):
+    worker.decide("req-1", chosen=[("h1", "n1")])
+    worker.decide("req-2")
+    told = worker.json(f"/status/decisions/{worker.live.pid}/{worker.live._id}.1")
+    assert (told["request_id"], told["chosen"]) == ("req-1", [{"host": "h1", "node": "n1"}])
+
+
+@pytest.mark.parametrize(
+    "name", ["{id}.0", "{id}.3", "{id}.-1", "{id}", "", "0.1", "/../..", "{id}.1.1"]
+)
+def test_a_decision_that_is_not_kept(worker, name):
+    worker.decide("req-1")
+    worker.decide("req-2")
+    target = f"/status/decisions/{worker.live.pid}/{name.format(id=worker.live._id)}"
+    answer = worker.get(target)
+    assert (answer.status, json.loads(answer.body)) == (404, {"error": "not kept any more"})
+
+
+def test_the_list_has_an_end_and_numbers_go_on(worker):
+    for number in range(DECISIONS_LISTED + 5):
+        worker.decide(f"req-{number}")
+    (one,) = worker.json("/status/live")["workers"]
+    assert len(one["decisions"]["new"]) == DECISIONS_LISTED
+    assert one["decisions"]["last"] == one["decisions"]["new"][0]["number"] == DECISIONS_LISTED + 5
+
+
+def test_passwords_in_errors_are_not_shown(worker):
+    worker.decide(
+        "req-1", outcome="internal_fault", failure="mysql://nova:s3cret@db, password='s3cret'"
+    )
+    name = f"{worker.live.pid}/{worker.live._id}.1"
+    for target in ("/status/live", f"/status/decisions/{name}"):
+        assert b"password='***'" in worker.get(target).body
+
+
+def test_long_answers_are_packed_for_those_who_take_it(worker):
+    plain = worker.get("/status/live")
+    packed = worker.get("/status/live", **{"accept-encoding": "gzip, br"})
+    assert "Content-Encoding" not in plain.headers
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert json.loads(gzip.decompress(packed.body))["fleet"]["columns"]["host"] == ["h1", "h2"]
+    assert len(packed.body) < len(plain.body)
+
+
+@pytest.mark.parametrize("target", ["/status", "/status/live", "/status/decisions/1/2.3"])
+def test_nothing_can_be_changed(worker, target):
+    assert worker.routes.answer("POST", target, {}).status == 405
+
+
+# --- several workers ---------------------------------------------------------------------
+
+
+def test_all_workers_tell_of_themselves(two):
+    two.first.decide("req-1")
+    two.second.decide("req-2")
+    for asked in (two.first, two.second):
+        told = asked.json("/status/live")
+        found = {each["pid"]: each["decisions"]["new"][0]["request_id"] for each in told["workers"]}
+        assert found == {11: "req-1", 12: "req-2"}
+
+
+def test_the_fleet_is_that_of_the_worker_asked_for(two):
+    a_host("h3", "h3", table=two.second.manager.table)
+    for asked in (two.first, two.second):
+        told = asked.json("/status/live?pid=12")
+        assert (told["fleet"]["pid"], told["fleet"]["columns"]["host"]) == (12, ["h1", "h2", "h3"])
+    version = told["fleet"]["version"]
+    told = two.first.json(f"/status/live?pid=12&since={version}")
+    assert (told["fleet"]["is_full"], told["fleet"]["columns"]["host"]) == (False, [])
+
+
+@pytest.mark.parametrize("pid", ["", "99", "-1", "x", "1e1", "١٢"])
+def test_without_such_a_worker_it_is_whoever_is_asked(two, pid):
+    assert two.first.json(f"/status/live?pid={pid}")["fleet"]["pid"] == 11
+
+
+def test_a_worker_that_does_not_answer_is_named(two):
+    version = two.first.json("/status/live?pid=12")["fleet"]["version"]
+    two.workers.silent.add(12)
+    told = two.first.json(f"/status/live?pid=12&since={version}")
+    assert told["workers"][1] == {"pid": 12, "is_silent": True}
+    assert (told["fleet"]["pid"], told["fleet"]["is_full"]) == (11, True)
+
+
+def test_decisions_of_another_worker(two):
+    two.second.decide("req-2")
+    name = f"12/{two.second.live._id}.1"
+    assert two.first.json(f"/status/decisions/{name}")["request_id"] == "req-2"
+    two.workers.silent.add(12)
+    answer = two.first.get(f"/status/decisions/{name}")
+    assert (answer.status, json.loads(answer.body)) == (504, {"error": "worker 12 does not answer"})
+
+
+def test_a_decision_of_a_worker_that_is_gone_is_not_mistaken_for_another(two):
+    two.first.decide("req-1")
+    answer = two.first.get(f"/status/decisions/99/{two.second.live._id}.1")
+    assert answer.status == 404
+
+
+def test_real_sockets_between_workers(tmp_path):
+    with contextlib.ExitStack() as ending:
+        workers = Workers(tmp_path)
+        one = OneWorker(workers)
+        workers.join(one.routes, ending)
+        told = one.json(f"/status/live?pid={one.live.pid}")
+        assert [each["pid"] for each in told["workers"]] == [one.live.pid]
+        assert told["fleet"]["columns"]["host"] == ["h1", "h2"]
