@@ -50,6 +50,12 @@ class Progress:
         """How many requests are being worked on."""
         return len(self._in_hand)
 
+    @property
+    def oldest_seconds(self) -> float:
+        """How long the oldest of them has been worked on; 0 if there are none."""
+        began = [one.began_at for one in list(self._in_hand)]
+        return self._clock() - min(began) if began else 0.0
+
     @contextlib.contextmanager
     def request(self, method: str) -> Iterator[None]:
         """Within it this thread, or greenlet, works on a request."""

@@ -20,6 +20,7 @@ from scheduler.db.cells_reader import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import load_host_manager
+from scheduler.health import WorkerHealth
 from scheduler.heartbeat import Heartbeat
 from scheduler.introspection.serving import serve_introspection
 from scheduler.manager import SchedulerManager
@@ -109,10 +110,13 @@ class Service(Worker):
 
     def _start(self, ending: contextlib.ExitStack) -> None:
         """Start everything; *ending* learns how to end it, in the reverse order."""
-        self._observation.serve(ending)
+        stuck_seconds = self._conf.metrics_endpoint.stuck_seconds
+        health = WorkerHealth(self._progress, stuck_seconds, lambda: self.stage)
+        self._observation.serve(health, self._supervision.board.workers, ending)
         databases = Databases.from_conf(self._conf)
         ending.callback(databases.dispose)
         self._manager = manager = build_manager(self._conf, databases)
+        self._observation.watch_manager(manager, self._conf)
         heartbeat = Heartbeat(self._conf, databases.main, BINARY, self._topic)
         heartbeat.register()
         manager.driver.host_manager.refresh()
@@ -151,6 +155,7 @@ class Service(Worker):
         ]
         server = build_server(transport, self._topic, self._conf.host, endpoints, self._progress)
         self._server = server
+        self._observation.watch_bus(server, notifications.outbox, ending)
         server.start()  # waits for the broker for as long as it takes
         ending.callback(server.wait)
         ending.callback(server.stop)

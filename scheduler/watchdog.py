@@ -57,6 +57,11 @@ class Watchdog:
         self._thread: threading.Thread | None = None
 
     @property
+    def stage(self) -> Stage:
+        """How far the worker is."""
+        return self._stage
+
+    @property
     def look_seconds(self) -> float:
         """Time between two looks."""
         if self._limit_seconds is None:

@@ -50,6 +50,11 @@ class Worker(oslo_service.ServiceBase):
         self._is_stopping = False
         self._stopped = threading.Event()
 
+    @property
+    def stage(self) -> Stage:
+        """How far the worker is."""
+        return Stage.STARTING if self._watchdog is None else self._watchdog.stage
+
     @abc.abstractmethod
     def _start(self, ending: contextlib.ExitStack) -> None:
         """Start everything; *ending* learns, step by step, how to end it."""

@@ -83,6 +83,9 @@ class Booking:
     needs_regular_looks: ClassVar[bool] = False
     """Whether the state must be read now and then, also when nobody asks for hosts."""
 
+    needs_database: ClassVar[bool] = False
+    """Whether nothing can be answered while the database is away."""
+
     def bring_up_to_date(self) -> None:
         """See what others have promised, without reading what the hosts report: nothing."""
 
@@ -98,7 +101,7 @@ class Booking:
 class DatabaseBooking(Booking):
     """Books every answer as claims in *database* before it is given."""
 
-    needs_regular_looks = True
+    needs_regular_looks = needs_database = True
 
     def __init__(self, database: Database, books: ClaimBooks, lock: Any) -> None:
         self._database = database

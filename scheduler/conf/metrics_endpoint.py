@@ -34,6 +34,13 @@ OPTIONS: list[cfg.Opt] = [
         help="TCP port to listen on; every scheduler daemon of a machine needs its own. 0: any "
         "that is free, which the log then names.",
     ),
+    cfg.FloatOpt(
+        "stuck_seconds",
+        default=60.0,
+        min=1.0,
+        help="`/healthz` fails when a request has not moved for so many seconds although others "
+        "do, or nothing at all moves.",
+    ),
 ]
 
 

@@ -21,7 +21,7 @@ from oslo_log import log as logging
 from scheduler import errors, objects, semantics
 from scheduler.db.cell_member import CellHealth
 from scheduler.db.fleet import FleetChanges
-from scheduler.hosts import rows, tracking
+from scheduler.hosts import costs, rows, tracking
 from scheduler.hosts.books import Books
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.shared_refresh import SharedRefresh
@@ -74,7 +74,7 @@ class HostManager:
         self.read_at: float | None = None
         self._full_interval_seconds = conf.scheduler.full_refresh_interval_seconds
         self._max_age_seconds = conf.scheduler.max_state_age_seconds
-        self._service_down_time_seconds = conf.service_down_time
+        self.service_down_time_seconds = conf.service_down_time
         self._reader = reader
         self._semantics = semantics.of(conf)
         ratios = rows.Ratios.from_conf(conf)
@@ -83,10 +83,11 @@ class HostManager:
         )
         self._tracker = tracking.InstanceTracker(self.table)
         self._aggregates: dict[int, Any] = {}
-        self._shared = SharedRefresh(self._read)
+        self._shared = SharedRefresh(self._read_measured)
         self._full_at: float | None = None
         self._heartbeats_at = float("-inf")
         self._failing = False
+        self.read_listeners: list[costs.Listener] = []
 
     @staticmethod
     def decode(row: Any, ratios: rows.Ratios, cell_uuid: str | None) -> dict[str, Any]:
@@ -110,6 +111,11 @@ class HostManager:
     def aggregates(self) -> list[Any]:
         """Every aggregate that is known; the caller holds the lock."""
         return list(self._aggregates.values())
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the latest read failed: what is decided on is the state before it."""
+        return self._failing
 
     def refresh(self) -> None:
         """Bring the table to a state that is not older than this call.
@@ -140,7 +146,7 @@ class HostManager:
 
         Reference page scheduling, sections 1.1 and 10.
         """
-        now, tolerance = self.clock(), self._service_down_time_seconds
+        now, tolerance = self.clock(), self.service_down_time_seconds
         return [
             row.host
             for row in self._reader.services(topic)
@@ -212,6 +218,10 @@ class HostManager:
             LOG.error("The state of the compute hosts cannot be read: %s", error)
         self._failing = True
         self.require_state()
+
+    def _read_measured(self) -> None:
+        with costs.measured(self._updater.repairs, self.read_listeners):
+            self._read()
 
     def _read(self) -> None:
         began = self.clock()

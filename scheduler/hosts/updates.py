@@ -11,6 +11,7 @@ from scheduler import objects, semantics
 from scheduler.db.fleet import Cell, FleetChanges
 from scheduler.hosts import image_properties, rows
 from scheduler.hosts.books import Books, TrackedInstance
+from scheduler.hosts.costs import Repairs
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import Semantics
@@ -39,6 +40,7 @@ class TableUpdater:
         self.books = books
         self.table: HostTable = books.table
         self.ratios = ratios
+        self.repairs = Repairs()
         self._semantics = chosen
         self._decode = decode
         self._undivided = Cell(cell_uuid)
@@ -55,6 +57,7 @@ class TableUpdater:
         cell = changes.cell or self._undivided
         if changes.cell is not None:
             self.table.cells[cell.uuid] = cell.disabled
+        self.repairs.begin(cell.uuid, full=changes.full, now=now)
         self._nodes(changes.nodes, cell, full=changes.full)
         if changes.services is not None:
             self._services(changes.services, cell)
@@ -87,6 +90,7 @@ class TableUpdater:
                     self._remove(key)
                 continue
             live.add(key)
+            self.repairs.look(row, self._known_updated_at(key))
             self._cell_of_host[row.host] = cell.uuid
             self._rename(node_id, key)
             if self.books.accepts(key, rows.seconds(row.updated_at)):
@@ -99,6 +103,10 @@ class TableUpdater:
             for key in [known for known in self.table.rows if known not in live]:
                 if self._cell_of_host.get(key[0]) == cell.uuid:
                     self._remove(key)
+
+    def _known_updated_at(self, key: Any) -> float | None:
+        number = self.table.rows.get(key)
+        return None if number is None else float(self.table.value(number, "updated_at"))
 
     def _rename(self, node_id: int, key: Any) -> None:
         """Drop the row of another key that this compute node was known under."""
@@ -138,6 +146,8 @@ class TableUpdater:
         for row in changes.instances:
             self._to_drop.discard(row.uuid)
             if row.host and not row.deleted:
+                known = self.table.instances.get(row.host, {}).get(row.uuid)
+                self.repairs.look(row, None if known is None else known.updated_at)
                 instance = tracked(row, changes.system_metadata.get(row.uuid))
                 self.table.put_instance(row.host, row.uuid, instance)
             else:

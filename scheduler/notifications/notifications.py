@@ -29,9 +29,9 @@ class Notifications:
     def __init__(
         self, transport: NotificationTransport, service: str, source: str, host: str
     ) -> None:
-        outbox = Outbox(transport.conf.notifications.max_waiting)
-        self.legacy = Notifier(transport, f"{service}.{host}", outbox)
-        self.versioned = VersionedNotifier(transport, f"{source}:{host}", outbox)
+        self.outbox = Outbox(transport.conf.notifications.max_waiting)
+        self.legacy = Notifier(transport, f"{service}.{host}", self.outbox)
+        self.versioned = VersionedNotifier(transport, f"{source}:{host}", self.outbox)
 
     @property
     def enabled(self) -> bool:

@@ -28,7 +28,13 @@ class Outbox:
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self.dropped = 0
-        """How many were dropped since the last one that found room."""
+        """How many were dropped so far."""
+        self._dropped_in_a_row = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many are not sent yet."""
+        return self._waiting.qsize()
 
     def put(self, event_type: str, send: Send) -> None:
         """Have *send* called soon; never waits, never raises."""
@@ -37,16 +43,17 @@ class Outbox:
             self._waiting.put_nowait((event_type, send))
         except queue.Full:
             self.dropped += 1
-            if self.dropped == 1:
+            self._dropped_in_a_row += 1
+            if self._dropped_in_a_row == 1:
                 LOG.warning(
                     "Notifications are dropped, %s first: the bus takes none, and %d are waiting",
                     event_type,
                     self._waiting.maxsize,
                 )
             return
-        if self.dropped:
-            LOG.warning("%d notifications were dropped", self.dropped)
-            self.dropped = 0
+        if self._dropped_in_a_row:
+            LOG.warning("%d notifications were dropped", self._dropped_in_a_row)
+            self._dropped_in_a_row = 0
 
     def close(self, timeout_seconds: float = CLOSE_SECONDS) -> None:
         """Send what waits, for at most *timeout_seconds*; the rest is lost, with a warning."""

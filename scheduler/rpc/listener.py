@@ -28,6 +28,14 @@ class UnsubscribingListener:
         """Whether the thread that takes requests from the bus runs; it also waits for the bus."""
         return bool(self._listener._listen_thread.is_alive())
 
+    @property
+    def is_consuming(self) -> bool:
+        """Whether the bus brings requests now: the thread runs, and is connected."""
+        poller = self._listener._poll_style_listener
+        if not self.is_listening or not isinstance(poller, AMQPListener):
+            return self.is_listening
+        return bool(poller.conn.connection.connection.connected)
+
     def start(self, on_incoming: Callable[[list[Any]], None]) -> None:
         """Hand every request from now on to *on_incoming*."""
         self._on_incoming = on_incoming

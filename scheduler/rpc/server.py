@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import inspect
 import re
 import threading
@@ -30,6 +31,9 @@ MOST_REMEMBERED: Final = 100
 DEFAULT_VERSION: Final = "1.0"
 DEFAULT_TARGET: Final = oslo_messaging.Target()
 """What the library assumes of messages without a version and of endpoints without a target."""
+
+UNKNOWN_METHOD: Final = "UnknownMethod"
+"""Under which calls of methods, or versions of them, are counted that are not there."""
 
 CALLER_ERRORS: Final = (
     errors.InvalidRequest,
@@ -70,6 +74,8 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
         self._progress = progress
         self._served: set[tuple[Any, ...]] = set()
         """Methods, namespaces and versions that were asked for and are there."""
+        self.refused: collections.Counter[str] = collections.Counter()
+        """Messages that could not be served, by the name of the error."""
 
     @oslo_messaging.expected_exceptions(*CALLER_ERRORS)
     def dispatch(self, incoming: Any) -> Any:
@@ -84,9 +90,11 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
                 # The library starts its heartbeats to the caller before it looks for the method,
                 # and ends them only after a method has run.
                 incoming.client_timeout = None
+                self.refused[UNKNOWN_METHOD] += 1
             with self._progress.request(str(incoming.message.get("method"))):
                 return super().dispatch(incoming)
         except CALLER_ERRORS as error:
+            self.refused[type(error).__name__] += 1
             LOG.warning("Refused %s: %s", incoming.message.get("method"), error)
             raise
 
@@ -145,6 +153,16 @@ class Server(RPCServer):
     def is_listening(self) -> bool:
         """Whether requests would be taken from the bus, once it answers."""
         return self.listener is not None and bool(self.listener.is_listening)
+
+    @property
+    def is_consuming(self) -> bool:
+        """Whether the bus brings requests now."""
+        return self.listener is not None and bool(self.listener.is_consuming)
+
+    @property
+    def refused(self) -> dict[str, int]:
+        """How many messages could not be served, by the error that their senders were told."""
+        return dict(self.dispatcher.refused)
 
     def _create_listener(self) -> UnsubscribingListener:
         return UnsubscribingListener(super()._create_listener())

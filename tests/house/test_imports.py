@@ -27,8 +27,12 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"builds"}),
     frozenset({"manager", "nova_compat", "periodic", "readiness", "supervision"}),
     frozenset(
-        {"evaluation", "heartbeat", "introspection", "observation", "status_page", "watchdog"}
+        {
+            *("evaluation", "health", "heartbeat", "introspection"),
+            *("metrics", "status_page", "watchdog"),
+        }
     ),
+    frozenset({"observation"}),
     frozenset({"worker"}),
     frozenset({"service"}),
     frozenset({"preflight"}),

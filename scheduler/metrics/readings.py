@@ -1,0 +1,111 @@
+"""What is read off the running parts now and then: they keep it anyway.
+
+Nothing here is asked for by a decision, and nothing holds one up for longer than it takes to go
+over a few columns.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import resource
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from scheduler.claims.books import ClaimBooks
+from scheduler.hosts.liveness import heard_in_time
+from scheduler.metrics import catalogue
+from scheduler.metrics.samples import Samples
+from scheduler.notifications.outbox import Outbox
+from scheduler.progress import Progress
+from scheduler.rpc.server import Server
+
+_PAGE_BYTES = resource.getpagesize()
+
+
+def read_process(samples: Samples) -> None:
+    """CPU time and memory of this process."""
+    times = os.times()
+    samples.set(catalogue.CPU_SECONDS, times.user + times.system)
+    with open("/proc/self/statm", encoding="ascii") as statm:
+        samples.set(catalogue.MEMORY_BYTES, int(statm.read().split()[1]) * _PAGE_BYTES)
+    samples.set(catalogue.WORKER_STARTS, 1)
+
+
+def read_progress(samples: Samples, progress: Progress) -> None:
+    """The remote calls in hand."""
+    samples.set(catalogue.IN_FLIGHT, progress.in_hand)
+    samples.set(catalogue.OLDEST, progress.oldest_seconds)
+
+
+def read_consumer(samples: Samples, consumer: Server | None) -> None:
+    """The message bus."""
+    samples.set(catalogue.CONSUMER_UP, consumer is not None and consumer.is_consuming)
+    if consumer is None:
+        return
+    for kind, count in consumer.refused.items():
+        samples.set(catalogue.REFUSED, count, kind)
+
+
+def read_notifications(samples: Samples, sending: Outbox) -> None:
+    """The notifications."""
+    samples.set(catalogue.NOTIFICATIONS_DROPPED, sending.dropped)
+    samples.set(catalogue.NOTIFICATIONS_WAITING, sending.waiting)
+
+
+def read_manager(samples: Samples, manager: Any) -> None:
+    """Everything that the scheduler's manager and its host manager know.
+
+    An operator's own host manager may lack any of it.
+    """
+    samples.set(catalogue.REPEATED, manager.answers.repeated)
+    hosts = manager.driver.host_manager
+    age = getattr(hosts, "state_age_seconds", None)
+    if age is not None:
+        samples.set(catalogue.STATE_AGE, age)
+    samples.read_at = getattr(hosts, "read_at", None) or float("-inf")
+    if hasattr(hosts, "cell_health"):
+        _read_cells(samples, hosts.cell_health())
+    if hasattr(hosts, "table") and hasattr(hosts, "lock"):
+        with hosts.lock:
+            _read_table(samples, hosts)
+
+
+def _read_table(samples: Samples, hosts: Any) -> None:
+    table, down_time = hosts.table, hosts.service_down_time_seconds
+    for state, count in host_states(table, hosts.clock(), down_time).items():
+        samples.set(catalogue.HOSTS, count, state)
+    samples.set(catalogue.INSTANCES, len(table.host_of_instance))
+    open_now = sum(1 for _ in hosts.books)
+    is_shared = isinstance(hosts.books, ClaimBooks)
+    samples.set(catalogue.CLAIMS_OPEN if is_shared else catalogue.PICKS_OPEN, open_now)
+
+
+def host_states(table: Any, now: float, service_down_time_seconds: float) -> dict[str, int]:
+    """How many compute nodes of *table* are up, down, disabled, or without a service.
+
+    Each is counted once; one that is disabled may be down as well.
+    """
+    rows = np.fromiter(table.rows.values(), dtype=np.int64, count=len(table.rows))
+    has_service = table.column("has_service")[rows]
+    disabled = has_service & table.column("service_disabled")[rows]
+    heard = heard_in_time(table.column("service_last_seen")[rows], now, service_down_time_seconds)
+    up = has_service & ~disabled & heard & ~table.column("service_forced_down")[rows]
+    counts = {
+        "up": int(np.count_nonzero(up)),
+        "disabled": int(np.count_nonzero(disabled)),
+        "without_service": int(np.count_nonzero(~has_service)),
+    }
+    return {**counts, "down": len(rows) - sum(counts.values())}
+
+
+def _read_cells(samples: Samples, cells: Iterable[Any]) -> None:
+    for cell in cells:
+        labels = cell.uuid, cell.name or ""
+        samples.set(catalogue.CELL_UP, not cell.is_left_out, *labels)
+        samples.set(catalogue.CELL_FAILURES, cell.failures, *labels)
+        if cell.read_at is not None:
+            read_at = cell.read_at.replace(tzinfo=datetime.UTC).timestamp()
+            samples.set(catalogue.CELL_READ_AT, read_at, *labels)

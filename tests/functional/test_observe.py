@@ -1,0 +1,186 @@
+"""What a daemon of two workers shows of itself while it decides, loses its broker and a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from scheduler import errors
+from tests.daemons.deployment import Deployment
+from tests.daemons.process import BACKENDS, Daemon
+from tests.functional import fleet
+from tests.functional.bus import RawCaller, a_context, scheduler_api
+from tests.functional.observing import SETTINGS, Endpoint
+from tests.servers.fixtures import require
+from tests.servers.rabbitmq import PROGRAMS, RabbitMQ
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.functional
+
+REQUESTS = 6
+TOO_MUCH_MB = 10 * fleet.MEMORY_MB
+WORKERS = 2
+
+
+@dataclass(frozen=True)
+class Observed:
+    """A scheduler of two workers on a broker of its own."""
+
+    broker: RabbitMQ
+    folder: Path
+    deployment: Deployment
+    daemon: Daemon
+    endpoint: Endpoint
+
+    @property
+    def transport_url(self) -> str:
+        return self.broker.url()
+
+    def workers(self) -> list[psutil.Process]:
+        return psutil.Process(self.daemon.pid).children()
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[RabbitMQ]:
+    """One that the tests here may stop."""
+    require(PROGRAMS)
+    with RabbitMQ() as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def observed(
+    request: pytest.FixtureRequest, broker: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Observed]:
+    folder = tmp_path_factory.mktemp("observed")
+    database_url = f"sqlite:///{folder}/nova.sqlite"
+    settings = {
+        **SETTINGS,
+        "DEFAULT": {"host": "sched1", "service_down_time": 3600},
+        "scheduler": {"workers": WORKERS, "claims": "database"},
+    }
+    deployment = Deployment(
+        folder, broker.url(), database_url, backend=request.param, settings=settings
+    )
+    try:
+        fleet.install(database_url)
+        daemon = deployment.start_scheduler().wait_ready()
+        yield Observed(broker, folder, deployment, daemon, Endpoint.of(daemon))
+        assert daemon.terminate() == 0
+        assert not list(Path("/tmp").glob(f"nova-scheduler-{daemon.pid}-*"))
+    finally:
+        deployment.close()
+
+
+def uuid(number: int) -> str:
+    return f"00000000-0000-4000-8000-{number:012d}"
+
+
+def test_metrics_before_and_after_decisions(observed: Observed, tmp_path: Path) -> None:
+    before = observed.endpoint.metrics()
+    assert before["workers", "alive"] == before["workers", "configured"] == WORKERS
+    assert before["hosts", "up"] == len(fleet.HOSTS)
+    assert before["consumer_up",] == 1
+
+    with scheduler_api(tmp_path, observed.transport_url) as api:
+        for number in range(REQUESTS):
+            api.select_destinations(a_context(), fleet.a_spec(uuid(number)), [uuid(number)])
+        too_big = fleet.a_spec(uuid(99))
+        too_big.flavor.memory_mb = TOO_MUCH_MB
+        with pytest.raises(errors.NoValidHost):
+            api.select_destinations(a_context(), too_big, [uuid(99)])
+    after = observed.endpoint.metrics()
+
+    def more(*series: str) -> float:
+        return after[series] - before.get(series, 0)
+
+    assert more("decisions_total", "selected") == REQUESTS
+    assert more("decisions_total", "no_host_fits") == 1
+    assert more("instances_placed_total") == REQUESTS
+    assert more("decision_seconds_count") == REQUESTS + 1
+    assert more("decision_seconds_bucket", "+Inf") == REQUESTS + 1
+    assert more("hosts_removed_total", "RamFilter", "ram.physical") == len(fleet.HOSTS)
+    assert more("state_read_seconds_count", "changes") > 0
+    assert after["build_info", *build(observed)] == 1
+
+
+def build(observed: Observed) -> tuple[str, ...]:
+    """The labels, which come sorted by name: claims, concurrency, driver, version."""
+    return "database", observed.deployment.backend, "FilterScheduler", "0.1.0"
+
+
+def test_what_cannot_be_served_is_counted(observed: Observed) -> None:
+    before = observed.endpoint.metrics()
+    with RawCaller(observed.transport_url) as raw:
+        raw.publish("{not json")
+        raw.call({"method": "select_destinations", "args": [], "version": "4.5"})
+        raw.call({"method": "sell_destinations", "args": {}, "version": "4.5"})
+    for series in (
+        ("messages_undecodable_total",),
+        ("messages_refused_total", "InvalidRequest"),
+        ("messages_refused_total", "UnknownMethod"),
+    ):
+        wait_until(
+            lambda series=series: (
+                observed.endpoint.metrics().get(series, 0) == before.get(series, 0) + 1
+            ),
+            20,
+            f"one more of {series}",
+        )
+
+
+def test_nothing_can_be_changed_or_found_out(observed: Observed) -> None:
+    assert observed.endpoint.get("/")[0] == 200
+    assert observed.endpoint.get("/etc/passwd")[0] == 404
+    config = observed.deployment.config_path.read_text(encoding="utf-8")
+    assert "guest" in config or "@" in config
+    for path in ("/metrics", "/healthz", "/readyz"):
+        _status, text = observed.endpoint.get(path)
+        assert observed.transport_url not in text
+
+
+def test_a_broker_that_stops_and_comes_back(observed: Observed, tmp_path: Path) -> None:
+    endpoint = observed.endpoint
+    assert endpoint.failing("/healthz") == (200, [])
+    assert endpoint.failing("/readyz") == (200, [])
+
+    observed.broker.stop()
+    wait_until(lambda: endpoint.failing("/readyz") == (503, ["consumer"]), 30, "not ready")
+    assert endpoint.failing("/healthz") == (200, []), "a restart would not help"
+    assert endpoint.metrics()["consumer_up",] == 0
+
+    observed.broker.start()
+    wait_until(lambda: endpoint.failing("/readyz") == (200, []), 60, "ready again")
+    with scheduler_api(tmp_path, observed.transport_url) as api:
+        api.select_destinations(a_context(), fleet.a_spec(uuid(500)), [uuid(500)])
+
+
+def test_a_worker_that_hangs_and_one_that_is_killed(observed: Observed) -> None:
+    endpoint = observed.endpoint
+    before = endpoint.metrics()
+    hung, _other = observed.workers()
+    hung.suspend()
+    wait_until(lambda: endpoint.failing("/healthz")[0] == 503, 30, "the hung worker to be missed")
+    hung.resume()
+    wait_until(lambda: endpoint.failing("/healthz") == (200, []), 30, "it to be back")
+
+    hung.kill()
+    wait_until(lambda: hung not in observed.workers(), 20, "the end of the killed worker")
+    wait_until(lambda: endpoint.failing("/readyz") == (200, []), 60, "another in its place")
+    after = endpoint.metrics()
+    assert after["workers", "alive"] == WORKERS
+    assert after["worker_starts_total",] == WORKERS + 1
+    outcomes = [key for key in before if key[0] == "decisions_total"]
+    assert [after[key] for key in outcomes] == [before[key] for key in outcomes]
+
+
+def test_a_port_that_is_taken_stops_the_start(observed: Observed, tmp_path: Path) -> None:
+    port = int(observed.endpoint.url.rpartition(":")[2])
+    observed.deployment.configure({"metrics_endpoint": {"port": port}})
+    second = observed.deployment.start_scheduler()
+    assert second.wait() == 1
+    assert f"[metrics_endpoint] host, port: cannot listen on 127.0.0.1:{port}" in second.log

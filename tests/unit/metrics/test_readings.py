@@ -1,0 +1,97 @@
+"""What is read off the running parts."""
+
+from __future__ import annotations
+
+import datetime
+from types import SimpleNamespace
+
+import pytest
+
+from scheduler.db.cell_member import CellHealth
+from scheduler.metrics import catalogue, readings
+from scheduler.metrics.samples import Samples
+from scheduler.progress import Progress
+from tests.builders import NOW, a_fleet
+
+DOWN_SECONDS = 60.0
+
+
+@pytest.mark.parametrize(
+    ("host", "state"),
+    [
+        ({}, "up"),
+        ({"service_last_seen": NOW - 61}, "down"),
+        ({"service_last_seen": NOW + 61}, "down"),
+        ({"service_forced_down": True}, "down"),
+        ({"service_disabled": True}, "disabled"),
+        ({"service_disabled": True, "service_last_seen": NOW - 61}, "disabled"),
+        ({"has_service": False}, "without_service"),
+    ],
+)
+def test_states_of_hosts(host: dict[str, object], state: str) -> None:
+    table = a_fleet({}, {})
+    row = table.row_numbers(["h2"])[0]
+    table.update(row, host)
+    found = readings.host_states(table, NOW, DOWN_SECONDS)
+    assert sum(found.values()) == 2
+    assert {name: count for name, count in found.items() if count} == (
+        {"up": 2} if state == "up" else {"up": 1, state: 1}
+    )
+
+
+def test_no_hosts() -> None:
+    assert not any(readings.host_states(a_fleet(), NOW, DOWN_SECONDS).values())
+
+
+def test_a_host_manager_of_others_may_know_nothing() -> None:
+    samples = Samples()
+    driver = SimpleNamespace(host_manager=SimpleNamespace())
+    manager = SimpleNamespace(answers=SimpleNamespace(repeated=2), driver=driver)
+    readings.read_manager(samples, manager)
+    assert samples.values == {(catalogue.REPEATED.name, ()): 2}
+
+
+def test_cells() -> None:
+    read_at = datetime.datetime(2026, 11, 22, 3, 0)
+    cells = [
+        CellHealth("u1", "one", False, False, 0, read_at, None),
+        CellHealth("u2", None, False, True, 3, None, "away"),
+    ]
+    hosts = SimpleNamespace(cell_health=lambda: cells, state_age_seconds=1.5, read_at=9.0)
+    driver = SimpleNamespace(host_manager=hosts)
+    samples = Samples()
+    readings.read_manager(
+        samples, SimpleNamespace(answers=SimpleNamespace(repeated=0), driver=driver)
+    )
+    assert dict(samples.of(catalogue.CELL_UP)) == {("u1", "one"): 1, ("u2", ""): 0}
+    assert dict(samples.of(catalogue.CELL_FAILURES)) == {("u1", "one"): 0, ("u2", ""): 3}
+    assert dict(samples.of(catalogue.CELL_READ_AT)) == {("u1", "one"): 1795316400}
+    assert dict(samples.of(catalogue.STATE_AGE)) == {(): 1.5}
+    assert samples.read_at == 9.0
+
+
+def test_requests_in_hand() -> None:
+    now = [0.0]
+    progress = Progress(clock=lambda: now[0])
+    samples = Samples()
+    with progress.request("select_destinations"):
+        now[0] = 10.0
+        with progress.request("ping"):
+            now[0] = 15.0
+            readings.read_progress(samples, progress)
+    assert samples.values == {(catalogue.IN_FLIGHT.name, ()): 2, (catalogue.OLDEST.name, ()): 15.0}
+    readings.read_progress(samples, progress)
+    assert set(samples.values.values()) == {0}
+
+
+def test_this_process() -> None:
+    samples = Samples()
+    readings.read_process(samples)
+    assert dict(samples.of(catalogue.MEMORY_BYTES))[()] > 10_000_000
+    assert dict(samples.of(catalogue.CPU_SECONDS))[()] > 0
+
+
+def test_without_a_consumer_nothing_is_up() -> None:
+    samples = Samples()
+    readings.read_consumer(samples, None)
+    assert dict(samples.of(catalogue.CONSUMER_UP)) == {(): 0}
