@@ -26,3 +26,10 @@ BROKER_QUEUES: Final = 14
 """``broker check``: an exchange or queue is missing, different, or without a consumer."""
 BROKER_MANAGEMENT: Final = 15
 """``broker check``: the management API that was asked for does not answer."""
+
+UPGRADE_WARNING: Final = 1
+"""``upgrade check``: something wants a look."""
+UPGRADE_FAILURE: Final = 2
+"""``upgrade check``: something stops the upgrade."""
+UPGRADE_ERROR: Final = 255
+"""``upgrade check``: the check itself failed."""

@@ -42,12 +42,14 @@ COMMANDS: dict[str, type[cliff_command.Command] | str] = {
     "evaluate": evaluate.Evaluate,
     # On the message bus, which takes long to load.
     "broker check": "scheduler.cli.broker:Check",
+    "upgrade check": "scheduler.cli.upgrade:Check",
     "state show": "scheduler.cli.state:Show",
 }
 
 GROUPS = {
     "db": "create and upgrade the tables, and look at the databases",
     "broker": "look at the message broker and the queues on it",
+    "upgrade": "see whether this release can take over",
     "host": "look at the compute hosts",
     "service": "look at the services, disable and enable them",
     "aggregate": "group hosts and give them availability zones and metadata",

@@ -1,0 +1,118 @@
+"""``upgrade check``: each thing that it looks at, well and not."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler.cli import app
+from scheduler.db import services, tables
+
+WELL = {
+    "Databases": "Success",
+    "Claims": "Success",
+    "Message broker": "Warning",  # these tests have none
+    "Driver, filters and weighers": "Success",
+    "Deprecated options": "Success",
+    "Schedulers": "Success",
+    "Compute hosts": "Success",
+}
+
+LONG_AGO = datetime.datetime(2020, 1, 1)
+Check = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def check(tmp_path, config_file, capsys) -> Check:
+    """Result and details by check; *lines* are further configuration."""
+
+    def run(*lines: str, status: int = 1, bus: str = "fake://") -> dict[str, Any]:
+        text = (tmp_path / "nova.conf").read_text()
+        text += "\n".join(["[DEFAULT]", f"transport_url = {bus}", *lines, ""])
+        file = tmp_path / "changed.conf"
+        file.write_text(text)
+        words = ["--config-file", str(file), "upgrade", "check", "-f", "json"]
+        assert app.main(words) == status
+        return {row["Check"]: row for row in json.loads(capsys.readouterr().out)}
+
+    return run
+
+
+def results(rows: dict[str, Any]) -> dict[str, str]:
+    return {name: row["Result"] for name, row in rows.items()}
+
+
+def test_all_is_well_but_for_the_bus_of_these_tests(check, database, add_host) -> None:
+    add_host("h1")
+    with database.write() as connection:
+        services.get_or_create(connection, "c1", "nova-scheduler", "scheduler", 1)
+    assert results(check()) == WELL
+
+
+def test_tables_that_are_not_there(check) -> None:
+    rows = check(status=2)
+    assert rows["Databases"]["Result"] == "Failure"
+    assert "db sync" in rows["Databases"]["Details"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "name", "result", "words"),
+    [
+        (
+            ["scheduler_default_filters = RamFilter"],
+            "Deprecated options",
+            "Warning",
+            "[DEFAULT] scheduler_default_filters",
+        ),
+        (
+            ["[filter_scheduler]", "enabled_filters = NoSuchFilter"],
+            "Driver, filters and weighers",
+            "Failure",
+            "NoSuchFilter",
+        ),
+        (
+            ["[claims]", "connection = sqlite:////nowhere/x", "[scheduler]", "claims = database"],
+            "Claims",
+            "Failure",
+            "/nowhere/x",
+        ),
+    ],
+    ids=["deprecated option", "unknown filter", "claims"],
+)
+def test_what_is_configured(check, database, lines, name, result, words) -> None:
+    row = check(*lines, status={"Warning": 1, "Failure": 2}[result])[name]
+    assert row["Result"] == result
+    assert words in row["Details"]
+
+
+def test_a_broker_that_is_not_there(check, database) -> None:
+    row = check(status=2, bus="rabbit://u:my-secret@127.0.0.1:1/")["Message broker"]
+    assert row["Result"] == "Failure"
+    assert "unreachable" in row["Details"]
+    assert "my-secret" not in row["Details"]
+
+
+def test_a_scheduler_that_is_silent(check, database) -> None:
+    with database.write() as connection:
+        services.get_or_create(connection, "c1", "nova-scheduler", "scheduler", 1)
+        connection.execute(sa.update(tables.services).values(created_at=LONG_AGO))
+    row = check()["Schedulers"]
+    assert (row["Result"], row["Details"]) == ("Warning", "no scheduler sends heartbeats: c1")
+
+
+def test_compute_nodes_that_cannot_be_chosen(check, database, add_host) -> None:
+    for name in ("h1", "h2"):
+        add_host(name)
+    with database.write() as connection:
+        nodes, known = tables.compute_nodes, tables.services
+        connection.execute(sa.delete(known).where(known.c.host == "h1"))
+        lost = sa.update(nodes).where(nodes.c.host == "h2").values(free_disk_gb=None)
+        connection.execute(lost)
+    details = check()["Compute hosts"]["Details"]
+    assert "without a service, and so never chosen: h1" in details
+    assert "usage not reported yet: h2" in details
