@@ -13,11 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from scheduler.drivers.ranking import Ranking
+from scheduler.explain.before import explain_before
 from scheduler.explain.detail import Detail
 from scheduler.explain.record import FILTER, NO_SERVICE, NOT_OFFERED, WEIGH, DecisionRecord
+from scheduler.explain.refusal import Refusal, examine
 from scheduler.explain.top import Top
 from scheduler.filters.base import BaseHostFilter
-from scheduler.filters.chain import Note
+from scheduler.filters.chain import FilterChain, Note
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.table import HostTable
 from scheduler.standing import Standing
@@ -59,7 +61,9 @@ class Notes:
         """What the lists of the request have left."""
         record = self.record
         record.removed_before_filters = removed
-        record.top = record.detail = None
+        record.top = record.detail = record.refusal = None
+        if record.before_filters:
+            record.before_filters = []
         if record.wants_detail:
             record.detail = Detail(hosts.rows, self._filters, self._table.changes.position)
 
@@ -116,6 +120,26 @@ class Notes:
         self.record.top = Top(pairs, ranking.totals_of(rows), *values)
         return itertools.chain(rows, best)
 
+    def refused(self, hosts: Candidates, request: Any, index: int, chain: FilterChain) -> None:
+        """None of *hosts*, which the lists of *request* have left, could be given out."""
+        record, detail = self.record, self.record.detail
+        if detail is None:
+            return
+        record.before_filters = explain_before(record, hosts.table, request)
+        if not len(hosts) or record.filters_skipped:
+            return
+        if index:
+            record.refusal = _of_later(hosts, request, index, chain)
+            return
+        is_of_class = not detail.removed and detail.rows is hosts.table.order
+        history = detail.history if is_of_class else None
+        if history is not None and history.worked_out and history.worked_out[0] == detail.at:
+            record.refusal = history.worked_out[1]
+            return
+        record.refusal = examine(detail.filters, hosts, request, detail.verdicts() or [])
+        if history is not None and record.refusal.is_lasting:
+            history.worked_out = detail.at, record.refusal
+
     def spent(self, began: float, weighing_seconds: float = 0.0) -> float:
         """Filtering since *began*, but for the time within it that went to weighers; now."""
         now = time.perf_counter()
@@ -125,3 +149,14 @@ class Notes:
         if weighing_seconds:
             stages[WEIGH] = stages.get(WEIGH, 0.0) + weighing_seconds * 1000
         return now
+
+
+def _of_later(hosts: Candidates, request: Any, index: int, chain: FilterChain) -> Refusal:
+    """Asked anew, of all hosts, now that the instances before have their places."""
+    verdicts: list[tuple[tuple[int, str], np.ndarray]] = []
+    _left, counts = chain.run(
+        hosts, request, note=lambda number, code, rows: verdicts.append(((number, code), rows))
+    )
+    refusal = examine(chain.filters, hosts, request, verdicts, index)
+    refusal.filters = counts
+    return refusal

@@ -96,6 +96,7 @@ class Decision:
         self.picks: list[Pick] = []
         self._notes = Notes(record, books.table, policy.chain.filters)
         self._rows = books.table.order if rows is None else rows
+        self._narrowed = self._rows
         self._room = room or {}
         self._skip_filters = False
         self._last: Ranking | None = None
@@ -136,6 +137,8 @@ class Decision:
                 best = self._notes.top(best, num_alternates)
             row = next(best, None)
             if row is None:
+                hosts = Candidates(self.scope, self._narrowed)
+                self._notes.refused(hosts, spec, index, self.policy.chain)
                 raise errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
             if index == 0 and count > 1:
                 began = time.perf_counter()
@@ -188,6 +191,7 @@ class Decision:
         hosts = Candidates(self.scope, self._rows)
         narrowed = selector.narrow(hosts, spec, self.policy.semantics)
         self._skip_filters = self.record.filters_skipped = narrowed.skip_filters
+        self._narrowed = narrowed.hosts.rows
         self._notes.narrowed(narrowed.hosts, narrowed.removed)
         return narrowed.hosts
 

@@ -73,10 +73,10 @@ class Detail:
         """
         standing: dict[Verdict, np.ndarray] = {}
         if self.history is not None and self.numbers is not None:
-            moment = self.history.at(self.at)
-            if moment is None:
+            of_row = self.history.verdicts_at(self.at)
+            if of_row is None:
                 return None
-            of_rows = moment.of_row[self.rows]
+            of_rows = of_row[self.rows]
             for number in np.unique(of_rows[of_rows > 0]).tolist():
                 standing[self.numbers.meaning(number)] = self.rows[of_rows == number]
         asked = {(number, code): rows for number, code, rows in self.removed}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from typing import Any
 
+from scheduler.explain import cause
 from scheduler.explain.record import DecisionRecord, Pair
 
 
 def to_dict(record: DecisionRecord) -> dict[str, Any]:
     """*record* as what JSON can hold; the keys are described in docs/explain.md."""
-    return {
+    told: dict[str, Any] = {
+        "sequence": record.sequence,
         "request_id": record.request_id,
         "instance_uuids": list(record.instance_uuids),
         "num_instances": record.num_instances,
@@ -22,6 +25,7 @@ def to_dict(record: DecisionRecord) -> dict[str, Any]:
         "seed": f"{record.seed:016x}",
         "state_age_seconds": record.state_age_seconds,
         "cells_left_out": list(record.cells_left_out),
+        "cause": "",
         **_counts(record),
         "chosen": [_pair(each) for each in record.chosen],
         "alternates": [[_pair(each) for each in row] for row in record.alternates],
@@ -29,7 +33,12 @@ def to_dict(record: DecisionRecord) -> dict[str, Any]:
         "claim": {"outcome": record.claim, "races_lost": record.races_lost},
         "stages_ms": {name: round(spent, 3) for name, spent in record.stages_ms.items()},
         "elapsed_ms": round(record.elapsed_ms, 3),
+        "top": [] if record.top is None else record.top.rows(),
+        "before_filters": [dataclasses.asdict(each) for each in record.before_filters],
+        "refusal": None if record.refusal is None else dataclasses.asdict(record.refusal),
     }
+    told["cause"] = cause.of(told)
+    return told
 
 
 def _counts(record: DecisionRecord) -> dict[str, Any]:

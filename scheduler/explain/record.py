@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from scheduler.explain.before import Before
 from scheduler.explain.detail import Detail
+from scheduler.explain.refusal import Refusal
 from scheduler.explain.top import Pair, Top
 from scheduler.filters.chain import FilterCount
 
@@ -77,6 +79,10 @@ class DecisionRecord:
     #: Whether what costs memory and a little time is wanted, too.
     wants_detail: bool = False
     top: Top | None = None
+    #: Why there was no host.
+    refusal: Refusal | None = None
+    #: Why hosts were removed before any filter, where that left none.
+    before_filters: list[Before] = field(default_factory=list)
     detail: Detail | None = None
 
     @property

@@ -57,6 +57,8 @@ class HostTable:
         self.host_numbers: dict[str, int] = {}
         self.changes = Journal()
         self.heartbeats = Journal()
+        #: Position of the journal when each row was last given to a host.
+        self.given_at: dict[int, int] = {}
         self._free: list[int] = []
         self._capacity = 0
         self._used = 0
@@ -286,6 +288,7 @@ class HostTable:
             self._columns["has_service"][row] = True
             self._copy_service(row, host)
         self.changes.note(row, columns.EVERYTHING)
+        self.given_at[row] = self.changes.position
         self.rows[key] = row
         if host not in self.rows_of_host:
             self.rows_of_host[host] = []

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class History:
         self.position = 0
         #: Whether results of the class still are these, so that they are there in any case.
         self.is_live = True
+        #: What somebody has worked out from how it was at a position; kept until there is another.
+        self.worked_out: tuple[int, Any] | None = None
         self._befores: deque[_Before] = deque(maxlen=KEPT)
 
     @property
@@ -55,6 +57,18 @@ class History:
         self._befores.append((rows, self.of_row[rows], raws, multipliers))
         self.position += 1
 
+    def verdicts_at(self, position: int) -> np.ndarray | None:
+        """The verdicts at *position*, to be read only; None if that is forgotten."""
+        steps = self.position - position
+        if steps > len(self._befores):
+            return None
+        if not steps:
+            return self.of_row
+        of_row = self.of_row.copy()
+        for rows, verdicts, *_numbers in self._latest(steps):
+            of_row[rows] = verdicts
+        return of_row
+
     def at(self, position: int) -> Moment | None:
         """How it was at *position*; None if that is forgotten."""
         steps = self.position - position
@@ -62,12 +76,16 @@ class History:
             return None
         of_row = self.of_row.copy()
         raws, multipliers = self._scores.whole()
-        for rows, verdicts, *numbers in list(self._befores)[len(self._befores) - steps :][::-1]:
+        for rows, verdicts, *numbers in self._latest(steps):
             of_row[rows] = verdicts
             for now, then in zip((*raws, *multipliers), itertools.chain(*numbers), strict=True):
                 if isinstance(now, np.ndarray):
                     now[rows] = then
         return Moment(of_row, self._scores.names, raws, multipliers)
+
+    def _latest(self, steps: int) -> Iterator[_Before]:
+        """So many of the latest notes, the newest first."""
+        return itertools.islice(reversed(self._befores), steps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,176 @@
+"""Why nobody fitted, with the numbers of that moment: looked at once, when a request is refused.
+
+Of every reason the hosts that are closest are looked at in detail, and only those: which other
+filters they fail, and what they have of what is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from scheduler import errors
+from scheduler.explain.detail import Verdict
+from scheduler.explain.facts import FACTS
+from scheduler.explain.numbers import MEASURES, Measured
+from scheduler.filters.base import BaseHostFilter
+from scheduler.filters.chain import FilterCount, bypassed, is_columnar, rejections
+from scheduler.filters.trusted_filter import TrustedFilter
+from scheduler.hosts import aggregate_metadata
+from scheduler.hosts.candidates import Candidates, Scope
+
+#: So many hosts per reason are looked at.
+EXAMPLES: Final = 3
+#: Their levels of trust are asked of a server.
+_ASKS_SERVERS: Final = (TrustedFilter,)
+#: Reasons that come and go without a change in the table.
+_OF_THE_CLOCK: Final = frozenset({"compute.down"})
+
+
+@dataclass(slots=True)
+class Example:
+    """One host: what it has, how much that is too little, the other filters it fails."""
+
+    host: str
+    node: str | None
+    found: str
+    missing: float | None
+    also_fails: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Finding:
+    """One reason of one filter: how many hosts it removed, what was wanted, a few of the hosts."""
+
+    filter: str
+    reason: str
+    text: str
+    removed: int
+    wanted: str | None = None
+    note: str | None = None
+    examples: list[Example] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Refusal:
+    """Why instance number *index* got no host."""
+
+    index: int
+    hosts: int
+    findings: list[Finding]
+    #: Hosts that passed every filter and could not be given out: others may have claimed them.
+    held: int = 0
+    #: Counts of this instance's own run, if it is not the first one.
+    filters: list[FilterCount] = field(default_factory=list)
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether nothing but a change in the table makes it another."""
+        return not any(finding.reason in _OF_THE_CLOCK for finding in self.findings)
+
+
+def examine(
+    filters: Sequence[BaseHostFilter],
+    hosts: Candidates,
+    request: Any,
+    verdicts: Sequence[tuple[Verdict, np.ndarray]],
+    index: int = 0,
+) -> Refusal:
+    """Why none of *hosts* was given out for instance number *index*; *verdicts* is what was said.
+
+    Raises nothing that the filters have not raised before.
+    """
+    removed = sum(len(rows) for _verdict, rows in verdicts)
+    refusal = Refusal(index, len(hosts), [], held=len(hosts) - removed)
+    looked_at: dict[int, list[tuple[int, Example]]] = {}
+    for (number, code), rows in verdicts:
+        finding, examples = _finding(filters[number], code, Candidates(hosts.scope, rows), request)
+        refusal.findings.append(finding)
+        for row, example in examples:
+            looked_at.setdefault(row, []).append((number, example))
+    fails = failures(filters, hosts.scope, list(looked_at), request)
+    for row, examples in looked_at.items():
+        for number, example in examples:
+            example.also_fails = [filters[n].name for n, _code in fails[row] if n != number]
+    return refusal
+
+
+def failures(
+    filters: Sequence[BaseHostFilter], scope: Scope, rows: list[int], request: Any
+) -> dict[int, list[Verdict]]:
+    """Per row the filters that it fails and the first reason of each, whatever comes before them.
+
+    Filters that are not written over columns are not asked.
+    """
+    found: dict[int, list[Verdict]] = {row: [] for row in rows}
+    hosts = Candidates(scope, np.array(rows, dtype=np.int64))
+    for number, each in enumerate(filters):
+        if not is_columnar(each) or isinstance(each, _ASKS_SERVERS) or bypassed(each, request):
+            continue
+        try:
+            for reason, mask in rejections(each, hosts, request):  # type: ignore[arg-type]
+                for row in hosts.rows[mask].tolist():
+                    found[row].append((number, reason.code))
+        except errors.NovaException:  # told where the filter was reached
+            continue
+    return found
+
+
+def _finding(
+    each: BaseHostFilter, code: str, hosts: Candidates, request: Any
+) -> tuple[Finding, list[tuple[int, Example]]]:
+    texts = {reason.code: reason.text for reason in getattr(each, "reasons", ())}
+    finding = Finding(each.name, code, texts.get(code, "does not pass"), len(hosts))
+    if code in MEASURES:
+        measured = MEASURES[code](each, hosts, request)
+        places = _closest(measured.missing)
+        finding.wanted = measured.wanted_text()
+        examples = [_counted(hosts, measured, place) for place in places]
+    else:
+        places = list(range(min(EXAMPLES, len(hosts))))
+        examples = []
+        for state in hosts.take(np.array(places, dtype=np.int64)).states():
+            finding.wanted, found = told(each, code, state, request)
+            examples.append(Example(state.host, state.nodename, found, None))
+    if code == "availability_zone.other":
+        finding.note = _zones_note(each, hosts, request)
+    finding.examples = examples
+    return finding, list(zip(hosts.rows[places].tolist(), examples, strict=True))
+
+
+def told(each: BaseHostFilter, code: str, state: Any, request: Any) -> tuple[str | None, str]:
+    """What is wanted, and what one host has of it, in words."""
+    if code in MEASURES:
+        measured = MEASURES[code](each, Candidates.alone(state), request)
+        return measured.wanted_text(), measured.found_text(0)
+    if code in FACTS:
+        return FACTS[code](each, state, request)
+    return None, "does not pass"
+
+
+def _closest(missing: np.ndarray) -> list[int]:
+    """The places of those that miss least, the closest first."""
+    few = np.arange(len(missing))
+    if len(missing) > EXAMPLES:
+        few = np.argpartition(missing, EXAMPLES)[:EXAMPLES]
+    order: list[int] = few[np.argsort(missing[few], kind="stable")].tolist()
+    return order
+
+
+def _counted(hosts: Candidates, measured: Measured, place: int) -> Example:
+    value, row = hosts.table.value, int(hosts.rows[place])
+    found, missing = measured.found_text(place), float(measured.missing[place])
+    return Example(value(row, "host"), value(row, "nodename"), found, missing)
+
+
+def _zones_note(each: Any, hosts: Candidates, request: Any) -> str | None:
+    """Which zones there are, if none of them is the one asked for."""
+    zones = {each.default_zone}
+    for aggregates in hosts.table.pools["aggregates"].every_parsed():
+        zones |= aggregate_metadata.split_values(aggregates, "availability_zone")
+    if request.availability_zone in zones:
+        return None
+    return f"there is no such zone; there are: {', '.join(sorted(zones))}"
