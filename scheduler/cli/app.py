@@ -43,6 +43,7 @@ COMMANDS: dict[str, type[cliff_command.Command] | str] = {
     # On the message bus, which takes long to load.
     "broker check": "scheduler.cli.broker:Check",
     "upgrade check": "scheduler.cli.upgrade:Check",
+    "explain": "scheduler.cli.explain:Explain",
     "state show": "scheduler.cli.state:Show",
 }
 
@@ -57,6 +58,7 @@ GROUPS = {
     "group": "server groups and their policies",
     "claims": "see what schedulers have promised, close it, compare it with what there is",
     "state": "see what the running schedulers know, and compare it with the database",
+    "explain": "why a server went where it went, or nowhere",
     "evaluate": "decide recorded cases again, and compare",
 }
 

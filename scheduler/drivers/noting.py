@@ -73,6 +73,7 @@ class Notes:
         if detail is not None:
             detail.history, detail.numbers = standing.history, standing.verdicts.numbers
             detail.at = standing.history.position
+            detail.position = self._table.changes.position
 
     @property
     def note(self) -> Note | None:

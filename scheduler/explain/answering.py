@@ -35,7 +35,7 @@ def answer(manager: Any, name: str, host: str | None = None) -> list[dict[str, A
 
 def explained(record: DecisionRecord, driver: Any, host: str | None = None) -> dict[str, Any]:
     """One record; the decision lock is held while its details are looked up."""
-    host_manager = getattr(driver, "host_manager", None)
+    host_manager: Any = getattr(driver, "host_manager", None)
     if not hasattr(host_manager, "table"):
         return form.to_dict(record)
     with host_manager.lock:

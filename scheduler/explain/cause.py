@@ -38,10 +38,13 @@ def _no_host(told: Mapping[str, Any]) -> str:
     refusal = told["refusal"]
     if refusal is not None:
         return _refused(told, refusal)
-    if told["before_filters"] and not told["filters"]:
+    filters = told["filters"]
+    if filters and not told["fleet"]:
+        return "no compute host is known"
+    if told["before_filters"] and (not filters or not filters[0]["start"]):
         return _before(told)
-    if told["filters"]:  # without the numbers: no detail was wanted
-        last = told["filters"][-1]
+    if filters:  # without the numbers: no detail was wanted
+        last = filters[-1]
         reasons = ", ".join(f"{code} {count}" for code, count in last["removed"].items())
         return (
             f"{last['name']} removed the last {last['start']} of {told['fleet']} hosts: {reasons}"
@@ -51,8 +54,6 @@ def _no_host(told: Mapping[str, Any]) -> str:
 
 def _before(told: Mapping[str, Any]) -> str:
     """All hosts were gone before any filter was asked."""
-    if not told["fleet"]:
-        return "no compute host is known"
     causes = [each for each in told["before_filters"] if each["removed"]]
     causes.sort(key=lambda each: (each["note"] is None, -each["removed"]))
     said = [

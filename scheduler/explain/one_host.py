@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from scheduler import semantics
 from scheduler.explain.before import TEXTS
 from scheduler.explain.detail import Detail, Ranked
-from scheduler.explain.record import NO_SERVICE, DecisionRecord
+from scheduler.explain.record import NO_SERVICE, NOT_OFFERED, DecisionRecord
 from scheduler.explain.refusal import failures, told
 from scheduler.explain.top import part_of
 from scheduler.filters.base import BaseHostFilter
@@ -48,6 +49,7 @@ class _Look:
             self.filters = tuple(detail.filters)
         elif policy is not None:
             self.filters = policy.chain.filters
+        self.semantics = semantics.CURRENT if policy is None else policy.semantics
         down_time = 60.0 if policy is None else policy.service_down_time_seconds
         self.scope = Scope(self.table, manager.clock(), down_time)
 
@@ -80,11 +82,13 @@ class _Look:
         """Why no filter was asked about the host; its name and cell do not change."""
         if not self.table.column("has_service")[self.row]:
             return NO_SERVICE
-        request = self.record.request
-        if request is None:
+        request, detail = self.record.request, self.detail
+        if request is None or (detail is not None and self.row in detail.rows):
             return None
         alone = Candidates(self.scope, np.array([self.row], dtype=np.int64))
-        removed = selector.narrow(alone, request).removed
+        removed = selector.narrow(alone, request, self.semantics).removed
+        if detail is not None and not removed:
+            return NOT_OFFERED
         return next(iter(removed), None)
 
     def _removed(self, number: int, code: str) -> dict[str, Any]:

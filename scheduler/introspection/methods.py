@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from scheduler.introspection import identity, summary
+from scheduler.introspection import explaining, identity, summary
 
 METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "worker": identity.worker,
+    "explain": explaining.explain,
     "state_summary": summary.state_summary,
 }

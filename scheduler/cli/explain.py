@@ -1,0 +1,70 @@
+"""``explain``: why a server went where it went, or nowhere."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from rich.console import Console
+
+from scheduler import errors, exit_codes
+from scheduler.cli import workers
+from scheduler.explain import rendering
+
+#: Where the output goes into a file or a pipe, lines are this wide.
+WIDTH_IF_NO_TERMINAL = 160
+
+
+class Explain(workers.OnWorkers):
+    """Explain why a server went where it went, or nowhere.
+
+    Asks every running worker of the scheduler what it remembers of the request or the instance.
+    The first line says what decided the matter.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Of what, and how to show it."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument(
+            "name", metavar="REQUEST_ID|INSTANCE_UUID", help="a request id or an instance's uuid"
+        )
+        parser.add_argument(
+            "--host",
+            help="say what became of this host: where it fell out, or its rank and weights",
+        )
+        parser.add_argument("--json", action="store_true", help="print the same as JSON")
+        self.add_worker_options(parser)
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Ask, and print what there is, the newest decision first."""
+        found = self._remembered(parsed_args)
+        found.sort(key=lambda told: str(told["started_at"]), reverse=True)
+        if not found:
+            raise errors.InvalidRequest(
+                field=parsed_args.name,
+                reason="no running worker remembers a decision on this request or instance",
+            )
+        if parsed_args.json:
+            self.app.stdout.write(json.dumps(found, indent=2) + "\n")
+            return exit_codes.OK
+        console = self._console()
+        for place, told in enumerate(found):
+            if place:
+                console.rule()
+            rendering.show(console, told)
+        return exit_codes.OK
+
+    def _remembered(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
+        with self.asking(parsed_args) as daemons:
+            answers = daemons.all("explain", name=parsed_args.name, host=parsed_args.host)
+        return [
+            {**told, "worker": str(answer.worker)} for answer in answers for told in answer.result
+        ]
+
+    def _console(self) -> Console:
+        console = Console(file=self.app.stdout)
+        if not console.is_terminal and "COLUMNS" not in console._environ:
+            console = Console(file=self.app.stdout, width=WIDTH_IF_NO_TERMINAL)
+        return console
