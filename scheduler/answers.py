@@ -79,6 +79,12 @@ class Answers:
         options = conf.scheduler
         return cls(options.answers_kept_seconds, options.answers_kept_servers)
 
+    def keep(self, kept_seconds: float, kept_servers: int) -> None:
+        """From now on keep answers so long, and so many."""
+        with self._lock:
+            self._kept_seconds, self._kept_servers = kept_seconds, kept_servers
+            self._forget_old()
+
     def once(self, key: Key, arguments: Sequence[Any], decide: Callable[[], Any]) -> Any:
         """What ``decide()`` returns, or returned for an earlier request with these arguments.
 

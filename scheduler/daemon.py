@@ -37,6 +37,7 @@ def main(argv: Sequence[str]) -> int:
         return preflight.refuse(conf, BINARY, error)
     supervision = Supervision()
     service = Service(conf, Readiness(), supervision, observation)
+    service.reload_from(startup.Source(argv, BINARY))
     try:
         return launch(conf, service, supervision, number_of_workers(conf))
     finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from oslo_config import cfg
@@ -109,9 +111,24 @@ class SchedulerManager:
             told.select_destinations(context, END, _as_decided(spec, instance_uuids))
         return chosen
 
-    def reset(self) -> None:
-        """Take over what the database says now, without waiting for the driver to read it."""
-        self.driver.host_manager.reset()
+    def reconfigured(self, conf: cfg.ConfigOpts) -> Callable[[], None]:
+        """Build what *conf*, a configuration that was read again, makes necessary.
+
+        What is returned puts it in force between two decisions, with everything in the database
+        read anew.  Raises an error that names the option where *conf* cannot be used.
+        """
+        driver, options = self.driver, conf.scheduler
+        takes = [each.reconfigured(conf) for each in (driver, driver.booking)]
+
+        def take() -> None:
+            for each in takes:
+                each()
+            self.answers.keep(options.answers_kept_seconds, options.answers_kept_servers)
+            self._max_instances = options.max_instances_per_request
+            if driver.builds is not None:
+                driver.builds.max_attempts = options.max_attempts
+
+        return functools.partial(driver.host_manager.reconfigure, conf, take)
 
     def _check_instances(self, spec: objects.RequestSpec, uuids: Any) -> None:
         if uuids is not None:

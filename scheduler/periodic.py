@@ -40,6 +40,16 @@ class RepeatingTask:
         self._is_started = True
         self._loop.start(initial_delay=initial_delay_seconds)
 
+    def respace(self, spacing_seconds: float) -> None:
+        """Run at another spacing, counted from now on; not while a run is under way."""
+        spacing_seconds = spacing_seconds or DEFAULT_SPACING_SECONDS
+        if spacing_seconds == self._spacing_seconds:
+            return
+        self.stop()
+        self._spacing_seconds = spacing_seconds
+        self._loop = loopingcall.DynamicLoopingCall(self.run_once)
+        self.start(max(0.0, spacing_seconds))
+
     def stop(self) -> None:
         """End, and wait for a run that is under way; nothing happens if it was never started."""
         if self._is_started:

@@ -16,6 +16,7 @@ from scheduler.builds.rows import SERVICE, InstanceBook
 from scheduler.builds.tasks import OlderTasks
 from scheduler.claims import backend
 from scheduler.claims.booking import Booking
+from scheduler.conf import rereading
 from scheduler.db.cells_reader import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
@@ -29,6 +30,7 @@ from scheduler.notifications.notifier import Notifier
 from scheduler.observation import Observation
 from scheduler.periodic import RepeatingTask
 from scheduler.readiness import Readiness
+from scheduler.reloading import PutInForce
 from scheduler.rpc.compute_client import ComputeClient
 from scheduler.rpc.context import get_admin_context
 from scheduler.rpc.endpoints import SchedulerEndpoint
@@ -87,6 +89,7 @@ def older_tasks(
 class Service(Worker):
     """One worker of the scheduler."""
 
+    LIVE = rereading.LIVE
     DECISIONS = frozenset({"select_destinations", "select_hosts", "run_instance", "prep_resize"})
 
     def __init__(
@@ -99,6 +102,7 @@ class Service(Worker):
         super().__init__(conf, readiness, supervision, conf.scheduler_topic)
         self._observation = observation
         self._manager: SchedulerManager | None = None
+        self._task: RepeatingTask | None = None
         self._server: Server | None = None
 
     @property
@@ -115,7 +119,7 @@ class Service(Worker):
         self._observation.serve(health, self._supervision.board.workers, ending)
         databases = Databases.from_conf(self._conf)
         ending.callback(databases.dispose)
-        self._manager = manager = build_manager(self._conf, databases)
+        self._manager = manager = build_manager(self.conf_in_force, databases)
         self._observation.watch_manager(manager, self._conf)
         heartbeat = Heartbeat(self._conf, databases.main, BINARY, self._topic)
         heartbeat.register()
@@ -123,7 +127,7 @@ class Service(Worker):
         manager.driver.booking.prepare()
         self._show(manager)
         ending.callback(heartbeat.stop)
-        task = self._periodic_task(manager)
+        self._task = task = self._periodic_task(manager)
         ending.callback(task.stop)
         self._serve(manager, databases.main, ending)
         heartbeat.start()
@@ -165,7 +169,7 @@ class Service(Worker):
         return RepeatingTask(
             f"{type(driver).__name__}.run_periodic_tasks",
             lambda: driver.run_periodic_tasks(get_admin_context()),
-            self._conf.scheduler.periodic_task_interval,
+            self.conf_in_force.scheduler.periodic_task_interval,
             PERIODIC_JITTER,
         )
 
@@ -182,6 +186,20 @@ class Service(Worker):
             is_listening=server.is_listening,
         )
 
-    def _reload(self) -> None:
-        if self._manager is not None:
-            self._manager.reset()
+    def _build(self, conf: cfg.ConfigOpts) -> PutInForce:
+        manager, task = self._manager, self._task
+        if manager is None or task is None:
+            databases = Databases.from_conf(conf)
+            try:
+                build_manager(conf, databases)
+            finally:
+                databases.dispose()
+            return lambda: None
+        take = manager.reconfigured(conf)
+
+        def put_in_force() -> None:
+            take()
+            if conf.periodic_enable:
+                task.respace(conf.scheduler.periodic_task_interval)
+
+        return put_in_force

@@ -10,20 +10,24 @@ from __future__ import annotations
 import abc
 import contextlib
 import faulthandler
+import importlib
 import os
 import threading
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_service import service as oslo_service
 
 import scheduler
-from scheduler import exit_codes
+from scheduler import concurrency, exit_codes
 from scheduler.board import Stage
 from scheduler.concurrency import BREATHS
+from scheduler.conf import rereading, startup
+from scheduler.hangups import Hangups
 from scheduler.progress import Progress
 from scheduler.readiness import Readiness
+from scheduler.reloading import Outcome, PutInForce, Reloading
 from scheduler.rpc import transport
 from scheduler.supervision import Supervision
 from scheduler.watchdog import Report, Watchdog
@@ -36,6 +40,8 @@ class Worker(oslo_service.ServiceBase):
 
     DECISIONS: ClassVar[frozenset[str]] = frozenset()
     """The RPC methods that are counted as decisions."""
+    LIVE: ClassVar[frozenset[rereading.Name]] = rereading.LIVE_LOGGING
+    """The options that a reload changes; the others need a restart."""
 
     def __init__(
         self, conf: cfg.ConfigOpts, readiness: Readiness, supervision: Supervision, topic: str
@@ -49,6 +55,18 @@ class Worker(oslo_service.ServiceBase):
         self._ending = contextlib.ExitStack()
         self._is_stopping = False
         self._stopped = threading.Event()
+        self._hangups = Hangups()
+        self._reloading: Reloading | None = None
+        self._started_in: int | None = None
+
+    @property
+    def conf_in_force(self) -> cfg.ConfigOpts:
+        """The configuration as it was last read with success."""
+        return self._conf if self._reloading is None else self._reloading.conf
+
+    def reload_from(self, source: startup.Source) -> None:
+        """Let SIGHUP read again what *source* names."""
+        self._reloading = Reloading(source, self._conf, self.LIVE)
 
     @property
     def stage(self) -> Stage:
@@ -59,8 +77,17 @@ class Worker(oslo_service.ServiceBase):
     def _start(self, ending: contextlib.ExitStack) -> None:
         """Start everything; *ending* learns, step by step, how to end it."""
 
-    def _reload(self) -> None:
-        """Take over what changed in the configuration: nothing, unless a program says more."""
+    def _build(self, conf: cfg.ConfigOpts) -> PutInForce:
+        """Build what *conf* makes necessary, and return what puts that in force.
+
+        Without a program's own there is nothing but logging, which is not its business.  In the
+        master of several processes only what can be built without a connection is.
+        """
+        del conf
+        return lambda: None
+
+    def _reloaded(self, outcome: Outcome) -> None:
+        """Told of each reload of this process."""
 
     def _report(self) -> Report:
         """How the worker is, for people and for the watchdog; asked every few seconds."""
@@ -69,6 +96,8 @@ class Worker(oslo_service.ServiceBase):
     def start(self) -> None:
         """Begin, and say so; any error ends the worker."""
         LOG.info("Starting %s node (version %s)", self._topic, scheduler.__version__)
+        self._started_in = os.getpid()
+        self._hangups.take_over()
         BREATHS.tell(self._progress.breath)
         watchdog = Watchdog(self._readiness, self._supervision.board, self._progress, self._report)
         watchdog.start()
@@ -88,9 +117,11 @@ class Worker(oslo_service.ServiceBase):
         self._supervision.worker_started()
         self._watchdog = watchdog
         watchdog.enter(Stage.SERVING)
+        self._hangups.watch(self.reset)
         LOG.info("Serving requests on topic %s as %s", self._topic, self._conf.host)
 
     def _failed(self) -> None:
+        self._hangups.close()
         if not self._is_stopping:
             self._supervision.worker_failed()
         self._stopped.set()
@@ -105,6 +136,7 @@ class Worker(oslo_service.ServiceBase):
         if self._is_stopping:
             return
         self._is_stopping = True
+        self._hangups.close()
         LOG.info("nova-%s service graceful shutdown started.", self._topic)
         if self._watchdog is not None:
             self._watchdog.enter(Stage.STOPPING)
@@ -123,13 +155,44 @@ class Worker(oslo_service.ServiceBase):
 
     def reset(self) -> None:
         """Take over what changed in the configuration, and tell the service manager meanwhile."""
-        if self._watchdog is None or self._is_stopping:
+        if self._watchdog is None or self._is_stopping or self._reloading is None:
             return
         self._watchdog.enter(Stage.RELOADING)
         try:
-            self._reload()
+            self._reloaded(self._reloading.reload(self._build))
         finally:
             self._watchdog.enter(Stage.SERVING)
+
+    def hang_up(self) -> None:
+        """SIGHUP has come: to a worker, or to the master whose next forks it concerns."""
+        if self._started_in == os.getpid():
+            self._hangups.note()
+        elif self._reloading is not None:
+            self._reloading.prepare_forks(self._build)
+
+
+class _LaunchersConf:
+    """The configuration as a launcher knows it, with another answer to SIGHUP.
+
+    A launcher would read the files again by itself, and end with the first that is no good.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, worker: Worker) -> None:
+        self._conf = conf
+        self._worker = worker
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._conf, name)
+
+    def mutate_config_files(self) -> None:
+        """What a launcher calls when SIGHUP has come."""
+        self._worker.hang_up()
+
+
+def _keep_workers_of_threads() -> None:
+    """Let the workers of the threading launcher reload, which by default end to be forked anew."""
+    cotyledon = importlib.import_module("cotyledon")
+    cotyledon.Service.reload = lambda wrapper: wrapper.service_instance.hang_up()
 
 
 def launch(conf: cfg.ConfigOpts, worker: Worker, supervision: Supervision, workers: int) -> int:
@@ -137,7 +200,10 @@ def launch(conf: cfg.ConfigOpts, worker: Worker, supervision: Supervision, worke
     count = workers or os.cpu_count() or 1
     supervision.expect(count)
     faulthandler.enable()  # how the watchdog ends a worker that hangs shows where it hung
-    launcher = oslo_service.launch(conf, worker, workers=count, restart_method="mutate")
+    if concurrency.current() == concurrency.THREADING:
+        _keep_workers_of_threads()
+    launchers_conf = _LaunchersConf(conf, worker)
+    launcher = oslo_service.launch(launchers_conf, worker, workers=count, restart_method="mutate")
     try:
         status = launcher.wait()
     except SystemExit as ending:  # how the threading launcher of several workers returns

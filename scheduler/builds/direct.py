@@ -32,7 +32,7 @@ class Order:
     legacy_bdm_in_spec: bool
 
 
-@dataclass(frozen=True)
+@dataclass
 class DirectBuilds:
     """Builds that *driver* finds the hosts for.
 

@@ -92,6 +92,11 @@ class Booking:
     def prepare(self) -> None:
         """Make ready what requests would otherwise wait for: nothing."""
 
+    def reconfigured(self, conf: Any) -> Callable[[], None]:
+        """What puts the part of *conf* in force that is about booking: nothing."""
+        del conf
+        return lambda: None
+
     def answer(self, attempt: Attempt) -> Selections:
         """The answer to one request."""
         attempt.refresh()

@@ -9,6 +9,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
+from scheduler.conf import defaults
 
 LOG = logging.getLogger(__name__)
 
@@ -38,11 +39,19 @@ def validate(conf: cfg.ConfigOpts) -> None:
     """
     _clamp(conf)
     _service_down_time(conf)
+    read_all(conf)
+    _refuse(conf)
+
+
+def read_all(conf: cfg.ConfigOpts) -> None:
+    """Read the value of every option that is registered; raises ConfigurationError for a bad one.
+
+    To be called again when more options have been registered.
+    """
     for name in conf:
         if isinstance(_value(conf, "DEFAULT", name), cfg.ConfigOpts.GroupAttr):
             for option in conf[name]:
                 _value(conf, name, option)
-    _refuse(conf)
 
 
 def _value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
@@ -64,6 +73,12 @@ def _bad_value(error: Exception, group: str, name: str) -> errors.ConfigurationE
 
 
 def _refuse(conf: cfg.ConfigOpts) -> None:
+    if "default_log_levels" in conf:  # an option of oslo.log, which not every caller registers
+        try:
+            defaults.levels_by_logger(conf.default_log_levels)
+        except ValueError as error:
+            option = "[DEFAULT] default_log_levels"
+            raise errors.ConfigurationError(option=option, reason=str(error)) from error
     if not conf.host:
         raise errors.ConfigurationError(option="[DEFAULT] host", reason="must not be empty")
     if conf.scheduler.max_attempts < 1:

@@ -5,8 +5,10 @@ An operator's own setting wins over all of them.
 
 from __future__ import annotations
 
+import logging
 import os
 import pathlib
+from collections.abc import Iterable
 
 from oslo_config import cfg
 from oslo_log import log
@@ -52,6 +54,18 @@ def quiet_log_levels(conf: cfg.ConfigOpts) -> list[str]:
     Deprecated spellings are worth a warning from a daemon, not one with every command.
     """
     return [*conf.default_log_levels, *(f"{name}=ERROR" for name in QUIETED_LOGGERS)]
+
+
+def levels_by_logger(pairs: Iterable[str]) -> dict[str, int]:
+    """The level of each logger in items like ``name=LEVEL``; ValueError for one that is none."""
+    levels = {}
+    for pair in pairs:
+        name, _separator, text = pair.partition("=")
+        level = int(text) if text.isdigit() else logging.getLevelNamesMapping().get(text)
+        if not name or level is None:
+            raise ValueError(f"{pair!r} is not of the form logger=LEVEL")
+        levels[name] = level
+    return levels
 
 
 def translate_log_formats(conf: cfg.ConfigOpts) -> None:

@@ -5,10 +5,12 @@ Reference pages config, section 1, and service, sections 3, 6 and 9.
 
 from __future__ import annotations
 
+import logging as stdlib_logging
 import os
 import pathlib
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 from oslo_config import cfg
@@ -25,6 +27,41 @@ LOG = logging.getLogger(__name__)
 PROJECT = "nova"
 EMBEDDED_TRANSPORT_URL = "fake://"
 _TRANSPORT_URL_VARIABLE = "OS_DEFAULT__TRANSPORT_URL"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a program's configuration comes from: what :func:`parse` was given."""
+
+    argv: Sequence[str]
+    prog: str
+    default_config_files: list[str] | None = None
+    cli_opts: Sequence[cfg.Opt] = ()
+
+
+def read_again(source: Source) -> cfg.ConfigOpts:
+    """The configuration as it is now, apart from the one in force; logging stays as it is.
+
+    Raises ConfigurationError, in whose text is option and file.
+    """
+    conf = cfg.ConfigOpts()
+    try:
+        _register(conf, source.cli_opts)
+        conf(
+            list(source.argv),
+            project=PROJECT,
+            prog=source.prog,
+            version=scheduler.__version__,
+            default_config_files=source.default_config_files,
+        )
+        _settle_logging(conf)
+    except UnicodeDecodeError as error:
+        place = _undecodable(source.argv, source.prog, source.default_config_files)
+        raise errors.ConfigurationError(option=place, reason=str(error)) from error
+    except (cfg.Error, OSError, ValueError, RuntimeError) as error:
+        raise errors.ConfigurationError(option="configuration", reason=str(error)) from error
+    check.validate(conf)
+    return conf
 
 
 def parse(
@@ -65,12 +102,36 @@ def parse(
 
 
 def _set_up_logging(conf: cfg.ConfigOpts, quiet: bool) -> None:
-    defaults.translate_log_formats(conf)
+    _settle_logging(conf)
     if quiet and not conf.debug:
         conf.set_default("default_log_levels", defaults.quiet_log_levels(conf))
+    logging.setup(conf, PROJECT, scheduler.__version__)
+
+
+def _settle_logging(conf: cfg.ConfigOpts) -> None:
+    defaults.translate_log_formats(conf)
     if not (conf.log_file or conf.log_dir or conf.use_journal):
         conf.set_default("use_stderr", True)  # the library would fall back to standard output
-    logging.setup(conf, PROJECT, scheduler.__version__)
+
+
+def change_log_levels(before: cfg.ConfigOpts, conf: cfg.ConfigOpts) -> None:
+    """Log as *conf* says from now on, as far as levels and a logging file of its own go.
+
+    Raises ConfigurationError for a logging file that cannot be used.
+    """
+    if conf.log_config_append or before.log_config_append:
+        try:
+            logging.setup(conf, PROJECT, scheduler.__version__)
+        except (logging.LogConfigError, OSError, ValueError) as error:
+            raise errors.ConfigurationError(
+                option="[DEFAULT] log_config_append", reason=str(error)
+            ) from error
+        return
+    for name in defaults.levels_by_logger(before.default_log_levels):
+        stdlib_logging.getLogger(name).setLevel(stdlib_logging.NOTSET)
+    for name, level in defaults.levels_by_logger(conf.default_log_levels).items():
+        stdlib_logging.getLogger(name).setLevel(level)
+    stdlib_logging.getLogger().setLevel(stdlib_logging.DEBUG if conf.debug else stdlib_logging.INFO)
 
 
 def _check(conf: cfg.ConfigOpts, prog: str) -> None:

@@ -53,6 +53,18 @@ class CellsReader:
 
         return cls(databases, make, conf.scheduler.cell_timeout_seconds)
 
+    def read_more(self, conf: Any) -> bool:
+        """See the host manager's protocol; what is read already is not given up."""
+        make_reader = self._make_reader
+
+        def make(database: Database, cell: Cell | None) -> FleetReader:
+            reader = make_reader(database, cell)
+            reader.read_more(conf)
+            return reader
+
+        self._make_reader = make
+        return any([member.reader.read_more(conf) for member in self._members.values()])
+
     def read(
         self, now: datetime.datetime, *, full: bool = False, heartbeats: bool = True
     ) -> Sequence[FleetChanges]:

@@ -92,6 +92,12 @@ class FleetChanges:
     system_metadata: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
 
 
+def _prefix_for(conf: Any) -> str | None:
+    """Which system metadata of instances is wanted: none, unless a weigher looks at it."""
+    weighs_images = conf.filter_scheduler.image_props_weight_multiplier != 0
+    return IMAGE_KEY_PREFIX if weighs_images else None
+
+
 class FleetReader:
     """Reads of one database by one worker; remembers how far it got.
 
@@ -136,9 +142,15 @@ class FleetReader:
         It reads the properties of instances' images only for a weigher that looks at them.
         """
         overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
-        weighs_images = conf.filter_scheduler.image_props_weight_multiplier != 0
-        prefix = IMAGE_KEY_PREFIX if weighs_images else None
-        return cls(database, overlap, prefix, cell, aggregates=aggregates)
+        return cls(database, overlap, _prefix_for(conf), cell, aggregates=aggregates)
+
+    def read_more(self, conf: Any) -> bool:
+        """Read what *conf* needs, too, from the next full read on; whether that is anything."""
+        wanted = _prefix_for(conf)
+        if wanted in (None, self.metadata_prefix):
+            return False
+        self.metadata_prefix = wanted
+        return True
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*, whatever their state, by id."""

@@ -68,7 +68,7 @@ class Scheduler:
         """
         raise NotImplementedError("Driver must implement select_destinations")
 
-    def prepare(self, conf: Any) -> Callable[[], None]:
+    def reconfigured(self, conf: Any) -> Callable[[], None]:
         """Build what *conf*, a configuration that was read again, makes necessary.
 
         What is returned puts it in force, between two decisions, and cannot fail; until then

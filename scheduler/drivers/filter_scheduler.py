@@ -50,11 +50,11 @@ class FilterScheduler(Scheduler):
         if self.booking.needs_regular_looks:
             self.host_manager.refresh()
 
-    def prepare(self, conf: Any) -> Callable[[], None]:
+    def reconfigured(self, conf: Any) -> Callable[[], None]:
         """See the base class.  What was kept between decisions goes with the old policy."""
         settings = Settings.from_conf(conf, self.host_manager)
         settings.json_options.current()
-        take_base = super().prepare(conf)
+        take_base = super().reconfigured(conf)
 
         def take() -> None:
             take_base()

@@ -58,6 +58,20 @@ class OlderDriver:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.driver, name)
 
+    def reconfigured(self, conf: Any) -> Callable[[], None]:
+        """As today's drivers; one that does not know of this sees nothing but its host manager."""
+        driver = self.driver
+        takes = [driver.host_manager.reconfigured(conf)]
+        if hasattr(driver, "reconfigured"):
+            takes.append(driver.reconfigured(conf))
+
+        def take() -> None:
+            for each in takes:
+                each()
+            self._zone_if_none = conf.default_availability_zone
+
+        return take
+
     def select_destinations(
         self,
         context: Any,

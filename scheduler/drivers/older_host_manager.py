@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from scheduler.drivers.pipeline import Policy
+from scheduler.drivers.settings import configured_policy
 from scheduler.hosts import selector
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.host_state import HostState
@@ -41,13 +42,25 @@ class OlderHostManager:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.host_manager, name)
 
+    def reconfigured(self, conf: Any) -> Callable[[], None]:
+        """What puts the policy of *conf* in force, for HostStates that are given later."""
+        policy = configured_policy(conf, self.host_manager)
+
+        def take() -> None:
+            self.policy = policy
+
+        return take
+
     def get_all_host_states(self, context: Any) -> list[HostState]:
         """Every host that has a service, as of now."""
         del context
         own, policy = self.host_manager, self.policy
         own.refresh()
         with own.lock:
-            scope = Scope(own.table, own.clock(), policy.service_down_time_seconds, policy.fitting)
+            scope = _PolicyScope(
+                own.table, own.clock(), policy.service_down_time_seconds, policy.fitting
+            )
+            scope.policy = policy
             return Candidates(scope, own.table.order).states()
 
     def get_filtered_hosts(
@@ -60,24 +73,37 @@ class OlderHostManager:
         states = list(hosts)
         if not states:
             return []
+        policy = self._policy_of(states)
         with self.host_manager.lock:
-            narrowed = selector.narrow(_together(states), spec_obj, self.policy.semantics)
+            narrowed = selector.narrow(_together(states), spec_obj, policy.semantics)
             if narrowed.skip_filters:
                 return narrowed.hosts.states()
-            left, _counts = self.policy.chain.run(narrowed.hosts, spec_obj, index)
+            left, _counts = policy.chain.run(narrowed.hosts, spec_obj, index)
             for state in left.states():
-                state.limits = self.policy.chain.limits(state, spec_obj)
+                state.limits = policy.chain.limits(state, spec_obj)
             return left.states()
 
     def get_weighed_hosts(self, hosts: Sequence[HostState], spec_obj: Any) -> list[WeighedHost]:
         """*hosts* best first, with their weights."""
         if not hosts:
             return []
+        policy = self._policy_of(hosts)
         with self.host_manager.lock:
             candidates = _together(hosts)
-            weighed = weigh(self.policy.weighers, candidates, spec_obj, self.policy.semantics)
+            weighed = weigh(policy.weighers, candidates, spec_obj, policy.semantics)
         pairs = zip(weighed.hosts.states(), weighed.totals.tolist(), strict=True)
         return [WeighedHost(state, weight) for state, weight in pairs]
+
+    def _policy_of(self, states: Sequence[HostState]) -> Policy:
+        """The one that was in force when the HostStates were given."""
+        policy: Policy = getattr(states[0].scope, "policy", self.policy)
+        return policy
+
+
+class _PolicyScope(Scope):
+    """A scope that remembers for which policy it was made."""
+
+    policy: Policy
 
 
 def _together(states: Sequence[HostState]) -> Candidates:

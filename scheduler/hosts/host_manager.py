@@ -51,6 +51,9 @@ class Reader(Protocol):
     def cell_health(self) -> Sequence[CellHealth]:
         """How it is with each cell that the fleet is divided into."""
 
+    def read_more(self, conf: Any) -> bool:
+        """Read from now on what *conf* needs, too; whether that calls for a full read."""
+
 
 class HostManager:
     """Owns the host table of one worker.
@@ -72,9 +75,7 @@ class HostManager:
         self.lock = threading.RLock()
         self.clock = clock
         self.read_at: float | None = None
-        self._full_interval_seconds = conf.scheduler.full_refresh_interval_seconds
-        self._max_age_seconds = conf.scheduler.max_state_age_seconds
-        self.service_down_time_seconds = conf.service_down_time
+        self._take_intervals(conf)
         self._reader = reader
         self._semantics = semantics.of(conf)
         ratios = rows.Ratios.from_conf(conf)
@@ -88,6 +89,13 @@ class HostManager:
         self._heartbeats_at = float("-inf")
         self._failing = False
         self.read_listeners: list[costs.Listener] = []
+        #: Done with the next full read, under the lock, before what it found is applied.
+        self._at_next_read: Callable[[], None] | None = None
+
+    def _take_intervals(self, conf: Any) -> None:
+        self._full_interval_seconds = conf.scheduler.full_refresh_interval_seconds
+        self._max_age_seconds = conf.scheduler.max_state_age_seconds
+        self.service_down_time_seconds = conf.service_down_time
 
     @staticmethod
     def decode(row: Any, ratios: rows.Ratios, cell_uuid: str | None) -> dict[str, Any]:
@@ -132,10 +140,30 @@ class HostManager:
                 LOG.info("The state of the compute hosts is being read again.")
             self._failing = False
 
-    def reset(self) -> None:
-        """Read everything again, also which cells there are."""
-        self._full_at = None
-        self.refresh()
+    def reconfigure(self, conf: Any, others: Callable[[], None]) -> None:
+        """Put *conf* in force between two decisions, together with what *others* puts in force.
+
+        Everything is read again, as rows may count differently now.  While the database does not
+        answer, that is left to the next read where they do not; where they do, StateUnavailable
+        is raised and nothing has changed.
+        """
+        ratios = rows.Ratios.from_conf(conf)
+
+        def take() -> None:
+            self._take_intervals(conf)
+            self._updater.ratios = ratios
+            others()
+
+        needs_read = self._reader.read_more(conf) or ratios != self._updater.ratios
+        self._at_next_read, self._full_at = take, None
+        try:
+            self._shared()
+        except (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError) as error:
+            if needs_read:
+                raise errors.StateUnavailable(reason="it could not be read") from error
+            LOG.warning("The state of the compute hosts could not be read with the reload.")
+            with self.lock:
+                take()
 
     def cell_health(self) -> list[CellHealth]:
         """How it is with each cell; empty for a fleet that is not divided into cells."""
@@ -225,12 +253,19 @@ class HostManager:
 
     def _read(self) -> None:
         began = self.clock()
-        full = self._full_at is None or began - self._full_at >= self._full_interval_seconds
+        take, self._at_next_read = self._at_next_read, None
+        full = (
+            take is not None
+            or self._full_at is None
+            or began - self._full_at >= self._full_interval_seconds
+        )
         heartbeats = began - self._heartbeats_at >= HEARTBEAT_READ_SECONDS
         now = datetime.datetime.fromtimestamp(began, datetime.UTC).replace(tzinfo=None)
         self.books.look()
         several = self._reader.read(now, full=full, heartbeats=heartbeats)
         with self.lock:
+            if take is not None:
+                take()
             for changes in several:
                 self._updater.apply(changes, began)
                 if changes.aggregates is not None:

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 import amqp
 import oslo_messaging
 from oslo_config import cfg
+from oslo_messaging import opts as messaging_options
 from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging.transport import NotificationTransport, RPCTransport
 from oslo_utils import strutils
@@ -73,6 +74,17 @@ def is_in_process(conf: cfg.ConfigOpts) -> bool:
     with _translated(OPTION):
         _apply_default_url(conf)
         return bool(oslo_messaging.TransportURL.parse(conf).transport == IN_PROCESS)
+
+
+def complete(conf: cfg.ConfigOpts) -> None:
+    """Give *conf*, which no transport was made from, the library's options and the default URL.
+
+    Raises ConfigurationError, without passwords, for a URL that cannot be used.
+    """
+    for group, options in messaging_options.list_opts():
+        conf.register_opts(options, group=group)
+    with _translated(OPTION):
+        _apply_default_url(conf)
 
 
 def _get(factory: Callable[..., AnyTransport], conf: cfg.ConfigOpts, option: str) -> AnyTransport:

@@ -12,7 +12,7 @@ from tests.house.tree import PACKAGES, imports_of, module_of, name_of, python_fi
 #: From the ground up.  A room may import from every level below its own.
 LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"board", "errors", "exit_codes", "progress"}),
-    frozenset({"concurrency", "faults", "plugins", "objects", "web"}),
+    frozenset({"concurrency", "faults", "hangups", "plugins", "objects", "web"}),
     frozenset({"pci"}),
     frozenset({"numa"}),
     frozenset({"conf"}),
@@ -29,7 +29,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset(
         {
             *("evaluation", "health", "heartbeat", "introspection"),
-            *("metrics", "status_page", "watchdog"),
+            *("metrics", "reloading", "status_page", "watchdog"),
         }
     ),
     frozenset({"observation"}),

@@ -246,12 +246,6 @@ def test_wrong_fanouts_are_refused(method: str, arguments: dict[str, Any], field
     assert driver.calls.empty()
 
 
-def test_reset_reads_the_state() -> None:
-    driver = RecordingDriver()
-    a_manager(driver).reset()
-    assert driver.next_call()[0] == "reset"
-
-
 class Told:
     """Keeps what is told, and when: before or after the driver was asked."""
 

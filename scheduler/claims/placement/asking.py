@@ -41,6 +41,10 @@ class Asking:
         self._restrictions = Restrictions.from_conf(conf)
         self._asks_twice = not conf.workarounds.disable_fallback_pcpu_query
 
+    def reconfigured(self, conf: cfg.ConfigOpts) -> Asking:
+        """One that asks the same Placement as *conf* says."""
+        return Asking(conf, self._client)
+
     def offers(self, spec: Any, fleet: Fleet, request_id: str | None) -> Offers:
         """What Placement offers for one instance of *spec*; raises Unavailable, NoValidHost."""
         offers = Offers()

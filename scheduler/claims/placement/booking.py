@@ -5,6 +5,7 @@ The decision lock is held to decide, and never while Placement is talked to.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from oslo_log import log as logging
@@ -39,6 +40,15 @@ class PlacementBooking(Booking):
         self._allocating = allocating
         self._host_manager = host_manager
         self._earlier = Earlier(allocating, host_manager)
+
+    def reconfigured(self, conf: Any) -> Callable[[], None]:
+        """See the base class: what Placement is asked for."""
+        asking = self._asking.reconfigured(conf)
+
+        def take() -> None:
+            self._asking = asking
+
+        return take
 
     def answer(self, attempt: Attempt) -> Selections:
         """The answer to one request, claimed; or the one that was claimed for it before.

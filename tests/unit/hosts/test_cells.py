@@ -219,13 +219,13 @@ def test_no_cell_answers_is_no_answer(manager, nova, tmp_path):
     assert seen(manager) == ["a1", "a2", "b1"]
 
 
-def test_cells_are_looked_up_again_at_a_reset(manager, nova):
+def test_cells_are_looked_up_again_at_a_reload(manager, nova):
     nova.add_cell("new", ["n1"])
     nova.map_cell("off", disabled=False)
     nova.map_cell("b", disabled=True)
     manager.refresh()
     assert seen(manager) == ["a1", "a2", "b1"]
-    manager.reset()
+    manager.reconfigure(builders.a_conf(), lambda: None)
     assert seen(manager) == ["a1", "a2", "c1", "n1"]
     nova.execute("api", "DELETE FROM cell_mappings WHERE name = 'a'")
     manager.clock.ahead_seconds += 10_000
@@ -238,7 +238,7 @@ def test_a_cell_moves_to_another_database(manager, nova, make_url):
     nova_layouts.create(nova.urls["b"], nova.release, nova_layouts.CELL)
     nova.add_hosts("b", ["moved"])
     nova.map_cell("b", database_connection=nova.urls["b"])
-    manager.reset()
+    manager.reconfigure(builders.a_conf(), lambda: None)
     assert seen(manager) == ["a1", "a2", "moved"]
 
 

@@ -1,0 +1,112 @@
+"""What changed between two readings of the configuration, and what of it can take effect at once.
+
+Reference page config, section 1.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from oslo_config import cfg
+
+Name = tuple[str, str]
+"""Group and name of an option."""
+
+DEFAULT: Final = "DEFAULT"
+ALL: Final = "*"
+"""Stands for every option of a group."""
+
+#: What every program takes over while it runs.
+LIVE_LOGGING: Final = frozenset(
+    {(DEFAULT, "debug"), (DEFAULT, "default_log_levels"), (DEFAULT, "log_config_append")}
+)
+
+_LIVE_DEFAULT: Final = (
+    "service_down_time",
+    "scheduler_json_config_location",
+    "default_availability_zone",
+    "cpu_allocation_ratio",
+    "ram_allocation_ratio",
+    "disk_allocation_ratio",
+    "initial_cpu_allocation_ratio",
+    "initial_ram_allocation_ratio",
+    "initial_disk_allocation_ratio",
+)
+_LIVE_SCHEDULER: Final = (
+    "max_attempts",
+    "periodic_task_interval",
+    "max_instances_per_request",
+    "answers_kept_seconds",
+    "answers_kept_servers",
+    "full_refresh_interval_seconds",
+    "max_state_age_seconds",
+    "standing_results_bytes",
+    "max_placement_results",
+    "query_placement_for_availability_zone",
+    "query_placement_for_image_type_support",
+    "limit_tenants_to_placement_aggregate",
+    "placement_aggregate_required_for_tenants",
+    "enable_isolated_aggregate_filtering",
+)
+
+#: What the scheduler takes over while it runs; everything else needs a restart.
+LIVE: Final = LIVE_LOGGING | {
+    *((DEFAULT, name) for name in _LIVE_DEFAULT),
+    *(("scheduler", name) for name in _LIVE_SCHEDULER),
+    ("filter_scheduler", ALL),
+    ("metrics", ALL),
+    ("trusted_computing", ALL),
+    ("workarounds", "disable_fallback_pcpu_query"),
+}
+
+#: How the files were found is no setting of its own.
+_NO_SETTINGS: Final = frozenset({"config_file", "config_dir", "config_source"})
+
+
+@dataclass(frozen=True)
+class Change:
+    """A configuration that was read again, and what is new in it."""
+
+    #: Where an option needs a restart, it has its former value here.
+    conf: cfg.ConfigOpts
+    live: tuple[Name, ...]
+    for_restart: tuple[Name, ...]
+
+
+def compare(before: cfg.ConfigOpts, fresh: cfg.ConfigOpts, live: Collection[Name]) -> Change:
+    """What changed from *before* to *fresh*; what is not *live* is put back in *fresh*."""
+    changed: dict[bool, list[Name]] = {True: [], False: []}
+    for (group, name), value in values(before):
+        if _has(fresh, group, name) and _value(fresh, group, name) != value:
+            takes_effect = (group, name) in live or (group, ALL) in live
+            changed[takes_effect].append((group, name))
+            if not takes_effect:
+                fresh.set_override(name, value, None if group == DEFAULT else group)
+    return Change(fresh, tuple(sorted(changed[True])), tuple(sorted(changed[False])))
+
+
+def values(conf: cfg.ConfigOpts) -> Iterator[tuple[Name, Any]]:
+    """Every option with its value; the values must have been checked."""
+    for name in conf:
+        value = conf[name]
+        if not isinstance(value, cfg.ConfigOpts.GroupAttr):
+            if name not in _NO_SETTINGS:
+                yield (DEFAULT, name), value
+            continue
+        for option in value:
+            yield (name, option), value[option]
+
+
+def spelt(names: Collection[Name]) -> str:
+    """The options as a reader of the file knows them."""
+    return ", ".join(f"[{group}] {name}" for group, name in names)
+
+
+def _has(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
+    return name in conf if group == DEFAULT else group in conf and name in conf[group]
+
+
+def _value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
+    return conf[name] if group == DEFAULT else conf[group][name]

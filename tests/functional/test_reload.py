@@ -1,0 +1,179 @@
+"""A scheduler that is reloaded while others call it: no call is lost, and no answer is mixed.
+
+``RELOADS=200 pytest tests/functional/test_reload.py`` does it more often.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from scheduler.concurrency import EVENTLET, THREADING
+from scheduler.db import compute_nodes
+from scheduler.db.database import Database
+from tests.daemons.deployment import Deployment
+from tests.daemons.fixtures import MakeDeployment
+from tests.daemons.process import Daemon
+from tests.functional import fleet
+from tests.functional.bus import RawCaller
+from tests.functional.calling import a_request
+from tests.waiting import wait_until
+
+RELOADS = int(os.environ.get("RELOADS", "8"))
+"""For each way in which the scheduler runs."""
+CALLERS = 4
+WAIT_SECONDS = 60
+
+HOSTS = [f"cmp{number}" for number in range(1, 7)]
+MEMORY_MB = {host: 10**9 + number * 10**8 for number, host in enumerate(HOSTS)}
+
+Answer = tuple[str, int, int]
+"""Chosen host, number of alternates, most memory that may be in use on the host."""
+
+#: Each of the two configurations differs from the other in all that an answer shows.
+CONFIGURATIONS: Mapping[Answer, Mapping[str, Mapping[str, Any]]] = {
+    ("cmp6", 1, MEMORY_MB["cmp6"]): {
+        "DEFAULT": {"ram_allocation_ratio": 1.0},
+        "scheduler": {"max_attempts": 2},
+        "filter_scheduler": {"ram_weight_multiplier": 1.0},
+    },
+    ("cmp1", 3, 2 * MEMORY_MB["cmp1"]): {
+        "DEFAULT": {"ram_allocation_ratio": 2.0},
+        "scheduler": {"max_attempts": 4},
+        "filter_scheduler": {"ram_weight_multiplier": -1.0},
+    },
+}
+RIGHT = tuple(CONFIGURATIONS)
+
+SETTINGS = {
+    "DEFAULT": {"service_down_time": 3600, "debug": False},
+    "filter_scheduler": {
+        "enabled_filters": "ComputeFilter,RamFilter",
+        "weight_classes": "nova.scheduler.weights.ram.RAMWeigher",
+    },
+}
+READ_AGAIN = "The configuration was read again"
+
+
+def seen_in(reply: Mapping[str, Any]) -> Answer:
+    """What a reply shows of the configuration that it was decided with."""
+    [selections] = reply["result"]
+    first = selections[0]["nova_object.data"]
+    limits = first["limits"]["nova_object.data"]
+    return first["service_host"], len(selections) - 1, limits["memory_mb"]
+
+
+@dataclass
+class Callers:
+    """Keep calling, and count the answers."""
+
+    transport_url: str
+    answers: Counter[Answer] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    def run(self) -> int:
+        """Call until told to stop; returns how many calls did not get exactly one answer."""
+        sent = []
+        with RawCaller(self.transport_url) as raw:
+            while not self.stopping.is_set():
+                sent.append(raw.send(a_request()))
+                reply = raw.answer_to(sent[-1])
+                if reply["failure"]:
+                    self.failures.append(reply["failure"])
+                else:
+                    self.answers[seen_in(reply)] += 1
+            return sum(len(raw.answers_to(call)) != 1 for call in sent)
+
+
+class Reloads:
+    """One scheduler, and how often each of its workers has read its configuration again."""
+
+    def __init__(self, cloud: Deployment, workers: int) -> None:
+        self.cloud = cloud
+        self.workers = workers
+        cloud.configure({**CONFIGURATIONS[RIGHT[0]], "filter_scheduler": self._policy(RIGHT[0])})
+        self.scheduler: Daemon = cloud.start_scheduler().wait_ready()
+
+    def _policy(self, which: Answer) -> dict[str, Any]:
+        return {**SETTINGS["filter_scheduler"], **CONFIGURATIONS[which]["filter_scheduler"]}
+
+    def times(self, text: str = READ_AGAIN) -> int:
+        """How often *text* is in the log."""
+        assert self.scheduler.is_announced  # and what else it told the service manager is read
+        return self.scheduler.log.count(text)
+
+    def to(self, settings: Mapping[str, Mapping[str, Any]], said: str = READ_AGAIN) -> None:
+        """Change the file and reload; returns when every worker has *said* what came of it."""
+        expected = self.times(said) + self.workers
+        self.cloud.configure(settings)
+        self.scheduler.signal(signal.SIGHUP)
+        wait_until(
+            lambda: self.times(said) >= expected, WAIT_SECONDS, lambda: self.scheduler.log[-5000:]
+        )
+
+
+@pytest.fixture(
+    params=[(EVENTLET, 1), (EVENTLET, 2), (THREADING, 2)], ids=lambda each: f"{each[0]}-{each[1]}"
+)
+def reloads(
+    request: pytest.FixtureRequest, deployment: MakeDeployment, transport_url: str, sqlite_url: str
+) -> Reloads:
+    """A scheduler at work on hosts of different sizes."""
+    backend, workers = request.param
+    settings = {**SETTINGS, "scheduler": {"workers": workers}}
+    cloud = deployment(transport_url, sqlite_url, backend=backend, settings=settings)
+    fleet.install(sqlite_url, HOSTS)
+    database = Database(sqlite_url)
+    with database.write() as connection:
+        sizes = [
+            {
+                **fleet.node(host),
+                "memory_mb": size,
+                "free_ram_mb": size,
+                "ram_allocation_ratio": 0.0,
+            }
+            for host, size in MEMORY_MB.items()
+        ]
+        compute_nodes.upsert_many(connection, sizes)
+    database.dispose()
+    return Reloads(cloud, workers)
+
+
+@pytest.mark.functional
+def test_every_answer_is_of_one_configuration(
+    reloads: Reloads, transport_url: str, record_property: Any
+) -> None:
+    callers = Callers(transport_url)
+    with ThreadPoolExecutor(CALLERS) as threads, ExitStack() as stack:
+        stack.callback(callers.stopping.set)
+        running = [threads.submit(callers.run) for _ in range(CALLERS)]
+        for number in range(RELOADS):
+            wanted = RIGHT[(number + 1) % 2]
+            reloads.to(CONFIGURATIONS[wanted])
+            expected = callers.answers[wanted] + CALLERS
+            wait_until(lambda: callers.answers[wanted] >= expected, WAIT_SECONDS, "answers")  # noqa: B023
+        said = "The configuration stays as it was"
+        reloads.to({"scheduler": {"max_attempts": "many"}}, said)
+        expected = callers.answers[wanted] + CALLERS
+        wait_until(lambda: callers.answers[wanted] >= expected, WAIT_SECONDS, "answers")
+        callers.stopping.set()
+        assert [each.result(WAIT_SECONDS) for each in running] == [0] * CALLERS
+
+    assert callers.failures == []
+    assert set(callers.answers) == set(RIGHT)
+    record_property("reloads and answers", (RELOADS, callers.answers.total()))
+    log = reloads.scheduler.log
+    assert "[scheduler] max_attempts" in log
+    assert "Traceback" not in log
+    assert log.count("Starting scheduler node") == reloads.workers
+    assert reloads.scheduler.terminate() == 0
