@@ -31,7 +31,7 @@ class Hangups:
         self._pid = 0
         self._sending_end: socket.socket | None = None
         self._receiving_end: socket.socket | None = None
-        self._is_closed = False
+        self._is_closed = self._is_watched = False
 
     def take_over(self) -> None:
         """Make SIGHUP of this process count here, where this thread may say so.
@@ -52,6 +52,7 @@ class Hangups:
     def watch(self, reload: Callable[[], None]) -> None:
         """Call *reload* after hang-ups, in a thread (or greenlet) of its own, to the end."""
         self._open()
+        self._is_watched = True
         thread = threading.Thread(target=self._watch, args=(reload,), daemon=True, name="reload")
         thread.start()
 
@@ -61,6 +62,8 @@ class Hangups:
         if self._pid == os.getpid() and self._sending_end is not None:
             self._sending_end.close()  # whoever watches sees the end
             self._sending_end = None
+            if not self._is_watched and self._receiving_end is not None:
+                self._receiving_end.close()
 
     def _open(self) -> None:
         if self._pid == os.getpid() or self._is_closed:

@@ -30,7 +30,7 @@ from scheduler.notifications.notifier import Notifier
 from scheduler.observation import Observation
 from scheduler.periodic import RepeatingTask
 from scheduler.readiness import Readiness
-from scheduler.reloading import PutInForce
+from scheduler.reloading import Outcome, PutInForce
 from scheduler.rpc.compute_client import ComputeClient
 from scheduler.rpc.context import get_admin_context
 from scheduler.rpc.endpoints import SchedulerEndpoint
@@ -185,6 +185,9 @@ class Service(Worker):
             decided=self._progress.decided,
             is_listening=server.is_listening,
         )
+
+    def _reloaded(self, outcome: Outcome) -> None:
+        self._observation.reloaded(outcome.value)
 
     def _build(self, conf: cfg.ConfigOpts) -> PutInForce:
         manager, task = self._manager, self._task
