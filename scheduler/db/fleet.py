@@ -23,14 +23,13 @@ from scheduler.db import aggregates as aggregate_rows
 from scheduler.db import change_counters, fleet_services, single_host, tables
 from scheduler.db.database import Database
 from scheduler.db.fleet_aggregates import AggregateReader
+from scheduler.db.fleet_metadata import metadata_prefix_for, metadata_where
 from scheduler.db.fleet_services import ServiceReader
 from scheduler.db.fleet_windows import EPOCH, FRESH, Answers, TouchedRows, whole_second
 from scheduler.db.read_session import ReadSession
 
 #: How far the first read looks back for instances that ended: nothing is promised to them now.
 PAST = datetime.timedelta(minutes=10)
-#: Keys of an instance's system metadata that hold properties of its image.
-IMAGE_KEY_PREFIX = "image_"
 #: Rows of one round trip.
 _CHUNK = 500
 
@@ -92,12 +91,6 @@ class FleetChanges:
     system_metadata: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
 
 
-def _prefix_for(conf: Any) -> str | None:
-    """Which system metadata of instances is wanted: none, unless a weigher looks at it."""
-    weighs_images = conf.filter_scheduler.image_props_weight_multiplier != 0
-    return IMAGE_KEY_PREFIX if weighs_images else None
-
-
 class FleetReader:
     """Reads of one database by one worker; remembers how far it got.
 
@@ -142,11 +135,11 @@ class FleetReader:
         It reads the properties of instances' images only for a weigher that looks at them.
         """
         overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
-        return cls(database, overlap, _prefix_for(conf), cell, aggregates=aggregates)
+        return cls(database, overlap, metadata_prefix_for(conf), cell, aggregates=aggregates)
 
     def read_more(self, conf: Any) -> bool:
         """Read what *conf* needs, too, from the next full read on; whether that is anything."""
-        wanted = _prefix_for(conf)
+        wanted = metadata_prefix_for(conf)
         if wanted in (None, self.metadata_prefix):
             return False
         self.metadata_prefix = wanted
@@ -333,7 +326,7 @@ class FleetReader:
                 *(row for row in instances if row.deleted or row.host is None),
                 *present,
             ],
-            system_metadata=self._metadata_where(connection, placed),
+            system_metadata=metadata_where(connection, self.metadata_prefix, placed),
             aggregates=None,
             **common,
         )
@@ -371,28 +364,9 @@ class FleetReader:
     ) -> dict[str, dict[str, str | None]]:
         found: dict[str, dict[str, str | None]] = {}
         for some in _parts(ids):
-            found.update(self._metadata_where(connection, tables.instances.c.id.in_(some)))
-        return found
-
-    def _metadata_where(
-        self, connection: sa.Connection, condition: sa.ColumnElement[bool]
-    ) -> dict[str, dict[str, str | None]]:
-        """System metadata of the instances that *condition* selects, as far as it is wanted."""
-        found: dict[str, dict[str, str | None]] = {}
-        if self.metadata_prefix is None:
-            return found
-        table = tables.instance_system_metadata
-        query = (
-            sa.select(table.c.instance_uuid, table.c.key, table.c.value)
-            .join(tables.instances, tables.instances.c.uuid == table.c.instance_uuid)
-            .where(
-                condition,
-                table.c.deleted == 0,
-                table.c.key.startswith(self.metadata_prefix, autoescape=True),
+            found.update(
+                metadata_where(connection, self.metadata_prefix, tables.instances.c.id.in_(some))
             )
-        )
-        for uuid, key, value in connection.execute(query):
-            found.setdefault(uuid, {})[key] = value
         return found
 
 
