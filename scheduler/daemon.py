@@ -33,6 +33,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         preflight.check(conf)
         observation = Observation.from_conf(conf)
+        observation.reports.install(conf, BINARY)
     except errors.NovaException as error:
         return preflight.refuse(conf, BINARY, error)
     supervision = Supervision()

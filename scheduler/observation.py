@@ -28,6 +28,7 @@ from scheduler.metrics.samples import Samples
 from scheduler.metrics.snapshots import Snapshots
 from scheduler.metrics.tally import Tally
 from scheduler.notifications.outbox import Outbox
+from scheduler.reports import Reports
 from scheduler.rpc.server import Server as RPCServer
 from scheduler.rpc.undecodable import UndecodableCount
 from scheduler.web import server
@@ -54,7 +55,8 @@ class Observation:
     """The address and the private folder that all workers share; made before they are forked.
 
     ``routes`` are this process's; ``workers`` are there to be asked; ``tally`` is what this worker
-    counts.  Without *listening* nothing is served or counted; all of it may be used all the same.
+    counts; ``reports`` are told on a signal, whether or not anything is served.  Without
+    *listening* nothing is served or counted; all of it may be used all the same.
     """
 
     def __init__(self, listening: socket.socket | None = None) -> None:
@@ -68,6 +70,7 @@ class Observation:
         self.tally = Tally()
         self._readings: list[Reading] = [self.tally.write_to, readings.read_process]
         self._health: WorkerHealth | None = None
+        self.reports = Reports()
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Observation:
@@ -107,6 +110,7 @@ class Observation:
 
     def watch_manager(self, manager: Any, conf: cfg.ConfigOpts) -> None:
         """Count what *manager* decides, and what reading the hosts costs."""
+        self.reports.manager = manager
         if self._health is None:
             return
         self._health.manager = manager

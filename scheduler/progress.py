@@ -11,18 +11,30 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
 
 MOST_METHODS = 100
 """Of which the latest end is remembered; callers make names up."""
 
 
+@dataclass(frozen=True)
+class InHand:
+    """A request that is being worked on."""
+
+    method: str
+    request_id: str | None
+    age_seconds: float
+    unmoved_seconds: float
+
+
 class _Request:
     """One request in hand."""
 
-    __slots__ = ("began_at", "method", "moved_at")
+    __slots__ = ("began_at", "method", "moved_at", "request_id")
 
-    def __init__(self, method: str, now: float) -> None:
+    def __init__(self, method: str, request_id: str | None, now: float) -> None:
         self.method = method
+        self.request_id = request_id
         self.began_at = self.moved_at = now
 
 
@@ -56,10 +68,19 @@ class Progress:
         began = [one.began_at for one in list(self._in_hand)]
         return self._clock() - min(began) if began else 0.0
 
+    def requests(self) -> list[InHand]:
+        """What is being worked on, the oldest first; takes no lock."""
+        now = self._clock()
+        several = sorted(list(self._in_hand), key=lambda one: one.began_at)
+        return [
+            InHand(one.method, one.request_id, now - one.began_at, now - one.moved_at)
+            for one in several
+        ]
+
     @contextlib.contextmanager
-    def request(self, method: str) -> Iterator[None]:
+    def request(self, method: str, request_id: str | None = None) -> Iterator[None]:
         """Within it this thread, or greenlet, works on a request."""
-        request = _Request(method, self._clock())
+        request = _Request(method, request_id, self._clock())
         self._own.request = request
         self._in_hand.add(request)
         try:

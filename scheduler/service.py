@@ -116,6 +116,7 @@ class Service(Worker):
         """Start everything; *ending* learns how to end it, in the reverse order."""
         stuck_seconds = self._conf.metrics_endpoint.stuck_seconds
         health = WorkerHealth(self._progress, stuck_seconds, lambda: self.stage)
+        self._observation.reports.begin(self._progress)
         self._observation.serve(health, self._supervision.board.workers, ending)
         databases = Databases.from_conf(self._conf)
         ending.callback(databases.dispose)

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from oslo_config import cfg
 from oslo_log import log as logging
+from oslo_reports import opts as report_options
 from oslo_service import _options as service_options  # its public module chooses a back end
 
 import scheduler
@@ -149,6 +150,7 @@ def _register(conf: cfg.ConfigOpts, cli_opts: Sequence[cfg.Opt]) -> None:
     dropped.register(conf)
     conf.register_cli_opts(cli_opts)
     conf.register_opts(service_options.service_opts)
+    report_options.set_defaults(conf)
     project_options.register_all(conf)
     defaults.apply(conf)
 

@@ -45,6 +45,7 @@ class Memory:
         return len(self._kept)
 
     def __getitem__(self, position: int) -> DecisionRecord:
+        """Takes no lock: reports are made wherever a signal finds the process."""
         return self._kept[position][0]
 
     def __iter__(self) -> Iterator[DecisionRecord]:

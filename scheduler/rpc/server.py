@@ -91,7 +91,8 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
                 # and ends them only after a method has run.
                 incoming.client_timeout = None
                 self.refused[UNKNOWN_METHOD] += 1
-            with self._progress.request(str(incoming.message.get("method"))):
+            method = str(incoming.message.get("method"))
+            with self._progress.request(method, getattr(incoming.ctxt, "request_id", None)):
                 return super().dispatch(incoming)
         except CALLER_ERRORS as error:
             self.refused[type(error).__name__] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.functional
 REQUESTS = 6
 TOO_MUCH_MB = 10 * fleet.MEMORY_MB
 WORKERS = 2
+SECRET = "k3epq!et"
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ def observed(
         **SETTINGS,
         "DEFAULT": {"host": "sched1", "service_down_time": 3600},
         "scheduler": {"workers": WORKERS, "claims": "database"},
+        "trusted_computing": {"attestation_auth_blob": SECRET},
     }
     deployment = Deployment(
         folder, broker.url(), database_url, backend=request.param, settings=settings
@@ -141,6 +144,30 @@ def test_nothing_can_be_changed_or_found_out(observed: Observed) -> None:
     for path in ("/metrics", "/healthz", "/readyz"):
         _status, text = observed.endpoint.get(path)
         assert observed.transport_url not in text
+
+
+def test_every_process_reports_on_a_signal(observed: Observed, tmp_path: Path) -> None:
+    with scheduler_api(tmp_path, observed.transport_url) as api:
+        api.select_destinations(a_context(), fleet.a_spec(uuid(700)), [uuid(700)])
+    processes = [psutil.Process(observed.daemon.pid), *observed.workers()]
+    for count, process in enumerate(processes, 1):
+        process.send_signal(signal.SIGUSR2)
+        wait_until(lambda count=count: reports(observed) == count, 30, f"{count} reports")
+    log = observed.daemon.log
+    assert log.count("none in this process: each worker has its own") == 1
+    assert log.count("up = 3") == WORKERS
+    assert f"{uuid(700)}: selected: cmp" in log
+    assert log.count("  attestation_auth_blob = ***") == WORKERS + 1
+    assert observed.transport_url not in log
+    assert SECRET not in log
+    assert observed.endpoint.failing("/readyz") == (200, [])
+
+
+def reports(observed: Observed) -> int:
+    """How many were told to the end."""
+    return observed.daemon.log.count(" shown, newest first") + observed.daemon.log.count(
+        "none in this process\n"
+    )
 
 
 def test_a_broker_that_stops_and_comes_back(observed: Observed, tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ LEVELS: tuple[frozenset[str], ...] = (
             *("metrics", "reloading", "status_page", "watchdog"),
         }
     ),
+    frozenset({"reports"}),
     frozenset({"observation"}),
     frozenset({"worker"}),
     frozenset({"service"}),
