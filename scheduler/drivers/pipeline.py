@@ -183,8 +183,7 @@ class Decision:
             return None
         if not self.books.claimable(np.flatnonzero(standing.verdicts.passing)).all():
             return None
-        keeps_ranking = policy.semantics.keeps_ranking
-        return LaterInstances(standing, self.scope, spec, keeps_ranking=keeps_ranking)
+        return LaterInstances(standing, self.scope, spec, policy.semantics)
 
     def _all_hosts(self, spec: Any) -> Candidates:
         self._notes.begin(self._rows)

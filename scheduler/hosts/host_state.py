@@ -42,7 +42,7 @@ class _Number(_Column):
     def __get__(self, state: HostState | None, owner: type) -> Any:
         if state is None:
             return self
-        return state.table.column(self.name)[state.row].item()
+        return state.table.column(self.name).item(state.row)
 
 
 class _Topology(_Column):

@@ -95,7 +95,7 @@ class HostTable:
     def value(self, row: int, name: str) -> Any:
         """One row's value of a numeric, document (parsed) or object column."""
         if name in self._columns:
-            return self._columns[name][row].item()
+            return self._columns[name].item(row)
         if name in self._documents:
             return self.pools[name].parsed(int(self._documents[name][row]))
         return self._objects[name][row]

@@ -6,17 +6,22 @@ about together, and a pick among them finds its answers there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from scheduler.hosts.candidates import Candidates, Scope
-from scheduler.standing.scores import NO_CANDIDATE, Scores
+from scheduler.standing.scores import Scores
 from scheduler.standing.verdicts import PASSES, Verdicts
 
 #: So many rows are asked about together: twice as many as before when it was of use.
-_FEW, _MANY = 4, 128
+_FEW, _MANY = 4, 256
+#: So many instances more on one row that gets one after the other; doubled likewise.
+_DEEPEST = 32
+
+Answer = tuple[list[int], int, list[float]]
+"""What was expected of the row, the verdict on it, and its raw values."""
 
 
 class _OneMore(Candidates):
@@ -42,30 +47,52 @@ class _OneMore(Candidates):
 class Foresight:
     """The answers for rows that get one instance more, which takes *amounts* of their columns.
 
-    They are answers to what the row was expected to be, and are given only if it is that.
+    They are answers to what the row was expected to be, and are given only if it is that.  When
+    the table grows they end.
     """
 
     def __init__(self, amounts: Mapping[str, int]) -> None:
         self._amounts = amounts
-        self._known: dict[int, tuple[list[int], int, list[float]]] = {}
+        #: Per row the answers for one instance more, for two, and so on; the first one last.
+        self._known: dict[int, list[Answer]] = {}
         self._together = _FEW
+        self._columns: list[np.ndarray] = []
+        self._last = -1
+        self._depth = 1
 
     def of(
-        self, scope: Scope, request: Any, row: int, verdicts: Verdicts, scores: Scores
+        self,
+        scope: Scope,
+        request: Any,
+        row: int,
+        verdicts: Verdicts,
+        scores: Scores,
+        likely: Callable[[int], list[int]] | None = None,
     ) -> tuple[int, list[float]]:
         """Verdict on and raw values of *row*, of which only what picks add to has changed.
 
-        If they are not known, rows that are likely to be next are asked about as well.
+        If they are not known, rows that are likely to be next are asked about as well: as many
+        of the best as *likely* is asked for, by the totals of *scores* without it.
         """
-        column = scope.table.column
-        now = [column(name)[row].item() for name in self._amounts]
-        expected, verdict, raws = self._known.pop(row, (None, PASSES, []))
-        if expected == now:
-            self._together = min(_MANY, 2 * self._together)
-            return verdict, raws
-        rows = np.array([row, *self._next(row, scores)], dtype=np.int64)
-        self._ask(scope, request, rows, verdicts, scores)
-        _expected, verdict, raws = self._known.pop(row)
+        if not self._columns:
+            self._columns = [scope.table.column(name) for name in self._amounts]
+        answers = self._known.pop(row, None)
+        if answers:
+            expected, verdict, raws = answers.pop()
+            if expected == [column.item(row) for column in self._columns]:
+                self._together = min(_MANY, 2 * self._together)
+                if answers:
+                    self._known[row] = answers
+                return verdict, raws
+        self._depth = min(_DEEPEST, 2 * self._depth) if row == self._last else 1
+        self._last = row
+        best = (likely or scores.best)(self._together)
+        others = [each for each in best if each != row and each not in self._known]
+        self._ask(scope, request, row, others, verdicts, scores)
+        answers = self._known.pop(row)
+        _expected, verdict, raws = answers.pop()
+        if answers:
+            self._known[row] = answers
         return verdict, raws
 
     def forget(self, rows: Iterable[int]) -> None:
@@ -74,21 +101,19 @@ class Foresight:
             if self._known.pop(row, None) is not None:
                 self._together = _FEW
 
-    def _next(self, row: int, scores: Scores) -> list[int]:
-        """The rows with the highest totals that are not known yet."""
-        totals = scores.last_totals
-        together = min(self._together, len(totals) - 1)
-        if together < 1:
-            return []
-        best = np.argpartition(totals, -together)[-together:]
-        best = best[totals[best] > NO_CANDIDATE]
-        return [each for each in best.tolist() if each != row and each not in self._known]
-
     def _ask(
-        self, scope: Scope, request: Any, rows: np.ndarray, verdicts: Verdicts, scores: Scores
+        self,
+        scope: Scope,
+        request: Any,
+        row: int,
+        others: list[int],
+        verdicts: Verdicts,
+        scores: Scores,
     ) -> None:
+        depth = self._depth
+        rows = np.array([row] * depth + others, dtype=np.int64)
         more = np.ones(len(rows), dtype=np.int64)
-        more[0] = 0  # it has got its instance
+        more[:depth] = np.arange(depth)  # it has got its instance
         hosts = _OneMore(scope, rows, self._amounts, more)
         found = verdicts.judged(hosts, request)
         passes = found == PASSES
@@ -96,5 +121,6 @@ class Foresight:
         if passes.any():
             raws[passes] = scores.raw_of(hosts.take(passes), request)
         expected = np.array([getattr(hosts, name) for name in self._amounts]).T
-        answers = zip(expected.tolist(), found.tolist(), raws.tolist(), strict=True)
-        self._known.update(zip(rows.tolist(), answers, strict=True))
+        answers = list(zip(expected.tolist(), found.tolist(), raws.tolist(), strict=True))
+        self._known[row] = answers[depth - 1 :: -1]
+        self._known.update(zip(others, ([each] for each in answers[depth:]), strict=True))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ _OF_MULTIPLIERS = columns.BITS["aggregates"]
 _MANY = 64
 
 
-class _Part:
+class Part:
     """One weigher's part of the totals; *reads* is None if it must be asked every time."""
 
     def __init__(self, weigher: BaseHostWeigher, reads: int | None, capacity: int) -> None:
@@ -107,9 +107,9 @@ class _Part:
         if not isinstance(values, np.ndarray):
             return float(values or 0.0), float(values or 0.0)
         if self.witnesses is None:
-            low = int(np.where(passing, values, np.inf).argmin())
-            high = int(np.where(passing, values, -np.inf).argmax())
-            self.witnesses = low, high
+            rows = np.flatnonzero(passing)
+            own = values[rows]
+            self.witnesses = int(rows[own.argmin()]), int(rows[own.argmax()])
         low, high = self.witnesses
         return float(values[low]), float(values[high])
 
@@ -118,23 +118,29 @@ class _Part:
         if bounds[0] != bounds[1]:
             totals += normalise(self.raw.get(rows), *bounds) * self.multiplier.get(rows)
 
-    def add_to_all(
-        self, totals: np.ndarray, scratch: np.ndarray, bounds: Bounds, extremes: Bounds
-    ) -> None:
-        """The same for every row at once, with *scratch* to work in.
 
-        Between *bounds* that are the *extremes* there is nothing to clip, times 1 nothing to do.
-        """
-        (low, high), raw, multiplier = bounds, self.raw.values, self.multiplier.values
-        if low == high:
-            return
-        if bounds != extremes:
-            raw = np.clip(raw, low, high, out=scratch)  # type: ignore[arg-type]
-        np.subtract(raw, low, out=scratch)  # type: ignore[arg-type]
-        np.divide(scratch, high - low, out=scratch)
-        if isinstance(multiplier, np.ndarray) or multiplier != 1.0:
-            np.multiply(scratch, multiplier, out=scratch)  # type: ignore[arg-type]
-        totals += scratch
+def add_weighted(
+    totals: np.ndarray,
+    scratch: np.ndarray,
+    raw: np.ndarray | float | None,
+    multiplier: np.ndarray | float | None,
+    bounds: Bounds,
+    extremes: Bounds,
+) -> None:
+    """Add a weigher's part to all *totals* at once, with *scratch* to work in.
+
+    Between *bounds* that are the *extremes* there is nothing to clip, times 1 nothing to do.
+    """
+    low, high = bounds
+    if low == high:
+        return
+    if bounds != extremes:
+        raw = np.clip(raw, low, high, out=scratch)  # type: ignore[arg-type]
+    np.subtract(raw, low, out=scratch)  # type: ignore[arg-type]
+    np.divide(scratch, high - low, out=scratch)
+    if isinstance(multiplier, np.ndarray) or multiplier != 1.0:
+        np.multiply(scratch, multiplier, out=scratch)  # type: ignore[arg-type]
+    totals += scratch
 
 
 class Scores:
@@ -149,7 +155,7 @@ class Scores:
         self._given = weighers
         self._weighers = [weigher for weigher, _reads in weighers]
         self._semantics = chosen
-        self.parts = [_Part(weigher, reads, capacity) for weigher, reads in weighers]
+        self.parts = [Part(weigher, reads, capacity) for weigher, reads in weighers]
         self.are_complete = all(part.is_kept for part in self.parts)
         self._kept = [part for part in self.parts if part.is_kept]
         #: The weighers whose raw values are kept.
@@ -192,6 +198,16 @@ class Scores:
     def last_totals(self) -> np.ndarray:
         """The total of every row as it last was; not a copy."""
         return self._totals
+
+    def best(self, count: int) -> list[int]:
+        """The *count* rows with the highest totals as they last were, in any order."""
+        totals = self._totals
+        count = min(count, len(totals) - 1)
+        if count < 1:
+            return []
+        best = np.argpartition(totals, -count)[-count:]
+        found: list[int] = best[totals[best] > NO_CANDIDATE].tolist()
+        return found
 
     @property
     def num_kept(self) -> int:
@@ -242,6 +258,17 @@ class Scores:
         """Copies of all of them."""
         parts = self._kept
         return [part.raw.whole() for part in parts], [part.multiplier.whole() for part in parts]
+
+    def take_over(self, raws: Mapping[int, Sequence[float] | None]) -> None:
+        """Set the raw values of some rows that were weighed; None of those that are no longer."""
+        left = {row: values for row, values in raws.items() if values is not None}
+        rows = np.array(list(left), dtype=np.int64)
+        values = np.array(list(left.values()), dtype=np.float64).reshape(len(left), self.num_kept)
+        for number, part in enumerate(self._kept):
+            part.witnesses, part.is_moved = None, True
+            if part.is_picked and len(rows):
+                part.raw.put(rows, values[:, number])
+        self._unsettled.append(np.array(list(raws), dtype=np.int64))
 
     @property
     def reads(self) -> int:
@@ -338,7 +365,7 @@ class Scores:
         self._carried = bounds_of(self._weighers)
         return bounds
 
-    def _bounds_of(self, part: _Part, passing: np.ndarray) -> Bounds:
+    def _bounds_of(self, part: Part, passing: np.ndarray) -> Bounds:
         part.is_moved = False
         return self._semantics.bounds(part.weigher, *part.extremes(passing))
 
@@ -358,5 +385,6 @@ class Scores:
         self._totals[:] = 0.0
         scratch = np.empty_like(self._totals)
         for part, of_part in zip(self.parts, bounds, strict=True):
-            part.add_to_all(self._totals, scratch, of_part, part.extremes(passing))
+            raw, factor, extremes = part.raw.values, part.multiplier.values, part.extremes(passing)
+            add_weighted(self._totals, scratch, raw, factor, of_part, extremes)
         np.copyto(self._totals, NO_CANDIDATE, where=~passing)

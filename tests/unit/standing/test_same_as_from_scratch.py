@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
@@ -21,7 +21,7 @@ from scheduler.filters.base import BaseHostFilter
 from scheduler.hosts.books import Books, TrackedInstance
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable
-from scheduler.standing import StandingResults
+from scheduler.standing import StandingResults, front, later
 from scheduler.weights.base import BaseHostWeigher
 from tests import cells, fleets
 from tests.builders import NOW, a_conf, a_host, a_request
@@ -299,13 +299,16 @@ CONFIGURATIONS = {
 }
 
 
+@pytest.mark.parametrize("apart", [3, front.SIZE], ids=["few apart", "many apart"])
 @pytest.mark.parametrize("parts", CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
-def test_decisions_are_those_of_a_scheduler_that_starts_anew(parts):
+def test_decisions_are_those_of_a_scheduler_that_starts_anew(parts, apart, monkeypatch):
+    monkeypatch.setattr(front, "SIZE", apart)
+    monkeypatch.setattr(later, "PAUSE", 0)
     machine = type("Machine", (Twins,), {"options": {}, "extra": {}, **parts})
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=25,
+            max_examples=15,
             stateful_step_count=25,
             deadline=None,
             phases=[Phase.explicit, Phase.reuse, Phase.generate],
@@ -327,3 +330,63 @@ def test_equal_hosts_stand_as_they_did_when_they_were_not():
         placed, *_others = world.decide(request, NOW, 1, UUIDS, 4, 0)
         found.append([sorted(sizes)[row] for (row, _limits), _alternates in placed])
     assert found == [["h3", "h3", "h3", "h2"]] * 2
+
+
+_sizes = st.fixed_dictionaries(
+    {
+        "free_ram_mb": st.integers(1, 16).map(lambda gb: gb * 1024),
+        "free_disk_mb": st.integers(10, 90).map(lambda gb: gb * 1024),
+        "vcpus_used": st.integers(0, 3),
+        "num_io_ops": st.integers(0, 6),
+        "failed_builds": st.sampled_from([0, 0, 0, 1]),
+    }
+)
+_factors = st.sampled_from(
+    [{}, {}, {"ram_weight_multiplier": "-1"}, {"ram_weight_multiplier": "2"}]
+)
+STACKING = {"ram_weight_multiplier": -1.0, "disk_weight_multiplier": -0.5}
+LARGE = {
+    "current": {},
+    "stacking": {"filter_scheduler": STACKING},
+    "newton": {"scheduler": {"semantics": "newton"}},
+}
+
+
+@pytest.mark.parametrize("options", LARGE.values(), ids=LARGE.keys())
+@pytest.mark.parametrize("apart", [2, 8, 64])
+@settings(
+    max_examples=25,
+    deadline=None,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(
+    hosts=st.one_of(
+        st.lists(_sizes, min_size=1, max_size=24),
+        st.builds(lambda sizes, number: [sizes] * number, _sizes, st.integers(3, 24)),
+    ),
+    factors=_factors,
+    counts=st.lists(st.integers(1, 60), min_size=1, max_size=3),
+    alternates=st.integers(0, 2),
+)
+def test_many_servers_go_where_they_would_go_one_by_one(
+    monkeypatch, options, apart, hosts, factors, counts, alternates
+):
+    monkeypatch.setattr(front, "SIZE", apart)
+    monkeypatch.setattr(later, "PAUSE", 0)
+    conf = a_conf(enabled_filters=["RamFilter", "DiskFilter", "IoOpsFilter"])
+    for group, values in options.items():
+        for name, value in values.items():
+            conf.set_override(name, value, group=group)
+    worlds = [World(conf, keeps_results=keeps) for keeps in (True, False)]
+    for world in worlds:
+        for number, sizes in enumerate(hosts):
+            a_host(f"h{number}", "n", table=world.table, node_id=number, **sizes)
+        aggregate = objects.Aggregate(id=9, uuid="u9", name="a9", metadata=factors)
+        world.table.set_aggregates({"h1": (aggregate,)})
+    request = a_request(flavor={"memory_mb": 1024, "root_gb": 1, "vcpus": 1})
+    for turn, count in enumerate(counts):
+        uuids = [f"bbbbbbbb-0000-4000-a000-{turn * 1000 + n:012}" for n in range(count)]
+        asked = NOW, turn, uuids, count, alternates
+        kept, anew = (world.decide(request.copy(), *asked) for world in worlds)
+        assert kept == anew

@@ -1,0 +1,244 @@
+"""The rows with the highest totals, kept apart from all others while picks change only these.
+
+What the others can reach at most is carried along when bounds move, so that the best row is found,
+and totals are added up anew, among few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from scheduler.semantics import Bounds, Semantics
+from scheduler.standing.scores import NO_CANDIDATE, Part, Scores, add_weighted
+from scheduler.weights.weighing import normalise
+
+#: How many rows are kept apart.
+SIZE = 1024
+#: What rounding may add to a total, for every time that totals are added up and per multiplier.
+_ROUNDING = 1e-13
+
+
+class _Column:
+    """One weigher's raw values and multipliers of the rows, and the limits of those of others."""
+
+    def __init__(self, part: Part, rows: np.ndarray, others: np.ndarray) -> None:
+        self.weigher = part.weigher
+        self.is_picked = part.is_picked
+        self.raw = part.raw.get(rows)
+        self.multiplier: np.ndarray | float = part.multiplier.of(0)
+        if isinstance(part.multiplier.values, np.ndarray):
+            self.multiplier = part.multiplier.get(rows)
+        self.of_others: Bounds | None = None
+        if len(others):
+            self.of_others = _extremes(part.raw.some(others))
+            self._factors = _extremes(part.multiplier.some(others))
+        self.extremes = self.find_extremes()
+
+    def find_extremes(self) -> Bounds:
+        """Lowest and highest raw value of all rows, others included."""
+        low, high = _extremes(self.raw)
+        if self.of_others is not None:
+            low, high = min(low, self.of_others[0]), max(high, self.of_others[1])
+        return low, high
+
+    def is_extreme(self, before: float, value: float) -> bool:
+        """Whether with *value* in place of the one *before* others may be the extremes."""
+        low, high = self.extremes
+        return not (low < before < high and low <= value <= high)
+
+    def most_added(self, before: Bounds, after: Bounds) -> float:
+        """The most that another row's part of the total grows by with other bounds."""
+        if self.of_others is None:
+            return 0.0
+        low, high = self.of_others
+        points = {low, high, *(each for each in (*before, *after) if low < each < high)}
+        values = np.array(sorted(points))
+        grown = normalise(values, *after) - normalise(values, *before)
+        return max(factor * each for factor in self._factors for each in _extremes(grown))
+
+    @property
+    def largest_factor(self) -> float:
+        """The largest multiplier, without its sign."""
+        return float(np.abs(self.multiplier).max())
+
+    def keep(self, mask: np.ndarray) -> None:
+        """Forget the rows outside of *mask*."""
+        self.raw = self.raw[mask]
+        if isinstance(self.multiplier, np.ndarray):
+            self.multiplier = self.multiplier[mask]
+
+
+class Front:
+    """The best of the *rows*, all that pass, by the totals of *scores*, which are up to date."""
+
+    def __init__(self, scores: Scores, rows: np.ndarray, semantics: Semantics) -> None:
+        totals = scores.last_totals[rows]
+        is_near = _is_near(totals)
+        others = rows[~is_near]
+        self.rows = rows[is_near]
+        self._totals = totals[is_near]
+        self._num_others = len(others)
+        self._most = float(totals[~is_near].max()) if len(others) else NO_CANDIDATE
+        self._ties_are_alike = (
+            scores.are_alike(rows[totals == self._most]) if len(others) else False
+        )
+        self._times = 1
+        self._semantics = semantics
+        self._columns = [_Column(part, self.rows, others) for part in scores.parts]
+        self._picked = [(n, each) for n, each in enumerate(self._columns) if each.is_picked]
+        self.bounds: list[Bounds] = list(scores.bounds or ())
+        #: The raw values of rows that are no longer as in the scores; None: it does not pass.
+        self.changed: dict[int, Sequence[float] | None] = {}
+        self._settle_terms()
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are still hosts to be weighed against each other."""
+        return len(self.rows) > 1
+
+    def take(self, row: int, raws: Sequence[float] | None) -> None:
+        """Set the raw values of one of the rows; None if it does not pass any more."""
+        position = int(self.rows.searchsorted(row))
+        self.changed[row] = raws
+        if raws is None:
+            self._drop(position)
+            return
+        moved = []
+        for number, column in self._picked:
+            before, value = column.raw.item(position), raws[number]
+            if value != before:
+                column.raw[position] = value
+                if column.is_extreme(before, value):
+                    moved.append(column)
+        if not (moved and self._look_again(moved)):
+            self._totals[position] = self._total(position, raws)
+
+    def first(self) -> tuple[int, np.ndarray | None] | None:
+        """The first row of the highest total and, if there are more, all of them.
+
+        None if that may be one of the others.
+        """
+        position = int(self._totals.argmax())
+        best = self._totals.item(position)
+        row = self.rows.item(position)
+        if self._num_others and best <= self._most + self._rounding:
+            equals = self.rows[self._totals == best]
+            return (row, equals) if self._are_before_others(best, equals) else None
+        later = self._totals[position + 1 :]
+        if not len(later) or later.max() < best:
+            return row, None
+        return row, self.rows[self._totals == best]
+
+    def _are_before_others(self, best: float, equals: np.ndarray) -> bool:
+        """Whether the best rows come before all others that are equal to them: as they always did.
+
+        They are the first of rows that have always been alike.
+        """
+        is_as_it_was = self._times == 1 and best == self._most and self._ties_are_alike
+        return is_as_it_was and self.changed.keys().isdisjoint(equals.tolist())
+
+    def __contains__(self, row: int) -> bool:
+        position = int(self.rows.searchsorted(row))
+        return position < len(self.rows) and self.rows.item(position) == row
+
+    def best(self, count: int) -> list[int]:
+        """The *count* rows with the highest totals, in any order."""
+        if count >= len(self.rows):
+            return self.rows.tolist()
+        found: list[int] = self.rows[np.argpartition(self._totals, -count)[-count:]].tolist()
+        return found
+
+    def are_alike(self, rows: np.ndarray) -> bool:
+        """Whether all *rows* have the same values, and so the same totals with any bounds."""
+        at = self.rows.searchsorted(rows)
+        if self._ties_are_alike and self._times == 1 and self._totals[at[0]] == self._most:
+            return self.changed.keys().isdisjoint(rows.tolist())
+        values = [column.raw for column in self._columns]
+        values += [m for column in self._columns if isinstance(m := column.multiplier, np.ndarray)]
+        return all(bool((each[at] == each[at[0]]).all()) for each in values)
+
+    def totals_within(self, rows: np.ndarray, bounds: list[Bounds] | None) -> np.ndarray:
+        """The totals of *rows* if *bounds* were in force; 0.0 if none were."""
+        at = self.rows.searchsorted(rows)
+        totals = np.zeros(len(rows))
+        for column, (low, high) in zip(self._columns, bounds or (), strict=bounds is not None):
+            if low != high:
+                multiplier = column.multiplier
+                own = multiplier[at] if isinstance(multiplier, np.ndarray) else multiplier
+                totals += normalise(column.raw[at], low, high) * own
+        return totals
+
+    def _drop(self, position: int) -> None:
+        mask = np.ones(len(self.rows), dtype=np.bool_)
+        mask[position] = False
+        self.rows, self._totals = self.rows[mask], self._totals[mask]
+        gone = [column.raw.item(position) for column in self._columns]
+        for column in self._columns:
+            column.keep(mask)
+        if self.is_enough:
+            held = zip(self._columns, gone, strict=True)
+            self._look_again([column for column, value in held if value in column.extremes])
+
+    def _look_again(self, moved: Sequence[_Column]) -> bool:
+        """See what the extremes are now; whether all totals were added up anew."""
+        bounds = list(self.bounds)
+        for number, column in enumerate(self._columns):
+            if column in moved:
+                before, column.extremes = column.extremes, column.find_extremes()
+                if column.extremes != before:
+                    bounds[number] = self._semantics.bounds(column.weigher, *column.extremes)
+        if bounds == self.bounds:
+            return False
+        for column, before, after in zip(self._columns, self.bounds, bounds, strict=True):
+            if before != after:
+                self._most += column.most_added(before, after)
+        self._times += 1
+        self.bounds = bounds
+        self._settle_terms()
+        self._totals[:] = 0.0
+        scratch = np.empty_like(self._totals)
+        for column, of_column in zip(self._columns, bounds, strict=True):
+            factor, extremes = column.multiplier, column.extremes
+            add_weighted(self._totals, scratch, column.raw, factor, of_column, extremes)
+        return True
+
+    def _settle_terms(self) -> None:
+        counted = [
+            (number, low, high, high - low, column.multiplier)
+            for number, (column, (low, high)) in enumerate(
+                zip(self._columns, self.bounds, strict=True)
+            )
+            if low != high
+        ]
+        self._terms = counted
+        largest = sum(self._columns[number].largest_factor for number, *_rest in counted)
+        self._rounding = _ROUNDING * (1 + self._times) * largest
+
+    def _total(self, position: int, raws: Sequence[float]) -> float:
+        total = 0.0
+        for number, low, high, span, factor in self._terms:
+            value = raws[number]
+            if value < low:
+                value = low
+            elif value > high:
+                value = high
+            own = factor if isinstance(factor, float) else factor.item(position)
+            total += (value - low) / span * own
+        return total
+
+
+def _is_near(totals: np.ndarray) -> np.ndarray:
+    """Mask of the ``SIZE`` highest *totals*; of those that are equal, the first."""
+    if len(totals) <= SIZE:
+        return np.ones(len(totals), dtype=np.bool_)
+    last = np.partition(totals, -SIZE)[-SIZE]
+    is_near: np.ndarray = totals > last
+    equals = np.flatnonzero(totals == last)
+    is_near[equals[: SIZE - np.count_nonzero(is_near)]] = True
+    return is_near
+
+
+def _extremes(values: np.ndarray) -> Bounds:
+    return float(values.min()), float(values.max())
