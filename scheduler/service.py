@@ -101,6 +101,8 @@ class Service(Worker):
     ) -> None:
         super().__init__(conf, readiness, supervision, conf.scheduler_topic)
         self._observation = observation
+        self._page = StatusPage(observation.workers)
+        self._page.add_to(observation.routes)
         self._manager: SchedulerManager | None = None
         self._task: RepeatingTask | None = None
         self._server: Server | None = None
@@ -126,7 +128,8 @@ class Service(Worker):
         heartbeat.register()
         manager.driver.host_manager.refresh()
         manager.driver.booking.prepare()
-        self._show(manager)
+        if self._observation.is_enabled:
+            self._page.live = LiveStatus(self._conf, manager)
         ending.callback(heartbeat.stop)
         self._task = task = self._periodic_task(manager)
         ending.callback(task.stop)
@@ -134,11 +137,6 @@ class Service(Worker):
         heartbeat.start()
         if self._conf.periodic_enable:
             task.start(random.uniform(0, self._conf.periodic_fuzzy_delay))
-
-    def _show(self, manager: SchedulerManager) -> None:
-        if self._observation.is_enabled:
-            live = LiveStatus(self._conf, manager.driver.host_manager, manager.recorder)
-            StatusPage(live, self._observation.workers).add_to(self._observation.routes)
 
     def _serve(
         self, manager: SchedulerManager, database: Database, ending: contextlib.ExitStack

@@ -14,8 +14,7 @@ import scheduler
 from scheduler.db.cell_member import CellHealth
 from scheduler.explain import form
 from scheduler.explain.record import DecisionRecord
-from scheduler.explain.recorder import Recorder
-from scheduler.hosts.host_manager import HostManager
+from scheduler.manager import SchedulerManager
 from scheduler.status_page.fleet import Fleet
 from scheduler.status_page.recent import REASON_STEP_SECONDS, REASON_STEPS, RecentDecisions
 from scheduler.status_page.snapshot import Photographer
@@ -33,22 +32,20 @@ class LiveStatus:
     def __init__(
         self,
         conf: Any,
-        host_manager: HostManager,
-        recorder: Recorder,
+        manager: SchedulerManager,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._manager = host_manager
-        self._records = recorder.records
+        self._manager = manager.driver.host_manager
+        self._records = manager.recorder.records
         self._clock = clock
-        self._fleet = Fleet(Photographer(host_manager, conf.service_down_time).take)
+        self._fleet = Fleet(Photographer(self._manager, conf.service_down_time).take)
         self._recent = RecentDecisions(clock)
-        recorder.listeners.append(self._recent.note)
+        manager.recorder.listeners.append(self._recent.note)
         self._max_age_seconds = conf.scheduler.max_state_age_seconds
         self._id = secrets.token_hex(8)
-        self.pid = os.getpid()
         self._identity = {
             "id": self._id,
-            "pid": self.pid,
+            "pid": os.getpid(),
             "host": conf.host,
             "driver": conf.scheduler.driver,
             "version": scheduler.__version__,
@@ -79,7 +76,7 @@ class LiveStatus:
         """What has changed since the ``version`` *since*, which may be empty; whose it is."""
         age = self._manager.state_age_seconds
         changes = self._fleet.changes(since)
-        return {"pid": self.pid, "state_age_seconds": age, **changes}
+        return {"pid": self._identity["pid"], "state_age_seconds": age, **changes}
 
     def decision(self, name: str) -> dict[str, Any] | None:
         """Everything that is known of the decision ``ID.NUMBER``; None if it is not kept here."""

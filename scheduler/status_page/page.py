@@ -10,6 +10,7 @@ import hashlib
 import http
 import importlib.resources
 import json
+import os
 import re
 import urllib.parse
 from collections.abc import Mapping
@@ -35,6 +36,9 @@ POLICY: Final = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+STARTING: Final = Response(
+    b'{"error":"the daemon is starting"}', JSON, http.HTTPStatus.SERVICE_UNAVAILABLE, POLICY
+)
 _WORTH_PACKING_BYTES: Final = 1000
 #: The fastest: the whole fleet takes two milliseconds then, and a thirteenth of its size.
 _GZIP_LEVEL: Final = 1
@@ -42,10 +46,13 @@ _SEEN: Final = re.compile(r"[0-9a-f.,]*", re.ASCII)
 
 
 class StatusPage:
-    """Answers from *live*, this worker's state, and from those of the other *workers*."""
+    """Answers from ``live``, this worker's state, and from those of the other *workers*.
 
-    def __init__(self, live: LiveStatus, workers: Workers) -> None:
-        self._live = live
+    Until ``live`` is set, the worker is starting, and says so.
+    """
+
+    def __init__(self, workers: Workers) -> None:
+        self.live: LiveStatus | None = None
         self._workers = workers
         self._files = _read_files()
 
@@ -77,13 +84,15 @@ class StatusPage:
     # --- this worker alone ---------------------------------------------------------------
 
     def _this_worker(self, request: Request) -> Response:
-        return _json(self._live.worker(request.query.get("seen", "")))
+        return STARTING if self.live is None else _json(self.live.worker(_seen(request)))
 
     def _this_fleet(self, request: Request) -> Response:
-        return _json(self._live.fleet(request.query.get("since", "")))
+        if self.live is None:
+            return STARTING
+        return _json(self.live.fleet(request.query.get("since", "")))
 
     def _this_decision(self, request: Request) -> Response:
-        found = self._live.decision(request.rest)
+        found = None if self.live is None else self.live.decision(request.rest)
         if found is None:
             return Response.of_json({"error": "not kept any more"}, http.HTTPStatus.NOT_FOUND)
         return _json(found)
@@ -92,9 +101,12 @@ class StatusPage:
 
     def _all(self, request: Request) -> Response:
         """``workers``, each as it tells itself, and ``fleet`` as one of them sees it."""
-        seen = request.query.get("seen", "")
+        seen = _seen(request)
         if not _SEEN.fullmatch(seen):
             return Response.of_text("seen: not a list of ID.NUMBER", http.HTTPStatus.BAD_REQUEST)
+        fleet = self._fleet_of(request.query.get("pid", ""), request.query.get("since", ""))
+        if fleet.status != http.HTTPStatus.OK:
+            return fleet
         answers = self._workers.ask(f"{PATH}/worker?seen={seen}")
         told = [
             each.body
@@ -103,17 +115,16 @@ class StatusPage:
             for each in answers
         ]
         told = told or [self._this_worker(request).body]
-        fleet = self._fleet_of(request.query.get("pid", ""), request.query.get("since", ""))
-        body = b'{"workers":[%s],"fleet":%s}' % (b",".join(told), fleet)
+        body = b'{"workers":[%s],"fleet":%s}' % (b",".join(told), fleet.body)
         return _packed(Response(body, JSON, headers=POLICY), request.headers)
 
-    def _fleet_of(self, pid: str, since: str) -> bytes:
+    def _fleet_of(self, pid: str, since: str) -> Response:
         """Of the worker *pid*, or of this one if there is none such or it does not answer."""
         target = f"{PATH}/worker/fleet?{urllib.parse.urlencode({'since': since})}"
         found = self._elsewhere(pid, target)
         if found is not None and found.status == http.HTTPStatus.OK:
-            return found.body
-        return self._this_fleet(Request(PATH, query={"since": since})).body
+            return found
+        return self._this_fleet(Request(PATH, query={"since": since}))
 
     def _decision(self, request: Request) -> Response:
         """``PID/ID.NUMBER``: one of a worker's list of decisions."""
@@ -133,7 +144,11 @@ class StatusPage:
         return Response(answer.body, JSON, answer.status, POLICY)
 
     def _others(self) -> set[int]:
-        return {*self._workers.pids} - {self._live.pid}
+        return {*self._workers.pids} - {os.getpid()}
+
+
+def _seen(request: Request) -> str:
+    return request.query.get("seen", "")
 
 
 def _read_files() -> Mapping[str, tuple[bytes, str, str]]:

@@ -21,15 +21,15 @@ export function explanation(decision) {
     element("p", { className: "cause" }, causeOf(decision)),
     facts(decision),
     filters(decision),
-    refusal(decision.refusal),
+    findings(decision.refusal),
     hosts(decision),
-    weights(decision.top),
-    details(decision),
+    best(decision.top),
+    asJSON(decision),
   ].flat().filter(Boolean);
 }
 
 function causeOf(decision) {
-  return decision.cause ?? decision.error ?? outcomeText(decision.outcome);
+  return decision.cause || decision.error || outcomeText(decision.outcome);
 }
 
 function facts(decision) {
@@ -59,8 +59,12 @@ function claimText(claim) {
 }
 
 function filters(decision) {
-  const rows = Object.entries(decision.never_evaluated ?? {}).map(([cause, hosts_]) =>
-    row([cell("before any filter"), cell(cause), cell(count(hosts_), "number"), cell("", "number")]));
+  const told = new Map((decision.before_filters ?? []).map((each) => [each.cause, each]));
+  const rows = Object.entries(decision.never_evaluated ?? {}).filter(([, removed]) => removed).map(([cause, removed]) => {
+    const { text, wanted, note } = told.get(cause) ?? {};
+    const why = [text, wanted, note].filter((each) => each && each !== cause).join("; ");
+    return row([cell("before any filter"), reasonCell(cause, why), cell(count(removed), "number"), cell("", "number")]);
+  });
   for (const { name, end, removed } of decision.filters ?? []) {
     const reasons = Object.entries(removed);
     if (!reasons.length) rows.push(row([cell(name), cell("–"), cell("0", "number"), cell(count(end), "number")]));
@@ -72,15 +76,30 @@ function filters(decision) {
   if (!rows.length) return null;
   const skipped = decision.filters_skipped ? [element("p", { className: "quiet" }, "The hosts were forced: no filter was asked.")] : [];
   const title = `What removed hosts: ${count(decision.fleet)} known, ${count(decision.passed)} left`;
-  return [
-    element("h3", {}, title), ...skipped,
-    table(["Filter", "Reason", "#Removed", "#Left"], rows),
-  ];
+  return [element("h3", {}, title), ...skipped, table(["Filter", "Reason", "#Removed", "#Left"], rows)];
 }
 
-function refusal(told) {
-  if (!told) return null;
-  return generic("Near misses and examples", told);
+const reasonCell = (code, text) =>
+  element("td", {}, code, text ? element("div", { className: "quiet" }, text) : null);
+
+/** Why nobody fitted: what was wanted, and what those hosts had that came closest. */
+function findings(refusal) {
+  if (!refusal) return null;
+  const title = refusal.index ? `What instance number ${refusal.index + 1} failed by` : "What was wanted, and who came closest";
+  const said = refusal.held ? [element("p", {}, `${several(refusal.held, "host")} passed every filter, but others have claimed them.`)] : [];
+  const rows = refusal.findings.map((finding) => row([
+    reasonCell(finding.filter, finding.reason),
+    element("td", {}, [finding.wanted, finding.note ?? finding.text].filter(Boolean).join(" – ")),
+    element("td", {}, ...finding.examples.map(example)),
+    cell(count(finding.removed), "number"),
+  ]));
+  return [element("h3", {}, title), ...said, table(["Filter and reason", "Wanted", "Closest hosts", "#Removed"], rows)];
+}
+
+function example({ host, node, found, also_fails: others }) {
+  const isNear = !others.length;
+  const more = isNear ? " – fails nothing else" : ` – also fails ${others.join(", ")}`;
+  return element("div", { className: isNear ? "near" : "" }, `${pairText({ host, node })}: ${found}`, element("span", { className: "quiet" }, more));
 }
 
 function hosts(decision) {
@@ -92,22 +111,27 @@ function hosts(decision) {
   return [element("h3", {}, "Chosen"), table(["Instance", "Host", "Alternates"], rows)];
 }
 
-function weights(top) {
-  return top ? generic("Best hosts", top) : null;
+/** The first hosts by weight, and what each weigher gave them. */
+function best(top) {
+  if (!top?.length) return null;
+  const names = top[0].weighers.map((each) => each.name);
+  const rows = top.map((each) => row([
+    cell(pairText(each)), cell(short(each.total), "number"),
+    ...each.weighers.map(({ raw, normalised, multiplier, weighted }) => element(
+      "td", { className: "number" }, short(weighted),
+      element("div", { className: "quiet" }, `${short(raw)} → ${short(normalised)} × ${short(multiplier)}`),
+    )),
+  ]));
+  return [
+    element("h3", {}, "Best hosts"),
+    element("p", { className: "quiet" }, "Per weigher what it adds to the weight: raw value → normalised × multiplier."),
+    table(["Host", "#Weight", ...names.map((name) => `#${name.replace(/Weigher$/, "")}`)], rows),
+  ];
 }
 
-/** Whatever shape it has, as nested lists of names and values. */
-function generic(title, value) {
-  return [element("h3", {}, title), nested(value)];
-}
+const short = (number) => String(Number(number.toPrecision(4)));
 
-function nested(value) {
-  if (value === null || typeof value !== "object") return element("span", {}, String(value));
-  const pairs = Array.isArray(value) ? value.map((each, at) => [String(at + 1), each]) : Object.entries(value);
-  return element("dl", {}, ...pairs.flatMap(([name, each]) => [element("dt", {}, name), element("dd", {}, nested(each))]));
-}
-
-function details(decision) {
+function asJSON(decision) {
   const text = element("pre", {}, JSON.stringify(decision, null, 2));
   return element("details", {}, element("summary", {}, "As JSON"), text);
 }

@@ -11,11 +11,12 @@ import { Workers } from "./workers.js";
 const EVERY_MS = 2000;
 const PATIENCE_MS = 8000;
 const ANSWERED_LATE_MS = 6000;
+const STARTING = 503;
 
 const $ = (id) => document.getElementById(id);
 const fleet = new Fleet();
 const workers = new Workers();
-const state = { pid: null, answeredAt: null, age: null, ageAt: 0, failure: null, isPaused: false, isAsking: false, timer: null };
+const state = { pid: null, answeredAt: null, age: null, ageAt: 0, failure: null, isPaused: false, isAsking: false, isStarting: false, timer: null };
 const map = new HeatMap($("heat"), $("tip"), $("legend"), describe, $("spoken"));
 
 function describe(row) {
@@ -38,10 +39,12 @@ async function ask() {
   const query = new URLSearchParams({ pid: state.pid ?? "", since: fleet.version ?? "", seen: workers.seenText });
   try {
     const answer = await fetch(`status/live?${query}`, { signal: AbortSignal.timeout(PATIENCE_MS) });
-    if (!answer.ok) throw new Error(`the daemon answers ${answer.status}`);
+    state.isStarting = answer.status === STARTING;
+    if (!answer.ok) throw new Error(`status ${answer.status}`);
     take(await answer.json());
     state.failure = null;
   } catch (error) {
+    state.isStarting &&= error.message === `status ${STARTING}`;
     state.failure = error.name === "TimeoutError" ? "no answer in time" : error.message;
   }
   state.isAsking = false;
@@ -98,7 +101,7 @@ function connection() {
   document.body.classList.toggle("dead", isDead);
   box.dataset.state = isDead ? "dead" : state.isPaused ? "paused" : state.answeredAt === null ? "waiting" : "live";
   const since = state.answeredAt === null ? "" : ` since ${clock(state.answeredAt / 1000)}`;
-  const dead = since ? `The daemon has not answered${since}: what is shown is from then.` : "The daemon does not answer.";
+  const dead = state.isStarting ? "The daemon is starting." : since ? `The daemon has not answered${since}: what is shown is from then.` : "The daemon does not answer.";
   const words = { dead, paused: `Paused${since}`, waiting: "Waiting for the first answer …", live: "live" };
   const text = words[box.dataset.state];
   if (box.textContent !== text) box.textContent = text;

@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import json
+import os
 import re
 from types import SimpleNamespace
 
@@ -30,11 +31,14 @@ class OneWorker:
         for name in ("h1", "h2"):
             a_host(name, name, table=self.manager.table)
         self.recorder = Recorder()
-        self.live = LiveStatus(a_conf(), self.manager, self.recorder, clock=lambda: NOW)
-        if pid is not None:
-            self.live.pid = self.live._identity["pid"] = pid
+        driver = SimpleNamespace(host_manager=self.manager)
+        manager = SimpleNamespace(driver=driver, recorder=self.recorder)
+        self.live = LiveStatus(a_conf(), manager, clock=lambda: NOW)
+        self.pid = self.live._identity["pid"] = pid or os.getpid()
         self.routes = Routes()
-        StatusPage(self.live, workers or Workers(None)).add_to(self.routes)
+        self.page = StatusPage(workers or Workers(None))
+        self.page.add_to(self.routes)
+        self.page.live = self.live
 
     def decide(self, request_id, **fields):
         self.recorder._finish(DecisionRecord(request_id, ("u1",), 1, 0, **fields))
@@ -75,8 +79,10 @@ def worker():
 
 
 @pytest.fixture
-def two():
+def two(monkeypatch):
+    """The first one is this process."""
     workers = OtherWorkers()
+    monkeypatch.setattr("scheduler.status_page.page.os.getpid", lambda: 11)
     for pid in (11, 12):
         workers.all[pid] = OneWorker(workers, pid)
     return SimpleNamespace(workers=workers, first=workers.all[11], second=workers.all[12])
@@ -184,7 +190,7 @@ def test_what_cannot_be_a_list_is_refused_by_name(worker, seen):
 def test_a_decision_with_everything(worker):
     worker.decide("req-1", chosen=[("h1", "n1")])
     worker.decide("req-2")
-    told = worker.json(f"/status/decisions/{worker.live.pid}/{worker.live._id}.1")
+    told = worker.json(f"/status/decisions/{worker.pid}/{worker.live._id}.1")
     assert (told["request_id"], told["chosen"]) == ("req-1", [{"host": "h1", "node": "n1"}])
 
 
@@ -194,7 +200,7 @@ def test_a_decision_with_everything(worker):
 def test_a_decision_that_is_not_kept(worker, name):
     worker.decide("req-1")
     worker.decide("req-2")
-    target = f"/status/decisions/{worker.live.pid}/{name.format(id=worker.live._id)}"
+    target = f"/status/decisions/{worker.pid}/{name.format(id=worker.live._id)}"
     answer = worker.get(target)
     assert (answer.status, json.loads(answer.body)) == (404, {"error": "not kept any more"})
 
@@ -211,7 +217,7 @@ def test_passwords_in_errors_are_not_shown(worker):
     worker.decide(
         "req-1", outcome="internal_fault", failure="mysql://nova:s3cret@db, password='s3cret'"
     )
-    name = f"{worker.live.pid}/{worker.live._id}.1"
+    name = f"{worker.pid}/{worker.live._id}.1"
     for target in ("/status/live", f"/status/decisions/{name}"):
         assert b"password='***'" in worker.get(target).body
 
@@ -230,6 +236,15 @@ def test_nothing_can_be_changed(worker, target):
     assert worker.routes.answer("POST", target, {}).status == 405
 
 
+@pytest.mark.parametrize("target", ["/status/live", "/status/worker", "/status/worker/fleet"])
+def test_a_worker_that_is_starting_says_so_and_has_its_files(worker, target):
+    worker.page.live = None
+    answer = worker.get(target)
+    assert (answer.status, json.loads(answer.body)) == (503, {"error": "the daemon is starting"})
+    assert worker.get("/status").status == 200
+    assert worker.get(f"/status/decisions/{worker.pid}/a.1").status == 404
+
+
 # --- several workers ---------------------------------------------------------------------
 
 
@@ -244,9 +259,8 @@ def test_all_workers_tell_of_themselves(two):
 
 def test_the_fleet_is_that_of_the_worker_asked_for(two):
     a_host("h3", "h3", table=two.second.manager.table)
-    for asked in (two.first, two.second):
-        told = asked.json("/status/live?pid=12")
-        assert (told["fleet"]["pid"], told["fleet"]["columns"]["host"]) == (12, ["h1", "h2", "h3"])
+    told = two.first.json("/status/live?pid=12")
+    assert (told["fleet"]["pid"], told["fleet"]["columns"]["host"]) == (12, ["h1", "h2", "h3"])
     version = told["fleet"]["version"]
     told = two.first.json(f"/status/live?pid=12&since={version}")
     assert (told["fleet"]["is_full"], told["fleet"]["columns"]["host"]) == (False, [])
@@ -263,6 +277,13 @@ def test_a_worker_that_does_not_answer_is_named(two):
     told = two.first.json(f"/status/live?pid=12&since={version}")
     assert told["workers"][1] == {"pid": 12, "is_silent": True}
     assert (told["fleet"]["pid"], told["fleet"]["is_full"]) == (11, True)
+
+
+def test_a_worker_that_is_starting_is_named_by_the_others(two):
+    two.second.page.live = None
+    told = two.first.json("/status/live?pid=12")
+    assert told["workers"][1] == {"pid": 12, "is_silent": True}
+    assert told["fleet"]["pid"] == 11
 
 
 def test_decisions_of_another_worker(two):
@@ -285,6 +306,6 @@ def test_real_sockets_between_workers(tmp_path):
         workers = Workers(tmp_path)
         one = OneWorker(workers)
         workers.join(one.routes, ending)
-        told = one.json(f"/status/live?pid={one.live.pid}")
-        assert [each["pid"] for each in told["workers"]] == [one.live.pid]
+        told = one.json(f"/status/live?pid={one.pid}")
+        assert [each["pid"] for each in told["workers"]] == [one.pid]
         assert told["fleet"]["columns"]["host"] == ["h1", "h2"]

@@ -1,0 +1,321 @@
+"""The status page of a real daemon with two workers and ten thousand hosts, in a real browser.
+
+Screenshots of it are kept in the folder that the variable SCREENSHOTS names, if it is set.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import port_for
+import pytest
+
+from scheduler import errors
+from scheduler.db import aggregates, compute_nodes, services
+from scheduler.db.database import Database
+from scheduler.rpc.context import RequestContext
+from tests.daemons.deployment import Deployment
+from tests.functional import fleet
+from tests.functional.bus import scheduler_api
+from tests.functional.fleet import a_spec
+from tests.servers.chromium import Chromium
+from tests.servers.rabbitmq import RabbitMQ
+from tests.waiting import wait_until
+
+HOSTS = 10_000
+EVIL = "<script>window.pwned=1</script>"
+EVIL_REQUEST = "<img src=x onerror=window.pwned=1>"
+#: A daemon that was ended refuses connections, and one that is starting says so.
+EXPECTED = r"ERR_(CONNECTION|EMPTY_RESPONSE)|status of 503"
+HOME, RIGHT, ESCAPE, ENTER = ("Home", 36), ("ArrowRight", 39), ("Escape", 27), ("Enter", 13)
+NAMES = [EVIL, *(f"cmp{number:05d}" for number in range(1, HOSTS))]
+
+
+@dataclass
+class Cloud:
+    """A scheduler, what it reads, and where its page is."""
+
+    deployment: Deployment
+    transport_url: str
+    database_url: str
+    url: str
+
+    def select(self, request_id: str, **flavor: Any) -> str | None:
+        """Ask for a host; its name, or None if there is none."""
+        name = str(uuid.uuid4())
+        spec = a_spec(name)
+        for field, value in flavor.items():
+            setattr(spec.flavor, field, value)
+        context = RequestContext(user_id="u", project_id="p", request_id=request_id)
+        with scheduler_api(self.deployment.folder, self.transport_url) as api:
+            try:
+                ((chosen, *_others),) = api.select_destinations(
+                    context, spec, [name], return_objects=True, return_alternates=True
+                )
+            except errors.NoValidHost:
+                return None
+        return str(chosen.service_host)
+
+    def change(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Write to the database as *function* does."""
+        database = Database(self.database_url)
+        try:
+            with database.write() as connection:
+                function(connection, *arguments)
+        finally:
+            database.dispose()
+
+
+@pytest.fixture(scope="module")
+def cloud(rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    folder = tmp_path_factory.mktemp("status-page")
+    vhost, database_url = rabbitmq.create_vhost(), f"sqlite:///{folder}/nova.sqlite"
+    port = port_for.select_random(set(range(20000, 30000)))
+    deployment = Deployment(
+        folder,
+        rabbitmq.url(vhost),
+        database_url,
+        settings={
+            "DEFAULT": {"service_down_time": 3600, "debug": False},
+            "scheduler": {"workers": 2, "claims": "none"},
+            "metrics_endpoint": {"enabled": True, "port": port},
+        },
+    )
+    try:
+        install(database_url)
+        deployment.start_scheduler().wait_ready()
+        url = f"http://127.0.0.1:{port}/status"
+        yield Cloud(deployment, rabbitmq.url(vhost), database_url, url)
+    finally:
+        deployment.close()
+        rabbitmq.delete_vhost(vhost)
+
+
+def install(database_url: str) -> None:
+    """Hosts of three zones with more or less memory left, one of them with a name that bites."""
+    fleet.install(database_url, ["spare"])
+    database = Database(database_url)
+    try:
+        with database.write() as connection:
+            services.create_many(connection, NAMES, services.COMPUTE_BINARY, "compute", 60)
+            compute_nodes.upsert_many(
+                connection,
+                [
+                    {
+                        **fleet.node(host),
+                        "free_ram_mb": fleet.MEMORY_MB * (number % 9) // 9,
+                        "ram_allocation_ratio": 1.0,
+                    }
+                    for number, host in enumerate(NAMES)
+                ],
+            )
+            for zone in range(3):
+                metadata = {"availability_zone": f"zone <b>{zone}</b>"}
+                hosts = NAMES[zone::4]
+                aggregates.create(connection, f"rack {zone}", metadata=metadata, hosts=hosts)
+    finally:
+        database.dispose()
+
+
+@pytest.fixture
+def page(cloud: Cloud, chromium: Chromium) -> Iterator[Chromium]:
+    """The page, opened and filled; nothing was complained of in the end."""
+    chromium.show(1280, 900)
+    chromium.open(cloud.url)
+    chromium.wait("performance.getEntriesByName('shown').length")
+    yield chromium
+    assert chromium.run("window.pwned") is None
+    assert [each for each in chromium.complaints if not re.search(EXPECTED, each)] == []
+
+
+def text(page: Chromium, element: str) -> str:
+    """What the element of that id says."""
+    return str(page.run(f"document.getElementById({json.dumps(element)}).textContent"))
+
+
+def choose(page: Chromium, element: str, value: str) -> None:
+    """Set a field as a person does."""
+    page.run(
+        f"(field => {{ field.value = {json.dumps(value)}; field.focus();"
+        " field.dispatchEvent(new Event('input')); field.dispatchEvent(new Event('change')); })"
+        f"(document.getElementById({json.dumps(element)}))"
+    )
+
+
+def wait_for_decision(page: Chromium, request_id: str) -> None:
+    button = f"#decision-rows button[title={json.dumps(request_id)}]"
+    page.wait(f"document.querySelector({json.dumps(button)})")
+
+
+def explain(page: Chromium, request_id: str) -> str:
+    """Open the explanation of a decision; returns what it says."""
+    wait_for_decision(page, request_id)
+    button = f"#decision-rows button[title={json.dumps(request_id)}]"
+    page.run(f"document.querySelector({json.dumps(button)}).click()")
+    page.wait("document.querySelector('#explanation[open] details')")
+    return text(page, "explanation-body")
+
+
+def kept(page: Chromium, name: str) -> None:
+    """Keep a screenshot for whoever wants to look."""
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(Path(folder) / f"{name}.png", whole=True)
+
+
+def test_ten_thousand_hosts_are_shown(page: Chromium) -> None:
+    assert text(page, "tile-hosts") == f"{HOSTS + 1:,}"
+    assert text(page, "tile-hosts-note") == "all up"
+    assert "2 workers" in text(page, "worker")
+    drawn = page.run(
+        "(c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+        " const seen = new Set();"
+        " for (let i = 0; i < d.length; i += 4) seen.add(d.slice(i, i + 4).join());"
+        " return seen.size; })(document.getElementById('heat'))"
+    )
+    assert drawn >= 6  # steps of the scale
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_fits_the_window_in_light_and_dark(
+    cloud: Cloud, page: Chromium, width: int, dark: bool
+) -> None:
+    cloud.select("req-fits")
+    cloud.select("req-refused", memory_mb=2**30)
+    page.show(width, 844, dark=dark)
+    page.open(cloud.url)
+    wait_for_decision(page, "req-refused")
+    assert page.run("document.documentElement.scrollWidth") == width
+    paper = page.run("getComputedStyle(document.body).backgroundColor")
+    assert (paper == "rgb(17, 21, 27)") is dark
+    name = f"{width}-{'dark' if dark else 'light'}"
+    kept(page, name)
+    explain(page, "req-refused")
+    assert page.run("document.getElementById('explanation').scrollWidth") <= width
+    kept(page, f"{name}-explanation")
+
+
+def test_a_square_tells_of_its_host(page: Chromium) -> None:
+    page.run("window.scrollTo(0, 0)")
+    box = page.run("(b => [b.x, b.y])(document.getElementById('heat').getBoundingClientRect())")
+    page.point(box[0] + 3, box[1] + 3)
+    page.wait("!document.getElementById('tip').hidden")
+    told = text(page, "tip")
+    assert "free of" in told
+    assert "zone <b>0</b>" in told  # as text
+    page.point(box[0] + 3, box[1] - 30)
+    page.wait("document.getElementById('tip').hidden")
+
+
+def test_the_keyboard_goes_from_square_to_square(page: Chromium) -> None:
+    page.run("document.getElementById('heat').focus()")
+    page.press(*HOME)
+    page.press(*HOME)
+    first = text(page, "spoken")
+    page.press(*RIGHT)
+    assert first != text(page, "spoken")
+    assert first.startswith(EVIL)  # sorts before the letters
+    page.press(*ESCAPE)
+    assert page.run("document.getElementById('tip').hidden")
+
+
+def test_hosts_are_found_and_grouped(page: Chromium) -> None:
+    choose(page, "find", "CMP0999")
+    assert text(page, "found") == "10 hosts"
+    page.press(*ENTER)
+    assert text(page, "spoken").startswith("cmp09990")
+    choose(page, "find", "")
+    for metric in ("vcpus", "disk", "instances", "builds", "failures", "state", "memory"):
+        choose(page, "metric", metric)
+        assert text(page, "legend")
+    for grouping in ("zone", "aggregate", "cell", "state", "nothing"):
+        choose(page, "grouping", grouping)
+        kept(page, f"1280-by-{grouping}")
+
+
+def test_names_are_text_wherever_they_show(cloud: Cloud, page: Chromium) -> None:
+    cloud.select(EVIL_REQUEST)
+    explain(page, EVIL_REQUEST)
+    assert text(page, "explanation-title") == EVIL_REQUEST
+    page.press(*ESCAPE)
+    page.wait("!document.getElementById('explanation').open")
+    choose(page, "find", "<script>")
+    page.press(*ENTER)
+    assert text(page, "tip").startswith(EVIL)
+    assert page.run("document.querySelectorAll('img, main script').length") == 0
+
+
+def test_decisions_appear_by_themselves(cloud: Cloud, page: Chromium) -> None:
+    chosen = cloud.select("req-one-more")
+    assert chosen is not None
+    wait_for_decision(page, "req-one-more")
+    told = explain(page, "req-one-more")
+    assert chosen in told
+    page.press(*ESCAPE)
+    # The square of the host shows what was taken, whichever worker has read it.
+    choose(page, "find", chosen)
+    page.press(*ENTER)
+    page.wait("/Instances[1-9]/.test(document.getElementById('tip').textContent)")
+
+
+def test_what_changes_in_the_database_is_seen(cloud: Cloud, page: Chromium) -> None:
+    cloud.change(services.set_disabled, "cmp00077", services.COMPUTE_BINARY, True, "broken")
+
+    def decided() -> bool:
+        cloud.select("req-look")
+        return bool(
+            page.run("/1 disabled/.test(document.getElementById('tile-hosts-note').textContent)")
+        )
+
+    wait_until(decided, 60)
+    cloud.change(services.set_disabled, "cmp00077", services.COMPUTE_BINARY, False, None)
+
+
+def test_a_refusal_is_explained(cloud: Cloud, page: Chromium) -> None:
+    assert cloud.select("req-too-big", memory_mb=2**30) is None
+    told = explain(page, "req-too-big")
+    assert "RamFilter" in told
+    assert f"{HOSTS + 1:,} known, 0 left" in told
+    reasons = text(page, "refusal-rows")
+    assert "RamFilter" in reasons
+    page.press(*ESCAPE)
+    page.run("document.getElementById('only-refused').click()")
+    outcomes = page.run("document.querySelectorAll('#decision-rows .tag').length")
+    assert outcomes == page.run("document.getElementById('decision-rows').rows.length") > 0
+
+
+def test_decisions_of_both_workers_are_shown(cloud: Cloud, page: Chromium) -> None:
+    keys = "[...document.querySelectorAll('#decision-rows tr')].map(row => row.dataset.key)"
+    count = 0
+
+    def both() -> bool:
+        nonlocal count
+        count += 1
+        cloud.select(f"req-both-{count}")
+        return len({key.partition("/")[0] for key in page.run(keys)}) == 2
+
+    wait_until(both, 60)
+
+
+def test_pausing_and_a_daemon_that_is_gone_and_comes_back(cloud: Cloud, page: Chromium) -> None:
+    page.run("document.getElementById('pause').click()")
+    assert text(page, "connection").startswith("Paused since")
+    page.run("document.getElementById('pause').click()")
+    page.wait("document.getElementById('connection').dataset.state === 'live'")
+    (daemon,) = cloud.deployment.daemons
+    daemon.terminate()
+    page.wait("document.getElementById('connection').dataset.state === 'dead'")
+    assert "has not answered since" in text(page, "connection")
+    assert text(page, "tile-hosts") == f"{HOSTS + 1:,}"
+    kept(page, "1280-dead")
+    cloud.deployment.start_scheduler().wait_ready()
+    page.wait("document.getElementById('connection').dataset.state === 'live'")
+    cloud.select("req-after")
+    wait_for_decision(page, "req-after")
