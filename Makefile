@@ -57,6 +57,10 @@ lint: $(VENV)/ready-check  ## Check style, types, the house rules and the sample
 sample-config: $(VENV)/ready-run  ## Write the sample configuration anew from the options
 	$(RUN)/oslo-config-generator --config-file etc/nova/nova-config-generator.conf
 
+.PHONY: manual
+manual: $(VENV)/ready-check  ## Write manual pages and shell completion anew from the parsers
+	$(RUN)/python -m manual
+
 .PHONY: servers
 servers:  ## Install the servers for the tests if root and on Debian; else name them
 	@PYTHON="$(PYTHON)" .ci/install-servers

@@ -113,7 +113,10 @@ def test_the_packages_do_not_know_their_tests() -> None:
     knowing = [
         name_of(path)
         for path in python_files(*PACKAGES)
-        if any(imported.split(".")[0] in ("tests", "benchmarks") for imported in imports_of(path))
+        if any(
+            imported.split(".")[0] in ("tests", "benchmarks", "manual")
+            for imported in imports_of(path)
+        )
     ]
     assert knowing == []
 

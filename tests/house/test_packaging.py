@@ -172,7 +172,7 @@ def test_what_the_packages_import_is_declared() -> None:
 
 def test_what_the_tests_import_is_declared() -> None:
     declared = requirements().keys() | requirements("test").keys() | requirements("bench").keys()
-    assert imported_distributions("tests", "benchmarks") - declared == set()
+    assert imported_distributions("tests", "benchmarks", "manual") - declared == set()
 
 
 def test_what_is_declared_is_used() -> None:

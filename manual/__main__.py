@@ -1,0 +1,26 @@
+"""Write the manual pages and the completion below a folder: this project's, unless named."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from manual import completion, pages
+from manual.parsers import all_programs
+
+
+def main() -> None:
+    """Write every file."""
+    parser = argparse.ArgumentParser(prog="python -m manual", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parents[1])
+    folder: Path = parser.parse_args().folder
+    texts: dict[Path, str] = {}
+    for program in all_programs():
+        texts[pages.FOLDER / f"{program.name}.{pages.SECTION}"] = pages.text_of(program)
+        texts[completion.FOLDER / program.name] = completion.text_of(program)
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+main()
