@@ -13,6 +13,7 @@ from scheduler import errors, objects
 from scheduler.answers import Answers, key_of
 from scheduler.drivers.selections import as_dict
 from scheduler.explain.recorder import Recorder
+from scheduler.explain.telling import for_caller
 from scheduler.notifications import END, START
 
 LOG = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ class SchedulerManager:
         self.notifications = notifications
         #: Where decisions are written down: where the driver does that itself, if it can.
         self.recorder: Recorder = getattr(driver, "recorder", None) or Recorder.from_conf(conf)
+        self._exposes_reasons = conf.scheduler.expose_reasons
         self._max_instances = conf.scheduler.max_instances_per_request
 
     def select_destinations(
@@ -62,7 +64,8 @@ class SchedulerManager:
         """A host for every instance: lists of Selections, or dicts for older callers.
 
         The same request again gets the same answer, and books nothing.  Raises NoValidHost when
-        not every instance gets a host, InvalidRequest naming the argument that is missing or wrong.
+        not every instance gets a host, InvalidRequest naming the argument that is missing or wrong;
+        a fault of the driver is a NovaException with an id that is in the log.
         """
         try:
             spec = _request(request_spec, filter_properties, spec_obj)
@@ -102,9 +105,15 @@ class SchedulerManager:
             told.select_destinations(context, START, spec)
         name = type(getattr(self.driver, "driver", self.driver)).__name__
         with self.recorder.decision(name, context, spec, instance_uuids) as record:
-            chosen: list[Any] = self.driver.select_destinations(
-                context, spec, instance_uuids, return_alternates=alternates
-            )
+            try:
+                chosen: list[Any] = self.driver.select_destinations(
+                    context, spec, instance_uuids, return_alternates=alternates
+                )
+            except Exception as error:
+                told_error = for_caller(error, record, exposes=self._exposes_reasons)
+                if told_error is error:
+                    raise
+                raise told_error from told_error.__cause__
             if not record.chosen:  # by a driver that knows of no records
                 record.note_chosen(chosen)
         if told is not None:

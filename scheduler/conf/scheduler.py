@@ -119,6 +119,13 @@ OPTIONS: list[cfg.Opt] = [
         help="With `claims = placement`: keep servers out of aggregates with metadata "
         "`trait:<name>=required` unless they require that trait.",
     ),
+    cfg.BoolOpt(
+        "expose_reasons",
+        default=False,
+        help="Add to the text of NoValidHost how many hosts each filter removed and why. Nova "
+        "shows the text to the user of the server as its fault. Operators see the same, and more, "
+        "with `nova-scheduler-manage explain`.",
+    ),
     cfg.IntOpt(
         "max_instances_per_request",
         default=10000,

@@ -99,13 +99,14 @@ class _Scheduler:
         try:
             selections = self._select(content)
         except errors.NovaException as error:
+            if type(error) is errors.NovaException:  # a fault, which the manager has logged
+                LOG.error("Case %s cannot be decided", self.case.name)
+                answer.update(error=type(error.__cause__).__name__, crash=True)
+                return answer
             LOG.debug("Case %s: %s", self.case.name, error)
             answer.update(_refusal(error))
             if isinstance(error, errors.NoValidHost):
                 answer.setdefault("passed", [])
-        except Exception as error:
-            LOG.exception("Case %s cannot be decided", self.case.name)
-            answer.update(error=type(error).__name__, crash=True)
         else:
             if recording.forced:
                 self._choice(answer, selections)

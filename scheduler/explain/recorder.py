@@ -129,6 +129,11 @@ def _note_failure(record: DecisionRecord, error: Exception) -> None:
 
 def told(error: Exception) -> str:
     """The error, and what is behind it where the caller is not told that."""
+    cause = error.__cause__
+    if isinstance(cause, Exception) and getattr(error, "kwargs", {}).get("fault_id"):
+        error = cause
+    if isinstance(cause, errors.NoValidHost):  # the caller is told more than the text of old
+        error = cause
     if not isinstance(error, errors.NovaException):
         return f"{type(error).__name__}: {error}"
     return f"{error}{error.__cause__}" if error.kwargs.get("reason") == "" else str(error)

@@ -23,10 +23,14 @@ class SchedulerEndpoint:
     def __init__(self, manager: Any) -> None:
         self._manager = manager
 
-    @oslo_messaging.expected_exceptions(errors.NoValidHost, errors.StateUnavailable)
     def select_destinations(self, context: Any, **arguments: Any) -> Any:
         """Choose hosts (4.0 to 4.5)."""
-        return self._manager.select_destinations(context, **arguments)
+        try:
+            return self._manager.select_destinations(context, **arguments)
+        except errors.NovaException as error:
+            if errors.code_of(error) == errors.INVALID_REQUEST:
+                raise
+            raise oslo_messaging.ExpectedException() from error  # the manager has logged it
 
     def update_aggregates(self, context: Any, **arguments: Any) -> None:
         """Take changed aggregates (4.1)."""

@@ -99,11 +99,56 @@ def test_errors_have_stable_codes(what: str) -> None:
     driver = RecordingDriver()
     driver.answer = error
     manager = SchedulerManager(a_conf(), driver)
-    with pytest.raises(type(error)):
+    told = type(error) if isinstance(error, errors.NovaException) else errors.NovaException
+    with pytest.raises(told):
         manager.select_destinations(Context, spec_obj=a_request(), instance_uuids=UUIDS)
     [record] = manager.recorder.records
     assert (record.outcome, record.driver) == (code, "RecordingDriver")
     assert str(error) in str(record.failure)
+
+
+def test_an_internal_fault_has_an_id_that_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    driver = RecordingDriver()
+    driver.answer = ZeroDivisionError("the weights add up to nothing")
+    manager = SchedulerManager(a_conf(), driver)
+    with pytest.raises(errors.NovaException) as caught:
+        manager.select_destinations(Context, spec_obj=a_request(), instance_uuids=UUIDS)
+    fault_id = caught.value.kwargs["fault_id"]
+    assert caught.value.kwargs["error_code"] == "internal_fault"
+    assert fault_id in str(caught.value)
+    assert "the weights" not in str(caught.value)
+    [logged] = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert fault_id in logged.getMessage()
+    assert logged.exc_info
+    [record] = manager.recorder.records
+    assert (record.fault_id, record.outcome) == (fault_id, "internal_fault")
+    assert record.failure == "ZeroDivisionError: the weights add up to nothing"
+    assert fault_id in to_dict(record)["cause"]
+
+
+@pytest.mark.parametrize(
+    ("exposes", "text"),
+    [
+        (False, "No valid host was found. There are not enough hosts available."),
+        (
+            True,
+            "No valid host was found. There are not enough hosts available. "
+            "Removed of 2 hosts: RamFilter 2 (ram.insufficient 1, ram.physical 1).",
+        ),
+    ],
+)
+def test_counts_are_told_if_that_is_wanted(exposes: bool, text: str) -> None:
+    conf = a_conf()
+    conf.set_override("expose_reasons", exposes, group="scheduler")
+    fleet = a_fleet(512, 8192)
+    fleet["compute_nodes"][1]["memory_mb"] = 256
+    manager = SchedulerManager(conf, a_driver(fleet))
+    request = a_request(flavor={"memory_mb": 1024})
+    with pytest.raises(errors.NoValidHost) as caught:
+        manager.select_destinations(Context, spec_obj=request, instance_uuids=UUIDS)
+    assert sorted(str(caught.value)) == sorted(text)
+    [record] = manager.recorder.records
+    assert record.failure == "No valid host was found. There are not enough hosts available."
 
 
 def test_a_request_that_no_driver_sees_is_recorded_too() -> None:

@@ -114,16 +114,17 @@ def test_no_valid_host_reaches_the_caller_and_is_no_error_of_ours(
     assert not caplog.records
 
 
-def test_unexpected_error_reaches_the_caller_as_itself_and_is_logged(
+def test_unexpected_error_reaches_the_caller_as_an_id_that_is_in_the_log(
     transport: Any, driver: RecordingDriver, caplog: pytest.LogCaptureFixture
 ) -> None:
     driver.answer = ZeroDivisionError("surprise")
 
-    with pytest.raises(ZeroDivisionError, match="surprise"):
+    with pytest.raises(errors.NovaException, match="ZeroDivisionError") as caught:
         call(transport, "select_destinations", spec_obj=SPEC)
 
     (record,) = [r for r in caplog.records if r.levelno == logging.ERROR]
     assert record.exc_info is not None
+    assert caught.value.kwargs["fault_id"] in record.getMessage()
 
 
 def test_callers_mistake_is_one_line_without_traceback(

@@ -1,0 +1,64 @@
+"""What the caller is told of a failure: an id to look for in the log, or counts of hosts."""
+
+from __future__ import annotations
+
+from oslo_log import log as logging
+from oslo_utils import uuidutils
+
+from scheduler import errors
+from scheduler.explain.record import DecisionRecord
+
+LOG = logging.getLogger(__name__)
+
+
+def for_caller(error: Exception, record: DecisionRecord, *, exposes: bool) -> Exception:
+    """The error that the caller gets instead of *error*, or *error* itself.
+
+    Internal faults are logged with their traceback and an id, which the caller gets as well; with
+    *exposes*, NoValidHost gets the counts per filter.  The class on the wire stays one of Nova's.
+    """
+    if errors.code_of(error) == errors.INTERNAL_FAULT:
+        return _identified(error, record)
+    if exposes and isinstance(error, errors.NoValidHost):
+        return _with_counts(error, record)
+    return error
+
+
+def _identified(error: Exception, record: DecisionRecord) -> Exception:
+    fault_id = uuidutils.generate_uuid()
+    LOG.error(
+        "Internal fault %s in request %s: %s",
+        fault_id,
+        record.request_id,
+        error,
+        exc_info=(type(error), error, error.__traceback__),
+    )
+    if isinstance(error, errors.NovaException):
+        error.kwargs["fault_id"] = fault_id
+        return error
+    text = f"Internal fault {fault_id} ({type(error).__name__}); the scheduler's log has more"
+    fault = errors.NovaException(text, fault_id=fault_id)
+    fault.__cause__ = error
+    return fault
+
+
+def _with_counts(error: errors.NoValidHost, record: DecisionRecord) -> errors.NoValidHost:
+    parts = [f"{cause} {count}" for cause, count in record.never_evaluated.items()]
+    for count in record.filters:
+        if count.removed:
+            reasons = ", ".join(f"{code} {number}" for code, number in count.removed.items())
+            parts.append(f"{count.name} {count.start - count.end} ({reasons})")
+    if not parts:
+        return error
+    counts = f"Removed of {record.fleet} hosts: {'; '.join(parts)}."
+    given = error.kwargs.get("reason") or ""
+    told = type(error)(
+        f"{error.format_message().rstrip()} {counts}",
+        **{
+            **error.kwargs,
+            "reason": f"{given} {counts}".strip(),
+            "error_code": errors.code_of(error),
+        },
+    )
+    told.__cause__ = error
+    return told
