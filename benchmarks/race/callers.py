@@ -103,6 +103,8 @@ class Callers:
         self._connection.close()
 
     def _lost(self, request: Request) -> None:
+        if request not in self._under_way:
+            return  # sending takes answers, too
         self.counts["answers that did not come in time"] += 1
         for call in request.calls:
             del self._of_call[call]

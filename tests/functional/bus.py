@@ -43,8 +43,11 @@ def scheduler_api(
     cap: str | None = None,
     response_seconds: int = ANSWER_SECONDS,
     topic: str = "scheduler",
+    rabbit: Mapping[str, Any] | None = None,
 ) -> Iterator[SchedulerAPI]:
     """A client of the schedulers on *transport_url*, capped at the version *cap*.
+
+    *rabbit* are options of ``[oslo_messaging_rabbit]``.
 
     oslo.messaging reads the process-wide options, so there is one client at a time.
     """
@@ -56,6 +59,8 @@ def scheduler_api(
             "long_rpc_timeout": 2 * ANSWER_SECONDS,
         },
         "upgrade_levels": {"scheduler": cap} if cap else {},
+        "oslo_messaging_rabbit": dict(rabbit or {}),
+        "oslo_concurrency": {"lock_path": str(folder)},
     }
     config = folder / "client.conf"
     config.write_text(render(settings), encoding="utf-8")

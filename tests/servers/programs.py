@@ -27,6 +27,7 @@ _POSTGRESQL = ("usr/lib/postgresql/*/bin",)
 
 RABBITMQ_SERVER = Program("rabbitmq-server", "rabbitmq-server", _RABBITMQ)
 RABBITMQCTL = Program("rabbitmqctl", "rabbitmq-server", _RABBITMQ)
+EPMD = Program("epmd", "rabbitmq-server")  # of the Erlang that it needs
 MARIADBD = Program("mariadbd", "mariadb-server", ("usr/sbin",))
 MARIADB_INSTALL_DB = Program("mariadb-install-db", "mariadb-server")
 INITDB = Program("initdb", "postgresql", _POSTGRESQL)
@@ -44,6 +45,7 @@ CHROMIUM = Program("chromium", "chromium")  # shows the status page
 ALL = (
     RABBITMQ_SERVER,
     RABBITMQCTL,
+    EPMD,
     MARIADBD,
     MARIADB_INSTALL_DB,
     INITDB,

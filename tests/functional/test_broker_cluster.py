@@ -1,0 +1,116 @@
+"""Three schedulers on a RabbitMQ cluster of three nodes, as docs/cluster.md says; one node dies."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import oslo_messaging
+import pytest
+import sqlalchemy as sa
+
+from scheduler.concurrency import THREADING
+from scheduler.rpc.client import SchedulerAPI
+from tests import pages
+from tests.daemons.fixtures import MakeDeployment
+from tests.functional import fleet
+from tests.functional.bus import a_context, scheduler_api
+from tests.functional.fleet import a_spec
+from tests.servers import rabbitmq_cluster
+from tests.servers.fixtures import require
+from tests.servers.rabbitmq_cluster import Node, RabbitMQCluster
+from tests.waiting import wait_until
+
+CALLERS = 6
+CALLS = 12
+ANSWER_SECONDS = 10
+TRIES = 5
+CLUSTER = pages.ROOT / "docs" / "cluster.md"
+
+
+@pytest.fixture
+def cluster() -> Iterator[RabbitMQCluster]:
+    require(rabbitmq_cluster.PROGRAMS)
+    with RabbitMQCluster() as nodes:
+        yield nodes
+
+
+@pytest.fixture
+def rabbit() -> Iterator[Mapping[str, str]]:
+    """The options on the page, with names of queues that only this test uses."""
+    name = f"test-{uuid.uuid4().hex}"
+    yield {**pages.settings(CLUSTER, "cluster")["oslo_messaging_rabbit"], "hostname": name}
+    for path in Path("/dev/shm").glob(f"*{name}*"):  # where the library counts queues
+        path.unlink()
+
+
+def ask(api: SchedulerAPI, server: str) -> tuple[str, int]:
+    """The host for *server*, and how often was asked; as conductors, who ask again."""
+    context = a_context()
+    for number in range(1, TRIES + 1):
+        try:
+            ((chosen, *_rest),) = api.select_destinations(
+                context, a_spec(server), [server], return_objects=True, return_alternates=True
+            )
+        except oslo_messaging.MessagingTimeout:
+            continue
+        return str(chosen.service_host), number
+    raise AssertionError(f"{server}: never answered")
+
+
+def claims(database_url: str) -> list[tuple[str, str]]:
+    engine = sa.create_engine(database_url)
+    with engine.connect() as connection:
+        rows = connection.execute(sa.text("SELECT consumer_uuid, host FROM claims")).all()
+    engine.dispose()
+    return sorted((row[0], row[1]) for row in rows)
+
+
+def queue_kinds(node: Node) -> dict[str, str]:
+    """The type of every queue."""
+    _header, *lines = node.control("list_queues", "name", "type").splitlines()
+    return dict(line.split("\t") for line in lines)
+
+
+def test_no_request_is_lost_with_a_node(
+    cluster: RabbitMQCluster,
+    rabbit: Mapping[str, str],
+    deployment: MakeDeployment,
+    mariadb_url: str,
+    tmp_path: Path,
+) -> None:
+    fleet.install(mariadb_url)
+    cloud = deployment(
+        cluster.url(),
+        mariadb_url,
+        backend=THREADING,
+        settings={"DEFAULT": {"service_down_time": 3600}, "oslo_messaging_rabbit": rabbit},
+    )
+    schedulers = [cloud.start_scheduler() for _number in range(3)]
+    assert all(each.wait_ready() for each in schedulers)
+    placed: dict[str, tuple[str, int]] = {}
+
+    def boot_several(_caller: int) -> None:
+        for _call in range(CALLS):
+            server = str(uuid.uuid4())
+            placed[server] = ask(api, server)
+
+    with (
+        scheduler_api(
+            tmp_path, cluster.url(), response_seconds=ANSWER_SECONDS, rabbit=rabbit
+        ) as api,
+        ThreadPoolExecutor(CALLERS) as callers,
+    ):
+        going = [callers.submit(boot_several, number) for number in range(CALLERS)]
+        wait_until(lambda: len(placed) > CALLERS or any(each.done() for each in going), 60)
+        kinds = queue_kinds(cluster.nodes[1])
+        cluster.nodes[0].kill()
+        assert [each.result() for each in going]
+    assert len(placed) == CALLERS * CALLS
+    assert claims(mariadb_url) == sorted((server, host) for server, (host, _n) in placed.items())
+    assert kinds["scheduler"] == "quorum"
+    assert kinds["scheduler_fanout"] == "stream"
+    assert {kind for name, kind in kinds.items() if name.startswith("reply_")} == {"quorum"}
+    assert all("Placement of 1 instance(s)" in each.log for each in schedulers)
