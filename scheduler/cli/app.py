@@ -45,6 +45,8 @@ COMMANDS: dict[str, type[cliff_command.Command] | str] = {
     "upgrade check": "scheduler.cli.upgrade:Check",
     "explain": "scheduler.cli.explain:Explain",
     "state show": "scheduler.cli.state:Show",
+    "state compare": "scheduler.cli.state:Compare",
+    "state refresh": "scheduler.cli.state:Refresh",
 }
 
 GROUPS = {

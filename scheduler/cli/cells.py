@@ -58,3 +58,18 @@ class LongText(columns.FormattableColumn[str]):
     def machine_readable(self) -> str:
         """All of it."""
         return self._value
+
+
+class Shortened(columns.FormattableColumn[Any]):
+    """A value that may be a long text or list: people see how it begins."""
+
+    LENGTH = 60
+
+    def human_readable(self) -> str:
+        """At most so many characters."""
+        text = "-" if self._value is None else str(self._value)
+        return text if len(text) <= self.LENGTH else f"{text[: self.LENGTH]}... ({len(text)})"
+
+    def machine_readable(self) -> Any:
+        """All of it."""
+        return self._value

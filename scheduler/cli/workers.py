@@ -80,7 +80,7 @@ class Daemons:
     def each(self, conversation: Callable[[Ask], Found]) -> list[Answer[Found]]:
         """What comes of a *conversation* with every worker; NoWorker if all are silent.
 
-        An error that a worker answers with is raised.
+        InvalidRequest of a worker is raised; who answers with another error counts as silent.
         """
 
         def one(worker: Worker) -> list[Answer[Found]]:
@@ -91,7 +91,11 @@ class Daemons:
                 return [Answer(worker, conversation(ask))]
             except (messaging.MessagingTimeout, messaging.MessageUndeliverable) as error:
                 self.silent.append(_told(worker, error, self._timeout_seconds))
-                return []
+            except errors.InvalidRequest:
+                raise
+            except (errors.NovaException, messaging.RemoteError) as error:
+                self.silent.append(f"{worker}: {str(error).strip().splitlines()[0]}")
+            return []
 
         answers = [answer for some in _side_by_side(one, self.workers()) for answer in some]
         if not answers:

@@ -8,6 +8,7 @@ request that failed are undone at once.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -68,6 +69,20 @@ class Books:
 
     def __iter__(self) -> Iterator[Pick]:
         return (pick for picks in self._picks.values() for pick in picks)
+
+    def copy(self, table: HostTable) -> Books:
+        """Books of the same open picks on *table*, a copy of this table; nobody is told of them."""
+        twin = Books(table, self.expiry_seconds)
+        copies = {pick: dataclasses.replace(pick) for pick in self}
+        twin._picks = {key: [copies[each] for each in kept] for key, kept in self._picks.items()}
+        twin._of_uuid = {
+            uuid: [copies[each] for each in kept] for uuid, kept in self._of_uuid.items()
+        }
+        return twin
+
+    def on(self, key: Key) -> tuple[Pick, ...]:
+        """The open picks on the row of *key*, in the order in which they were made."""
+        return tuple(self._picks.get(key, ()))
 
     def look(self) -> None:
         """Look, before rows are read, at promises that others keep: none are, here.

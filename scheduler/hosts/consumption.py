@@ -70,10 +70,11 @@ def give_back(table: HostTable, row: int, amount: Consumption, booking: Booking 
 
 
 #: A column, what it is while a bare-metal node is taken, and where the value from before is kept.
-_OF_WHOLE_NODE = (
-    ("free_ram_mb", None, "idle_ram_mb"),
-    ("free_disk_mb", None, "idle_disk_mb"),
-    ("vcpus_used", "vcpus_total", "idle_vcpus_used"),
+IDLE = "idle_"
+OF_WHOLE_NODE = (
+    ("free_ram_mb", None, IDLE + "ram_mb"),
+    ("free_disk_mb", None, IDLE + "disk_mb"),
+    ("vcpus_used", "vcpus_total", IDLE + "vcpus_used"),
 )
 
 
@@ -92,7 +93,7 @@ def apply(table: HostTable, row: int, amount: Consumption, sign: int = 1) -> Non
 def _apply_whole(table: HostTable, row: int, sign: int) -> None:
     before = table.value(row, "takers")
     values: dict[str, Any] = {"takers": before + sign}
-    for name, total, idle in _OF_WHOLE_NODE:
+    for name, total, idle in OF_WHOLE_NODE:
         if before == 0:
             values[idle] = table.value(row, name)
             values[name] = table.value(row, total) if total else 0

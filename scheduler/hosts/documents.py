@@ -43,6 +43,11 @@ class _Entry:
         self.parsed: Any = _UNPARSED
         self.users = 0
 
+    def copy(self) -> _Entry:
+        twin = _Entry(self.key, self.kept)
+        twin.parsed, twin.users = self.parsed, self.users
+        return twin
+
     @property
     def content(self) -> Any:
         return self.kept.text if isinstance(self.kept, _Packed) else self.kept
@@ -79,6 +84,14 @@ class DocumentPool:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def copy(self) -> DocumentPool:
+        """A pool of the same contents under the same numbers, with users of its own, and silent."""
+        twin = DocumentPool(self._parse, lambda _number, _error: None)
+        twin._numbers = dict(self._numbers)
+        twin._entries = {number: entry.copy() for number, entry in self._entries.items()}
+        twin._next_number = self._next_number
+        return twin
 
     def acquire(self, content: Hashable) -> int:
         """Number of *content*, now with one more user."""

@@ -140,6 +140,11 @@ class HostManager:
                 LOG.info("The state of the compute hosts is being read again.")
             self._failing = False
 
+    def refresh_everything(self) -> None:
+        """The same with a full read, which repairs whatever the reads of changes missed."""
+        self._full_at = None
+        self.refresh()
+
     def reconfigure(self, conf: Any, others: Callable[[], None]) -> None:
         """Put *conf* in force between two decisions, together with what *others* puts in force.
 

@@ -6,6 +6,7 @@ I/O and knows no clock; whoever changes it holds the worker's decision lock.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -25,6 +26,10 @@ LOG = logging.getLogger(__name__)
 NEVER = float("-inf")
 _FIRST_CAPACITY = 64
 _NODES_NAMED = 10
+_PLAIN_MAPPINGS = (
+    "rows", "row_of_node", "services", "_last_seen", "capabilities", "host_of_instance", "cells",
+    "host_numbers",
+)  # fmt: skip
 _NO_SERVICE: Mapping[str, Any] = MappingProxyType({})
 Key = tuple[str, str | None]
 
@@ -72,6 +77,27 @@ class HostTable:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def copy(self) -> HostTable:
+        """A table of the same content; what becomes of one leaves the other as it is.
+
+        A copy does not tell of documents that cannot be read: this table does.
+        """
+        twin = copy.copy(self)
+        for name in _PLAIN_MAPPINGS:
+            setattr(twin, name, dict(getattr(self, name)))
+        twin.rows_of_host = {host: list(rows) for host, rows in self.rows_of_host.items()}
+        twin._spellings = {lower: list(names) for lower, names in self._spellings.items()}
+        twin.instances = {host: dict(several) for host, several in self.instances.items()}
+        twin.pools = {name: pool.copy() for name, pool in self.pools.items()}
+        twin.changes, twin.heartbeats = Journal(), Journal()
+        twin._free = list(self._free)
+        twin._columns = {name: array.copy() for name, array in self._columns.items()}
+        twin._documents = {name: array.copy() for name, array in self._documents.items()}
+        twin._objects = {name: list(values) for name, values in self._objects.items()}
+        twin._read_only = {}
+        twin._show_read_only()
+        return twin
 
     @property
     def capacity(self) -> int:
@@ -312,10 +338,13 @@ class HostTable:
             self._documents[name] = self._grown(old, capacity, -1)
         for values in self._objects.values():
             values.extend([None] * (capacity - len(values)))
+        self._show_read_only()
+        self._capacity = capacity
+
+    def _show_read_only(self) -> None:
         for name, array in {**self._columns, **self._documents}.items():
             self._read_only[name] = array.view()
             self._read_only[name].flags.writeable = False
-        self._capacity = capacity
 
     def _copy_service(self, row: int, host: str) -> None:
         record = self.services[host]

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from scheduler.introspection import explaining, identity, summary
+from scheduler.introspection import explaining, identity, state, summary
 
 METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "worker": identity.worker,
     "explain": explaining.explain,
     "state_summary": summary.state_summary,
+    "state_hash": state.hash_of_state,
+    "state_hosts": state.state_hosts,
+    "state_update": state.state_update,
+    "state_refresh": state.state_refresh,
 }

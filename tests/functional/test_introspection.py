@@ -14,6 +14,7 @@ import pytest
 from tests.daemons.deployment import Deployment
 from tests.daemons.process import BACKENDS, environment, program
 from tests.functional import fleet
+from tests.functional.bus import a_context, scheduler_api
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 
@@ -28,6 +29,7 @@ class Served:
     deployment: Deployment
     rabbitmq: RabbitMQ
     vhost: str
+    has_quorum: bool
 
     def queues(self, *columns: str) -> set[str]:
         """The queues on the bus now, with the *columns* wanted of each."""
@@ -53,6 +55,15 @@ class Served:
             check=False,
         )
 
+    def select(self, *uuids: str) -> list[str]:
+        """Ask any worker for hosts, as a conductor does; their names."""
+        folder, url = self.deployment.folder, self.rabbitmq.url(self.vhost)
+        with scheduler_api(
+            folder, url, rabbit={"rabbit_quorum_queue": self.has_quorum}
+        ) as scheduler:
+            chosen = scheduler.select_destinations(a_context(), fleet.a_spec(uuids[0]), uuids, True)
+        return [selections[0].service_host for selections in chosen]
+
     def workers(self, host: str = "sched1") -> dict[int, int]:
         """Process ids by the workers' numbers."""
         words = ("state", "show", "--daemon", host, "--timeout", "5", "-f", "json")
@@ -66,11 +77,11 @@ def served(
     folder = tmp_path_factory.mktemp("introspection")
     vhost = rabbitmq.create_vhost()
     database_url = f"sqlite:///{folder}/nova.sqlite"
+    has_quorum = request.param == BACKENDS[0]
     settings = {
         "DEFAULT": {"host": "sched1", "service_down_time": 3600},
         "scheduler": {"workers": WORKERS, "claims": "database"},
-        # Other queues than the library's defaults.
-        "oslo_messaging_rabbit": {"rabbit_quorum_queue": request.param == "eventlet"},
+        "oslo_messaging_rabbit": {"rabbit_quorum_queue": has_quorum},
     }
     deployment = Deployment(
         folder, rabbitmq.url(vhost), database_url, backend=request.param, settings=settings
@@ -78,7 +89,7 @@ def served(
     try:
         fleet.install(database_url)
         deployment.start_scheduler().wait_ready()
-        yield Served(deployment, rabbitmq, vhost)
+        yield Served(deployment, rabbitmq, vhost, has_quorum)
     finally:
         deployment.close()
         rabbitmq.delete_vhost(vhost)
@@ -128,3 +139,34 @@ def test_queues_end_with_their_workers_or_expire(served: Served) -> None:
     assert all("x-expires" in line for line in mine)
     assert daemon.terminate() == 0
     assert len([name for name in served.queues() if "_worker.sched2." in name]) == 1
+
+
+@ONE_BACKEND
+def test_the_state_of_each_worker_is_compared_with_the_database(served: Served) -> None:
+    deployment = served.deployment
+    (booked,) = served.select("u-compared")
+    rows = deployment.manage("state", "compare")
+    assert {(row["Worker"], row["Host"], row["Explained"]) for row in rows} == {
+        (1, booked, True),
+        (2, booked, True),
+    }
+    # With everything read, both workers know the same: the claim is everybody's.
+    assert len({row["State hash"] for row in deployment.manage("state", "show")}) == 1
+    shown = deployment.manage("state", "show", "--host", booked)
+    (before, after) = next(
+        (row["As reported"], row["In memory"])
+        for row in shown
+        if (row["Worker"], row["Column"]) == (1, "free_ram_mb")
+    )
+    assert before - after == 2048
+    refreshed = deployment.manage("state", "refresh")
+    assert [(row["Worker"], row["Repaired"]) for row in refreshed] == [(1, 0), (2, 0)]
+
+
+@ONE_BACKEND
+def test_an_unknown_host_is_named_with_the_nearest(served: Served) -> None:
+    done = served.run("state", "show", "--host", "cnp1")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(
+        "Compute host cnp1 (did you mean cmp1?) could not be found."
+    )

@@ -1,0 +1,148 @@
+"""A worker's state host by host, compared with the database, and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+from scheduler import errors, objects
+from scheduler.db.tables.compute import compute_nodes
+from scheduler.introspection import state
+from scheduler.introspection.portrait import differences, portrait
+from tests import cells
+from tests.functional import fleet
+from tests.functional.fleet import a_spec
+from tests.unit.introspection.subjects import World, a_world
+
+#: A server with a cell of its own.
+GUEST = objects.InstanceNUMATopology(
+    cells=[objects.InstanceNUMACell(id=0, cpuset={0}, pcpuset=set(), memory=2048)]
+)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with a_world(tmp_path, hosts=5) as made:
+        yield made
+
+
+def place(world: World, uuid: str, **fields: Any) -> str:
+    """Have the worker promise a host to a server; its name."""
+    spec = a_spec(uuid, **fields)
+    (chosen,) = world.subject.manager.select_destinations(
+        None, spec_obj=spec, instance_uuids=[uuid]
+    )
+    name: str = chosen["host"]
+    return name
+
+
+def behind_the_back(world: World, host: str, **values: Any) -> None:
+    """Change a row such that no read of changes can tell."""
+    update = sqlalchemy.update(compute_nodes).where(compute_nodes.c.host == host)
+    with world.database.write() as connection:
+        connection.execute(update.values(**values))
+
+
+def of_host(world: World, host: str) -> dict[str, Any]:
+    (found,) = state.state_hosts(world.subject, hosts=[host])["hosts"]
+    return dict(found)
+
+
+def test_pages_hold_every_host_once_and_in_order(world: World) -> None:
+    after, names, pages = None, [], 0
+    while pages == 0 or after is not None:
+        page = state.state_hosts(world.subject, after=after, limit=2)
+        names += [each["host"] for each in page["hosts"]]
+        after, pages = page["next"], pages + 1
+    assert (names, pages) == ([f"cmp{number}" for number in range(1, 6)], 3)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 501, "many"])
+def test_a_page_has_bounds(world: World, limit: Any) -> None:
+    with pytest.raises(errors.InvalidRequest, match="limit"):
+        state.state_hosts(world.subject, limit=limit)
+
+
+def test_a_host_that_is_not_there_is_named_with_the_nearest(world: World) -> None:
+    answer = state.state_hosts(world.subject, hosts=["cnp1", "nothing-like-it", "cmp2"])
+    assert [each["host"] for each in answer["hosts"]] == ["cmp2"]
+    assert answer["unknown"] == {"cnp1": "cmp1", "nothing-like-it": None}
+
+
+def test_a_promise_shows_as_the_difference_to_the_report(world: World) -> None:
+    host = place(world, "u1")
+    found = of_host(world, host)
+    values, reported = found["values"], found["reported"]
+    assert reported["free_ram_mb"] - values["free_ram_mb"] == 2048
+    assert values["num_instances"] == reported["num_instances"] + 1
+    assert (values["instances"], reported["instances"]) == (["u1"], [])
+    assert [each["instance"] for each in found["picks"]] == ["u1"]
+
+
+def compared(world: World, host: str, fresh: World) -> dict[str, tuple[Any, ...]]:
+    """By column what memory and database say, how many picks there are, if that explains it."""
+    found = differences(of_host(world, host), of_host(fresh, host))
+    return {
+        each["column"]: (each["memory"], each["database"], each["picks"], each["explained"])
+        for each in found
+    }
+
+
+def test_differences_are_named_and_those_of_promises_explained(
+    world: World, tmp_path: Path
+) -> None:
+    host = place(world, "u1")
+    behind_the_back(world, host, hypervisor_version=7, stats='{"io_workload": "3"}')
+    with a_world(tmp_path, hosts=5, is_new=False) as fresh:
+        found = compared(world, host, fresh)
+    ram = of_host(world, host)["reported"]["free_ram_mb"]
+    assert found["free_ram_mb"] == (ram - 2048, ram, 1, True)
+    assert found["instances"] == (["u1"], [], 1, True)
+    assert found["hypervisor_version"] == (2012000, 7, 0, False)
+    assert found["num_io_ops"] == (1, 3, 1, False)
+    explained = {name for name, (*_rest, is_explained) in found.items() if is_explained}
+    assert explained == {"free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "instances"}
+
+
+def test_cells_that_a_promise_took_are_explained(world: World) -> None:
+    behind_the_back(world, "cmp1", numa_topology=cells.TOPOLOGY)
+    state.state_refresh(world.subject)
+    spec = a_spec("u1", force_hosts=["cmp1"], numa_topology=GUEST)
+    world.subject.manager.select_destinations(None, spec_obj=spec, instance_uuids=["u1"])
+    found = of_host(world, "cmp1")
+    assert found["values"]["numa_topology"] != cells.TOPOLOGY
+    assert found["reported"]["numa_topology"] == cells.TOPOLOGY
+
+
+def test_a_full_read_says_what_it_repaired(world: World) -> None:
+    place(world, "u1")
+    untouched = state.state_refresh(world.subject)
+    assert (untouched["repaired"], untouched["repairs"]) == (0, [])
+    table = world.subject.known_host_manager.table
+    table.update(table.rows["cmp2", "cmp2"], {"total_usable_ram_mb": 1})
+    table.remove(("cmp3", "cmp3"))
+    assert state.hash_of_state(world.subject)["hash"] != untouched["hash"]
+    answer = state.state_refresh(world.subject)
+    told = {(each["host"], each["column"]): each["database"] for each in answer["repairs"]}
+    assert told == {("cmp2", "total_usable_ram_mb"): fleet.MEMORY_MB, ("cmp3", "(host)"): "present"}
+    assert (answer["repaired"], answer["hosts"]) == (2, 5)
+    assert answer["hash"] == state.hash_of_state(world.subject)["hash"] == untouched["hash"]
+
+
+def test_no_state_is_read_while_the_database_is_away(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = world.subject.known_host_manager
+
+    def fail(*_given: Any, **_how: Any) -> None:
+        raise sqlalchemy.exc.OperationalError("select", {}, Exception("away"))
+
+    monkeypatch.setattr(manager._reader, "read", fail)
+    for ask in (state.state_update, state.state_refresh):
+        with pytest.raises(errors.StateUnavailable, match="does not answer"):
+            ask(world.subject)
+    assert portrait(manager.table, manager.books, ("cmp1", "cmp1"))
