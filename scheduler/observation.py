@@ -68,6 +68,8 @@ class Observation:
         self.routes = Routes()
         self.workers = Workers(self._folder)
         self.tally = Tally()
+        for outcome in (APPLIED, RESTART_NEEDED, REFUSED):
+            self.tally.set(catalogue.RELOADS, 0, outcome)
         self._readings: list[Reading] = [self.tally.write_to, readings.read_process]
         self._health: WorkerHealth | None = None
         self.reports = Reports()

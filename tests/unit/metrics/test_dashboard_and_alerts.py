@@ -1,0 +1,158 @@
+"""The dashboard and the alert rules ask for what there is, and only for that."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler import errors
+from scheduler.explain.record import SELECTED
+from scheduler.metrics.catalogue import BY_NAME, CATALOGUE, Kind
+from scheduler.metrics.readings import host_states
+from tests.builders import NOW, a_fleet
+
+ROOT = Path(__file__).parents[3]
+RULES = ROOT / "etc" / "prometheus" / "nova-scheduler.rules.yml"
+RULE_TESTS = ROOT / "tests" / "data" / "prometheus" / "rules_test.yml"
+DASHBOARD = ROOT / "etc" / "grafana" / "nova-scheduler.json"
+
+SERIES = re.compile(r"(nova_scheduler_\w+)(?:\{([^}]*)\})?")
+MATCHER = re.compile(r'(\w+)(?:=~|!~|!=|=)"([^"]*)"')
+GROUPED = re.compile(r"\b(?:by|without|ignoring|on) ?\(([^)]*)\)")
+OF_A_HISTOGRAM = ("_bucket", "_sum", "_count")
+#: Labels that Prometheus or the form of the series brings.
+GIVEN = {"job", "instance", "le"}
+VALUES = {
+    ("nova_scheduler_decisions_total", "outcome"): {SELECTED, *errors.CODES},
+    ("nova_scheduler_workers", "state"): {"configured", "alive"},
+    ("nova_scheduler_hosts", "state"): {*host_states(a_fleet(), NOW, 60.0)},
+}
+
+
+def rules() -> list[dict[str, Any]]:
+    document = yaml.safe_load(RULES.read_text(encoding="utf-8"))
+    return [rule for group in document["groups"] for rule in group["rules"]]
+
+
+def dashboard() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+    return document
+
+
+def expressions_in(document: Any) -> Iterator[str]:
+    if isinstance(document, dict):
+        for name, value in document.items():
+            if name in ("expr", "query", "definition") and isinstance(value, str):
+                yield value
+            else:
+                yield from expressions_in(value)
+    elif isinstance(document, list):
+        for each in document:
+            yield from expressions_in(each)
+
+
+ALERTS = [rule["expr"] for rule in rules()]
+PANELS = [text for text in expressions_in(dashboard()) if text != "prometheus"]
+
+
+def metric_of(series: str) -> str:
+    for suffix in OF_A_HISTOGRAM:
+        name = series.removesuffix(suffix)
+        if name != series and name in BY_NAME and BY_NAME[name].kind is Kind.HISTOGRAM:
+            return name
+    return series
+
+
+@pytest.mark.parametrize("expression", [*ALERTS, *PANELS])
+def test_what_is_asked_for_exists(expression: str) -> None:
+    found = SERIES.findall(expression)
+    assert found
+    known = set(GIVEN)
+    for series, matchers in found:
+        name = metric_of(series)
+        assert name in BY_NAME, name
+        if BY_NAME[name].kind is Kind.HISTOGRAM:
+            assert series != name, "a histogram has no series of its own name"
+        known |= set(BY_NAME[name].labels)
+        for label, value in MATCHER.findall(matchers):
+            assert label in {*BY_NAME[name].labels, *GIVEN}, label
+            assert value in VALUES.get((name, label), {value}), value
+        assert MATCHER.sub("", matchers).strip(", ") == ""
+    for labels in GROUPED.findall(expression):
+        assert {label.strip() for label in labels.split(",")} <= known
+    for opening, closing in ("()", "[]", "{}"):
+        assert expression.count(opening) == expression.count(closing)
+
+
+def test_counters_are_only_asked_how_fast_they_grow() -> None:
+    for expression in (*ALERTS, *PANELS):
+        for series, _matchers in SERIES.findall(expression):
+            if BY_NAME[metric_of(series)].kind.is_gauge:
+                continue
+            before = expression[: expression.index(series)]
+            assert re.search(r"(rate|increase)\($", before), expression
+
+
+def test_every_metric_is_on_the_dashboard() -> None:
+    shown = {metric_of(name) for text in PANELS for name, _matchers in SERIES.findall(text)}
+    assert {metric.name for metric in CATALOGUE} - shown == set()
+
+
+def test_form_of_the_dashboard() -> None:
+    document = dashboard()
+    panels = document["panels"]
+    numbers = [panel["id"] for panel in panels]
+    assert len(set(numbers)) == len(numbers)
+    taken: set[tuple[int, int]] = set()
+    for panel in panels:
+        place = panel["gridPos"]
+        assert place["x"] + place["w"] <= 24
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & taken, panel["title"]
+        taken |= cells
+        if panel["type"] != "row":
+            assert panel["description"], panel["title"]
+            assert panel["targets"], panel["title"]
+    names = {each["name"] for each in document["templating"]["list"]}
+    used = set(re.findall(r"\$\{?(\w+)", json.dumps(panels)))
+    assert used - {"__rate_interval"} == names
+
+
+def test_form_of_the_rules() -> None:
+    names = [rule["alert"] for rule in rules()]
+    assert len(set(names)) == len(names)
+    for rule in rules():
+        assert rule["labels"]["severity"] in ("critical", "warning", "info"), rule["alert"]
+        assert rule["annotations"].keys() == {"summary", "description"}, rule["alert"]
+
+
+def test_every_rule_has_a_test() -> None:
+    document = yaml.safe_load(RULE_TESTS.read_text(encoding="utf-8"))
+    well, unwell = document["tests"]
+    names = [rule["alert"] for rule in rules()]
+    assert [each["alertname"] for each in well["alert_rule_test"]] == names
+    (expected,) = unwell["promql_expr_test"][0]["exp_samples"]
+    assert expected["value"] == len(names)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+@pytest.mark.parametrize(
+    "arguments", [("check", "rules", str(RULES)), ("test", "rules", str(RULE_TESTS))]
+)
+def test_prometheus_agrees(arguments: tuple[str, ...]) -> None:
+    done = subprocess.run(
+        ["promtool", *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
