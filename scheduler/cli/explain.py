@@ -58,7 +58,7 @@ class Explain(workers.OnWorkers):
 
     def _remembered(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
         with self.asking(parsed_args) as daemons:
-            answers = daemons.all("explain", name=parsed_args.name, host=parsed_args.host)
+            answers = daemons.all("explain", name=parsed_args.name, on_host=parsed_args.host)
         return [
             {**told, "worker": str(answer.worker)} for answer in answers for told in answer.result
         ]

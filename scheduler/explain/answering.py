@@ -19,18 +19,18 @@ MOST_RECORDS: Final = 20
 TOP_HOSTS: Final = 5
 
 
-def answer(manager: Any, name: str, host: str | None = None) -> list[dict[str, Any]]:
+def answer(manager: Any, name: str, on_host: str | None = None) -> list[dict[str, Any]]:
     """The records of the request id or instance uuid *name*, the newest first.
 
     Each has the form of ``form.to_dict``, with more of the best hosts where those are remembered;
-    with *host*, the key ``on_host`` says what became of that one.  Raises InvalidRequest for what
-    is no name.
+    with *on_host*, the key of that name says what became of that host.  Raises InvalidRequest for
+    what is no name.
     """
-    for field, value in (("name", name), ("host", host)):
+    for field, value in (("name", name), ("on_host", on_host)):
         if not isinstance(value, str | None) or (field == "name" and not value):
             raise errors.InvalidRequest(field=field, reason="a text is needed")
     records = manager.recorder.records.of(name)[:MOST_RECORDS]
-    return [explained(record, manager.driver, host) for record in records]
+    return [explained(record, manager.driver, on_host) for record in records]
 
 
 def explained(record: DecisionRecord, driver: Any, host: str | None = None) -> dict[str, Any]:

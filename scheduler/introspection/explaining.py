@@ -8,6 +8,6 @@ from scheduler.explain import answering
 from scheduler.introspection.subject import Subject
 
 
-def explain(subject: Subject, name: str, host: str | None = None) -> list[dict[str, Any]]:
+def explain(subject: Subject, name: str, on_host: str | None = None) -> list[dict[str, Any]]:
     """The decisions on the request id or instance uuid *name* that this worker remembers."""
-    return answering.answer(subject.manager, name, host)
+    return answering.answer(subject.manager, name, on_host)

@@ -14,7 +14,8 @@ import pytest
 from tests.daemons.deployment import Deployment
 from tests.daemons.process import BACKENDS, environment, program
 from tests.functional import fleet
-from tests.functional.bus import a_context, scheduler_api
+from tests.functional.bus import RawCaller, a_context, scheduler_api
+from tests.functional.calling import a_request
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 
@@ -170,3 +171,28 @@ def test_an_unknown_host_is_named_with_the_nearest(served: Served) -> None:
     assert done.stderr.splitlines()[-1].endswith(
         "Compute host cnp1 (did you mean cmp1?) could not be found."
     )
+
+
+@ONE_BACKEND
+def test_decisions_are_explained_by_the_worker_that_took_them(served: Served) -> None:
+    # A check in place takes nothing, so that other tests find what they have placed.
+    placed, refused = a_request(_nova_check_type=["rebuild"]), a_request()
+    flavor = refused["args"]["spec_obj"]["nova_object.data"]["flavor"]["nova_object.data"]
+    flavor["memory_mb"] = 2 * fleet.MEMORY_MB
+    with RawCaller(served.rabbitmq.url(served.vhost)) as raw:
+        chosen = raw.call(placed)["result"][0][0]["nova_object.data"]["service_host"]
+        assert raw.call(refused)["failure"]
+    first_lines = []
+    for request in (placed, refused):
+        [name] = request["args"]["instance_uuids"]
+        done = served.run("explain", name, "--daemon", "sched1", "--host", "cmp3")
+        assert (done.returncode, "cmp3" in done.stdout) == (0, True), done.stderr
+        first_lines.append(done.stdout.splitlines()[0])
+    assert f"{chosen} was chosen: " in first_lines[0]
+    assert "No host fits: RamFilter removed " in first_lines[1]
+    assert f"{2 * fleet.MEMORY_MB} MiB of memory wanted" in first_lines[1]
+    done = served.run("explain", name, "--daemon", "sched1", "--json")
+    assert [told["outcome"] for told in json.loads(done.stdout)] == ["no_host_fits"]
+    done = served.run("explain", "req-nobody-sent", "--daemon", "sched1")
+    assert done.returncode == 1
+    assert "req-nobody-sent" in done.stderr
