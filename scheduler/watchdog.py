@@ -7,6 +7,7 @@ one that hangs starves it, however many others are well.
 
 from __future__ import annotations
 
+import faulthandler
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -107,11 +108,20 @@ class Watchdog:
         self._readiness.tell(*told)
 
     def _run(self) -> None:
-        while not self._ended.wait(self.look_seconds):
-            try:
-                self.look()
-            except Exception:
-                LOG.exception("This worker cannot tell how it is")
+        try:
+            while not self._ended.wait(self.look_seconds):
+                if self._limit_seconds is not None:
+                    # From a thread that needs no interpreter: says where a loop stands that hangs.
+                    faulthandler.dump_traceback_later(self._limit_seconds)
+                self._look_safely()
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def _look_safely(self) -> None:
+        try:
+            self.look()
+        except Exception:
+            LOG.exception("This worker cannot tell how it is")
 
     def _is_well(self, report: Report) -> bool:
         if self._limit_seconds is None:

@@ -5,6 +5,7 @@ Reference pages config, section 1, and service, sections 3, 6 and 9.
 
 from __future__ import annotations
 
+import importlib.util
 import logging as stdlib_logging
 import os
 import pathlib
@@ -24,6 +25,8 @@ from scheduler import conf as project_options
 from scheduler.conf import check, defaults, dropped
 
 LOG = logging.getLogger(__name__)
+
+UNUSABLE = (cfg.Error, logging.LogConfigError, errors.ConfigurationError)
 
 PROJECT = "nova"
 EMBEDDED_TRANSPORT_URL = "fake://"
@@ -96,7 +99,7 @@ def parse(
         _set_up_logging(conf, quiet)
     except UnicodeDecodeError as error:
         fail(prog, f"{_undecodable(argv, prog, default_config_files)}: {error}")
-    except (cfg.Error, logging.LogConfigError, OSError, ValueError, RuntimeError) as error:
+    except (*UNUSABLE, OSError, ValueError, RuntimeError) as error:
         fail(prog, error)
     _check(conf, prog)
     return conf
@@ -111,6 +114,9 @@ def _set_up_logging(conf: cfg.ConfigOpts, quiet: bool) -> None:
 
 def _settle_logging(conf: cfg.ConfigOpts) -> None:
     defaults.translate_log_formats(conf)
+    if conf.use_journal and importlib.util.find_spec("systemd") is None:
+        reason = "the Python package systemd-python (Debian: python3-systemd) is not installed"
+        raise errors.ConfigurationError(option="[DEFAULT] use_journal", reason=reason)
     if not (conf.log_file or conf.log_dir or conf.use_journal):
         conf.set_default("use_stderr", True)  # the library would fall back to standard output
 

@@ -21,8 +21,15 @@ from tests.house.tree import CODE, ELSEWHERE, PACKAGES, ROOT, files, imports_of,
 DISTRIBUTION = "nova-scheduler-standalone"
 #: Run as programs, not imported.
 TOOLS = {"mypy", "ruff", "setuptools", "sphinx", "myst-parser", "types-pyyaml"}
-#: Loaded by name: by pytest, SQLAlchemy or scheduler.concurrency.
-PLUGINS = {"eventlet", "pytest-randomly", "pytest-timeout", "pytest-xdist", "psycopg"}
+#: Loaded by name: by pytest, SQLAlchemy, oslo.log or scheduler.concurrency.
+PLUGINS = {
+    "eventlet",
+    "pytest-randomly",
+    "pytest-timeout",
+    "pytest-xdist",
+    "psycopg",
+    "systemd-python",
+}
 
 #: Modules that only those have who installed an extra that the checks do without.
 ONLY_WITH_EXTRA = {"matplotlib": ["matplotlib"]}

@@ -61,6 +61,7 @@ def test_missing_programs_are_named_by_package(
         "mariadb-server",
         "openssl",
         "postgresql",
+        "python3-systemd",
         "rabbitmq-server",
         "systemd",
         "util-linux",

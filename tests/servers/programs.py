@@ -36,6 +36,12 @@ SYSTEMD_ANALYZE = Program("systemd-analyze", "systemd")  # no server, but its un
 SYSTEMD = Program("systemd", "systemd", ("usr/lib/systemd", "lib/systemd"))
 SYSTEMCTL = Program("systemctl", "systemd")
 SYSUSERS = Program("systemd-sysusers", "systemd")
+JOURNALD = Program("systemd-journald", "systemd", ("usr/lib/systemd", "lib/systemd"))
+JOURNALCTL = Program("journalctl", "systemd")
+# A module of Python, which is used by other interpreters of the same release as well.
+SYSTEMD_PYTHON = Program(
+    "journal.py", "python3-systemd", ("usr/lib/python3/dist-packages/systemd",)
+)
 UNSHARE = Program("unshare", "util-linux")
 NSENTER = Program("nsenter", "util-linux")
 LOGROTATE = Program("logrotate", "logrotate", ("usr/sbin",))
@@ -54,6 +60,9 @@ ALL = (
     SYSTEMD,
     SYSTEMCTL,
     SYSUSERS,
+    JOURNALD,
+    JOURNALCTL,
+    SYSTEMD_PYTHON,
     UNSHARE,
     NSENTER,
     LOGROTATE,

@@ -7,6 +7,7 @@ it starts systemd, whose first act it is to clean up there.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -15,7 +16,7 @@ import sysconfig
 import tempfile
 import uuid
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import psutil
 
@@ -26,6 +27,9 @@ PROGRAMS = (
     programs.SYSTEMD,
     programs.SYSTEMCTL,
     programs.SYSUSERS,
+    programs.JOURNALD,
+    programs.JOURNALCTL,
+    programs.SYSTEMD_PYTHON,
     programs.UNSHARE,
     programs.NSENTER,
 )
@@ -70,6 +74,16 @@ exec env -i PATH="$PATH" container=lxc SYSTEMD_UNIT_PATH={SHARE}/units \\
 """
 
 
+JOURNAL_UNIT = "journal.service"
+_JOURNAL = f"""
+[Unit]
+DefaultDependencies=no
+[Service]
+Type=notify
+ExecStart={programs.find(programs.JOURNALD)}
+"""
+
+
 class Impossible(Exception):
     """No systemd can be booted here."""
 
@@ -87,6 +101,10 @@ class Machine:
         self.units.mkdir()
         for name in TARGETS:
             (self.units / f"{name}.target").write_text("[Unit]\nDescription=Nothing\n")
+        (self.units / JOURNAL_UNIT).write_text(_JOURNAL)
+        if module := _journal_module():
+            (self.folder / "modules").mkdir()
+            (self.folder / "modules" / "systemd").symlink_to(module)
         script = self.folder / "setup"
         script.write_text(f"#!/bin/sh -eu\n{setup}\n")
         script.chmod(0o755)
@@ -147,9 +165,20 @@ class Machine:
         assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}\n{self.console}"
         return done.stdout
 
-    def property(self, unit: str, name: str) -> str:
+    def show(self, unit: str, name: str) -> str:
         """A property of a unit, as ``systemctl show`` has it."""
         return self.systemctl("show", "--property", name, "--value", unit).strip()
+
+    @property
+    def can_journal(self) -> bool:
+        """Whether Python inside has the module for the journal."""
+        return (self.folder / "modules").is_dir()
+
+    def journal(self, unit: str) -> list[dict[str, Any]]:
+        """The journal's entries of a unit, with all fields."""
+        done = self.run("journalctl", "--output=json", "--no-pager", f"_SYSTEMD_UNIT={unit}")
+        assert done.returncode == 0, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
 
     def close(self) -> None:
         """End everything inside at once, and leave nothing behind."""
@@ -177,7 +206,7 @@ def python_settings() -> str:
     """Lines of a unit that let this environment's Python run inside, for any account."""
     packages = ENVIRONMENT / Path(sysconfig.get_path("purelib")).relative_to(sys.prefix)
     return (
-        f"Environment=PYTHONPATH={PROJECT}:{packages}\n"
+        f"Environment=PYTHONPATH={PROJECT}:{packages}:{SHARE}/modules\n"
         f"Environment=LD_LIBRARY_PATH={PYTHON}/lib\n"
         "Environment=PYTHONDONTWRITEBYTECODE=1\n"
     )
@@ -187,6 +216,15 @@ def python() -> str:
     """This environment's interpreter, as seen inside."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return f"{PYTHON}/bin/python{version}"
+
+
+def _journal_module() -> Path | None:
+    """The folder of the module for the journal, if it is one for this release of Python."""
+    found = programs.find(programs.SYSTEMD_PYTHON)
+    tag = f"cpython-{sys.version_info.major}{sys.version_info.minor}-"
+    if found is None or not any(tag in path.name for path in found.parent.glob("_journal.*.so")):
+        return None
+    return found.parent
 
 
 def _cgroup_folder() -> Path:
