@@ -161,7 +161,7 @@ class AlternateClaims:
         def write(conn: Connection) -> bool:
             if not claim_rows.compare_and_swap(conn, {state.host_id: (state.generation, 1)}):
                 return False
-            claim_rows.delete(conn, [values["consumer_uuid"]])
+            claim_rows.retire(conn, [state.own] if state.own else [], db_rows.utcnow())
             claim_rows.insert(conn, [{**values, "flavor_id": spec.flavor.id}])
             return True
 

@@ -227,11 +227,11 @@ class DatabaseBooking(Booking):
         Raises NoValidHost if it was that.
         """
         uuids, own = attempt.instance_uuids, attempt.request_id
-        if not uuids:
+        if not uuids or not own:
             return None
         with self._database.read() as connection:
-            found = claim_rows.of_consumers(connection, uuids)
-        if any(uuid not in found or found[uuid].request_id != own for uuid in uuids):
+            found = claim_rows.answered(connection, uuids, own)
+        if any(uuid not in found for uuid in uuids):
             return None
         return [answers.of_text(found[uuid].answer) for uuid in uuids]
 

@@ -125,30 +125,19 @@ class Ledger:
             self._decide_again([each for each in batch if not self._is_valid(each)])
             live = _undecided(batch)
             expected = self._expected(live)
-            replaced = self._replaced(live)
+            is_first = not self._knows_claims(live)
         if not live:
             return
         try:
-            if replaced is None:
+            if not is_first:
                 raise _Moved
-            self._commit(live, lambda conn: self._swap(conn, live, expected, replaced))
+            self._commit(live, lambda conn: self._swap(conn, live, expected))
         except (_Moved, db_exception.DBDuplicateEntry):
             self._write_locked(live)
 
-    def _replaced(self, batch: list[Entry]) -> list[str] | None:
-        """The consumers whose known claims give way to those of *batch*.
-
-        None if one was made for the very same request, which is to be looked at under locks.
-        """
-        found = []
-        for entry in batch:
-            for consumer in self._consumers([entry]):
-                claim = self._books.claim_of(consumer)
-                if claim is not None and claim.request_id == entry.request_id:
-                    return None
-                if claim is not None:
-                    found.append(consumer)
-        return found
+    def _knows_claims(self, batch: list[Entry]) -> bool:
+        """Whether a claim is known for one of the same instances, for this request or another."""
+        return any(self._books.claim_of(each) is not None for each in self._consumers(batch))
 
     def _write_locked(self, batch: list[Entry]) -> None:
         for _attempt in range(DUPLICATES_MET):
@@ -198,15 +187,10 @@ class Ledger:
     # --- the two ways to swap ------------------------------------------------------------
 
     def _swap(
-        self,
-        conn: Connection,
-        batch: list[Entry],
-        expected: dict[Key, int],
-        replaced: Collection[str],
+        self, conn: Connection, batch: list[Entry], expected: dict[Key, int]
     ) -> dict[Key, int]:
         if not claim_rows.compare_and_swap(conn, self._steps(batch, expected)):
             raise _Moved
-        claim_rows.delete(conn, replaced)
         return self._insert(conn, batch, expected)
 
     def _swap_locked(self, conn: Connection, batch: list[Entry]) -> dict[Key, int]:
@@ -215,12 +199,17 @@ class Ledger:
         held = claim_rows.lock_hosts(conn, ids)
         generations = {ids[number]: generation for number, generation in held.items()}
         existing = claim_rows.of_consumers(conn, self._consumers(batch))
+        given = {
+            id(each): claim_rows.answered(conn, self._consumers([each]), each.request_id)
+            for each in _undecided(batch)
+            if existing.keys() & set(self._consumers([each]))
+        }
         known = {key: self._books.known.get(key, 0) for key in keys}
         moved = {key: known[key] for key in keys if generations[key] > known[key]}
         after = {db_key(key): generation for key, generation in moved.items()}
         found = claim_rows.made_after(conn, after) if moved else ()
         with self._lock:
-            self._answer_repeated(batch, existing)
+            self._answer_repeated(batch, given)
             self._count(moved, found, generations, batch)
             live = _undecided(batch)
             self._decide_again([each for each in live if not self._is_valid(each)])
@@ -228,7 +217,8 @@ class Ledger:
         if not live:
             return {}
         claim_rows.compare_and_swap(conn, self._steps(live, generations))
-        claim_rows.delete(conn, existing.keys() & set(self._consumers(live)))
+        replaced = [existing[each] for each in self._consumers(live) if each in existing]
+        claim_rows.retire(conn, replaced, rows.utcnow())
         return self._insert(conn, live, generations)
 
     def _count(
@@ -248,21 +238,17 @@ class Ledger:
                     self._give_back(entry)
                     entry.outcome = Outcome.LOST
 
-    def _answer_repeated(self, batch: list[Entry], existing: dict[str, Any]) -> None:
+    def _answer_repeated(self, batch: list[Entry], given: dict[int, dict[str, Any]]) -> None:
         for entry in _undecided(batch):
-            consumers = self._consumers([entry])
-            found = [existing[each] for each in consumers if each in existing]
-            if (
-                len(found) == len(consumers)
-                and found
-                and all(row.request_id == entry.request_id for row in found)
-            ):
-                self._give_back(entry)
-                entry.outcome = Outcome.REPEATED
-                try:
-                    entry.answer = [answers.of_text(row.answer) for row in found]
-                except errors.NoValidHost as refusal:
-                    entry.refusal = refusal
+            found, consumers = given.get(id(entry), {}), self._consumers([entry])
+            if not found or any(each not in found for each in consumers):
+                continue
+            self._give_back(entry)
+            entry.outcome = Outcome.REPEATED
+            try:
+                entry.answer = [answers.of_text(found[each].answer) for each in consumers]
+            except errors.NoValidHost as refusal:
+                entry.refusal = refusal
 
     def _decide_again(self, entries: list[Entry]) -> None:
         """Decide on the hosts chosen before, now that more is known to be claimed on them."""

@@ -7,6 +7,7 @@ twice finds its answer, and so that nobody misses a claim that came and went.
 from __future__ import annotations
 
 import datetime
+import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -22,6 +23,7 @@ Key = tuple[str, str]
 
 #: The host of what is kept of a request that was refused.
 NO_HOST = ""
+_RETIRED = uuid.UUID("0f3d4bd2-3a0c-4d53-9a5c-8f1c8a6d0c11")
 #: Everything but the answer, which only a repeated request needs.
 COLUMNS = [column for column in claims.c if column.name != "answer"]
 
@@ -141,10 +143,36 @@ def refusal(
     }
 
 
-def delete(connection: Connection, uuids: Collection[str]) -> None:
-    """Delete the claims of these consumers, whatever their state."""
-    if uuids:
-        connection.execute(claims.delete().where(claims.c.consumer_uuid.in_(uuids)))
+def retire(connection: Connection, replaced: Iterable[Any], now: datetime.datetime) -> None:
+    """Make way for other claims of the consumers of these rows.
+
+    They stay, closed and on no host, as answers to their requests: see :func:`answered`.
+    """
+    names = {row.id: retired_name(row.consumer_uuid, row.request_id) for row in replaced}
+    if names:
+        connection.execute(claims.delete().where(claims.c.consumer_uuid.in_(names.values())))
+    for number, name in sorted(names.items()):
+        values = {
+            "consumer_uuid": name,
+            "host": NO_HOST,
+            "node": NO_HOST,
+            "closed_at": sa.func.coalesce(claims.c.closed_at, now),
+        }
+        connection.execute(claims.update().where(claims.c.id == number).values(values))
+
+
+def retired_name(consumer_uuid: str, request_id: str) -> str:
+    """What stands for the consumer of a claim that another request has replaced."""
+    return str(uuid.uuid5(_RETIRED, f"{consumer_uuid} {request_id}"))
+
+
+def answered(connection: Connection, uuids: Collection[str], request_id: str) -> dict[str, Any]:
+    """By consumer, what was claimed for this request, though others may have replaced it."""
+    names = {retired_name(each, request_id): each for each in uuids}
+    found = of_consumers(connection, [*uuids, *names])
+    return {
+        names.get(name, name): row for name, row in found.items() if row.request_id == request_id
+    }
 
 
 def close(connection: Connection, ids: Collection[int], now: datetime.datetime) -> int:

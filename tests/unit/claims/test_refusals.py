@@ -111,3 +111,15 @@ def test_who_is_refused_by_one_worker_gets_no_host_from_another(fleet, worker, l
     with pytest.raises(errors.NoValidHost):
         two.hosts("req-1", GB, name)
     assert two.hosts("req-2", GB, name) == [last_host], "another request may have it"
+
+
+def test_a_request_that_was_replaced_takes_nothing_back_when_it_comes_again(fleet, worker):
+    one, two, name = worker(), worker(), a_name()
+    late = two.driver.booking.decided(two.attempt("req-1", GB, name))
+    (first,) = one.hosts("req-1", GB, name)
+    (second,) = one.hosts("req-2", 2 * GB, name)
+    assert two.driver.booking.ledger.book(late) is Outcome.REPEATED
+    assert [row[0].service_host for row in late.answer] == [first]
+    assert two.hosts("req-1", GB, name) == [first]
+    assert two.hosts("req-2", 2 * GB, name) == [second]
+    assert fleet.claims() == {name: second}
