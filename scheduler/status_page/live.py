@@ -13,7 +13,9 @@ from oslo_utils import strutils
 import scheduler
 from scheduler.db.cell_member import CellHealth
 from scheduler.explain import form
-from scheduler.explain.record import DecisionRecord
+from scheduler.explain.answering import explained
+from scheduler.explain.record import SELECTED, DecisionRecord
+from scheduler.hosts.host_manager import HostManager
 from scheduler.manager import SchedulerManager
 from scheduler.status_page.fleet import Fleet
 from scheduler.status_page.recent import REASON_STEP_SECONDS, REASON_STEPS, RecentDecisions
@@ -35,13 +37,13 @@ class LiveStatus:
         manager: SchedulerManager,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._manager = manager.driver.host_manager
+        self._driver = manager.driver
+        self._manager = _shown(manager.driver.host_manager, conf)
         self._records = manager.recorder.records
         self._clock = clock
-        self._fleet = Fleet(Photographer(self._manager, conf.service_down_time).take)
+        self._fleet = Fleet(Photographer(self._manager).take)
         self._recent = RecentDecisions(clock)
         manager.recorder.listeners.append(self._recent.note)
-        self._max_age_seconds = conf.scheduler.max_state_age_seconds
         self._id = secrets.token_hex(8)
         self._identity = {
             "id": self._id,
@@ -63,7 +65,6 @@ class LiveStatus:
             **self._identity,
             "now": self._clock(),
             "state_age_seconds": self._manager.state_age_seconds,
-            "max_state_age_seconds": self._max_age_seconds,
             "cells": [_cell(each) for each in self._manager.cell_health()],
             "rate": self._recent.rate(),
             "window_seconds": REASON_STEP_SECONDS * REASON_STEPS,
@@ -84,7 +85,8 @@ class LiveStatus:
         record = self._records.get(_number(number)) if worker == self._id else None
         if record is None:
             return None
-        return {**form.to_dict(record), "error": _masked(record.failure)}
+        told = explained(record, self._driver)
+        return {**told, "error": _masked(told["error"]), "cause": _masked(told["cause"])}
 
     def _decisions(self, after: int) -> dict[str, Any]:
         new = self._records.since(after)
@@ -92,6 +94,20 @@ class LiveStatus:
             "last": new[-1].sequence if new else after,
             "new": [_summary(record) for record in new[: -DECISIONS_LISTED - 1 : -1]],
         }
+
+
+class _NoHosts:
+    """Stands for the host manager of an operator's own that keeps no table."""
+
+    def read(self, *_given: Any, **_wanted: Any) -> list[Any]:
+        return []
+
+    services = group_hosts = cell_health = read
+
+
+def _shown(host_manager: Any, conf: Any) -> HostManager:
+    nothing: Any = _NoHosts()
+    return host_manager if hasattr(host_manager, "table") else HostManager(conf, nothing)
 
 
 def _summary(record: DecisionRecord) -> dict[str, Any]:
@@ -102,7 +118,8 @@ def _summary(record: DecisionRecord) -> dict[str, Any]:
         "outcome": record.outcome,
         "num_instances": record.num_instances,
         "hosts": [host for host, _node in record.chosen[:_HOSTS_NAMED]],
-        "error": _masked(record.failure),
+        # Where hosts were found, they say enough in a list.
+        "cause": None if record.outcome == SELECTED else _masked(form.to_dict(record)["cause"]),
         "elapsed_ms": round(record.elapsed_ms, 2),
     }
 

@@ -69,15 +69,14 @@ class Snapshot:
 class Photographer:
     """Takes snapshots of one worker's table; holds its lock only while arrays are copied."""
 
-    def __init__(self, manager: HostManager, service_down_time_seconds: float) -> None:
+    def __init__(self, manager: HostManager) -> None:
         self._manager = manager
-        self._tolerance_seconds = service_down_time_seconds
         self._memberships: dict[int, Membership] = {}
 
     def take(self) -> Snapshot:
         """The table as it is now."""
         left_out = {each.uuid for each in self._manager.cell_health() if each.is_left_out}
-        table = self._manager.table
+        table, tolerance_seconds = self._manager.table, self._manager.service_down_time_seconds
         with self._manager.lock:
             read_at = self._manager.read_at
             rows = list(table.rows.items())
@@ -92,7 +91,7 @@ class Photographer:
         keys: list[Key | None] = [None] * capacity
         for key, row in rows:
             keys[row] = key
-        states = _states(flags, heard_in_time(last_seen, read_at or 0.0, self._tolerance_seconds))
+        states = _states(flags, heard_in_time(last_seen, read_at or 0.0, tolerance_seconds))
         if left_out:
             states[[cell in left_out for cell in cells]] = _LEFT_OUT
         return Snapshot(

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from tests.servers.chromium import Chromium
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 
+ROOT = Path(__file__).parents[2]
 HOSTS = 10_000
 EVIL = "<script>window.pwned=1</script>"
 EVIL_REQUEST = "<img src=x onerror=window.pwned=1>"
@@ -47,10 +50,10 @@ class Cloud:
     database_url: str
     url: str
 
-    def select(self, request_id: str, **flavor: Any) -> str | None:
-        """Ask for a host; its name, or None if there is none."""
+    def select(self, request_id: str, hosts: Sequence[str] = (), **flavor: Any) -> str | None:
+        """Ask for a host, maybe one of *hosts*; its name, or None if there is none."""
         name = str(uuid.uuid4())
-        spec = a_spec(name)
+        spec = a_spec(name, force_hosts=list(hosts) or None)
         for field, value in flavor.items():
             setattr(spec.flavor, field, value)
         context = RequestContext(user_id="u", project_id="p", request_id=request_id)
@@ -257,12 +260,18 @@ def test_decisions_appear_by_themselves(cloud: Cloud, page: Chromium) -> None:
     assert chosen is not None
     wait_for_decision(page, "req-one-more")
     told = explain(page, "req-one-more")
-    assert chosen in told
+    assert told.startswith(f"{chosen} was chosen")
+    assert "Best hosts" in told
+    kept(page, "1280-found")
     page.press(*ESCAPE)
-    # The square of the host shows what was taken, whichever worker has read it.
     choose(page, "find", chosen)
     page.press(*ENTER)
-    page.wait("/Instances[1-9]/.test(document.getElementById('tip').textContent)")
+
+    def seen() -> bool:
+        cloud.select("req-there", hosts=[chosen])
+        return bool(page.run("/Instances[1-9]/.test(document.getElementById('tip').textContent)"))
+
+    wait_until(seen, 60)  # whichever worker it is whose fleet is shown
 
 
 def test_what_changes_in_the_database_is_seen(cloud: Cloud, page: Chromium) -> None:
@@ -281,7 +290,9 @@ def test_what_changes_in_the_database_is_seen(cloud: Cloud, page: Chromium) -> N
 def test_a_refusal_is_explained(cloud: Cloud, page: Chromium) -> None:
     assert cloud.select("req-too-big", memory_mb=2**30) is None
     told = explain(page, "req-too-big")
-    assert "RamFilter" in told
+    assert told.startswith("No host fits: RamFilter")
+    assert f"{2**30} MiB of memory wanted" in told
+    assert "fails nothing else" in told
     assert f"{HOSTS + 1:,} known, 0 left" in told
     reasons = text(page, "refusal-rows")
     assert "RamFilter" in reasons
@@ -302,6 +313,14 @@ def test_decisions_of_both_workers_are_shown(cloud: Cloud, page: Chromium) -> No
         return len({key.partition("/")[0] for key in page.run(keys)}) == 2
 
     wait_until(both, 60)
+
+
+def test_the_measurement_runs(chromium: Chromium) -> None:
+    command = [sys.executable, "-m", "benchmarks.status_page", "200", "--times", "2"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.search(r"^200 hosts; .*\n( +[\d.]+ ms  .*\n){3}in the browser, ", done.stdout)
+    assert len(re.findall(r"^ +\d+ ms  (first|later)", done.stdout, re.MULTILINE)) == 2
 
 
 def test_pausing_and_a_daemon_that_is_gone_and_comes_back(cloud: Cloud, page: Chromium) -> None:

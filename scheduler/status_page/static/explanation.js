@@ -115,21 +115,25 @@ function hosts(decision) {
 function best(top) {
   if (!top?.length) return null;
   const names = top[0].weighers.map((each) => each.name);
+  const counts = (name) => top.some(({ weighers }) => weighers.find((each) => each.name === name).weighted !== 0);
+  const [shown, silent] = [names.filter(counts), names.filter((name) => !counts(name))];
   const rows = top.map((each) => row([
     cell(pairText(each)), cell(short(each.total), "number"),
-    ...each.weighers.map(({ raw, normalised, multiplier, weighted }) => element(
+    ...each.weighers.filter(({ name }) => shown.includes(name)).map(({ raw, normalised, multiplier, weighted }) => element(
       "td", { className: "number" }, short(weighted),
       element("div", { className: "quiet" }, `${short(raw)} → ${short(normalised)} × ${short(multiplier)}`),
     )),
   ]));
+  const said = ["Per weigher what it adds to the weight: raw value → normalised × multiplier."];
+  if (silent.length) said.push(`Nothing to add had ${silent.join(", ")}.`);
   return [
     element("h3", {}, "Best hosts"),
-    element("p", { className: "quiet" }, "Per weigher what it adds to the weight: raw value → normalised × multiplier."),
-    table(["Host", "#Weight", ...names.map((name) => `#${name.replace(/Weigher$/, "")}`)], rows),
+    table(["Host", "#Weight", ...shown.map((name) => `#${name.replace(/Weigher$/, "")}`)], rows),
+    element("p", { className: "quiet" }, said.join(" ")),
   ];
 }
 
-const short = (number) => String(Number(number.toPrecision(4)));
+const short = (number) => (Number.isInteger(number) ? count(number) : String(Number(number.toPrecision(4))));
 
 function asJSON(decision) {
   const text = element("pre", {}, JSON.stringify(decision, null, 2));

@@ -21,9 +21,7 @@ function decisionRow(decision, open) {
   const name = decision.request_id ?? "(no request id)";
   const button = element("button", { type: "button", className: "link", title: name }, name);
   const outcome = element("td", { className: isRefused ? "refused-text" : "" });
-  outcome.append(isRefused ? element("span", { className: "tag" }, outcomeText(decision.outcome)) : hostsText(decision));
-  const why = decision.cause ?? decision.error;
-  if (isRefused && why) outcome.append(element("div", { className: "quiet" }, why));
+  outcome.append(...(isRefused ? refusalText(decision) : [hostsText(decision)]));
   const made = row([
     cell(clock(decision.started_at), "time"), element("td", {}, button), outcome,
     cell(decision.elapsed_ms.toFixed(1), "number"),
@@ -31,6 +29,14 @@ function decisionRow(decision, open) {
   made.dataset.key = decision.key;
   made.addEventListener("click", () => open(decision));
   return made;
+}
+
+/** The cause mostly begins with the outcome in words. */
+function refusalText({ outcome, cause }) {
+  const words = outcomeText(outcome);
+  const isSaid = cause.toLowerCase().startsWith(`${words}:`);
+  const tag = element("span", { className: "tag" }, words);
+  return [tag, element("div", { className: "quiet" }, isSaid ? cause.slice(words.length + 1).trim() : cause)];
 }
 
 function hostsText({ hosts, num_instances: instances }) {

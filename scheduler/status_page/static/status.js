@@ -16,7 +16,7 @@ const STARTING = 503;
 const $ = (id) => document.getElementById(id);
 const fleet = new Fleet();
 const workers = new Workers();
-const state = { pid: null, answeredAt: null, age: null, ageAt: 0, failure: null, isPaused: false, isAsking: false, isStarting: false, timer: null };
+const state = { pid: null, shownPid: null, answeredAt: null, age: null, ageAt: 0, failure: null, isPaused: false, isAsking: false, isStarting: false, timer: null };
 const map = new HeatMap($("heat"), $("tip"), $("legend"), describe, $("spoken"));
 
 function describe(row) {
@@ -54,10 +54,11 @@ async function ask() {
 
 function take(told) {
   state.answeredAt = Date.now();
-  state.pid = told.fleet.pid;
+  state.shownPid = told.fleet.pid;
   state.age = told.fleet.state_age_seconds;
   state.ageAt = performance.now();
   const fresh = workers.apply(told.workers);
+  state.pid = workers.freshest(told.fleet.pid);
   fleet.apply(told.fleet);
   tiles();
   showFleet();
@@ -90,7 +91,7 @@ function tick() {
   const age = isKnown ? state.age + (performance.now() - state.ageAt) / 1000 : null;
   $("tile-age").textContent = isKnown ? `${seconds(age)} ago` : "never";
   const several_ = workers.told.length > 1;
-  $("tile-age-note").textContent = state.pid === null ? "" : `${several_ ? `by worker ${state.pid}; ` : ""}each request reads what changed`;
+  $("tile-age-note").textContent = state.shownPid === null ? "" : `${several_ ? `by worker ${state.shownPid}; ` : ""}each request reads what changed`;
   connection();
 }
 

@@ -1,6 +1,8 @@
 // What the workers tell, together: counts are added up, decisions are put in one list.
 
 const MOST_DECISIONS = 300;
+/** Changing the worker means to load the whole fleet again. */
+const BEHIND_SECONDS = 5;
 
 export class Workers {
   constructor() {
@@ -34,6 +36,15 @@ export class Workers {
 
   get answering() {
     return this.told.filter((each) => !each.is_silent);
+  }
+
+  /** The worker to show the fleet of: *pid*, unless another has read it much later. */
+  freshest(pid) {
+    const known = this.answering.filter((each) => each.state_age_seconds !== null);
+    const shown = known.find((each) => each.pid === pid);
+    const best = known.reduce((one, other) => (other.state_age_seconds < one.state_age_seconds ? other : one), known[0]);
+    const isBehind = !shown || shown.state_age_seconds - best.state_age_seconds > BEHIND_SECONDS;
+    return best && isBehind ? best.pid : pid;
   }
 
   get outcomes() {

@@ -32,7 +32,7 @@ class Page:
         self.manager.read_at = NOW
         self.table = self.manager.table
         self.seconds = 0.0
-        self.fleet = Fleet(Photographer(self.manager, 60.0).take, lambda: self.seconds)
+        self.fleet = Fleet(Photographer(self.manager).take, lambda: self.seconds)
         self.version = None
 
     def changes(self, since="mine"):
@@ -226,7 +226,7 @@ def test_values_that_json_has_no_word_for(page):
 
 def test_a_snapshot_is_a_copy(page):
     """What is made of it is made without the lock, while the next decision changes the table."""
-    photographer = Photographer(page.manager, 60.0)
+    photographer = Photographer(page.manager)
     snapshot, before = photographer.take(), photographer.take()
     page.table.update(0, {"free_ram_mb": 1, "ram_allocation_ratio": 9.0})
     page.table.set_service("h2", {"disabled": True}, 0)
