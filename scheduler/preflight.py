@@ -19,6 +19,7 @@ from scheduler.conf import startup
 from scheduler.db import inspection, migration
 from scheduler.db.database import FAILURES
 from scheduler.db.databases import Databases
+from scheduler.explain import store
 from scheduler.rpc import transport, versions
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.service import build_manager
@@ -49,6 +50,7 @@ def check_surroundings(
     try:
         built = None if build is None else build(conf, databases)
         _check_databases(databases)
+        store.check_ready(conf, databases.main)
         backend.settle(conf, databases.main, getattr(built, "driver", None))
         backend.of_conf(conf, databases.main).check_ready()
     finally:

@@ -21,6 +21,7 @@ from scheduler.db.cells_reader import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import load_host_manager
+from scheduler.explain.store import Store
 from scheduler.health import WorkerHealth
 from scheduler.heartbeat import Heartbeat
 from scheduler.introspection.serving import serve_introspection
@@ -124,6 +125,11 @@ class Service(Worker):
         ending.callback(databases.dispose)
         self._manager = manager = build_manager(self.conf_in_force, databases)
         self._observation.watch_manager(manager, self._conf)
+        store = Store.from_conf(self._conf, databases.main)
+        if store is not None:
+            store.start()
+            ending.callback(store.close)
+            manager.recorder.listeners.append(store.put)
         heartbeat = Heartbeat(self._conf, databases.main, BINARY, self._topic)
         heartbeat.register()
         manager.driver.host_manager.refresh()

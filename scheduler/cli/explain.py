@@ -10,6 +10,9 @@ from rich.console import Console
 
 from scheduler import errors, exit_codes
 from scheduler.cli import workers
+from scheduler.cli.on_bus import UNDELIVERED
+from scheduler.db import decisions, migration
+from scheduler.db.database import FAILURES
 from scheduler.explain import rendering
 
 #: Where the output goes into a file or a pipe, lines are this wide.
@@ -39,12 +42,13 @@ class Explain(workers.OnWorkers):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Ask, and print what there is, the newest decision first."""
-        found = self._remembered(parsed_args)
+        found = self._found(parsed_args)
         found.sort(key=lambda told: str(told["started_at"]), reverse=True)
         if not found:
             raise errors.InvalidRequest(
                 field=parsed_args.name,
-                reason="no running worker remembers a decision on this request or instance",
+                reason="no running worker remembers a decision on this request or instance, and "
+                "the database has none",
             )
         if parsed_args.json:
             self.app.stdout.write(json.dumps(found, indent=2) + "\n")
@@ -55,6 +59,32 @@ class Explain(workers.OnWorkers):
                 console.rule()
             rendering.show(console, told)
         return exit_codes.OK
+
+    def _found(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
+        """What workers remember; else what the database has."""
+        try:
+            found = self._remembered(parsed_args)
+        except (errors.NovaException, *UNDELIVERED) as error:
+            stored = self._stored(parsed_args)
+            if not stored:
+                raise
+            self.tell(f"warning: {error}")
+            return stored
+        return found or self._stored(parsed_args)
+
+    def _stored(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
+        """What the database has, if it is one of ours."""
+        try:
+            if migration.version(self.database) is None:
+                return []
+            with self.database.read() as connection:
+                found = decisions.of(connection, parsed_args.name)
+        except FAILURES as error:
+            self.tell(f"warning: {self.database.unusable(error)}")
+            return []
+        if parsed_args.host is not None:
+            self.tell("warning: the database has nothing on single hosts")
+        return [{**told, "worker": "the database"} for told in found]
 
     def _remembered(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
         with self.asking(parsed_args) as daemons:

@@ -16,6 +16,25 @@ OPTIONS: list[cfg.Opt] = [
         help="Memory, in bytes per worker, for the records of the latest decisions, which "
         "`nova-scheduler-manage explain` shows. 0: none are kept, and `explain` finds nothing.",
     ),
+    cfg.BoolOpt(
+        "database",
+        default=False,
+        help="Write the records to the database of `[database] connection` as well, where every "
+        "scheduler of the fleet finds them, also after a restart. Only where the tables were made "
+        "by `nova-scheduler-manage db sync`, never in a Nova's. Requests do not wait for it.",
+    ),
+    cfg.IntOpt(
+        "database_kept_days",
+        default=7,
+        min=1,
+        help="How many days records stay in the database.",
+    ),
+    cfg.IntOpt(
+        "database_kept_records",
+        default=100_000,
+        min=1,
+        help="How many records stay in the database at most, the latest; about 5 KiB each.",
+    ),
 ]
 
 

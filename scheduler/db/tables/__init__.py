@@ -24,6 +24,7 @@ from scheduler.db.tables.claims import claim_hosts, claims
 from scheduler.db.tables.columns import metadata
 from scheduler.db.tables.compute import compute_nodes, services
 from scheduler.db.tables.counters import change_counters
+from scheduler.db.tables.decisions import decision_instances, decisions
 from scheduler.db.tables.servers import (
     block_device_mapping,
     instance_extra,
@@ -44,6 +45,8 @@ __all__ = [
     "claim_hosts",
     "claims",
     "compute_nodes",
+    "decision_instances",
+    "decisions",
     "flavor_extra_specs",
     "flavor_projects",
     "flavors",

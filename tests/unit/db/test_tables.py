@@ -33,7 +33,7 @@ API = {
     "host_mappings",
     "cell_mappings",
 }
-OWN = {"change_counters", "claim_hosts", "claims"}
+OWN = {"change_counters", "claim_hosts", "claims", "decision_instances", "decisions"}
 
 
 def test_every_table_stands_under_its_name():

@@ -43,6 +43,27 @@ class _Asked(Explain):
         yield _Daemons(self.manager)
 
 
+class _Alone(Explain):
+    @contextlib.contextmanager
+    def asking(self, parsed_args: Any) -> Iterator[Any]:
+        raise workers.NoWorker(reason=f"none of {parsed_args.daemon}")
+        yield
+
+
+class _Databases:
+    def __init__(self, main: Any) -> None:
+        self.main = main
+
+
+def explain_stored(database: Any, conf: Any, *words: str) -> str:
+    """The same where no worker answers and there is the *database*."""
+    app = _App(conf, _Databases(database))
+    command = _Alone(app, None)
+    parsed = command.get_parser("explain").parse_args(list(words))
+    assert command.take_action(parsed) == exit_codes.OK
+    return app.stdout.getvalue()
+
+
 def explain(manager: Any, conf: Any, *words: str) -> str:
     """What ``explain`` with these *words* prints."""
     app = _App(conf)

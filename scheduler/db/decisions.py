@@ -1,0 +1,69 @@
+"""Records of decisions as rows: written in the background, found by request or instance."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+
+from scheduler.db.tables import decision_instances, decisions
+
+#: Of larger requests only so many instances can be asked for.
+MOST_INSTANCES = 1000
+MOST_FOUND = 20
+_UUID_LENGTH = 36
+
+
+def add(
+    connection: Connection, told: Mapping[str, Any], daemon: str, when: datetime.datetime
+) -> None:
+    """Write one record, in the form of ``explain.form.to_dict``."""
+    key: Any = connection.execute(
+        decisions.insert().values(
+            recorded_at=when,
+            daemon=daemon,
+            request_id=told["request_id"],
+            outcome=told["outcome"],
+            record=json.dumps(told),
+        )
+    ).inserted_primary_key
+    uuids = [uuid for uuid in told["instance_uuids"] if len(uuid) <= _UUID_LENGTH]
+    values = [{"decision_id": int(key[0]), "instance_uuid": uuid} for uuid in uuids]
+    if values:
+        connection.execute(decision_instances.insert(), values[:MOST_INSTANCES])
+
+
+def of(connection: Connection, name: str) -> list[dict[str, Any]]:
+    """The latest records of a request id or of an instance's uuid, the newest first."""
+    ids = sa.select(decision_instances.c.decision_id).where(
+        decision_instances.c.instance_uuid == name
+    )
+    query = (
+        sa.select(decisions.c.record)
+        .where(sa.or_(decisions.c.request_id == name, decisions.c.id.in_(ids)))
+        .order_by(decisions.c.id.desc())
+        .limit(MOST_FOUND)
+    )
+    return [json.loads(row.record) for row in connection.execute(query)]
+
+
+def purge(connection: Connection, before: datetime.datetime, most: int) -> int:
+    """Delete what was recorded *before* then, and all but the latest *most*; how many went."""
+    oldest_kept = sa.select(decisions.c.id).order_by(decisions.c.id.desc()).offset(most).limit(1)
+    last = [
+        connection.execute(oldest_kept).scalar(),
+        connection.execute(
+            sa.select(sa.func.max(decisions.c.id)).where(decisions.c.recorded_at < before)
+        ).scalar(),
+    ]
+    number = max((each for each in last if each is not None), default=None)
+    if number is None:
+        return 0
+    connection.execute(
+        decision_instances.delete().where(decision_instances.c.decision_id <= number)
+    )
+    return connection.execute(decisions.delete().where(decisions.c.id <= number)).rowcount

@@ -1,0 +1,122 @@
+"""Records of decisions in the database, written by a thread of its own."""
+
+from __future__ import annotations
+
+import datetime
+import queue
+import threading
+import time
+from typing import Final
+
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from scheduler import errors
+from scheduler.db import decisions, migration, rows
+from scheduler.db.database import FAILURES, Database
+from scheduler.explain import form
+from scheduler.explain.record import DecisionRecord
+
+LOG = logging.getLogger(__name__)
+
+OPTION: Final = "[explain] database"
+WAITING: Final = 1000
+"""So many records wait for the database; what comes on top is left out."""
+BATCH: Final = 100
+PURGE_SECONDS: Final = 600.0
+CLOSE_SECONDS: Final = 5.0
+
+
+def check_ready(conf: cfg.ConfigOpts, database: Database) -> None:
+    """Raise ConfigurationError if records are to be written to what is not ours to write to."""
+    if not conf.explain.database:
+        return
+    if database.is_read_only:
+        reason = f"nothing is written to {database.masked_url}: [database] read_only is set"
+        raise errors.ConfigurationError(option=OPTION, reason=reason)
+    try:
+        found = migration.version(database)
+    except FAILURES as error:
+        raise database.unusable(error) from error
+    if found is None:
+        reason = f"{database.masked_url} has no tables for records: it is Nova's, or was not made "
+        raise errors.ConfigurationError(
+            option=OPTION, reason=f"{reason}by {migration.SYNC_COMMAND}"
+        )
+
+
+class Store:
+    """Writes records to *database*, and deletes those that are too old or too many.
+
+    Nobody waits for it: while the database is away, records are left out, with a warning.
+    """
+
+    def __init__(self, database: Database, daemon: str, kept_days: int, kept_records: int) -> None:
+        self._database = database
+        self._daemon = daemon
+        self._kept = datetime.timedelta(days=kept_days)
+        self._kept_records = kept_records
+        self._waiting: queue.Queue[DecisionRecord | None] = queue.Queue(WAITING)
+        self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
+        self._purge_due_at = 0.0
+        self._is_failing = False
+        self.left_out = 0
+        """How many records were not written."""
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts, database: Database) -> Store | None:
+        """As ``[explain]`` says, not started; None if nothing is to be written."""
+        options = conf.explain
+        if not options.database:
+            return None
+        return cls(database, conf.host, options.database_kept_days, options.database_kept_records)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def put(self, record: DecisionRecord) -> None:
+        """Have *record* written soon; never waits, never raises."""
+        try:
+            self._waiting.put_nowait(record)
+        except queue.Full:
+            self._leave_out(1, "the database is too slow")
+
+    def close(self) -> None:
+        """Write what waits, for a while; the rest is left out."""
+        try:
+            self._waiting.put(None, timeout=CLOSE_SECONDS)
+        except queue.Full:
+            LOG.warning("%d records of decisions were not written", self._waiting.qsize())
+            return
+        self._thread.join(CLOSE_SECONDS)
+
+    def _run(self) -> None:
+        is_over = False
+        while not is_over:
+            batch = [self._waiting.get()]
+            while len(batch) < BATCH and not self._waiting.empty():
+                batch.append(self._waiting.get_nowait())
+            is_over = None in batch
+            self._write([record for record in batch if record is not None])
+
+    def _write(self, batch: list[DecisionRecord]) -> None:
+        try:
+            told = [form.to_dict(record) for record in batch]
+            with self._database.write() as connection:
+                for each in told:
+                    decisions.add(connection, each, self._daemon, rows.utcnow())
+            self._is_failing = False
+            if time.monotonic() >= self._purge_due_at:
+                self._purge_due_at = time.monotonic() + PURGE_SECONDS
+                with self._database.write() as connection:
+                    decisions.purge(connection, rows.utcnow() - self._kept, self._kept_records)
+        except Exception as error:
+            LOG.debug("Records could not be written", exc_info=True)
+            self._leave_out(len(batch), str(error))
+
+    def _leave_out(self, count: int, why: str) -> None:
+        self.left_out += count
+        if not self._is_failing:
+            self._is_failing = True
+            LOG.warning("Records of decisions are not written: %s", why)

@@ -1,0 +1,78 @@
+"""Records in the database: written in the background, purged, never where they do not belong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler import errors
+from scheduler.db import decisions, migration
+from scheduler.db.database import Database
+from scheduler.explain.record import DecisionRecord
+from scheduler.explain.store import Store, check_ready
+from tests.builders import a_conf
+from tests.unit.explain.asking import explain_stored
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Any:
+    found = Database(f"sqlite:///{tmp_path}/nova.sqlite")
+    migration.sync(found)
+    yield found
+    found.dispose()
+
+
+def a_record(number: int) -> DecisionRecord:
+    uuids = (f"uuid-{number}", "uuid-of-all")
+    return DecisionRecord(f"req-{number}", uuids, 2, 7, outcome="no_host_fits", failure="No")
+
+
+def found(database: Database, name: str) -> list[str | None]:
+    with database.read() as connection:
+        return [told["request_id"] for told in decisions.of(connection, name)]
+
+
+def test_records_are_found_by_request_and_instance(database: Database) -> None:
+    store = Store(database, "sched1", 7, 1000)
+    store.start()
+    for number in range(3):
+        store.put(a_record(number))
+    store.close()
+    assert found(database, "req-1") == ["req-1"]
+    assert found(database, "uuid-2") == ["req-2"]
+    assert found(database, "uuid-of-all") == ["req-2", "req-1", "req-0"]
+    assert found(database, "else") == []
+    assert store.left_out == 0
+    printed = explain_stored(database, a_conf(), "uuid-1")
+    assert printed.splitlines()[0] == "No host fits: No."
+    assert "the database" in printed
+
+
+def test_a_database_that_is_away_holds_nobody_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = Store(Database(f"sqlite:///{tmp_path}/none/nova.sqlite"), "sched1", 7, 1000)
+    store.start()
+    for number in range(3):
+        store.put(a_record(number))
+    store.close()
+    assert store.left_out == 3
+    warnings = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert ["not written" in each.getMessage() for each in warnings] == [True]
+
+
+@pytest.mark.parametrize("kind", ["read_only", "without tables"])
+def test_records_are_written_only_where_they_belong(tmp_path: Path, kind: str) -> None:
+    conf = a_conf()
+    conf.set_override("database", True, group="explain")
+    url = f"sqlite:///{tmp_path}/nova.sqlite"
+    if kind == "read_only":
+        migration.sync(Database(url))
+    refused = Database(url, is_read_only=kind == "read_only")
+    with pytest.raises(errors.ConfigurationError, match=r"\[explain\] database"):
+        check_ready(conf, refused)
+    conf.set_override("database", False, group="explain")
+    check_ready(conf, refused)
+    assert Store.from_conf(conf, refused) is None
