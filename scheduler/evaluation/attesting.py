@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.evaluation.cases import Case
 from scheduler.filters import attestation
 from scheduler.filters.trusted_filter import TrustedFilter
@@ -24,7 +25,8 @@ class RecordedAttestation(attestation.AttestationService):
 
 def attest(driver: Any, case: Case) -> None:
     """Let the filters of *driver*, if it has any, ask the case instead of a server."""
-    policy = getattr(driver, "policy", None)
-    for each in policy.chain.filters if policy is not None else ():
+    if not isinstance(driver, FilterScheduler):
+        return
+    for each in driver.settings.policy.chain.filters:
         if isinstance(each, TrustedFilter):
             each.levels.service = RecordedAttestation(case.content.get("attestation"))
