@@ -95,7 +95,7 @@ def run(program: type[Program], conf: cfg.ConfigOpts) -> int:
         conf.set_default("max_retries", DATABASE_RETRIES, group=group)
         conf.set_default("retry_interval", DATABASE_RETRY_SECONDS, group=group)
     try:
-        databases = Databases.from_conf(conf)
+        databases = Databases.from_conf(conf, is_patient=True)
     except errors.ConfigurationError as error:
         startup.fail(program.NAME, error)
     try:

@@ -43,11 +43,22 @@ READ_ONLY = cfg.BoolOpt(
 )
 
 
+SILENCE_TIMEOUT = cfg.IntOpt(
+    "silence_timeout_seconds",
+    default=60,
+    min=0,
+    help="A server that has been asked and says nothing for so long is given up by the daemons, as "
+    "when the network between has gone; they then connect anew, and meanwhile decide with what "
+    "they know. Longer than any lock may be waited for. 0: wait for ever, as the commands do.",
+)
+
+
 def options() -> list[cfg.Opt]:
     """The options of ``[database]``."""
     return [
         *(_with_old_spellings(each, GROUP) for each in oslo_db_options.database_opts),
         READ_ONLY,
+        SILENCE_TIMEOUT,
     ]
 
 

@@ -55,10 +55,12 @@ class Database:
         is_embedded_default: bool = False,
         is_read_only: bool = False,
         option: str = db_url.OPTION,
+        silence_timeout_seconds: int = 0,
     ) -> None:
         """*settings* are the values of ``[database]`` that differ from oslo.db's defaults.
 
-        *option* is where *url* comes from.  Raises ConfigurationError, which names it, when the
+        A server that is silent for *silence_timeout_seconds* is given up; 0: never.  *option* is
+        where *url* comes from.  Raises ConfigurationError, which names it, when the
         URL cannot be used.
         """
         self._settings = {**db_options.defaults(), **(settings or {})}
@@ -66,18 +68,27 @@ class Database:
         self.is_read_only = is_read_only
         parsed = db_url.parse(url, option)
         self.url = db_url.with_parameters(parsed, self._settings["connection_parameters"])
+        self.silence_timeout_seconds = silence_timeout_seconds
         self.is_embedded_default = is_embedded_default
         self._engine: Engine | None = None
         self._engine_lock = threading.Lock()
         self._layout: Layout | None = None
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts) -> Database:
-        """The database of ``[database] connection``; unset, a SQLite file below ``state_path``."""
+    def from_conf(cls, conf: cfg.ConfigOpts, *, is_patient: bool = False) -> Database:
+        """The database of ``[database] connection``; unset, a SQLite file below ``state_path``.
+
+        One that *is_patient* waits for a silent server for ever.
+        """
         database_conf.register(conf)
         settings, is_read_only = db_options.configured(conf), conf.database.read_only
         if settings["connection"]:
-            return cls(settings["connection"], settings=settings, is_read_only=is_read_only)
+            return cls(
+                settings["connection"],
+                settings=settings,
+                is_read_only=is_read_only,
+                silence_timeout_seconds=0 if is_patient else conf.database.silence_timeout_seconds,
+            )
         path = pathlib.Path(conf.state_path).absolute() / EMBEDDED_FILE
         url = URL.create("sqlite", database=str(path))
         return cls(url, settings=settings, is_embedded_default=True, is_read_only=is_read_only)
@@ -127,7 +138,10 @@ class Database:
 
     def _create_engine(self) -> Engine:
         arguments = {name: self._settings[name] for name in db_options.ENGINE_OPTIONS}
-        engine = engines.create_engine(self.url, sqlite_fk=True, **arguments)
+        url = self.url
+        if self.silence_timeout_seconds:
+            url = db_url.with_timeout(url, self.silence_timeout_seconds)
+        engine = engines.create_engine(url, sqlite_fk=True, **arguments)
         if self.dialect_name == "sqlite":
             event.listen(engine, "connect", _wait_when_busy)
             event.listen(engine, "connect", _add_crc32)

@@ -44,12 +44,13 @@ class Databases:
         self._lock = threading.Lock()
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts) -> Databases:
+    def from_conf(cls, conf: cfg.ConfigOpts, *, is_patient: bool = False) -> Databases:
         """The databases that are configured; nothing connects yet.
 
+        Those that are *is_patient* wait for a silent server for ever.
         Raises ConfigurationError when a URL cannot be used.
         """
-        main = Database.from_conf(conf)
+        main = Database.from_conf(conf, is_patient=is_patient)
         settings = db_options.configured(conf, database_conf.API_GROUP)
         api = None
         if settings["connection"]:
@@ -58,6 +59,7 @@ class Databases:
                 settings=settings,
                 is_read_only=main.is_read_only,
                 option=API_OPTION,
+                silence_timeout_seconds=main.silence_timeout_seconds,
             )
         return cls(
             main,
