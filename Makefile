@@ -22,12 +22,16 @@ demo: $(VENV)/ready-run  ## See it work: 8 hosts, about 20 servers, in one proce
 .PHONY: test
 test: $(VENV)/ready-test servers  ## Run all tests, on real servers; those with a Nova apart
 	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile \
-		-m "not nova" $(PYTEST_ARGS)
+		-m "not nova and not faults" $(PYTEST_ARGS)
 
 .PHONY: test-nova
 test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which is installed first
 	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile \
 		-m nova tests/nova $(PYTEST_ARGS)
+
+.PHONY: faults
+faults: $(VENV)/ready-test servers  ## Break what can break under load; print promises and results
+	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -p no:randomly -m faults tests/faults $(PYTEST_ARGS)
 
 .PHONY: nova-venv
 nova-venv:  ## Install Nova into .venv-nova (or $$NOVA_VENV) for the tests with a real one

@@ -19,12 +19,16 @@ _PASSWORD = "secret"
 
 
 class MariaDB(PrivateServer):
-    """One server; a database per test keeps tests apart.  Durability is switched off."""
+    """One server; a database per test keeps tests apart.
+
+    It is not *durable*: what it committed in the last second is lost when it is killed.
+    """
 
     name = "mariadb"
 
-    def __init__(self) -> None:
+    def __init__(self, *, durable: bool = False) -> None:
         super().__init__()
+        self._is_durable = durable
         self.port = self.reserve_port()
         self._data = self.folder / "data"
         self._grants = self.folder / "grants.sql"
@@ -59,7 +63,7 @@ class MariaDB(PrivateServer):
             f"--init-file={self._grants}",
             "--innodb-buffer-pool-size=64M",
             "--innodb-doublewrite=0",
-            "--innodb-flush-log-at-trx-commit=0",
+            f"--innodb-flush-log-at-trx-commit={int(self._is_durable)}",
             "--skip-log-bin",
             "--skip-name-resolve",
             self._user_option,
