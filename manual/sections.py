@@ -47,6 +47,11 @@ virtual host was refused,
 was asked
 for does not answer.
 
+config validate: 20 a file is missing or cannot be parsed, 21 a value cannot be used or nobody
+knows the option, 22 a plug-in cannot be loaded, 23 a database cannot be used, 24 the message
+broker cannot be used, 25 a file, directory or address that an option names cannot be used; the
+first of these that occurs.
+
 upgrade check: 0 all is well, 1 a warning, 2 something stops the upgrade, 255 the check itself
 failed.
 """

@@ -27,6 +27,19 @@ BROKER_QUEUES: Final = 14
 BROKER_MANAGEMENT: Final = 15
 """``broker check``: the management API that was asked for does not answer."""
 
+CONFIG_FILE: Final = 20
+"""``config validate``: a file is missing or cannot be parsed."""
+CONFIG_OPTION: Final = 21
+"""``config validate``: a value cannot be used, or nobody knows the option."""
+CONFIG_PLUGIN: Final = 22
+"""``config validate``: a driver, host manager, filter, weigher or the like cannot be loaded."""
+CONFIG_DATABASE: Final = 23
+"""``config validate``: a database cannot be used, or hosts cannot be claimed."""
+CONFIG_BROKER: Final = 24
+"""``config validate --broker``: the message broker cannot be used."""
+CONFIG_SURROUNDINGS: Final = 25
+"""``config validate``: a file, directory or address that an option names cannot be used."""
+
 UPGRADE_WARNING: Final = 1
 """``upgrade check``: something wants a look."""
 UPGRADE_FAILURE: Final = 2

@@ -59,6 +59,7 @@ class Reloading:
             LOG.error("The configuration stays as it was: %s", " ".join(str(error).split()))
             return Outcome.REFUSED
         self.conf = change.conf
+        startup.warn_of_unknown(change.conf)
         changed = rereading.spelt(change.live) or "nothing"
         LOG.info("The configuration was read again; what changed: %s", changed)
         if not change.for_restart:

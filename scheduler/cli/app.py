@@ -41,6 +41,8 @@ COMMANDS: dict[str, type[cliff_command.Command] | str] = {
     "claims audit": claims.Audit,
     "evaluate": evaluate.Evaluate,
     # On the message bus, which takes long to load.
+    "config validate": "scheduler.cli.config:Validate",
+    "config show": "scheduler.cli.config:Show",
     "broker check": "scheduler.cli.broker:Check",
     "upgrade check": "scheduler.cli.upgrade:Check",
     "explain": "scheduler.cli.explain:Explain",
@@ -50,6 +52,7 @@ COMMANDS: dict[str, type[cliff_command.Command] | str] = {
 }
 
 GROUPS = {
+    "config": "check the configuration, and see what it amounts to",
     "db": "create and upgrade the tables, and look at the databases",
     "broker": "look at the message broker and the queues on it",
     "upgrade": "see whether this release can take over",
@@ -72,11 +75,23 @@ class Manage(program.Program):
     COMMANDS = COMMANDS
 
 
+def _config_command(argv: Sequence[str]) -> int | None:
+    """Where the words ``config validate`` or ``config show`` begin; None if they do not occur."""
+    for place, words in enumerate(zip(argv, argv[1:], strict=False)):
+        follows_option = place > 0 and argv[place - 1] in ("--config-file", "--config-dir")
+        if words[0] == "config" and f"config {words[1]}" in COMMANDS and not follows_option:
+            return place
+    return None
+
+
 def main(argv: Sequence[str], conf: cfg.ConfigOpts | None = None) -> int:
     """Run the command that *argv* asks for and return the exit status.
 
     Commands that use the message bus need *conf* to be the process-wide options.
     """
+    begin = _config_command(argv)
+    if begin is not None:  # it must work on what could not be parsed
+        return program.run_on_files(Manage, argv[:begin], argv[begin:])
     option = program.command_option(PROG, GROUPS)
     filled = cfg.ConfigOpts() if conf is None else conf
     startup.parse(argv, PROG, filled, cli_opts=[option], quiet=True)

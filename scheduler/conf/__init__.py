@@ -55,6 +55,11 @@ def register_all(conf: cfg.ConfigOpts) -> None:
         module.register(conf)
 
 
+def group_names() -> list[str]:
+    """The groups that have options of this project; ``DEFAULT`` is one of them."""
+    return sorted({getattr(group, "name", str(group)) for group, _options in list_opts()})
+
+
 def list_opts() -> list[tuple[str | cfg.OptGroup, list[cfg.Opt]]]:
     """Every option of this project by group, for oslo-config-generator."""
     listed: list[tuple[str | cfg.OptGroup, list[cfg.Opt]]] = []

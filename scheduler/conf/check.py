@@ -40,7 +40,45 @@ def validate(conf: cfg.ConfigOpts) -> None:
     _clamp(conf)
     _service_down_time(conf)
     read_all(conf)
-    _refuse(conf)
+    for refuse in REFUSALS:
+        refuse(conf)
+
+
+def problems(conf: cfg.ConfigOpts) -> list[errors.ConfigurationError]:
+    """Everything that is wrong with single values, not only the first.
+
+    Bad values are replaced by the defaults of their options, so that more can be looked at.
+    """
+    found = []
+    for name in conf:
+        for group, option in _options_of(conf, name):
+            try:
+                _value(conf, group, option)
+            except errors.ConfigurationError as error:
+                found.append(error)
+                _put_default(conf, group, option)
+    for refuse in (_clamp, _service_down_time, *REFUSALS):
+        try:
+            refuse(conf)
+        except errors.ConfigurationError as error:
+            found.append(error)
+    return found
+
+
+def _options_of(conf: cfg.ConfigOpts, name: str) -> list[tuple[str, str]]:
+    """*name* itself, or the options of the group *name*."""
+    try:
+        value = conf[name]
+    except (cfg.Error, ValueError):
+        return [("DEFAULT", name)]
+    is_group = isinstance(value, cfg.ConfigOpts.GroupAttr)
+    return [(name, option) for option in value] if is_group else [("DEFAULT", name)]
+
+
+def _put_default(conf: cfg.ConfigOpts, group: str, name: str) -> None:
+    section = None if group == "DEFAULT" else group
+    default = conf._get_opt_info(name, section)["opt"].default
+    conf.set_override(name, default, section)
 
 
 def read_all(conf: cfg.ConfigOpts) -> None:
@@ -72,20 +110,31 @@ def _bad_value(error: Exception, group: str, name: str) -> errors.ConfigurationE
     )
 
 
-def _refuse(conf: cfg.ConfigOpts) -> None:
-    if "default_log_levels" in conf:  # an option of oslo.log, which not every caller registers
-        try:
-            defaults.levels_by_logger(conf.default_log_levels)
-        except ValueError as error:
-            option = "[DEFAULT] default_log_levels"
-            raise errors.ConfigurationError(option=option, reason=str(error)) from error
+def _refuse_log_levels(conf: cfg.ConfigOpts) -> None:
+    if "default_log_levels" not in conf:  # of oslo.log, which not every caller registers
+        return
+    try:
+        defaults.levels_by_logger(conf.default_log_levels)
+    except ValueError as error:
+        option = "[DEFAULT] default_log_levels"
+        raise errors.ConfigurationError(option=option, reason=str(error)) from error
+
+
+def _refuse_empty_host(conf: cfg.ConfigOpts) -> None:
     if not conf.host:
         raise errors.ConfigurationError(option="[DEFAULT] host", reason="must not be empty")
+
+
+def _refuse_no_attempts(conf: cfg.ConfigOpts) -> None:
     if conf.scheduler.max_attempts < 1:
         raise errors.ConfigurationError(
             option="[scheduler] max_attempts",
             reason="Invalid value for 'scheduler_max_attempts', must be >= 1",
         )
+
+
+#: What is legal for each option by itself and yet cannot work.
+REFUSALS = (_refuse_log_levels, _refuse_empty_host, _refuse_no_attempts)
 
 
 def _clamp(conf: cfg.ConfigOpts) -> None:

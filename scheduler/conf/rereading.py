@@ -61,6 +61,8 @@ LIVE: Final = LIVE_LOGGING | {
     ("workarounds", "disable_fallback_pcpu_query"),
 }
 
+_DEFAULTS: Final = (cfg.Locations.opt_default, cfg.Locations.set_default)
+
 #: How the files were found is no setting of its own.
 _NO_SETTINGS: Final = frozenset({"config_file", "config_dir", "config_source"})
 
@@ -79,11 +81,16 @@ def compare(before: cfg.ConfigOpts, fresh: cfg.ConfigOpts, live: Collection[Name
     """What changed from *before* to *fresh*; what is not *live* is put back in *fresh*."""
     changed: dict[bool, list[Name]] = {True: [], False: []}
     for (group, name), value in values(before):
-        if _has(fresh, group, name) and _value(fresh, group, name) != value:
-            takes_effect = (group, name) in live or (group, ALL) in live
-            changed[takes_effect].append((group, name))
-            if not takes_effect:
-                fresh.set_override(name, value, None if group == DEFAULT else group)
+        if not _has(fresh, group, name) or _value(fresh, group, name) == value:
+            continue
+        section = None if group == DEFAULT else group
+        if _is_unset(before, name, section) and _is_unset(fresh, name, section):
+            fresh.set_default(name, value, section)  # what the program found out at its start
+            continue
+        takes_effect = (group, name) in live or (group, ALL) in live
+        changed[takes_effect].append((group, name))
+        if not takes_effect:
+            fresh.set_override(name, value, section)
     return Change(fresh, tuple(sorted(changed[True])), tuple(sorted(changed[False])))
 
 
@@ -106,6 +113,11 @@ def spelt(names: Collection[Name]) -> str:
 
 def _has(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
     return name in conf if group == DEFAULT else group in conf and name in conf[group]
+
+
+def _is_unset(conf: cfg.ConfigOpts, name: str, group: str | None) -> bool:
+    location = conf.get_location(name, group)
+    return location is None or location.location in _DEFAULTS
 
 
 def _value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:

@@ -22,7 +22,7 @@ from oslo_service import _options as service_options  # its public module choose
 import scheduler
 from scheduler import concurrency, errors, exit_codes
 from scheduler import conf as project_options
-from scheduler.conf import check, defaults, dropped
+from scheduler.conf import check, defaults, dropped, names
 
 LOG = logging.getLogger(__name__)
 
@@ -48,6 +48,24 @@ def read_again(source: Source) -> cfg.ConfigOpts:
 
     Raises ConfigurationError, in whose text is option and file.
     """
+    conf = fill(source)
+    check.validate(conf)
+    return conf
+
+
+def named_files(source: Source) -> list[str]:
+    """The files that *source* names, or else those that the usual places have."""
+    named = concurrency.named_files(source.argv)
+    if named or source.default_config_files is not None:
+        return named or list(source.default_config_files or ())
+    return [str(path) for path in cfg.find_config_files(PROJECT, source.prog)]
+
+
+def fill(source: Source) -> cfg.ConfigOpts:
+    """The configuration as it is now, its values not checked.
+
+    Raises ConfigurationError, in whose text is the file.
+    """
     conf = cfg.ConfigOpts()
     try:
         _register(conf, source.cli_opts)
@@ -64,7 +82,6 @@ def read_again(source: Source) -> cfg.ConfigOpts:
         raise errors.ConfigurationError(option=place, reason=str(error)) from error
     except (cfg.Error, OSError, ValueError, RuntimeError) as error:
         raise errors.ConfigurationError(option="configuration", reason=str(error)) from error
-    check.validate(conf)
     return conf
 
 
@@ -102,7 +119,16 @@ def parse(
     except (*UNUSABLE, OSError, ValueError, RuntimeError) as error:
         fail(prog, error)
     _check(conf, prog)
+    if not quiet:
+        warn_of_unknown(conf)
     return conf
+
+
+def warn_of_unknown(conf: cfg.ConfigOpts) -> None:
+    """Name every option in the files that looks like one of this project and is none."""
+    for each in names.unknown(conf, project_options.group_names(), used_files(conf)):
+        setting = each.setting
+        LOG.warning("%s: [%s] %s: %s", setting.place, setting.group, setting.name, each.told)
 
 
 def _set_up_logging(conf: cfg.ConfigOpts, quiet: bool) -> None:

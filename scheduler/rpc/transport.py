@@ -81,6 +81,7 @@ def complete(conf: cfg.ConfigOpts) -> None:
 
     Raises ConfigurationError, without passwords, for a URL that cannot be used.
     """
+    set_defaults()
     for group, options in messaging_options.list_opts():
         conf.register_opts(options, group=group)
     with _translated(OPTION):

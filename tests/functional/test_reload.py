@@ -175,5 +175,6 @@ def test_every_answer_is_of_one_configuration(
     log = reloads.scheduler.log
     assert "[scheduler] max_attempts" in log
     assert "Traceback" not in log
+    assert "A restart is needed" not in log
     assert log.count("Starting scheduler node") == reloads.workers
     assert reloads.scheduler.terminate() == 0

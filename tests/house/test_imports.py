@@ -36,7 +36,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"observation"}),
     frozenset({"worker"}),
     frozenset({"service"}),
-    frozenset({"preflight"}),
+    frozenset({"preflight", "validation"}),
     frozenset({"daemon", "cli"}),
     frozenset({"cmd"}),
 )

@@ -119,6 +119,18 @@ def test_what_needs_a_restart_stays_and_is_named_each_time(
     assert reloaded.reload() is Outcome.APPLIED
 
 
+def test_what_was_found_out_at_the_start_is_no_change(
+    reloaded: Reloaded, caplog: pytest.LogCaptureFixture
+) -> None:
+    reloaded.reloading.conf.set_default("claims", "database", group="scheduler")
+    for _ in range(2):
+        assert reloaded.reload() is Outcome.APPLIED
+        assert reloaded.reloading.conf.scheduler.claims == "database"
+    reloaded.write("[scheduler]\nclaims = none\n")
+    assert reloaded.reload() is Outcome.RESTART_NEEDED
+    assert "A restart is needed for [scheduler] claims" in caplog.text
+
+
 def test_a_missing_file_changes_nothing(reloaded: Reloaded) -> None:
     reloaded.path.unlink()
     assert reloaded.reload() is Outcome.REFUSED

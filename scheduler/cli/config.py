@@ -1,0 +1,122 @@
+"""``config``: is the configuration right, and what does it amount to."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from scheduler import exit_codes
+from scheduler.cli import command
+from scheduler.conf import check, effective, startup
+from scheduler.rpc import transport
+from scheduler.service import BINARY
+from scheduler.validation import Kind, problems
+
+STATUS_OF = {
+    Kind.FILE: exit_codes.CONFIG_FILE,
+    Kind.OPTION: exit_codes.CONFIG_OPTION,
+    Kind.PLUGIN: exit_codes.CONFIG_PLUGIN,
+    Kind.DATABASE: exit_codes.CONFIG_DATABASE,
+    Kind.BROKER: exit_codes.CONFIG_BROKER,
+    Kind.SURROUNDINGS: exit_codes.CONFIG_SURROUNDINGS,
+}
+COLUMNS = ("Option", "Value", "From")
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    for name, metavar in (("--config-file", "PATH"), ("--config-dir", "DIR")):
+        parser.add_argument(
+            name,
+            action="append",
+            default=[],
+            metavar=metavar,
+            help="besides those before the command; may be given several times. Without any, those "
+            f"that {BINARY} finds",
+        )
+
+
+class _OnFiles(command.Base):
+    """A command on the configuration itself, which need not be one that can be used."""
+
+    needs_tables = False
+
+    def source(self, parsed_args: argparse.Namespace) -> startup.Source:
+        """What the scheduler would read."""
+        words = list(self.app.given)
+        for name in ("config_file", "config_dir"):
+            for path in getattr(parsed_args, name):
+                words += [f"--{name.replace('_', '-')}", path]
+        return startup.Source(words, BINARY)
+
+
+class Validate(_OnFiles):
+    """Say everything that is wrong with the configuration of the scheduler, and start nothing.
+
+    Each problem is one line: file and line, option, reason. Exit status: 0 all is well, 20 a file
+    is missing or cannot be parsed, 21 a value cannot be used or nobody knows the option, 22 a
+    driver, filter, weigher or the like cannot be loaded, 23 a database cannot be used, 24 the
+    message broker cannot be used, 25 a file, directory or address that an option names cannot be
+    used; the first of these that occurs.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Which files, and whether to connect to the broker."""
+        parser = super().get_parser(prog_name)
+        _add_files(parser)
+        parser.add_argument(
+            "--broker", action="store_true", help="connect to the message broker, too"
+        )
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> int:
+        """Print the problems; the status is that of the first kind there is."""
+        found = problems(self.source(parsed_args), with_broker=parsed_args.broker)
+        for each in found:
+            self.app.stdout.write(f"{each.line}\n")
+        if not found:
+            self.app.stdout.write("The configuration can be used.\n")
+            return exit_codes.OK
+        self.app.stderr.write(f"{len(found)} problem(s)\n")
+        return min(STATUS_OF[each.kind] for each in found)
+
+
+class Show(_OnFiles, command.List):
+    """Show the options that are set, with their values and where each comes from.
+
+    Secrets are masked. The exit status is 1 if the files cannot be used.
+    """
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """Which files, and which options."""
+        parser = super().get_parser(prog_name)
+        _add_files(parser)
+        parser.add_argument(
+            "--all", action="store_true", dest="show_all", help="those that are not set, too"
+        )
+        parser.add_argument(
+            "options",
+            nargs="*",
+            metavar="GROUP.OPTION",
+            help="only these, or GROUP for all of a group",
+        )
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """One row per option."""
+        conf = startup.fill(self.source(parsed_args))
+        transport.complete(conf)
+        check.validate(conf)
+        wanted = parsed_args.options
+        rows = [
+            (each.name, each.value, each.origin)
+            for each in effective.options(conf, startup.used_files(conf))
+            if _is_wanted(each.name, wanted) and (wanted or parsed_args.show_all or each.is_set)
+        ]
+        return COLUMNS, rows
+
+
+def _is_wanted(name: str, wanted: Sequence[str]) -> bool:
+    return not wanted or any(name == each or name.startswith(f"{each}.") for each in wanted)

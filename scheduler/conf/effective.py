@@ -1,0 +1,79 @@
+"""The values in force and where each of them comes from, without secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from oslo_config import cfg
+
+from scheduler.conf import files, names
+from scheduler.conf.files import DEFAULT, Setting
+
+MASK: Final = "***"
+_CREDENTIALS: Final = re.compile(r"://.*@")
+_ORIGINS: Final = {
+    cfg.Locations.opt_default: "default",
+    cfg.Locations.set_default: "default of this program",
+    cfg.Locations.set_override: "put right by this program",
+    cfg.Locations.command_line: "command line",
+    cfg.Locations.environment: "environment",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """An option as ``GROUP.name``, its value as JSON can have it, and where that comes from."""
+
+    name: str
+    value: Any
+    origin: str
+    is_set: bool
+
+
+def options(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[Effective]:
+    """Every option of *conf* by group and name; *paths* are the files it was filled from."""
+    settings = list(files.settings(paths))
+    for group, option in sorted(names.options(conf), key=_order):
+        section = None if group == DEFAULT else group
+        value = conf[option.dest] if section is None else conf[section][option.dest]
+        location = conf.get_location(option.dest, section)
+        where = cfg.Locations.opt_default if location is None else location.location
+        path = "" if location is None else str(location.detail)
+        origin = _ORIGINS.get(where) or _place(group, option, settings, path)
+        is_set = where not in (cfg.Locations.opt_default, cfg.Locations.set_default)
+        yield Effective(f"{group}.{option.dest}", masked(option, value), origin, is_set)
+
+
+def _order(found: tuple[str, cfg.Opt]) -> tuple[bool, str, str]:
+    group, option = found
+    return group != DEFAULT, group, option.dest
+
+
+def masked(option: cfg.Opt, value: Any) -> Any:
+    """*value* without what nobody is to see: secret options, and who logs in by a URL."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if option.secret:
+        return MASK
+    if isinstance(value, list | tuple):
+        return [masked(option, each) for each in value]
+    if isinstance(value, dict):
+        return {name: masked(option, each) for name, each in value.items()}
+    return _CREDENTIALS.sub(f"://{MASK}@", str(value))
+
+
+def _place(group: str, option: cfg.Opt, settings: Sequence[Setting], path: str) -> str:
+    """File and line, and the spelling where it is one of an older release."""
+    spellings = [(group, option.dest)]
+    for old in option.deprecated_opts:
+        spellings.append((old.group or group, (old.name or option.dest).replace("-", "_")))
+    for spelling in spellings:  # within one file the spelling of today wins
+        there = [each for each in settings if (each.group, each.name) == spelling]
+        there = [each for each in there if each.path == path] or there
+        if there:
+            as_spelt = "" if spelling == spellings[0] else f" as [{spelling[0]}] {spelling[1]}"
+            return there[-1].place + as_spelt
+    return path
