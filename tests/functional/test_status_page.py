@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import uuid
@@ -247,7 +248,7 @@ def test_names_are_text_wherever_they_show(cloud: Cloud, page: Chromium) -> None
     cloud.select(EVIL_REQUEST)
     explain(page, EVIL_REQUEST)
     assert text(page, "explanation-title") == EVIL_REQUEST
-    page.press(*ESCAPE)
+    page.run("document.querySelector('#explanation button').click()")
     page.wait("!document.getElementById('explanation').open")
     choose(page, "find", "<script>")
     page.press(*ENTER)
@@ -313,6 +314,21 @@ def test_decisions_of_both_workers_are_shown(cloud: Cloud, page: Chromium) -> No
         return len({key.partition("/")[0] for key in page.run(keys)}) == 2
 
     wait_until(both, 60)
+
+
+def test_a_worker_that_hangs_is_named(page: Chromium) -> None:
+    named = re.search(r"2 workers: (\d+), \d+ ", text(page, "worker"))
+    assert named is not None
+    pid = int(named[1])
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        page.wait("document.getElementById('notices').textContent")
+        assert text(page, "notices") == f"Not shown: worker {pid}, which does not answer."
+        assert page.run("document.getElementById('connection').dataset.state") == "live"
+        assert text(page, "tile-hosts") == f"{HOSTS + 1:,}"
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    page.wait("!document.getElementById('notices').textContent")
 
 
 def test_the_measurement_runs(chromium: Chromium) -> None:

@@ -10,7 +10,7 @@ import { Workers } from "./workers.js";
 
 const EVERY_MS = 2000;
 const PATIENCE_MS = 8000;
-const ANSWERED_LATE_MS = 6000;
+const ANSWERED_LATE_MS = 10000;
 const STARTING = 503;
 
 const $ = (id) => document.getElementById(id);
