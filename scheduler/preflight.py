@@ -23,6 +23,7 @@ from scheduler.explain import store
 from scheduler.rpc import transport, versions
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.service import build_manager
+from scheduler.tracing import loading as tracing
 
 LOG = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ def check_surroundings(
     versions.cap_from(conf.upgrade_levels.scheduler)
     versions.base_cap_from(conf.upgrade_levels.baseapi)
     _warn_of_in_process_bus(conf)
+    tracing.load(conf, str(conf.prog))
     databases = Databases.from_conf(conf)
     try:
         built = None if build is None else build(conf, databases)

@@ -7,6 +7,7 @@ import random
 from dataclasses import dataclass
 from typing import Any, Final
 
+import oslo_messaging
 from oslo_config import cfg
 from oslo_messaging.transport import RPCTransport
 
@@ -36,11 +37,13 @@ from scheduler.rpc.compute_client import ComputeClient
 from scheduler.rpc.context import get_admin_context
 from scheduler.rpc.endpoints import SchedulerEndpoint
 from scheduler.rpc.older_endpoints import HavanaEndpoint, IcehouseEndpoint
+from scheduler.rpc.serializer import ObjectSerializer
 from scheduler.rpc.server import BaseAPI, Server, build_server
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.status_page.live import LiveStatus
 from scheduler.status_page.page import StatusPage
 from scheduler.supervision import Supervision
+from scheduler.tracing import loading as tracing
 from scheduler.watchdog import Report
 from scheduler.worker import Worker
 
@@ -162,12 +165,30 @@ class Service(Worker):
             IcehouseEndpoint(tasks),
             BaseAPI(SERVICE),
         ]
-        server = build_server(transport, self._topic, self._conf.host, endpoints, self._progress)
+        server = build_server(
+            transport,
+            self._topic,
+            self._conf.host,
+            endpoints,
+            self._progress,
+            entities=self._traced(manager, ending),
+        )
         self._server = server
         self._observation.watch_bus(server, notifications.outbox, ending)
         server.start()  # waits for the broker for as long as it takes
         ending.callback(server.wait)
         ending.callback(server.stop)
+
+    def _traced(
+        self, manager: SchedulerManager, ending: contextlib.ExitStack
+    ) -> oslo_messaging.NoOpSerializer:
+        """What decodes arguments; with spans of that, and of the decisions, if they are wanted."""
+        spans = tracing.load(self._conf, BINARY)
+        if spans is None:
+            return ObjectSerializer()
+        manager.recorder.listeners.append(spans.decided)
+        ending.callback(spans.flush)
+        return spans.serializer(ObjectSerializer())
 
     def _periodic_task(self, manager: SchedulerManager) -> RepeatingTask:
         driver = manager.driver

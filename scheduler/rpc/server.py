@@ -176,15 +176,16 @@ def build_server(
     endpoints: Sequence[Any],
     progress: Progress | None = None,
     kind: type[Server] = Server,
+    entities: oslo_messaging.NoOpSerializer | None = None,
 ) -> Server:
     """A server for *topic* and for ``topic.host``, not started yet.
 
-    *progress* is told of every request that is worked on.
+    *progress* is told of every request that is worked on; *entities* decodes arguments.
 
     Every endpoint has a ``target`` with version and namespace; **every public method of it can be
     called by anyone on the bus**, so endpoints are thin objects made for that.
     """
-    serializer = RequestContextSerializer(ObjectSerializer())
+    serializer = RequestContextSerializer(entities or ObjectSerializer())
     dispatcher = Dispatcher(
         list(endpoints), serializer, EndpointPolicy, progress=progress or Progress()
     )

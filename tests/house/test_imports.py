@@ -23,7 +23,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"explain"}),
     frozenset({"answers", "claims"}),
     frozenset({"drivers", "rpc"}),
-    frozenset({"broker", "notifications"}),
+    frozenset({"broker", "notifications", "tracing"}),
     frozenset({"builds"}),
     frozenset({"manager", "nova_compat", "periodic", "readiness", "supervision"}),
     frozenset(

@@ -16,19 +16,31 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from tests.house.tree import CODE, ELSEWHERE, PACKAGES, ROOT, files, imports_of, python_files
+from tests.house.tree import (
+    CODE,
+    ELSEWHERE,
+    PACKAGES,
+    ROOT,
+    files,
+    imports_of,
+    module_of,
+    python_files,
+)
 
 DISTRIBUTION = "nova-scheduler-standalone"
 #: Run as programs, not imported.
 TOOLS = {"mypy", "ruff", "setuptools", "sphinx", "myst-parser", "types-pyyaml"}
-#: Loaded by name: by pytest, SQLAlchemy, oslo.log or scheduler.concurrency.
+#: Loaded by name: by pytest, SQLAlchemy, oslo.log, oslo.messaging or scheduler.concurrency.
 PLUGINS = {
-    "eventlet",
-    "pytest-randomly",
-    "pytest-timeout",
-    "pytest-xdist",
-    "psycopg",
-    "systemd-python",
+    *("eventlet", "opentelemetry-exporter-otlp-proto-http", "psycopg", "systemd-python"),
+    *("pytest-randomly", "pytest-timeout", "pytest-xdist"),
+}
+
+#: Distributions that share one top-level package.
+SHARED = {
+    "opentelemetry": "opentelemetry-api",
+    "opentelemetry.proto": "opentelemetry-proto",
+    "opentelemetry.sdk": "opentelemetry-sdk",
 }
 
 #: Modules that only those have who installed an extra that the checks do without.
@@ -167,14 +179,32 @@ def imported_distributions(*folders: str) -> set[str]:
     found: set[str] = set()
     for module in modules:
         top = module.split(".")[0]
-        if top not in own:
+        if top in SHARED:
+            found.add(SHARED.get(".".join(module.split(".")[:2]), SHARED[top]))
+        elif top not in own:
             assert top in providers, f"{module} is not installed"
             found |= {canonicalize_name(name) for name in providers[top]}
     return found
 
 
 def test_what_the_packages_import_is_declared() -> None:
-    assert imported_distributions(*PACKAGES) - requirements().keys() == set()
+    declared = requirements().keys() | requirements("tracing").keys()
+    assert imported_distributions(*PACKAGES) - declared == set()
+
+
+def test_only_one_module_needs_the_extra_for_tracing() -> None:
+    needing = {
+        module_of(path)
+        for path in python_files(*PACKAGES)
+        if any(name.startswith("opentelemetry") for name in imports_of(path))
+    }
+    assert needing == {"scheduler.tracing.spans"}
+    importing = {
+        module_of(path)
+        for path in python_files(*PACKAGES)
+        if any(name.startswith("scheduler.tracing.spans") for name in imports_of(path))
+    }
+    assert importing == set()
 
 
 def test_what_the_tests_import_is_declared() -> None:

@@ -1,0 +1,55 @@
+"""Spans of a request, from the caller's to the claim, as a collector gets them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from tests.daemons.fixtures import MakeDeployment
+from tests.functional import fleet
+from tests.functional.bus import RawCaller, recorded
+from tests.functional.collecting import collector
+
+pytestmark = pytest.mark.functional
+
+OWN = {"decode", "decide", "refresh", "filter", "weigh", "claim"}
+TRACE_ID, PARENT_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+
+
+def test_spans_of_one_request(
+    deployment: MakeDeployment, transport_url: str, tmp_path: Path, backend: str
+) -> None:
+    database_url = f"sqlite:///{tmp_path}/nova.sqlite"
+    fleet.install(database_url)
+    with collector() as collected:
+        settings = {
+            "DEFAULT": {"host": "sched1", "service_down_time": 3600},
+            "scheduler": {"claims": "database"},
+            "oslo_messaging_tracing": {
+                "tracing_enabled": True,
+                "otel_exporter_otlp_endpoint": collected.url,
+            },
+        }
+        cloud = deployment(transport_url, database_url, backend=backend, settings=settings)
+        scheduler = cloud.start_scheduler().wait_ready()
+        with RawCaller(transport_url) as raw:
+            caller = {"_context_traceparent": f"00-{TRACE_ID}-{PARENT_ID}-01"}
+            reply = raw.call({**recorded("select_destinations-simple.request"), **caller})
+        assert reply["failure"] is None
+        assert scheduler.terminate() == 0, "which sends what was not sent yet"
+    spans = {span.name: span for span in collected.of("nova-scheduler")}
+    assert spans.keys() >= OWN
+    outer = spans["select_destinations receive"]
+    assert (outer.trace_id.hex(), outer.parent_span_id.hex()) == (TRACE_ID, PARENT_ID)
+    inside = {spans[name].parent_span_id for name in ("decode", "decide")}
+    assert inside == {outer.span_id}
+    stages = {spans[name].parent_span_id for name in OWN - {"decode", "decide"}}
+    assert stages == {spans["decide"].span_id}
+    assert attribute(spans["decide"], "nova-scheduler.outcome") == "selected"
+    assert "Traceback" not in scheduler.log
+
+
+def attribute(span: Span, key: str) -> str:
+    return next(each.value.string_value for each in span.attributes if each.key == key)
