@@ -58,11 +58,12 @@ lint: $(VENV)/ready-check  ## Check style, types, the house rules and the sample
 	$(RUN)/python -m pytest -q tests/house
 
 .PHONY: sample-config
-sample-config: $(VENV)/ready-run  ## Write the sample configuration anew from the options
+sample-config: $(VENV)/ready-check  ## Write what is made from the options anew: sample, pages
 	$(RUN)/oslo-config-generator --config-file etc/nova/nova-config-generator.conf
+	$(RUN)/python -m manual
 
 .PHONY: manual
-manual: $(VENV)/ready-check  ## Write manual pages and shell completion anew from the parsers
+manual: $(VENV)/ready-check  ## Write manual pages, completion and the page of options anew
 	$(RUN)/python -m manual
 
 .PHONY: servers

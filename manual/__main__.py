@@ -1,11 +1,11 @@
-"""Write the manual pages and the completion below a folder: this project's, unless named."""
+"""Write manual pages, completion and the page of options: here, or below another folder."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from manual import completion, pages
+from manual import completion, options, pages
 from manual.parsers import all_programs
 
 
@@ -14,7 +14,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m manual", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parents[1])
     folder: Path = parser.parse_args().folder
-    texts: dict[Path, str] = {}
+    texts: dict[Path, str] = {options.FILE: options.text_of()}
     for program in all_programs():
         texts[pages.FOLDER / f"{program.name}.{pages.SECTION}"] = pages.text_of(program)
         texts[completion.FOLDER / program.name] = completion.text_of(program)

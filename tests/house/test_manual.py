@@ -37,6 +37,11 @@ def test_what_is_here_is_what_would_be_made(made: Path, name: str) -> None:
     assert outdated == [], "run: make manual"
 
 
+def test_the_page_of_options_is_what_would_be_made(made: Path) -> None:
+    page = "docs/options.md"
+    assert (ROOT / page).read_text("utf-8") == (made / page).read_text("utf-8"), "run: make manual"
+
+
 def test_every_program_has_its_page_and_completion() -> None:
     pages = [path.name for path in sorted((ROOT / FOLDERS[0]).iterdir())]
     completions = [path.name for path in sorted((ROOT / FOLDERS[1]).iterdir())]
