@@ -134,11 +134,11 @@ class RecentDecisions:
 
 
 def _removed_by(record: DecisionRecord) -> list[tuple[Reason, int]]:
-    """Each reason once, with the hosts that it removed."""
+    """Each reason once, with the hosts that it removed: from the instance that got none, if any."""
+    refusal = record.refusal
+    filters = record.filters if refusal is None or not refusal.filters else refusal.filters
     before = [((BEFORE_FILTERS, cause), hosts) for cause, hosts in record.never_evaluated.items()]
     inside = [
-        ((count.name, code), hosts)
-        for count in record.filters
-        for code, hosts in count.removed.items()
+        ((count.name, code), hosts) for count in filters for code, hosts in count.removed.items()
     ]
     return [(reason, hosts) for reason, hosts in before + inside if hosts]

@@ -295,6 +295,8 @@ def test_a_refusal_is_explained(cloud: Cloud, page: Chromium) -> None:
     assert f"{2**30} MiB of memory wanted" in told
     assert "fails nothing else" in told
     assert f"{HOSTS + 1:,} known, 0 left" in told
+    page.run("document.querySelector('#explanation summary').click()")
+    page.wait("/no_host_fits/.test(document.querySelector('#explanation pre').textContent)")
     reasons = text(page, "refusal-rows")
     assert "RamFilter" in reasons
     page.press(*ESCAPE)

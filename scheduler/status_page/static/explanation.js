@@ -2,6 +2,9 @@
 
 import { cell, count, element, row, several } from "./text.js";
 
+/** More instances than this are not listed one by one. */
+const MOST_CHOSEN = 200;
+
 export const OUTCOMES = {
   selected: "host found",
   no_host_fits: "no host fits",
@@ -33,7 +36,7 @@ function causeOf(decision) {
 }
 
 function facts(decision) {
-  const stages = Object.entries(decision.stages_ms ?? {}).map(([name, ms]) => `${name} ${ms.toFixed(1)}`);
+  const stages = Object.entries(decision.stages_ms ?? {}).map(([name, ms]) => `${name.replaceAll("_", " ")} ${ms.toFixed(1)}`);
   const age = decision.state_age_seconds;
   const pairs = [
     ["Outcome", outcomeText(decision.outcome) !== causeOf(decision) ? outcomeText(decision.outcome) : null],
@@ -104,11 +107,13 @@ function example({ host, node, found, also_fails: others }) {
 
 function hosts(decision) {
   if (!decision.chosen?.length) return null;
-  const rows = decision.chosen.map((pair, at) => row([
+  const more = decision.chosen.length - MOST_CHOSEN;
+  const rows = decision.chosen.slice(0, MOST_CHOSEN).map((pair, at) => row([
     cell(decision.instance_uuids?.[at] ?? String(at + 1)), cell(pairText(pair)),
     cell((decision.alternates?.[at] ?? []).map(pairText).join(", ") || "–"),
   ]));
-  return [element("h3", {}, "Chosen"), table(["Instance", "Host", "Alternates"], rows)];
+  const rest = more > 0 ? element("p", { className: "quiet" }, `${count(more)} more are in the JSON below.`) : null;
+  return [element("h3", {}, "Chosen"), table(["Instance", "Host", "Alternates"], rows), rest];
 }
 
 /** The first hosts by weight, and what each weigher gave them. */
@@ -136,8 +141,10 @@ function best(top) {
 const short = (number) => (Number.isInteger(number) ? count(number) : String(Number(number.toPrecision(4))));
 
 function asJSON(decision) {
-  const text = element("pre", {}, JSON.stringify(decision, null, 2));
-  return element("details", {}, element("summary", {}, "As JSON"), text);
+  const text = element("pre", {});
+  const made = element("details", {}, element("summary", {}, "As JSON"), text);
+  made.addEventListener("toggle", () => { text.textContent = JSON.stringify(decision, null, 2); });
+  return made;
 }
 
 /** Titles that begin with # are of numbers. */

@@ -3,6 +3,7 @@
 import pytest
 
 from scheduler.explain.record import SELECTED, DecisionRecord
+from scheduler.explain.refusal import Refusal
 from scheduler.filters.chain import FilterCount
 from scheduler.status_page.recent import RATE_STEPS, RecentDecisions
 
@@ -79,6 +80,14 @@ def test_reasons_add_up_and_tell_refused_requests_apart(recent, clock):
     }
     assert found[None, "destination.other"]["hosts"] == 4
     assert found["RamFilter", "other"]["refused_requests"] == 0
+
+
+def test_of_a_later_instance_its_own_reasons_count(recent):
+    record = a_record("no_host_fits", other=1)
+    record.refusal = Refusal(7, 10, [], filters=[FilterCount("RamFilter", 10, 0, {"short": 10})])
+    recent.note(record)
+    found = {each["reason"]: each["hosts"] for each in recent.reasons()}
+    assert found == {"short": 10, "destination.other": 2}
 
 
 def test_what_is_old_is_forgotten(recent, clock):
