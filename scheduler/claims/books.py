@@ -31,6 +31,8 @@ FOREIGN_TOLD_AFTER_SECONDS = 15.0
 #: Seconds between two reads of all hosts' generations, and between two purges of old claims.
 HOSTS_READ_SECONDS = 60.0
 PURGE_SECONDS = 60.0
+#: How often all promises are judged; in between those that something was read of.
+ALL_JUDGED_SECONDS = 1.0
 NEVER_TOLD = float("inf")
 #: What shows that a host has reported something else than before.
 REPORTED = ("updated_at", "free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances")
@@ -77,7 +79,7 @@ class ClaimBooks(Books):
         self.looks = 0
         self._judged = 0
         self._register = register
-        self._hosts_due_at = self._purge_due_at = float("-inf")
+        self._hosts_due_at = self._purge_due_at = self._all_due_at = float("-inf")
         #: Generation of each host up to which every claim is counted, and how many are our own.
         self.known: dict[Key, int] = {}
         self.host_ids: dict[Key, int] = {}
@@ -93,6 +95,9 @@ class ClaimBooks(Books):
         #: The last report of each host that something was promised on, and the look it came with.
         self._reports: dict[Key, tuple[Any, ...]] = {}
         self._renewed: dict[Key, int] = {}
+        #: Picks to judge after the next read, and claims whose generations are not known yet.
+        self._touched: set[Pick] = set()
+        self._unconfirmed: set[int] = set()
         self._look: Look | None = None
         self._waiting: dict[str, list[Promise]] = {}
 
@@ -145,6 +150,7 @@ class ClaimBooks(Books):
     def reapply(self, key: Key) -> None:
         """See the base class; notes which reports have changed."""
         if key in self._picks:
+            self._touched.update(self._picks[key])
             row = self.table.rows[key]
             report = tuple(self.table.value(row, name) for name in REPORTED)
             if self._reports.get(key) != report:
@@ -169,6 +175,7 @@ class ClaimBooks(Books):
             self._no_longer_waits(promise)
         else:
             self._of_id.pop(promise.row.id, None)
+            self._unconfirmed.discard(promise.row.id)
             if self._of_consumer.get(promise.consumer) is promise:
                 del self._of_consumer[promise.consumer]
 
@@ -183,6 +190,7 @@ class ClaimBooks(Books):
             promise = self._promises[pick]
             self._drop_replaced(promise)
             promise.since = self.looks + 1
+            self._touched.add(pick)
             if promise.row is None:
                 self._own[pick.key] = self._own.get(pick.key, 0) + 1
         for key, generation in generations.items():
@@ -283,6 +291,8 @@ class ClaimBooks(Books):
 
     def _attach(self, promise: Promise, row: Any) -> None:
         promise.row = row
+        self._touched.add(promise.pick)
+        self._unconfirmed.add(row.id)
         self._of_id[row.id] = promise
         self._of_consumer[promise.consumer] = promise
 
@@ -310,17 +320,22 @@ class ClaimBooks(Books):
                     self.held.pop(key, None)
         for row in look.hosts:
             self.host_ids[self._key_of(row)] = row.id
-        for promise in list(self._promises.values()):
-            self._confirm_seen(promise, look)
+        self._confirm_seen(look)
         for number in self.over.keys() - look.ids:
             del self.over[number]
 
-    def _confirm_seen(self, promise: Promise, look: Look) -> None:
-        if promise.row is not None and promise.row.id in look.ids:
+    def _confirm_seen(self, look: Look) -> None:
+        """Know the generations of the claims that *look* has seen; drop those it should have."""
+        for number in self._unconfirmed & look.ids:
+            promise = self._of_id[number]
             key, generation = promise.pick.key, promise.row.generation
             self.known[key] = max(self.known.get(key, 0), generation)
-        elif promise.since is not None and promise.since <= look.number:
-            self.undo(promise.pick)
+        self._unconfirmed -= look.ids
+        unseen = [self._of_id[number] for number in self._of_id.keys() - look.ids]
+        unseen += [promise for several in self._waiting.values() for promise in several]
+        for promise in unseen:
+            if promise.since is not None and promise.since <= look.number:
+                self.undo(promise.pick)
 
     def learn_missing(self, key: Key, found: Sequence[Any], generation: int) -> bool:
         """Count the claims *found* on the host; whether that is all up to *generation*."""
@@ -342,9 +357,26 @@ class ClaimBooks(Books):
             self._judged = look.number
             self._take_over(look)
         self.note(found)
-        for promise in list(self._promises.values()):
-            if promise.since is not None and promise.since <= self._judged:
+        picks: Collection[Pick] = self._touched
+        if now >= self._all_due_at:
+            picks, self._all_due_at = list(self._promises), now + ALL_JUDGED_SECONDS
+        self._touched = set()
+        for pick in picks:
+            promise = self._promises.get(pick)
+            if promise is None or promise.since is None:
+                continue
+            if promise.since <= self._judged:
                 self._end_if_over(promise, now)
+            else:
+                self._touched.add(pick)
+
+    def note(self, found: Sequence[Any]) -> None:
+        """See the base class; what is said of these picks may end them."""
+        for row in found:
+            for pick in self._of_uuid.get(row.uuid, ()):
+                if pick.instance is not row:
+                    pick.instance = row
+                    self._touched.add(pick)
 
     def _end_if_over(self, promise: Promise, now: float) -> None:
         if promise.row is not None and self.end_of(promise.pick, now) is not None:
