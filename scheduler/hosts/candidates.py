@@ -163,10 +163,16 @@ class Candidates:
     def count_instances(self, uuids: Iterable[str]) -> np.ndarray:
         """How many of the instances *uuids* each candidate's host runs."""
         homes = self.table.host_of_instance
-        per_host = Counter(homes[uuid] for uuid in set(uuids) if uuid in homes)
-        of_row = np.zeros(self.table.capacity, dtype=np.int64)
+        per_host = Counter([homes[uuid] for uuid in set(uuids) if uuid in homes])
+        rows, counts = [], []
         for host, present in per_host.items():
-            of_row[self.table.rows_showing_instances([host])] = present
+            for row in self.table.rows_showing_instances((host,)):
+                rows.append(row)
+                counts.append(present)
+        if not rows:
+            return np.zeros(len(self.rows), dtype=np.int64)
+        of_row = np.zeros(self.table.capacity, dtype=np.int64)
+        of_row[rows] = counts
         return of_row[self.rows]
 
     @property

@@ -97,7 +97,9 @@ class Standing:
         for step in self.steps:
             if isinstance(step, list):
                 numbered = self.verdicts.of_row[hosts.rows]
-                counts = np.bincount(numbered, minlength=len(numbers))
+                counts = self.verdicts.counts
+                if hosts.rows is not hosts.table.order:
+                    counts = np.bincount(numbered, minlength=len(numbers))
                 found += numbers.counted(counts, step, len(hosts))
                 stays = (numbered == PASSES) | (numbered > numbers.limit(step[-1] + 1))
                 hosts = hosts.take(stays)

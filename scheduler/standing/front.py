@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from scheduler.semantics import Bounds, Semantics
-from scheduler.standing.scores import NO_CANDIDATE, Part, Scores, add_weighted
+from scheduler.standing.part import Part, add_weighted
+from scheduler.standing.scores import NO_CANDIDATE, Scores
 from scheduler.weights.weighing import normalise
 
 #: How many rows are kept apart.

@@ -13,134 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.semantics import Bounds, Semantics
-from scheduler.standing.per_row import Numbers, PerRow
-from scheduler.standing.verdicts import PICKED
+from scheduler.standing.part import Part, add_weighted
+from scheduler.standing.per_row import Numbers
 from scheduler.weights.base import BaseHostWeigher
-from scheduler.weights.weighing import Valued, bounds_of, normalise
+from scheduler.weights.weighing import Valued, bounds_of
 
 #: The total of a row that is no candidate.
 NO_CANDIDATE = -np.inf
-_OF_MULTIPLIERS = columns.BITS["aggregates"]
 #: After so many changes the totals are added up anew.
 _MANY = 64
-
-
-class Part:
-    """One weigher's part of the totals; *reads* is None if it must be asked every time."""
-
-    def __init__(self, weigher: BaseHostWeigher, reads: int | None, capacity: int) -> None:
-        self.weigher = weigher
-        self.is_kept = reads is not None
-        self.reads = (reads or 0) | _OF_MULTIPLIERS
-        #: Whether a pick changes the raw value of its host.
-        self.is_picked = bool(self.reads & PICKED)
-        self.raw = PerRow(capacity)
-        self.multiplier = PerRow(capacity)
-        #: Rows that hold the lowest and the highest raw value of those that pass, once looked up.
-        self.witnesses: tuple[int, int] | None = None
-        #: Whether the lowest or highest value may be others than when bounds were last asked for.
-        self.is_moved = True
-
-    def ask(self, hosts: Candidates, request: Any) -> None:
-        self.is_moved = True
-        self.raw.put(hosts.rows, self.weigher.raw(hosts, request))
-        self.multiplier.put(hosts.rows, self.weigher.multipliers(hosts))
-
-    def weighted(
-        self, hosts: Candidates, request: Any, chosen: Semantics
-    ) -> tuple[np.ndarray, Valued]:
-        """What the weigher adds to the totals of *hosts*, which are all weighed, and of what."""
-        multiplier: np.ndarray | float
-        if self.is_kept:
-            raw, multiplier = self.raw.some(hosts.rows), self.multiplier.some(hosts.rows)
-        else:
-            raw, multiplier = self.weigher.raw(hosts, request), self.weigher.multipliers(hosts)
-        bounds = chosen.bounds(self.weigher, float(raw.min()), float(raw.max()))
-        valued = Valued(self.weigher.name, raw, multiplier, bounds)
-        if self.is_kept and bounds[0] == bounds[1]:
-            return np.zeros(1), valued
-        return normalise(raw, *bounds) * multiplier, valued
-
-    def put(self, row: int, value: float | None) -> None:
-        """Set one raw value; None if the row does not pass any more."""
-        before = self.raw.values
-        if value is not None and value == (before if before is None else self.raw.of(row)):
-            return
-        if self.witnesses is not None and row in self.witnesses:
-            self.witnesses, self.is_moved = None, True
-        if value is None:
-            return
-        if not isinstance(before, np.ndarray):
-            self.raw.put(np.array([row]), value)
-            self.is_moved = True
-            return
-        before[row] = value
-        if self.witnesses is not None:
-            low, high = self.witnesses
-            if not before[low] <= value <= before[high]:
-                self.witnesses = (row, high) if value < before[low] else (low, row)
-                self.is_moved = True
-
-    def forget_witnesses(self, rows: frozenset[int]) -> None:
-        if self.witnesses is not None and not rows.isdisjoint(self.witnesses):
-            self.witnesses, self.is_moved = None, True
-
-    def notice(self, rows: np.ndarray) -> None:
-        """Of the *rows* just asked about, some may be the lowest or highest now."""
-        values = self.raw.values
-        if self.witnesses is None or not isinstance(values, np.ndarray):
-            return
-        low, high = self.witnesses
-        own = values[rows]
-        least, most = int(rows[own.argmin()]), int(rows[own.argmax()])
-        self.witnesses = (
-            least if values[least] < values[low] else low,
-            most if values[most] > values[high] else high,
-        )
-
-    def extremes(self, passing: np.ndarray) -> Bounds:
-        """Lowest and highest raw value where the mask *passing* is set."""
-        values = self.raw.values
-        if not isinstance(values, np.ndarray):
-            return float(values or 0.0), float(values or 0.0)
-        if self.witnesses is None:
-            rows = np.flatnonzero(passing)
-            own = values[rows]
-            self.witnesses = int(rows[own.argmin()]), int(rows[own.argmax()])
-        low, high = self.witnesses
-        return float(values[low]), float(values[high])
-
-    def add_to(self, totals: np.ndarray, rows: np.ndarray, bounds: Bounds) -> None:
-        """Add what the weigher makes of *rows* to their *totals*."""
-        if bounds[0] != bounds[1]:
-            totals += normalise(self.raw.get(rows), *bounds) * self.multiplier.get(rows)
-
-
-def add_weighted(
-    totals: np.ndarray,
-    scratch: np.ndarray,
-    raw: np.ndarray | float | None,
-    multiplier: np.ndarray | float | None,
-    bounds: Bounds,
-    extremes: Bounds,
-) -> None:
-    """Add a weigher's part to all *totals* at once, with *scratch* to work in.
-
-    Between *bounds* that are the *extremes* there is nothing to clip, times 1 nothing to do.
-    """
-    low, high = bounds
-    if low == high:
-        return
-    if bounds != extremes:
-        raw = np.clip(raw, low, high, out=scratch)  # type: ignore[arg-type]
-    np.subtract(raw, low, out=scratch)  # type: ignore[arg-type]
-    np.divide(scratch, high - low, out=scratch)
-    if isinstance(multiplier, np.ndarray) or multiplier != 1.0:
-        np.multiply(scratch, multiplier, out=scratch)  # type: ignore[arg-type]
-    totals += scratch
 
 
 class Scores:
@@ -166,6 +49,8 @@ class Scores:
         #: What the weighers carried then.
         self._carried: list[Any] = []
         self._unsettled: list[np.ndarray] = []
+        #: Where a weigher must be asked every time: what the totals of many rows last were.
+        self._last: tuple[np.ndarray | None, np.ndarray] = (None, self._totals[:0])
 
     def anew(self, capacity: int) -> Scores:
         """Scores by the same weighers, of which nothing is known yet."""
@@ -201,12 +86,15 @@ class Scores:
 
     def best(self, count: int) -> list[int]:
         """The *count* rows with the highest totals as they last were, in any order."""
-        totals = self._totals
+        rows, totals = self._last
+        if self.are_complete:
+            rows, totals = None, self._totals
         count = min(count, len(totals) - 1)
         if count < 1:
             return []
         best = np.argpartition(totals, -count)[-count:]
-        found: list[int] = best[totals[best] > NO_CANDIDATE].tolist()
+        best = best[totals[best] > NO_CANDIDATE]
+        found: list[int] = (best if rows is None else rows[best]).tolist()
         return found
 
     @property
@@ -238,9 +126,8 @@ class Scores:
         valued = []
         if len(hosts) > 1:
             for part in self.parts:
-                weighted, each = part.weighted(hosts, request, self._semantics)
-                totals = totals + weighted
-                valued.append(each)
+                valued.append(part.weigh(totals, hosts, request, self._semantics))
+        self._last = (hosts.rows, totals) if len(hosts) > _MANY else (None, totals[:0])
         return totals, valued
 
     def few(self, rows: np.ndarray) -> tuple[list[Numbers], list[Numbers]]:
@@ -279,7 +166,7 @@ class Scores:
     def nbytes(self) -> int:
         """Memory taken."""
         of_parts = sum(part.raw.nbytes + part.multiplier.nbytes for part in self.parts)
-        return self._totals.nbytes + of_parts
+        return self._totals.nbytes + 2 * self._last[1].nbytes + of_parts
 
     def weigh_all(self, scope: Scope, request: Any, rows: np.ndarray) -> None:
         """Ask about the *rows*, which are all that pass."""

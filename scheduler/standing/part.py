@@ -1,0 +1,148 @@
+"""One weigher's part of the totals of all hosts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scheduler.hosts import columns
+from scheduler.hosts.candidates import Candidates
+from scheduler.semantics import Bounds, Semantics
+from scheduler.standing.per_row import Numbers, PerRow
+from scheduler.standing.verdicts import PICKED
+from scheduler.weights.base import BaseHostWeigher
+from scheduler.weights.weighing import Valued, normalise
+
+_OF_MULTIPLIERS = columns.BITS["aggregates"]
+
+
+class Part:
+    """One weigher's part of the totals; *reads* is None if it must be asked every time."""
+
+    def __init__(self, weigher: BaseHostWeigher, reads: int | None, capacity: int) -> None:
+        self.weigher = weigher
+        self.is_kept = reads is not None
+        self.reads = (reads or 0) | _OF_MULTIPLIERS
+        #: Whether a pick changes the raw value of its host.
+        self.is_picked = bool(self.reads & PICKED)
+        self.raw = PerRow(capacity)
+        self.multiplier = PerRow(capacity)
+        #: Rows that hold the lowest and the highest raw value of those that pass, once looked up.
+        self.witnesses: tuple[int, int] | None = None
+        #: Whether the lowest or highest value may be others than when bounds were last asked for.
+        self.is_moved = True
+
+    def ask(self, hosts: Candidates, request: Any) -> None:
+        self.is_moved = True
+        self.raw.put(hosts.rows, self.weigher.raw(hosts, request))
+        self.multiplier.put(hosts.rows, self.weigher.multipliers(hosts))
+
+    def weigh(
+        self, totals: np.ndarray, hosts: Candidates, request: Any, chosen: Semantics
+    ) -> Valued:
+        """Add the weigher's part to the *totals* of *hosts*, which are all weighed; says of what.
+
+        A weigher that makes no difference between them adds nothing.
+        """
+        raw, multiplier = self._numbers(hosts, request)
+        is_one = not isinstance(raw, np.ndarray)
+        extremes = (raw, raw) if is_one else (float(raw.min()), float(raw.max()))
+        bounds = chosen.bounds(self.weigher, *extremes)
+        valued = Valued(self.weigher.name, raw, multiplier, bounds)
+        if self.is_kept and bounds[0] == bounds[1]:
+            return valued
+        values = np.full(len(hosts), raw) if is_one else raw
+        if self.is_kept:
+            add_weighted(totals, np.empty(len(hosts)), values, multiplier, bounds, extremes)
+        else:
+            totals += normalise(values, *bounds) * multiplier
+        return valued
+
+    def _numbers(self, hosts: Candidates, request: Any) -> tuple[Any, Numbers]:
+        """Raw values and multipliers of *hosts*, or one for all of them."""
+        if not self.is_kept:
+            return self.weigher.raw(hosts, request), self.weigher.multipliers(hosts)
+        raw, multiplier = self.raw.values, self.multiplier.values
+        return (
+            raw[hosts.rows] if isinstance(raw, np.ndarray) else raw or 0.0,
+            multiplier[hosts.rows] if isinstance(multiplier, np.ndarray) else multiplier or 0.0,
+        )
+
+    def put(self, row: int, value: float | None) -> None:
+        """Set one raw value; None if the row does not pass any more."""
+        before = self.raw.values
+        if value is not None and value == (before if before is None else self.raw.of(row)):
+            return
+        if self.witnesses is not None and row in self.witnesses:
+            self.witnesses, self.is_moved = None, True
+        if value is None:
+            return
+        if not isinstance(before, np.ndarray):
+            self.raw.put(np.array([row]), value)
+            self.is_moved = True
+            return
+        before[row] = value
+        if self.witnesses is not None:
+            low, high = self.witnesses
+            if not before[low] <= value <= before[high]:
+                self.witnesses = (row, high) if value < before[low] else (low, row)
+                self.is_moved = True
+
+    def forget_witnesses(self, rows: frozenset[int]) -> None:
+        if self.witnesses is not None and not rows.isdisjoint(self.witnesses):
+            self.witnesses, self.is_moved = None, True
+
+    def notice(self, rows: np.ndarray) -> None:
+        """Of the *rows* just asked about, some may be the lowest or highest now."""
+        values = self.raw.values
+        if self.witnesses is None or not isinstance(values, np.ndarray):
+            return
+        low, high = self.witnesses
+        own = values[rows]
+        least, most = int(rows[own.argmin()]), int(rows[own.argmax()])
+        self.witnesses = (
+            least if values[least] < values[low] else low,
+            most if values[most] > values[high] else high,
+        )
+
+    def extremes(self, passing: np.ndarray) -> Bounds:
+        """Lowest and highest raw value where the mask *passing* is set."""
+        values = self.raw.values
+        if not isinstance(values, np.ndarray):
+            return float(values or 0.0), float(values or 0.0)
+        if self.witnesses is None:
+            rows = np.flatnonzero(passing)
+            own = values[rows]
+            self.witnesses = int(rows[own.argmin()]), int(rows[own.argmax()])
+        low, high = self.witnesses
+        return float(values[low]), float(values[high])
+
+    def add_to(self, totals: np.ndarray, rows: np.ndarray, bounds: Bounds) -> None:
+        """Add what the weigher makes of *rows* to their *totals*."""
+        if bounds[0] != bounds[1]:
+            totals += normalise(self.raw.get(rows), *bounds) * self.multiplier.get(rows)
+
+
+def add_weighted(
+    totals: np.ndarray,
+    scratch: np.ndarray,
+    raw: np.ndarray | float | None,
+    multiplier: np.ndarray | float | None,
+    bounds: Bounds,
+    extremes: Bounds,
+) -> None:
+    """Add a weigher's part to all *totals* at once, with *scratch* to work in.
+
+    Between *bounds* that are the *extremes* there is nothing to clip, times 1 nothing to do.
+    """
+    low, high = bounds
+    if low == high:
+        return
+    if bounds != extremes:
+        raw = np.clip(raw, low, high, out=scratch)  # type: ignore[arg-type]
+    np.subtract(raw, low, out=scratch)  # type: ignore[arg-type]
+    np.divide(scratch, high - low, out=scratch)
+    if isinstance(multiplier, np.ndarray) or multiplier != 1.0:
+        np.multiply(scratch, multiplier, out=scratch)  # type: ignore[arg-type]
+    totals += scratch
