@@ -7,6 +7,7 @@ may be decided on.
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -16,6 +17,9 @@ from scheduler import errors
 from scheduler.board import Stage
 from scheduler.progress import Progress
 from scheduler.rpc.server import Server
+
+IDLE_LOOK_SECONDS: Final = 10.0
+IDLE_SECONDS: Final = 30.0
 
 
 class Status(enum.StrEnum):
@@ -138,6 +142,25 @@ class WorkerHealth:
         if self.refused_reload:
             return _warn("configuration", "the last reload was refused; the old one goes on")
         return _pass("configuration", "as read")
+
+
+class IdleLook:
+    """Reads the hosts when nobody has asked for any for long: whether that works is to be known
+    before somebody does.
+
+    Drivers that read on a timer of *period_seconds* are left to that.
+    """
+
+    def __init__(self, hosts: Any, period_seconds: float) -> None:
+        self._hosts = hosts
+        self._after_seconds = period_seconds + IDLE_SECONDS
+
+    def __call__(self) -> None:
+        """Read, if the state is that old."""
+        age = getattr(self._hosts, "state_age_seconds", None)
+        if age is not None and age > self._after_seconds:
+            with contextlib.suppress(errors.StateUnavailable):  # which the checks then tell
+                self._hosts.refresh()
 
 
 def _pass(name: str, message: str) -> Check:

@@ -23,7 +23,7 @@ from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import load_host_manager
 from scheduler.explain.store import Store
-from scheduler.health import WorkerHealth
+from scheduler.health import IDLE_LOOK_SECONDS, IdleLook, WorkerHealth
 from scheduler.heartbeat import Heartbeat
 from scheduler.introspection.serving import serve_introspection
 from scheduler.manager import SchedulerManager
@@ -143,9 +143,18 @@ class Service(Worker):
         self._task = task = self._periodic_task(manager)
         ending.callback(task.stop)
         self._serve(manager, databases.main, ending)
+        if self._observation.is_enabled:
+            self._look_when_idle(manager, ending)
         heartbeat.start()
         if self._conf.periodic_enable:
             task.start(random.uniform(0, self._conf.periodic_fuzzy_delay))
+
+    def _look_when_idle(self, manager: SchedulerManager, ending: contextlib.ExitStack) -> None:
+        period_seconds = max(0, self._conf.scheduler.periodic_task_interval)
+        look = IdleLook(manager.driver.host_manager, period_seconds)
+        task = RepeatingTask("a look at the hosts", look, IDLE_LOOK_SECONDS)
+        ending.callback(task.stop)
+        task.start(IDLE_LOOK_SECONDS)
 
     def _serve(
         self, manager: SchedulerManager, database: Database, ending: contextlib.ExitStack

@@ -15,6 +15,7 @@ from scheduler.rpc.client import SchedulerAPI
 from tests.daemons.fixtures import MakeDeployment
 from tests.functional import fleet
 from tests.functional.bus import a_context, scheduler_api
+from tests.functional.observing import SETTINGS, Endpoint
 from tests.servers import mariadb
 from tests.servers.fixtures import require
 from tests.servers.mariadb import MariaDB
@@ -51,8 +52,9 @@ def test_decisions_end_with_the_age_of_the_state_and_come_back(
     with MariaDB() as server:
         url = server.url(server.create_database())
         fleet.install(url)
-        cloud = deployment(transport_url, url, driver, backend, settings)
+        cloud = deployment(transport_url, url, driver, backend, {**settings, **SETTINGS})
         scheduler = cloud.start_scheduler().wait_ready()
+        endpoint = Endpoint.of(scheduler)
         with scheduler_api(tmp_path, transport_url) as api:
             assert answer(api) in fleet.HOSTS
 
@@ -63,9 +65,13 @@ def test_decisions_end_with_the_age_of_the_state_and_come_back(
             assert set(seen) <= {*fleet.HOSTS, "StateUnavailable"}
             assert answer(api, ignore_hosts=list(fleet.HOSTS)) == "StateUnavailable"
             assert scheduler.exit_code is None
+            assert endpoint.failing("/readyz") == (503, ["state"])
+            assert endpoint.failing("/healthz") == (200, [])
+            assert endpoint.metrics()["state_read_failures_total",] > 0
 
             server.start()
             wait_until(lambda: answer(api) in fleet.HOSTS, 60, "decisions again")
+            assert endpoint.failing("/readyz") == (200, [])
             assert answer(api, ignore_hosts=list(fleet.HOSTS)) == "NoValidHost"
             beats = heartbeats(url)
             wait_until(lambda: heartbeats(url) > beats, 30, "a heartbeat")

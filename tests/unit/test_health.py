@@ -10,7 +10,7 @@ import pytest
 from scheduler import errors
 from scheduler.board import Stage
 from scheduler.db.cell_member import CellHealth
-from scheduler.health import Check, Status, WorkerHealth, worst
+from scheduler.health import Check, IdleLook, Status, WorkerHealth, worst
 from scheduler.progress import Progress
 
 
@@ -127,6 +127,26 @@ def test_messages_name_the_cause() -> None:
     assert "61 s old" in told["state"]
     left_out = health(Hosts(cells=(a_cell(is_left_out=True),))).readiness()
     assert [check.message for check in left_out if check.name == "cells"] == ["left out: east"]
+
+
+@pytest.mark.parametrize(
+    ("age", "reads"), [(None, 0), (89.0, 0), (91.0, 1)], ids=["none", "younger", "older"]
+)
+def test_the_state_is_looked_at_when_nobody_asks(age: float | None, reads: int) -> None:
+    hosts = Hosts(state_age_seconds=age)
+    told: list[str] = []
+    hosts.refresh = lambda: told.append("read")
+    IdleLook(hosts, period_seconds=60.0)()
+    assert len(told) == reads
+
+
+def test_a_look_that_fails_is_for_the_checks_to_tell() -> None:
+    def refuse() -> None:
+        raise errors.StateUnavailable(reason="the last state read is 91 s old")
+
+    hosts = Hosts(state_age_seconds=91.0, refresh=refuse)
+    IdleLook(hosts, period_seconds=60.0)()
+    IdleLook(SimpleNamespace(), period_seconds=60.0)()
 
 
 @pytest.mark.parametrize(
