@@ -7,6 +7,7 @@ Afterwards it would be found in every worker, again and again (reference page se
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -43,6 +44,7 @@ def check_surroundings(
 
     Nothing that was opened stays open.  The database must answer; the broker need not yet.
     """
+    check_temporary_directory(conf)
     _check_buses(conf)
     versions.cap_from(conf.upgrade_levels.scheduler)
     versions.base_cap_from(conf.upgrade_levels.baseapi)
@@ -57,6 +59,19 @@ def check_surroundings(
         backend.of_conf(conf, databases.main).check_ready()
     finally:
         databases.dispose()
+
+
+def check_temporary_directory(conf: cfg.ConfigOpts) -> None:
+    """Have temporary files made where ``tempdir`` says; ConfigurationError if that cannot be."""
+    if not conf.tempdir:
+        return
+    try:
+        with tempfile.TemporaryFile(dir=conf.tempdir):
+            tempfile.tempdir = conf.tempdir
+    except OSError as error:
+        raise errors.ConfigurationError(
+            option="[DEFAULT] tempdir", reason=f"Temporary directory is invalid: {error}"
+        ) from error
 
 
 def refuse(conf: cfg.ConfigOpts, prog: str, error: errors.NovaException) -> int:

@@ -19,7 +19,7 @@ from oslo_utils import strutils
 from stevedore import ExtensionManager
 
 from scheduler import conf as project_options
-from scheduler import errors
+from scheduler import errors, preflight
 from scheduler.broker import expected
 from scheduler.broker.connecting import Failure, connect
 from scheduler.claims import backend
@@ -286,6 +286,14 @@ def _logging(conf: cfg.ConfigOpts) -> Iterator[Problem]:
         yield Problem(Kind.SURROUNDINGS, option, f"{folder} is no directory to write to")
 
 
+def _tempdir(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    yield from _attempt(
+        Kind.SURROUNDINGS,
+        "[DEFAULT] tempdir",
+        lambda: preflight.check_temporary_directory(conf),
+    )
+
+
 def _json_options(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     path, option = conf.scheduler_json_config_location, "[DEFAULT] scheduler_json_config_location"
     if not path:
@@ -326,6 +334,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     _notifications,
     _databases,
     _logging,
+    _tempdir,
     _json_options,
     _endpoint,
 )

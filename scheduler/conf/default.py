@@ -5,7 +5,9 @@ Reference page config, sections 5 and 5.1.
 
 from __future__ import annotations
 
+import pathlib
 import socket
+import sys
 
 from oslo_config import cfg
 from oslo_utils import netutils
@@ -39,6 +41,32 @@ def _identity() -> list[cfg.Opt]:
             sample_default="/var/lib/nova if that is writable, else ~/.local/share/nova-scheduler",
             help="Directory for state kept on this machine; the default SQLite database lives "
             "here. Available to other options as `$state_path`.",
+        ),
+    ]
+
+
+def _places() -> list[cfg.Opt]:
+    return [
+        cfg.StrOpt(
+            "my_block_storage_ip",
+            default="$my_ip",
+            help="Available to other options as `$my_block_storage_ip`.",
+        ),
+        cfg.StrOpt(
+            "pybasedir",
+            default=str(pathlib.Path(__file__).parents[2]),
+            sample_default="<where this is installed>",
+            help="Available to other options as `$pybasedir`.",
+        ),
+        cfg.StrOpt(
+            "bindir",
+            default=str(pathlib.Path(sys.prefix) / "bin"),
+            sample_default="<where the programs are installed>",
+            help="Available to other options as `$bindir`.",
+        ),
+        cfg.StrOpt(
+            "tempdir",
+            help="Directory for temporary files; it must be writable. Unset: that of the system.",
         ),
     ]
 
@@ -162,7 +190,16 @@ def _ratios() -> list[cfg.Opt]:
 
 def options() -> list[cfg.Opt]:
     """Every option of the group; the defaults of host and my_ip are this machine's."""
-    return [*_identity(), *_process(), *_files(), *_liveness(), *_periodic(), *_zones(), *_ratios()]
+    return [
+        *_identity(),
+        *_places(),
+        *_process(),
+        *_files(),
+        *_liveness(),
+        *_periodic(),
+        *_zones(),
+        *_ratios(),
+    ]
 
 
 def register(conf: cfg.ConfigOpts) -> None:

@@ -22,7 +22,7 @@ from oslo_service import _options as service_options  # its public module choose
 import scheduler
 from scheduler import concurrency, errors, exit_codes
 from scheduler import conf as project_options
-from scheduler.conf import check, defaults, dropped, names
+from scheduler.conf import check, defaults, dropped, names, no_effect
 
 LOG = logging.getLogger(__name__)
 
@@ -121,6 +121,7 @@ def parse(
     _check(conf, prog)
     if not quiet:
         warn_of_unknown(conf)
+        no_effect.warn(conf)
     return conf
 
 
@@ -180,6 +181,7 @@ def _register(conf: cfg.ConfigOpts, cli_opts: Sequence[cfg.Opt]) -> None:
     conf.clear()
     logging.register_options(conf)
     dropped.register(conf)
+    no_effect.register(conf)
     conf.register_cli_opts(cli_opts)
     conf.register_opts(service_options.service_opts)
     report_options.set_defaults(conf)

@@ -20,7 +20,7 @@ from oslo_utils import strutils
 
 from scheduler import errors
 from scheduler.conf import startup
-from scheduler.rpc import legacy_rabbit
+from scheduler.rpc import legacy_rabbit, old_spellings
 
 CONTROL_EXCHANGE: Final = "nova"
 #: Requests that the broker hands a worker beyond those that are worked on.  Without such a limit,
@@ -44,9 +44,11 @@ AnyTransport = TypeVar("AnyTransport", RPCTransport, NotificationTransport)
 def set_defaults() -> None:
     """Defaults of the library's options that are others here.
 
-    Nova's services are met on their exchange, and a worker takes few requests in advance.
+    Nova's services are met on their exchange, and a worker takes few requests in advance.  The
+    options know their former names.
     """
     oslo_messaging.set_transport_defaults(CONTROL_EXCHANGE)
+    old_spellings.teach()
     cfg.set_defaults(impl_rabbit.rabbit_opts, rabbit_qos_prefetch_count=PREFETCHED_REQUESTS)
 
 
@@ -84,15 +86,19 @@ def complete(conf: cfg.ConfigOpts) -> None:
     set_defaults()
     for group, options in messaging_options.list_opts():
         conf.register_opts(options, group=group)
+    old_spellings.register_concurrency(conf)
     with _translated(OPTION):
         _apply_default_url(conf)
+    old_spellings.put_right(conf)
 
 
 def _get(factory: Callable[..., AnyTransport], conf: cfg.ConfigOpts, option: str) -> AnyTransport:
     set_defaults()
     with _translated(option):
         _apply_default_url(conf)
-        return factory(conf, allowed_remote_exmods=REBUILT_MODULES)
+        made = factory(conf, allowed_remote_exmods=REBUILT_MODULES)
+    old_spellings.put_right(conf)
+    return made
 
 
 @contextlib.contextmanager

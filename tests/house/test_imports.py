@@ -36,7 +36,8 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"observation"}),
     frozenset({"worker"}),
     frozenset({"service"}),
-    frozenset({"preflight", "validation"}),
+    frozenset({"preflight"}),
+    frozenset({"validation"}),
     frozenset({"daemon", "cli"}),
     frozenset({"cmd"}),
 )

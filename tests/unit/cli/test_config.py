@@ -148,6 +148,9 @@ MISTAKES = {
     "no directory for logs": Mistake(
         "[DEFAULT]\nlog_dir = /no/such\n", ("[DEFAULT] log_dir", "/no/such"), SURROUNDINGS
     ),
+    "no directory for temporary files": Mistake(
+        "[DEFAULT]\ntempdir = /no/such\n", ("[DEFAULT] tempdir", "/no/such"), SURROUNDINGS
+    ),
     "no JSON": Mistake(
         "[DEFAULT]\nscheduler_json_config_location = /no/such.json\n",
         ("scheduler_json_config_location", "/no/such.json"),

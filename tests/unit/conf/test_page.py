@@ -1,0 +1,218 @@
+"""Every option on the page about Nova's: read here, or ignored without a word."""
+
+from __future__ import annotations
+
+import logging
+import pathlib
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+from oslo_config import cfg
+
+from scheduler import conf as project_options
+from scheduler.conf import names, startup
+from scheduler.rpc import legacy_rabbit, transport
+from scheduler.rpc.old_spellings import CONCURRENCY, NOTIFICATIONS, RABBIT
+
+DATA = pathlib.Path(__file__).parents[2] / "data" / "options_of_nova.txt"
+PROG = "nova-scheduler"
+
+Start = Callable[[str], list[str]]
+
+
+def listed(kind: str) -> list[tuple[str, str]]:
+    """Group and name of the options of one section of the list."""
+    _before, _, after = DATA.read_text().partition(f"[{kind}]\n")
+    lines = after.partition("\n\n")[0].split()
+    return [(group, name) for group, _, name in (line.partition(".") for line in lines)]
+
+
+def filled(path: pathlib.Path, text: str) -> cfg.ConfigOpts:
+    """What the daemon makes of a file with that text, apart from connecting."""
+    path.write_text(text)
+    conf = startup.fill(startup.Source(["--config-file", str(path)], PROG))
+    transport.complete(conf)
+    legacy_rabbit.url_from_options(conf)
+    return conf
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, frozenset[str]]:
+    """The names that are read, in every spelling."""
+    return names.registered(filled(tmp_path_factory.mktemp("page") / "nova.conf", ""))
+
+
+def test_what_is_read(known: Mapping[str, frozenset[str]]) -> None:
+    assert [row for row in listed("read") if row[1] not in known.get(row[0], ())] == []
+    assert len(listed("read")) > 300
+
+
+def test_what_is_ignored(known: Mapping[str, frozenset[str]]) -> None:
+    assert [row for row in listed("ignored") if row[1] in known.get(row[0], ())] == []
+    assert [row for row in listed("ignored") if row[1] not in names.of_nova()[row[0]]] == []
+
+
+@pytest.mark.parametrize("kind", ["ignored", "read"])
+def test_no_name_is_taken_for_a_mistake(tmp_path: pathlib.Path, kind: str) -> None:
+    path = tmp_path / "nova.conf"
+    groups: dict[str, list[str]] = {}
+    for group, name in listed(kind):
+        groups.setdefault(group, []).append(name)
+    text = "".join(
+        f"[{group}]\n" + "".join(f"{name} = 1\n" for name in found)
+        for group, found in groups.items()
+    )
+    path.write_text(text)
+    conf = startup.fill(startup.Source(["--config-file", str(path)], PROG))
+    assert names.unknown(conf, project_options.group_names(), [str(path)]) == []
+
+
+REAL = """\
+[DEFAULT]
+my_ip = 10.0.0.11
+state_path = {folder}
+lock_path = $state_path/lock
+instances_path = $state_path/instances
+firewall_driver = nova.virt.firewall.NoopFirewallDriver
+use_neutron = true
+osapi_compute_workers = 4
+dhcpbridge_flagfile = /etc/nova/nova.conf
+[libvirt]
+virt_type = kvm
+[vnc]
+vncserver_listen = $my_ip
+[glance]
+api_servers = http://10.0.0.11:9292
+[somebody_elses]
+anything = 1
+"""
+
+
+@pytest.fixture
+def start(tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Start]:
+    """Begin on a file with a text, as the daemon does; what is logged on standard error."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+
+    def begin(text: str) -> list[str]:
+        path = tmp_path / "nova.conf"
+        path.write_text(text)
+        startup.parse(["--config-file", str(path)], PROG, cfg.ConfigOpts())
+        return capfd.readouterr().err.splitlines()
+
+    yield begin
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def test_a_real_file_makes_no_noise(start: Start, tmp_path: pathlib.Path) -> None:
+    assert start(REAL.format(folder=tmp_path)) == []
+
+
+# old group, old name, text, current group, current name, value
+SPELLINGS = [
+    (RABBIT, "rabbit_use_ssl", "yes", RABBIT, "ssl", True),
+    ("DEFAULT", "rabbit_use_ssl", "yes", RABBIT, "ssl", True),
+    ("DEFAULT", "kombu_ssl_ca_certs", "/ca", RABBIT, "ssl_ca_file", "/ca"),
+    ("DEFAULT", "kombu_ssl_version", "TLSv1", RABBIT, "ssl_version", "TLSv1"),
+    ("DEFAULT", "kombu_ssl_keyfile", "/k", RABBIT, "ssl_key_file", "/k"),
+    ("DEFAULT", "kombu_ssl_certfile", "/c", RABBIT, "ssl_cert_file", "/c"),
+    ("DEFAULT", "amqp_durable_queues", "1", RABBIT, "amqp_durable_queues", True),
+    ("DEFAULT", "rabbit_durable_queues", "1", RABBIT, "amqp_durable_queues", True),
+    ("DEFAULT", "amqp_auto_delete", "1", RABBIT, "amqp_auto_delete", True),
+    ("DEFAULT", "rpc_conn_pool_size", "7", RABBIT, "rpc_conn_pool_size", 7),
+    (
+        "DEFAULT",
+        "rabbit_login_method",
+        "PLAIN",
+        RABBIT,
+        "rabbit_login_method",
+        "PLAIN",
+    ),
+    ("DEFAULT", "rabbit_retry_interval", "7", RABBIT, "rabbit_retry_interval", 7),
+    ("DEFAULT", "rabbit_retry_interval", "0", RABBIT, "rabbit_retry_interval", 1),
+    ("DEFAULT", "rabbit_retry_backoff", "7", RABBIT, "rabbit_retry_backoff", 7),
+    ("DEFAULT", "rabbit_ha_queues", "1", RABBIT, "rabbit_ha_queues", True),
+    (
+        "DEFAULT",
+        "kombu_reconnect_delay",
+        "2",
+        RABBIT,
+        "kombu_reconnect_delay",
+        2.0,
+    ),
+    (
+        "DEFAULT",
+        "kombu_reconnect_delay",
+        "9",
+        RABBIT,
+        "kombu_reconnect_delay",
+        4.5,
+    ),
+    ("DEFAULT", "notification_driver", "log", NOTIFICATIONS, "driver", ["log"]),
+    (
+        "DEFAULT",
+        "notification_driver",
+        "nova.openstack.common.notifier.rpc_notifier",
+        NOTIFICATIONS,
+        "driver",
+        ["messaging"],
+    ),
+    ("DEFAULT", "notification_topics", "a,b", NOTIFICATIONS, "topics", ["a", "b"]),
+    ("rpc_notifier2", "topics", "a", NOTIFICATIONS, "topics", ["a"]),
+    (
+        "DEFAULT",
+        "notification_transport_url",
+        "rabbit://n/",
+        NOTIFICATIONS,
+        "transport_url",
+        "rabbit://n/",
+    ),
+    ("DEFAULT", "lock_path", "/lock", CONCURRENCY, "lock_path", "/lock"),
+    (
+        "DEFAULT",
+        "disable_process_locking",
+        "1",
+        CONCURRENCY,
+        "disable_process_locking",
+        True,
+    ),
+]
+
+
+@pytest.mark.parametrize(("group", "old", "text", "today_in", "today", "value"), SPELLINGS)
+def test_old_spelling_of_a_library(tmp_path, group, old, text, today_in, today, value) -> None:
+    conf = filled(tmp_path / "nova.conf", f"[{group}]\n{old} = {text}\n")
+    assert conf[today_in][today] == value
+    option = next(opt for at, opt in names.options(conf) if (at, opt.dest) == (today_in, today))
+    assert (group, old) in {(each.group, each.name) for each in option.deprecated_opts}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[cells]\nenable = true\n", "[cells] enable has no effect"),
+        ("[cells]\nenable = false\n", None),
+        (
+            "[scheduler]\ndiscover_hosts_in_cells_interval = 300\n",
+            "discover_hosts_in_cells_interval",
+        ),
+        ("[scheduler]\ndiscover_hosts_in_cells_interval = -1\n", None),
+        ("[DEFAULT]\nscheduler_manager = nova.scheduler.manager.SchedulerManager\n", None),
+        ("[DEFAULT]\nscheduler_manager = my.Manager\n", "[DEFAULT] scheduler_manager"),
+        ("[conductor]\ntopic = other\n", "[conductor] topic"),
+        ("[scheduler]\nmax_attemps = 3\n", "did you mean max_attempts?"),
+    ],
+)
+def test_what_is_said_at_the_start(start: Start, text: str, said: str | None) -> None:
+    lines = start(text)
+    assert len(lines) == (said is not None)
+    assert [line for line in lines if said is None or said not in line] == []
+
+
+def test_values_with_the_paths_of_an_installation(tmp_path) -> None:
+    text = "[DEFAULT]\nstate_path = $pybasedir/x\ntempdir = $bindir\nhost = $my_block_storage_ip\n"
+    conf = filled(tmp_path / "nova.conf", text + "my_ip = 10.0.0.11\n")
+    assert conf.state_path.endswith("/x")
+    assert conf.tempdir
+    assert conf.host == "10.0.0.11"
