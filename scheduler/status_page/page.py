@@ -72,6 +72,9 @@ class StatusPage:
         return self._file(Request(request.path, "status.html", headers=request.headers))
 
     def _file(self, request: Request) -> Response:
+        if not request.rest:
+            to_page = {**POLICY, "Location": f"..{PATH}"}
+            return Response(b"", status=http.HTTPStatus.PERMANENT_REDIRECT, headers=to_page)
         found = self._files.get(request.rest)
         if found is None:
             return Response.of_text("not found", http.HTTPStatus.NOT_FOUND)

@@ -12,6 +12,11 @@ const EVERY_MS = 2000;
 const PATIENCE_MS = 8000;
 const ANSWERED_LATE_MS = 10000;
 const STARTING = 503;
+/** When drivers read the state; of others' own nothing is known. */
+const READS = {
+  filter_scheduler: "each request reads what changed",
+  caching_scheduler: "it is read on a timer",
+};
 
 const $ = (id) => document.getElementById(id);
 const fleet = new Fleet();
@@ -90,8 +95,9 @@ function tick() {
   const isKnown = state.answeredAt !== null && state.age !== null;
   const age = isKnown ? state.age + (performance.now() - state.ageAt) / 1000 : null;
   $("tile-age").textContent = isKnown ? `${seconds(age)} ago` : "never";
-  const several_ = workers.told.length > 1;
-  $("tile-age-note").textContent = state.shownPid === null ? "" : `${several_ ? `by worker ${state.shownPid}; ` : ""}each request reads what changed`;
+  const worker = workers.told.length > 1 && state.shownPid !== null ? `by worker ${state.shownPid}` : "";
+  const how = READS[workers.answering[0]?.driver];
+  $("tile-age-note").textContent = [worker, how].filter(Boolean).join("; ");
   connection();
 }
 

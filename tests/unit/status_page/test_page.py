@@ -126,9 +126,14 @@ def test_files_are_kept_by_browsers_until_they_change(worker):
     assert (again.status, again.body) == (304, b"")
 
 
-@pytest.mark.parametrize("name", ["nothing.js", "../live.py", "__init__.py", "", "%2e%2e/page.py"])
+@pytest.mark.parametrize("name", ["nothing.js", "../live.py", "__init__.py", "%2e%2e/page.py"])
 def test_other_files_are_not_there(worker, name):
     assert worker.get(f"/status/{name}").status == 404
+
+
+def test_with_a_slash_too_many_it_is_found_as_well(worker):
+    answer = worker.get("/status/")
+    assert (answer.status, answer.headers["Location"]) == (308, "../status")
 
 
 # --- one worker --------------------------------------------------------------------------
