@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import logging
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -20,6 +21,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("benchmarks").setLevel(logging.INFO)
+    # A run that is told to end takes its servers along.
+    signal.signal(signal.SIGTERM, lambda *_arguments: sys.exit(128 + signal.SIGTERM))
     plan = _plan(argv)
     outcome = run.race(plan)
     sys.stdout.write(table.render(plan, outcome) + "\n")

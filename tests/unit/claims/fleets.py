@@ -184,11 +184,15 @@ class Worker:
     """One scheduler worker with claims in *database*."""
 
     def __init__(
-        self, database: Database, clock: Clock | None = None, driver: str = "filter_scheduler"
+        self,
+        database: Database,
+        clock: Clock | None = None,
+        driver: str = "filter_scheduler",
+        filters: tuple[str, ...] = ("RamFilter",),
     ) -> None:
         self.database = Database(database.url, settings=SETTINGS)
         self.driver_name = driver
-        conf = a_conf(enabled_filters=["RamFilter"])
+        conf = a_conf(enabled_filters=list(filters))
         conf.set_override("claims", "database", group="scheduler")
         conf.set_override("driver", driver, group="scheduler")
         claims = backend.of_conf(conf, self.database)
