@@ -134,6 +134,8 @@ class SchedulerManager:
                 each()
             self.answers.keep(options.answers_kept_seconds, options.answers_kept_servers)
             self._max_instances = options.max_instances_per_request
+            self._exposes_reasons = options.expose_reasons
+            self.recorder.records.limit_bytes = conf.explain.memory_bytes
             if driver.builds is not None:
                 driver.builds.max_attempts = options.max_attempts
 

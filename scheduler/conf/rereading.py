@@ -49,6 +49,7 @@ _LIVE_SCHEDULER: Final = (
     "limit_tenants_to_placement_aggregate",
     "placement_aggregate_required_for_tenants",
     "enable_isolated_aggregate_filtering",
+    "expose_reasons",
 )
 
 #: What the scheduler takes over while it runs; everything else needs a restart.
@@ -58,6 +59,7 @@ LIVE: Final = LIVE_LOGGING | {
     ("filter_scheduler", ALL),
     ("metrics", ALL),
     ("trusted_computing", ALL),
+    ("explain", "memory_bytes"),
     ("workarounds", "disable_fallback_pcpu_query"),
 }
 

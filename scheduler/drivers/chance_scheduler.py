@@ -13,6 +13,7 @@ from typing import Any
 from scheduler import errors, objects, semantics
 from scheduler.drivers.base import Scheduler
 from scheduler.drivers.selections import NO_ALLOCATION_REQUEST
+from scheduler.explain.record import DecisionRecord
 
 
 class ChanceScheduler(Scheduler):
@@ -38,12 +39,29 @@ class ChanceScheduler(Scheduler):
         """See the base class.  There are never alternates or limits."""
         del alloc_reqs_by_rp_uuid, provider_summaries, allocation_request_version
         del return_alternates
+        with self.recorder.decision(
+            type(self).__name__, context, spec_obj, instance_uuids
+        ) as record:
+            chosen = self._chosen(context, spec_obj, instance_uuids, record)
+            record.note_chosen(chosen)
+            return chosen
+
+    def _chosen(
+        self,
+        context: Any,
+        spec_obj: objects.RequestSpec,
+        instance_uuids: Sequence[str] | None,
+        record: DecisionRecord,
+    ) -> list[list[objects.Selection]]:
         count = len(instance_uuids or ()) or spec_obj.num_instances
         hosts = self.hosts_up(context, "compute") if count else []
         if count and not hosts:
             raise errors.NoValidHost(reason="Is the appropriate service running?")
         ignored = set(spec_obj.ignore_hosts or ())
+        record.fleet = record.hosts_considered = len(hosts)
         hosts = [host for host in hosts if host not in ignored]
+        if len(hosts) < record.fleet:
+            record.removed_before_filters = {"ignore_hosts.named": record.fleet - len(hosts)}
         if count and not hosts:
             raise errors.NoValidHost(reason="Could not find another compute")
         self.watcher.drawn_from(hosts)

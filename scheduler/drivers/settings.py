@@ -73,4 +73,5 @@ def standing_results(conf: Any, host_manager: Any, policy: Policy) -> StandingRe
         policy.semantics,
         policy.service_down_time_seconds,
         limit_bytes,
+        remembers=conf.explain.memory_bytes > 0,
     )

@@ -42,7 +42,12 @@ class Standing:
     """
 
     def __init__(
-        self, numbers: ReasonNumbers, filters: Mapping[int, int | None], scores: Scores
+        self,
+        numbers: ReasonNumbers,
+        filters: Mapping[int, int | None],
+        scores: Scores,
+        *,
+        remembers: bool,
     ) -> None:
         asked = {index: reads for index, reads in filters.items() if reads}
         self.verdicts = Verdicts(numbers, asked)
@@ -57,6 +62,7 @@ class Standing:
         self.weighing_seconds = 0.0
         #: What stood before, for whoever wants to know later.
         self.history = History(self.verdicts.of_row, scores)
+        self._remembers = remembers
 
     @property
     def is_complete(self) -> bool:
@@ -152,7 +158,8 @@ class Standing:
         if self._foresight is None:
             return
         verdict, raws = self._foresight.of(scope, request, row, self.verdicts, self.scores)
-        self.history.note(np.array([row]))
+        if self._remembers:
+            self.history.note_pick(row)
         self.scores.put(row, raws if verdict == PASSES else None)
         if verdict != PASSES:
             self.verdicts.put(row, verdict)
@@ -173,7 +180,8 @@ class Standing:
     def _work_out_again(
         self, scope: Scope, request: Any, rows: np.ndarray, changed: np.ndarray
     ) -> None:
-        self.history.note(rows)
+        if self._remembers:
+            self.history.note(rows)
         before = self.verdicts.of_row[rows]
         self.verdicts.judge_changed(scope, request, rows, changed)
         after = self.verdicts.of_row[rows]
@@ -213,13 +221,17 @@ class StandingResults:
         chosen: Semantics,
         service_down_time_seconds: float,
         limit_bytes: int,
+        *,
+        remembers: bool = True,
     ) -> None:
+        """With *remembers*, what stood at an earlier moment can be found out for a while."""
         self.table = table
         self.filters = tuple(filters)
         self.weighers = tuple(weighers)
         self.liveness = Liveness(table, service_down_time_seconds)
         self._semantics = chosen
         self._limit_bytes = limit_bytes
+        self._remembers = remembers
         self._numbers = ReasonNumbers(self.filters)
         self._parts = [(each, read_by(each)) for each in (*self.filters, *self.weighers)]
         self._standing: OrderedDict[Hashable, Standing] = OrderedDict()
@@ -294,7 +306,9 @@ class StandingResults:
         num_filters = len(self.filters)
         weighers = list(zip(self.weighers, reads[num_filters:], strict=True))
         filters = dict(enumerate(reads[:num_filters]))
-        return Standing(self._numbers, filters, Scores(weighers, self._semantics))
+        return Standing(
+            self._numbers, filters, Scores(weighers, self._semantics), remembers=self._remembers
+        )
 
     def _make_room(self) -> None:
         while len(self._standing) > 1 and self.nbytes > self._limit_bytes:

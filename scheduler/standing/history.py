@@ -24,8 +24,11 @@ KEPT: Final = 4096
 _BYTES_PER_CHANGE: Final = 2500
 
 
-_Before = tuple[np.ndarray, np.ndarray, list[Numbers], list[Numbers]]
-"""Some rows, and their verdicts, raw values and multipliers before a change."""
+_Before = tuple[np.ndarray | int, Any, Sequence[Numbers | None], Sequence[Numbers]]
+"""Some rows, or one, and their verdicts, raw values and multipliers before a change.
+
+None is what has not changed; so are multipliers that are left out.
+"""
 
 
 class History:
@@ -57,6 +60,11 @@ class History:
         self._befores.append((rows, self.of_row[rows], raws, multipliers))
         self.position += 1
 
+    def note_pick(self, row: int) -> None:
+        """What a pick changes of *row* is about to change."""
+        self._befores.append((row, self.of_row[row], self._scores.picked(row), ()))
+        self.position += 1
+
     def verdicts_at(self, position: int) -> np.ndarray | None:
         """The verdicts at *position*, to be read only; None if that is forgotten."""
         steps = self.position - position
@@ -78,8 +86,8 @@ class History:
         raws, multipliers = self._scores.whole()
         for rows, verdicts, *numbers in self._latest(steps):
             of_row[rows] = verdicts
-            for now, then in zip((*raws, *multipliers), itertools.chain(*numbers), strict=True):
-                if isinstance(now, np.ndarray):
+            for now, then in zip((*raws, *multipliers), itertools.chain(*numbers), strict=False):
+                if isinstance(now, np.ndarray) and then is not None:
                     now[rows] = then
         return Moment(of_row, self._scores.names, raws, multipliers)
 

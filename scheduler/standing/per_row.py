@@ -48,6 +48,15 @@ class PerRow:
         values = self.values
         return not isinstance(values, np.ndarray) or bool((values[rows] == values[rows[0]]).all())
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether one number stands for all."""
+        return not isinstance(self.values, np.ndarray)
+
+    def few(self, rows: np.ndarray) -> Numbers:
+        """The numbers of *rows*, or the one that all have."""
+        return self.values[rows] if isinstance(self.values, np.ndarray) else self.values or 0.0
+
     def whole(self) -> Numbers:
         """A copy of all numbers."""
         return self.values.copy() if isinstance(self.values, np.ndarray) else self.values or 0.0

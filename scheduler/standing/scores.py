@@ -43,6 +43,8 @@ class Scores:
         self._kept = [part for part in self.parts if part.is_kept]
         #: The weighers whose raw values are kept.
         self.names = [part.weigher.name for part in self._kept]
+        #: The multipliers, where each is the same for all rows and nothing was asked since.
+        self._plain_multipliers: list[Numbers] | None = None
         self._totals = np.full(capacity, NO_CANDIDATE)
         #: What the totals were last normalised with; None if fewer than two hosts were left.
         self.bounds: list[Bounds] | None = None
@@ -132,14 +134,19 @@ class Scores:
 
     def few(self, rows: np.ndarray) -> tuple[list[Numbers], list[Numbers]]:
         """Raw values and multipliers of *rows*, per weigher whose raw values are kept."""
-        raws, multipliers = [], []
-        for part in self._kept:  # spelt out: this is part of every decision
-            raw, multiplier = part.raw.values, part.multiplier.values
-            raws.append(raw[rows] if isinstance(raw, np.ndarray) else raw or 0.0)
-            multipliers.append(
-                multiplier[rows] if isinstance(multiplier, np.ndarray) else multiplier or 0.0
-            )
-        return raws, multipliers
+        return [part.raw.few(rows) for part in self._kept], self._multipliers_of(rows)
+
+    def picked(self, row: int) -> list[float | None]:
+        """The raw values of one row that a pick changes, per weigher; of others None."""
+        return [part.raw.of(row) if part.is_picked else None for part in self._kept]
+
+    def _multipliers_of(self, rows: np.ndarray) -> list[Numbers]:
+        if self._plain_multipliers is None:
+            several = [part.multiplier for part in self._kept]
+            if not all(each.is_plain for each in several):
+                return [each.few(rows) for each in several]
+            self._plain_multipliers = [each.few(rows) for each in several]  # all share it
+        return self._plain_multipliers
 
     def whole(self) -> tuple[list[Numbers], list[Numbers]]:
         """Copies of all of them."""
@@ -172,6 +179,7 @@ class Scores:
         """Ask about the *rows*, which are all that pass."""
         if len(rows):
             hosts = Candidates(scope, rows)
+            self._plain_multipliers = None
             for part in self._kept:
                 part.ask(hosts, request)
 
@@ -193,6 +201,7 @@ class Scores:
         gone = bool((passed & ~passes).any())
         hosts = Candidates(scope, rows[passes])
         touched = frozenset(rows.tolist())
+        self._plain_multipliers = None
         for part in self._kept:
             concerned = together & part.reads
             if concerned or new or gone:
