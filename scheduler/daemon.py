@@ -32,8 +32,7 @@ def main(argv: Sequence[str]) -> int:
         nova_compat.install(conf)
     try:
         preflight.check(conf)
-        observation = Observation.from_conf(conf)
-        observation.reports.install(conf, BINARY)
+        observation = Observation.from_conf(conf, BINARY)
     except errors.NovaException as error:
         return preflight.refuse(conf, BINARY, error)
     supervision = Supervision()

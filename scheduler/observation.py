@@ -59,7 +59,9 @@ class Observation:
     *listening* nothing is served or counted; all of it may be used all the same.
     """
 
-    def __init__(self, listening: socket.socket | None = None) -> None:
+    def __init__(
+        self, listening: socket.socket | None = None, reports: Reports | None = None
+    ) -> None:
         self._listening = listening
         self._master_pid = os.getpid()
         self._folder: pathlib.Path | None = None
@@ -72,18 +74,23 @@ class Observation:
             self.tally.set(catalogue.RELOADS, 0, outcome)
         self._readings: list[Reading] = [self.tally.write_to, readings.read_process]
         self._health: WorkerHealth | None = None
-        self.reports = Reports()
+        self.reports = reports or Reports()
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts) -> Observation:
-        """As ``[metrics_endpoint]`` says; raises ConfigurationError if it cannot be served."""
+    def from_conf(cls, conf: cfg.ConfigOpts, program: str) -> Observation:
+        """As ``[metrics_endpoint]`` and ``[oslo_reports]`` say; ConfigurationError if it cannot be.
+
+        Reports of *program* are told on the signal from now on.
+        """
+        reports = Reports()
+        reports.install(conf, program)
         wanted = conf.metrics_endpoint
         if not wanted.enabled:
-            return cls()
+            return cls(reports=reports)
         listening = server.bind(wanted.host, wanted.port, OPTION)
         host, port = listening.getsockname()[:2]
         LOG.info("Metrics and health are served at http://%s/", server.at(host, port))
-        return cls(listening)
+        return cls(listening, reports)
 
     @property
     def is_enabled(self) -> bool:
@@ -169,6 +176,7 @@ class _Told:
         self._count = count
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
+        self._telling = threading.Lock()
 
     def routes(self) -> Iterator[tuple[str, Callable[[Request], Response]]]:
         """What is answered: for all, and below ``/worker`` for this one alone."""
@@ -195,10 +203,11 @@ class _Told:
                 LOG.exception("This worker cannot tell its metrics")
 
     def _tell(self) -> None:
-        samples = Samples()
-        for read in list(self._readings):
-            read(samples)
-        self._snapshots.write(samples)
+        with self._telling:
+            samples = Samples()
+            for read in list(self._readings):
+                read(samples)
+            self._snapshots.write(samples)
 
     def _tell_now(self, request: Request) -> Response:
         del request
