@@ -1,6 +1,7 @@
 """The host table follows the database: every kind of change, by the very next refresh."""
 
 import datetime
+import gc
 import time
 
 import pytest
@@ -9,6 +10,7 @@ from oslo_db import exception as db_exception
 
 from scheduler import errors, objects
 from scheduler.db import aggregates, compute_nodes, instances, services, tables
+from scheduler.hosts import host_manager
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.host_manager import HostManager
 from tests.builders import a_conf
@@ -318,3 +320,16 @@ def test_a_full_read_repairs_what_was_missed(database, clock):
     clock.ahead_seconds = 120 + 301
     manager.refresh()
     assert value(manager, "h2", "free_ram_mb") == 1
+
+
+@pytest.mark.parametrize(("many", "is_set_aside"), [(3, True), (4, False)])
+def test_a_large_fleet_is_kept_from_the_garbage_collector(
+    database, clock, monkeypatch, many, is_set_aside
+):
+    monkeypatch.setattr(host_manager, "MANY_HOSTS", many)
+    before = gc.get_freeze_count()
+    a_manager(database, clock).refresh()
+    try:
+        assert (gc.get_freeze_count() > before) is is_set_aside
+    finally:
+        gc.unfreeze()
