@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_PLACE = struct.Struct("=qddqq")
+_PLACE = struct.Struct("=qddqqq")
 
 
 class Stage(enum.IntEnum):
@@ -44,6 +44,7 @@ class Sign:
     hosts: int | None = None
     #: Decisions made; None where a worker makes none.
     decided: int | None = None
+    pid: int = 0
 
 
 class Board:
@@ -86,10 +87,10 @@ class Board:
         """Whether a worker serves in every place."""
         return all(sign.stage in (Stage.SERVING, Stage.RELOADING) for sign in self.signs())
 
-    def is_fresh(self, limit_seconds: float) -> bool:
-        """Whether each worker, also one that was never forked, has given a sign in that time."""
+    def stale(self, limit_seconds: float) -> list[Sign]:
+        """The latest signs of workers that gave none in that time, or were never forked."""
         now = self.clock()
-        return all(now - sign.given_at <= limit_seconds for sign in self.signs())
+        return [sign for sign in self.signs() if now - sign.given_at > limit_seconds]
 
     def _write(self, place: int, sign: Sign) -> None:
         _PLACE.pack_into(
@@ -100,10 +101,11 @@ class Board:
             math.nan if sign.read_at is None else sign.read_at,
             -1 if sign.hosts is None else sign.hosts,
             -1 if sign.decided is None else sign.decided,
+            sign.pid,
         )
 
     def _read(self, place: int) -> Sign:
-        stage, given_at, read_at, hosts, decided = _PLACE.unpack_from(
+        stage, given_at, read_at, hosts, decided, pid = _PLACE.unpack_from(
             self._memory, place * _PLACE.size
         )
         return Sign(
@@ -112,4 +114,5 @@ class Board:
             None if math.isnan(read_at) else read_at,
             None if hosts < 0 else hosts,
             None if decided < 0 else decided,
+            pid,
         )

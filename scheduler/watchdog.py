@@ -7,7 +7,10 @@ one that hangs starves it, however many others are well.
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
+import os
+import signal
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +25,8 @@ LOG = logging.getLogger(__name__)
 
 LOOK_SECONDS = 5.0
 """The longest time between two looks."""
+WHERE = signal.SIGUSR1
+"""Has a worker write its stack to standard error; it works while a loop hangs."""
 LOOKS_PER_WATCHDOG = 8
 """Of which half may be missing before a worker is taken for hung."""
 
@@ -54,6 +59,7 @@ class Watchdog:
         self._limit_seconds = readiness.watchdog_seconds
         self._stage = Stage.NONE
         self._is_ill = False
+        self._asked: set[int] = set()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -71,6 +77,8 @@ class Watchdog:
 
     def start(self) -> None:
         """Take a place on the board; look regularly if a service manager listens."""
+        if self._readiness.is_awaited:
+            faulthandler.register(WHERE, all_threads=False)
         self._board.join()
         self.enter(Stage.STARTING)
         if self._readiness.is_awaited:
@@ -103,25 +111,28 @@ class Watchdog:
         if self._is_well(report):
             self._give_sign(report)
         told = [self._status()]
-        if self._limit_seconds is not None and self._board.is_fresh(self._limit_seconds / 2):
-            told.append("WATCHDOG=1")
+        if self._limit_seconds is not None:
+            stale = self._board.stale(self._limit_seconds / 2)
+            if not stale:
+                told.append("WATCHDOG=1")
+            for sign in stale:
+                self._ask_where_it_hangs(sign)
         self._readiness.tell(*told)
 
     def _run(self) -> None:
-        try:
-            while not self._ended.wait(self.look_seconds):
-                if self._limit_seconds is not None:
-                    # From a thread that needs no interpreter: says where a loop stands that hangs.
-                    faulthandler.dump_traceback_later(self._limit_seconds)
-                self._look_safely()
-        finally:
-            faulthandler.cancel_dump_traceback_later()
+        while not self._ended.wait(self.look_seconds):
+            try:
+                self.look()
+            except Exception:
+                LOG.exception("This worker cannot tell how it is")
 
-    def _look_safely(self) -> None:
-        try:
-            self.look()
-        except Exception:
-            LOG.exception("This worker cannot tell how it is")
+    def _ask_where_it_hangs(self, sign: Sign) -> None:
+        """Have a worker that gives no signs write where it stands, once."""
+        if sign.pid in self._asked or not _is_of_this_daemon(sign.pid):
+            return
+        self._asked.add(sign.pid)
+        LOG.critical("Worker %d gives no sign of life.", sign.pid)
+        os.kill(sign.pid, WHERE)
 
     def _is_well(self, report: Report) -> bool:
         if self._limit_seconds is None:
@@ -136,16 +147,27 @@ class Watchdog:
                 else f"a request has not moved for {stuck_seconds:.0f} s"
             )
             LOG.critical("This worker is stuck: %s. The service manager is to end it.", reason)
+            if self._readiness.is_awaited:
+                faulthandler.dump_traceback()
         self._is_ill = is_ill
         return not is_ill
 
     def _give_sign(self, report: Report) -> None:
         now, age = self._board.clock(), report.state_age_seconds
         read_at = None if age is None else now - age
-        self._board.give(Sign(self._stage, now, read_at, report.hosts, report.decided))
+        self._board.give(Sign(self._stage, now, read_at, report.hosts, report.decided, os.getpid()))
 
     def _status(self) -> str:
         return "STATUS=" + status(self._board.signs(), self._board.clock())
+
+
+def _is_of_this_daemon(pid: int) -> bool:
+    """Whether *pid*, which may be another process's by now, is of this one's group, and another."""
+    if pid in (0, os.getpid()):
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        return os.getpgid(pid) == os.getpgid(0)
+    return False
 
 
 def status(signs: Sequence[Sign], now: float) -> str:

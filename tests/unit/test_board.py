@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from scheduler.board import Board, Sign, Stage
 
-FULL = Sign(Stage.SERVING, 100.0, 98.0, 12, 345)
+FULL = Sign(Stage.SERVING, 100.0, 98.0, 12, 345, 4711)
 
 
 def in_a_worker(work: Callable[[], None]) -> int | None:
@@ -40,8 +40,8 @@ def test_each_process_has_a_place_of_its_own() -> None:
 
     assert board.signs() == [Sign(Stage.STARTING, 104.0), FULL]
     assert not board.is_complete()
-    assert board.is_fresh(5.0)
-    assert not board.is_fresh(4.0)
+    assert board.stale(5.0) == []
+    assert board.stale(4.0) == [FULL]
 
 
 def test_the_place_of_a_killed_worker_is_taken_by_the_next() -> None:
@@ -76,4 +76,4 @@ def test_a_worker_that_never_was_is_missed() -> None:
     board.join()
     board.give(FULL)
     assert not board.is_complete()
-    assert not board.is_fresh(1e9)
+    assert board.stale(1e9) == [Sign()]
