@@ -17,6 +17,7 @@ from scheduler import observation
 from scheduler.board import Stage
 from scheduler.explain.recorder import Recorder
 from scheduler.health import WorkerHealth
+from scheduler.metrics.samples import Samples
 from scheduler.observation import Observation
 from scheduler.progress import Progress
 from scheduler.web import server
@@ -113,18 +114,22 @@ def test_reloads(served: Served, outcome: str, successful: float) -> None:
     assert served.health.refused_reload is not bool(successful)
 
 
-def test_many_ask_at_once(served: Served) -> None:
-    replies: list[int] = []
+def test_two_that_ask_at_once_take_turns(served: Served) -> None:
+    both, met = threading.Barrier(2), []
 
-    def several() -> None:
-        replies.extend(served.ask("/metrics").status for _ in range(5))
+    def meet(_samples: Samples) -> None:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.3)
+            met.append("two at once")
 
-    threads = [threading.Thread(target=several) for _ in range(6)]
+    served.observation._readings.append(meet)
+    threads = [threading.Thread(target=served.ask, args=("/worker/tell",)) for _ in range(2)]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
-    assert replies == 30 * [200]
+    assert both.broken
+    assert not met
 
 
 def test_without_an_address_nothing_is_counted() -> None:
