@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
+from oslo_log import log as logging
 
 from scheduler.drivers.ranking import Ranking
 from scheduler.explain.before import explain_before
@@ -24,6 +25,8 @@ from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.table import HostTable
 from scheduler.standing import Standing
 from scheduler.weights.weighing import Valued
+
+LOG = logging.getLogger(__name__)
 
 #: So many of the best hosts are noted with what their weights are made of.
 TOP_HOSTS: Final = 3
@@ -122,7 +125,16 @@ class Notes:
         return itertools.chain(rows, best)
 
     def refused(self, hosts: Candidates, request: Any, index: int, chain: FilterChain) -> None:
-        """None of *hosts*, which the lists of *request* have left, could be given out."""
+        """None of *hosts*, which the lists of *request* have left, could be given out.
+
+        Whatever goes wrong with explaining that, the answer stays what it is.
+        """
+        try:
+            self._examine(hosts, request, index, chain)
+        except Exception:
+            LOG.exception("The refusal of request %s cannot be explained", self.record.request_id)
+
+    def _examine(self, hosts: Candidates, request: Any, index: int, chain: FilterChain) -> None:
         record, detail = self.record, self.record.detail
         if detail is None:
             return
