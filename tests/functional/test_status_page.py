@@ -177,6 +177,11 @@ def test_ten_thousand_hosts_are_shown(page: Chromium) -> None:
     assert text(page, "tile-hosts") == f"{HOSTS + 1:,}"
     assert text(page, "tile-hosts-note") == "all up"
     assert "2 workers" in text(page, "worker")
+    asked = page.run("performance.getEntriesByType('resource').map(each => each.name)")
+    assert [name.partition("?")[2] for name in asked if "/live" in name][:1] == [
+        "pid=&since=&seen="
+    ]
+    assert sum("since=&" in name for name in asked) == 1  # the whole fleet once, ahead of scripts
     drawn = page.run(
         "(c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
         " const seen = new Set();"
