@@ -49,6 +49,7 @@ COMMANDS: dict[str, type[cliff_command.Command] | str] = {
     "state show": "scheduler.cli.state:Show",
     "state compare": "scheduler.cli.state:Compare",
     "state refresh": "scheduler.cli.state:Refresh",
+    "what-if": "scheduler.cli.what_if:WhatIf",
 }
 
 GROUPS = {
@@ -62,6 +63,7 @@ GROUPS = {
     "flavor": "sizes of servers",
     "group": "server groups and their policies",
     "claims": "see what schedulers have promised, close it, compare it with what there is",
+    "what-if": "decide a request twice, as things are and with changes, and keep nothing",
     "state": "see what the running schedulers know, and compare it with the database",
     "explain": "why a server went where it went, or nowhere",
     "evaluate": "decide recorded cases again, and compare",

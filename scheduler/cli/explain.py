@@ -6,17 +6,12 @@ import argparse
 import json
 from typing import Any
 
-from rich.console import Console
-
 from scheduler import errors, exit_codes
 from scheduler.cli import workers
 from scheduler.cli.on_bus import UNDELIVERED
 from scheduler.db import decisions, migration
 from scheduler.db.database import FAILURES
 from scheduler.explain import rendering
-
-#: Where the output goes into a file or a pipe, lines are this wide.
-WIDTH_IF_NO_TERMINAL = 160
 
 
 class Explain(workers.OnWorkers):
@@ -53,7 +48,7 @@ class Explain(workers.OnWorkers):
         if parsed_args.json:
             self.app.stdout.write(json.dumps(found, indent=2) + "\n")
             return exit_codes.OK
-        console = self._console()
+        console = self.console()
         for place, told in enumerate(found):
             if place:
                 console.rule()
@@ -92,9 +87,3 @@ class Explain(workers.OnWorkers):
         return [
             {**told, "worker": str(answer.worker)} for answer in answers for told in answer.result
         ]
-
-    def _console(self) -> Console:
-        console = Console(file=self.app.stdout)
-        if not console.is_terminal and "COLUMNS" not in console._environ:
-            console = Console(file=self.app.stdout, width=WIDTH_IF_NO_TERMINAL)
-        return console

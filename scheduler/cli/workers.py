@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 import oslo_messaging as messaging
+from rich.console import Console
 
 from scheduler import errors
 from scheduler.cli import command, on_bus
@@ -21,6 +22,9 @@ DEFAULT_TIMEOUT_SECONDS: Final = 30.0
 FIND_SECONDS: Final = 10.0
 """How long a worker may take, at most, to say that it is there."""
 MOST_AT_ONCE: Final = 16
+
+WIDTH_IF_NO_TERMINAL: Final = 160
+"""Characters of a line where the output goes into a file or a pipe."""
 
 Found = TypeVar("Found")
 Ask = Callable[..., Any]
@@ -102,6 +106,23 @@ class Daemons:
             raise NoWorker(reason="; ".join(self.silent))
         return answers
 
+    def one(self, worker: Worker, method: str, **arguments: Any) -> Any:
+        """What *worker* answers; NoWorker if it is silent, its errors as they are."""
+        try:
+            return self._ask(worker, method, self._timeout_seconds, **arguments)
+        except (messaging.MessagingTimeout, messaging.MessageUndeliverable) as error:
+            raise NoWorker(reason=_told(worker, error, self._timeout_seconds)) from error
+
+    def first(self, method: str, **arguments: Any) -> Any:
+        """What the first of the workers that is not silent answers to *method*."""
+        failure: NoWorker | None = None
+        for worker in self.workers():
+            try:
+                return self.one(worker, method, **arguments)
+            except NoWorker as error:
+                failure = error
+        raise failure or NoWorker(reason="none is known")
+
     def _ask(self, worker: Worker, method: str, timeout_seconds: float, **arguments: Any) -> Any:
         return self._client.ask(worker.host, worker.number, method, timeout_seconds, **arguments)
 
@@ -158,6 +179,13 @@ class OnWorkers(on_bus.OnBus):
             yield daemons
         for text in sorted(daemons.silent):
             self.tell(f"warning: {text}")
+
+    def console(self) -> Console:
+        """Where people read the result."""
+        console = Console(file=self.app.stdout)
+        if not console.is_terminal and "COLUMNS" not in console._environ:
+            console = Console(file=self.app.stdout, width=WIDTH_IF_NO_TERMINAL)
+        return console
 
     def _hosts(self) -> list[str]:
         """Where the services table says that there is a daemon; else this host."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from stevedore import ExtensionManager
+
 from scheduler import errors, plugins
 from scheduler.filters.base import BaseHostFilter
 from scheduler.filters.chain import FilterChain
@@ -81,11 +83,7 @@ def load_chain(conf: Any, option: str = "enabled_filters") -> FilterChain:
     Raises SchedulerHostFilterNotFound naming every unknown filter, ConfigurationError or
     ClassNotFound for an ``available_filters`` entry that does not load.
     """
-    known = known_paths()
-    classes: dict[str, type[BaseHostFilter]] = {}
-    for path in conf.filter_scheduler.available_filters:
-        for cls in plugins.classes_at(path, BaseHostFilter, known, OPTION):
-            classes[cls.__name__] = cls
+    classes = available(conf)
     named_in = f"[filter_scheduler] {option}"
     wanted = [name for name in conf.filter_scheduler[option] if name]
     for name in [name for name in wanted if name not in classes]:
@@ -97,6 +95,21 @@ def load_chain(conf: Any, option: str = "enabled_filters") -> FilterChain:
         raise _not_found(", ".join(missing), named_in)
     filters = {name: plugins.instantiate(classes[name], conf) for name in dict.fromkeys(wanted)}
     return FilterChain([offered(filters[name]) for name in wanted])
+
+
+def available(conf: Any) -> dict[str, type[BaseHostFilter]]:
+    """By name the filter classes that ``available_filters`` lists; raises as ``load_chain``."""
+    known = known_paths()
+    classes: dict[str, type[BaseHostFilter]] = {}
+    for path in conf.filter_scheduler.available_filters:
+        for cls in plugins.classes_at(path, BaseHostFilter, known, OPTION):
+            classes[cls.__name__] = cls
+    return classes
+
+
+def names_available(conf: Any) -> set[str]:
+    """What may be named in the option: names of available classes and of entry points."""
+    return {*available(conf), *ExtensionManager(NAMESPACE).entry_points_names()}
 
 
 def _not_found(names: str, named_in: str) -> errors.SchedulerHostFilterNotFound:

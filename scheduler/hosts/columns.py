@@ -28,6 +28,7 @@ INT_COLUMNS = (
     "failed_builds",
     "hypervisor_version",
 )
+RATIO_BITS = {"cpu_allocation_ratio": 1, "ram_allocation_ratio": 2, "disk_allocation_ratio": 4}
 FLOAT_COLUMNS = ("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio")
 # ``node_id`` orders the rows; ``host_number`` is the interned host name; times are seconds since
 # the epoch, ``-inf`` where the database holds none.
@@ -35,6 +36,8 @@ INTERNAL_COLUMNS = {
     "node_id": np.int64,
     "host_number": np.int64,
     "reported": np.bool_,
+    # Which of its allocation ratios (RATIO_BITS) the host leaves to the configuration.
+    "ratios_left_open": np.uint8,
     "updated_at": np.float64,
     "service_disabled": np.bool_,
     "service_forced_down": np.bool_,

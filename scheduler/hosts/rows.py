@@ -13,6 +13,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from scheduler import semantics
+from scheduler.hosts import columns
 from scheduler.hosts.table import NEVER, Key
 from scheduler.pci import Pools
 from scheduler.semantics import Semantics
@@ -138,7 +139,9 @@ def _documents(row: Any) -> dict[str, Any]:
 
 
 def _ratios(row: Any, ratios: Ratios) -> dict[str, float]:
+    left_open = sum(bit for name, bit in columns.RATIO_BITS.items() if not getattr(row, name))
     return {
+        "ratios_left_open": left_open,
         "cpu_allocation_ratio": row.cpu_allocation_ratio or ratios.cpu,
         "ram_allocation_ratio": row.ram_allocation_ratio or ratios.ram,
         "disk_allocation_ratio": row.disk_allocation_ratio or ratios.disk,

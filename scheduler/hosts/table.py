@@ -91,6 +91,7 @@ class HostTable:
         twin.instances = {host: dict(several) for host, several in self.instances.items()}
         twin.pools = {name: pool.copy() for name, pool in self.pools.items()}
         twin.changes, twin.heartbeats = Journal(), Journal()
+        twin.given_at = dict.fromkeys(self.rows.values(), 0)
         twin._free = list(self._free)
         twin._columns = {name: array.copy() for name, array in self._columns.items()}
         twin._documents = {name: array.copy() for name, array in self._documents.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from scheduler.introspection import explaining, identity, state, summary
+from scheduler.introspection import explaining, identity, state, summary, trial
 
 METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "worker": identity.worker,
@@ -19,4 +19,5 @@ METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "state_hosts": state.state_hosts,
     "state_update": state.state_update,
     "state_refresh": state.state_refresh,
+    "what_if": trial.what_if,
 }

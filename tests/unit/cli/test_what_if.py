@@ -1,0 +1,129 @@
+"""The command line of ``what-if``: the request, the profiles, and how the answer is shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from scheduler import errors
+from scheduler.cli import request_options, what_if_rendering
+from scheduler.cli.program import Program
+from scheduler.cli.what_if import WhatIf, profiles_of
+from scheduler.db import flavors
+from scheduler.db.database import Database
+from tests.builders import a_conf
+from tests.unit.cli.conftest import Run
+
+WIRE = Path(__file__).parents[2] / "data" / "wire"
+TOLD: dict[str, Any] = {
+    "outcome": "selected",
+    "chosen": [{"host": "cmp1", "node": "n1"}],
+    "alternates": [[{"host": "cmp2", "node": "n2"}]],
+    "fleet": 3,
+    "considered": 3,
+    "passed": 2,
+    "never_evaluated": {},
+    "filters": [{"name": "RamFilter", "start": 3, "end": 2, "removed": {"ram.full": 1}}],
+    "top": [{"host": "cmp1", "node": "n1", "total": 1.5, "weighers": []}],
+    "cause": "",
+}
+REFUSED = {
+    **TOLD,
+    "outcome": "no_host_fits",
+    "chosen": [],
+    "cause": "RamFilter left none.",
+    "top": [],
+}
+
+
+def request_of(database: Database, *words: str) -> Any:
+    program = Program(a_conf(), None)  # type: ignore[arg-type]
+    parsed = WhatIf(program, None).get_parser("what-if").parse_args(list(words))
+    assert request_options.is_given(parsed)
+    return request_options.request_of(parsed, a_conf(), database)
+
+
+def test_options_make_a_request(database: Database) -> None:
+    words = "--flavor-ram 4096 --vcpus 4 --extra-spec hw:numa_nodes=2 --hint same_host=a --hint k=b"
+    spec = request_of(database, *words.split(), "--az", "az1", "--count", "3")
+    assert (spec.memory_mb, spec.vcpus, spec.num_instances) == (4096, 4, 3)
+    assert (spec.availability_zone, len(spec.numa_topology.cells)) == ("az1", 2)
+    assert spec.scheduler_hints == {"same_host": ["a"], "k": ["b"]}
+    assert spec.instance_uuid
+
+
+def test_options_win_over_a_flavor_of_the_database(database: Database) -> None:
+    with database.read() as connection:
+        small = flavors.get_by_name(connection, "m1.small")
+    spec = request_of(database, "--flavor", "m1.small", "--vcpus", "7")
+    assert (spec.vcpus, spec.memory_mb) == (7, small.memory_mb)
+
+
+@pytest.mark.parametrize("name", ["select_destinations-v4.0", "select_destinations-simple"])
+def test_a_message_of_the_bus_makes_a_request(
+    database: Database, tmp_path: Path, name: str
+) -> None:
+    message = json.loads((WIRE / f"{name}.request.json").read_text(encoding="utf-8"))["message"]
+    path = tmp_path / "request.json"
+    for content in (message, message["args"], message["args"].get("spec_obj", message)):
+        path.write_text(json.dumps(content))
+        assert request_of(database, "--request", str(path)).flavor.flavorid
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ([], "REQUEST_ID: give it, or else options of a request"),
+        (["req-1", "--flavor-ram", "1"], "REQUEST_ID: give it, or else options of a request"),
+        (["--vcpus", "1"], "--flavor-ram: missing, without --flavor"),
+        (["--flavor", "no-such"], "no-such"),
+        (["--request", "/no/such"], "--request /no/such: .*No such file"),
+        (["--request", __file__], "--request .*: Extra data: line 1"),
+        (["--flavor-ram", "1", "--add-hosts", "like:x"], "--add-hosts like:x: not of the form"),
+        (["--flavor-ram", "1", "--extra-spec", "hw:numa_nodes=x"], "hw:numa_nodes"),
+    ],
+)
+@pytest.mark.usefixtures("database")
+def test_mistakes_are_one_line(refused: Run, words: list[str], text: str) -> None:
+    assert re.search(text, refused("what-if", *words))
+
+
+def test_profiles_come_from_files_and_from_hosts(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    path.write_text("- {vcpus: 4, count: 2}\n- like: cmp1\n")
+    assert profiles_of(str(path)) == [{"vcpus": 4, "count": 2}, {"like": "cmp1"}]
+    assert profiles_of("like:a:b:3") == [{"like": "a:b", "count": 3}]
+    for text in ("a: [", "- 1\n", "word"):
+        path.write_text(text)
+        with pytest.raises(errors.InvalidRequest, match=r"--add-hosts .*p\.yaml"):
+            profiles_of(str(path))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "first_line"),
+    [
+        (TOLD, TOLD, "No change: cmp1"),
+        (REFUSED, TOLD, "Now: RamFilter left none. Then: cmp1."),
+        (TOLD, REFUSED, "Now: cmp1. Then: RamFilter left none."),
+        (TOLD, {**TOLD, "filters": []}, "The same hosts, found in another way: cmp1"),
+    ],
+)
+def test_the_first_line_says_what_changes(
+    before: dict[str, Any], after: dict[str, Any], first_line: str
+) -> None:
+    passing = {"gained": 1, "lost": 0, "now": [{"host": "h", "node": "n", "before": "F why"}]}
+    console = Console(width=160)
+    answer = {
+        "worker": 1, "host": "ctl", "state_age_seconds": 0.5, "decided": None, "before": before,
+        "after": after, "notes": ["a note"], "passing": {**passing, "no_longer": []},
+    }  # fmt: skip
+    with console.capture() as captured:
+        what_if_rendering.show(console, answer)
+    text = captured.get()
+    assert text.splitlines()[0] == first_line
+    assert all(part in text for part in ("worker 1 of ctl", "a note", "h (F why)", "RamFilter"))
