@@ -10,7 +10,8 @@ started; one line on standard error says why. 2: the command line was not unders
 DAEMON_SIGNALS = """
 SIGTERM: take no more requests, answer those in hand, end; a second one ends at once. SIGINT: end
 at once.
-SIGHUP: read the configuration again. SIGUSR2: write a report on all threads and options. SIGABRT,
+SIGHUP: read the configuration again. SIGUSR2: write a report on all threads and options. SIGUSR1,
+under systemd: write where the process stands. SIGABRT,
 which
 systemd's watchdog sends to a service that hangs: write where it hangs, and end.
 """
