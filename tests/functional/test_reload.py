@@ -15,6 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+import psutil
 import pytest
 
 from scheduler.concurrency import EVENTLET, THREADING
@@ -121,6 +122,17 @@ class Reloads:
             lambda: self.times(said) >= expected, WAIT_SECONDS, lambda: self.scheduler.log[-5000:]
         )
 
+    def replace_a_worker(self) -> None:
+        """Kill one; return when another one serves in its place."""
+        serving = "Serving requests on topic"
+        expected = self.times(serving) + 1
+        psutil.Process(self.scheduler.pid).children()[0].kill()
+        wait_until(
+            lambda: self.times(serving) >= expected,
+            WAIT_SECONDS,
+            lambda: self.scheduler.log[-5000:],
+        )
+
 
 @pytest.fixture(
     params=[(EVENTLET, 1), (EVENTLET, 2), (THREADING, 2)], ids=lambda each: f"{each[0]}-{each[1]}"
@@ -177,4 +189,8 @@ def test_every_answer_is_of_one_configuration(
     assert "Traceback" not in log
     assert "A restart is needed" not in log
     assert log.count("Starting scheduler node") == reloads.workers
+    if reloads.workers > 1:
+        reloads.replace_a_worker()
+        with RawCaller(transport_url) as raw:
+            assert {seen_in(raw.call(a_request())) for _ in range(20)} == {wanted}
     assert reloads.scheduler.terminate() == 0
