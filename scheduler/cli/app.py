@@ -80,8 +80,8 @@ class Manage(program.Program):
 def _config_command(argv: Sequence[str]) -> int | None:
     """Where the words ``config validate`` or ``config show`` begin; None if they do not occur."""
     for place, words in enumerate(zip(argv, argv[1:], strict=False)):
-        follows_option = place > 0 and argv[place - 1] in ("--config-file", "--config-dir")
-        if words[0] == "config" and f"config {words[1]}" in COMMANDS and not follows_option:
+        follows = place > 0 and argv[place - 1] in ("--config-file", "--config-dir", "help")
+        if words[0] == "config" and f"config {words[1]}" in COMMANDS and not follows:
             return place
     return None
 
