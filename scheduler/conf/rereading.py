@@ -38,6 +38,7 @@ _LIVE_SCHEDULER: Final = (
     "max_attempts",
     "periodic_task_interval",
     "max_instances_per_request",
+    "expose_reasons",
     "answers_kept_seconds",
     "answers_kept_servers",
     "full_refresh_interval_seconds",

@@ -186,6 +186,7 @@ def test_the_manager_takes_all_over_at_once() -> None:
     conf = a_conf(enabled_filters=["DiskFilter"], weight_classes=[])
     conf.set_override("max_instances_per_request", 1, group="scheduler")
     conf.set_override("max_attempts", 7, group="scheduler")
+    conf.set_override("expose_reasons", True, group="scheduler")
     before = driver.settings
 
     put_in_force = manager.reconfigured(conf)
@@ -196,6 +197,7 @@ def test_the_manager_takes_all_over_at_once() -> None:
     assert driver.settings.max_attempts == 7
     assert driver.settings.results is not before.results
     assert driver.conf is conf
+    assert manager._exposes_reasons
     with pytest.raises(errors.InvalidRequest, match="0 to 1"):
         manager._check_instances(None, ["a", "b"])
 

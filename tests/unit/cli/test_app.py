@@ -35,6 +35,12 @@ def test_every_command_explains_itself(config_file, capsys, name) -> None:
     assert f"usage: nova-scheduler-manage {name} " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["config validate", "host list"])
+def test_help_on_a_command(config_file, capsys, name) -> None:
+    assert app.main(["--config-file", config_file, "help", *name.split()]) == exit_codes.OK
+    assert f"usage: nova-scheduler-manage {name} " in capsys.readouterr().out
+
+
 def test_every_command_belongs_to_a_group_that_help_lists() -> None:
     assert {name.split()[0] for name in app.COMMANDS} == set(app.GROUPS) - {"help", "complete"}
 
