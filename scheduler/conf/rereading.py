@@ -50,7 +50,6 @@ _LIVE_SCHEDULER: Final = (
     "limit_tenants_to_placement_aggregate",
     "placement_aggregate_required_for_tenants",
     "enable_isolated_aggregate_filtering",
-    "expose_reasons",
 )
 
 #: What the scheduler takes over while it runs; everything else needs a restart.
