@@ -137,4 +137,4 @@ def _request_bytes(spec: Any) -> int:
     flavor = getattr(spec, "flavor", None)
     extra: Sequence[Any] = getattr(flavor, "extra_specs", None) or ()
     named = len(getattr(spec, "ignore_hosts", None) or ())
-    return 12_000 + 120 * (names + named) + 300 * len(extra)
+    return 8_000 + 120 * (names + named) + 300 * len(extra)

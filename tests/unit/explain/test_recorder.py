@@ -44,6 +44,24 @@ def test_the_oldest_make_room() -> None:
     assert [memory.get(3), memory.get(1)] == [memory[0], None]
 
 
+def test_details_go_before_records_and_both_stay_within_the_limit() -> None:
+    driver = a_driver(a_fleet(*([8192] * 50)))
+    manager = SchedulerManager(a_conf(), driver)
+    memory = manager.recorder.records
+    memory.limit_bytes = 400_000
+    for number in range(200):
+        request = a_request(flavor={"memory_mb": 1 + number % 3})
+        manager.select_destinations(
+            Context, spec_obj=request, instance_uuids=[f"{number}"], return_objects=True
+        )
+        assert memory.nbytes <= memory.limit_bytes
+    kept = list(memory)
+    assert 5 < len(kept) < 200
+    has_detail = [record.detail is not None for record in kept]
+    assert has_detail == sorted(has_detail)
+    assert has_detail[-1]
+
+
 def test_without_memory_nothing_is_kept() -> None:
     memory = Memory(0)
     memory.append(a_record())
