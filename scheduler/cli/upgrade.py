@@ -42,21 +42,19 @@ class Checks:
 
     def all(self) -> Iterator[tuple[str, Result]]:
         """Every check by name, and what it found."""
+        databases = _done(self.databases, self._databases.main)
+        yield "Databases", databases
         for name, check in (
-            ("Databases", self.databases),
             ("Claims", self.claims),
             ("Message broker", self.broker),
             ("Driver, filters and weighers", self.parts),
             ("Deprecated options", self.options),
-            ("Schedulers", self.schedulers),
-            ("Compute hosts", self.computes),
         ):
-            try:
-                yield name, check()
-            except errors.NovaException as error:
-                yield name, Result(Code.FAILURE, str(error))
-            except FAILURES as error:
-                yield name, Result(Code.FAILURE, str(self._databases.main.unusable(error)))
+            yield name, _done(check, self._databases.main)
+        if databases.code is Code.FAILURE:
+            return  # what would be looked at is in them
+        yield "Schedulers", _done(self.schedulers, self._databases.main)
+        yield "Compute hosts", _done(self.computes, self._databases.main)
 
     def databases(self) -> Result:
         """Each answers and has its tables at the revision that this release needs."""
@@ -166,6 +164,16 @@ class Check(command.List):
         except Exception:
             LOG.exception("The check itself failed")
             return exit_codes.UPGRADE_ERROR
+
+
+def _done(check: Callable[[], Result], database: Database) -> Result:
+    """What *check* found; what it cannot get past is a failure."""
+    try:
+        return check()
+    except errors.NovaException as error:
+        return Result(Code.FAILURE, str(error))
+    except FAILURES as error:
+        return Result(Code.FAILURE, str(database.unusable(error)))
 
 
 def deprecated_names(conf: cfg.ConfigOpts) -> set[tuple[str | None, str]]:
