@@ -327,10 +327,7 @@ class Ledger:
         wanted = {db_key(key): key for key in keys}
         ids = self._ids_of(wanted)
         for some in rows.in_batches(sorted(wanted.keys() - ids.keys())):
-            try:
-                self._database.write_retrying(functools.partial(claim_rows.add, keys=some))
-            except db_exception.DBDuplicateEntry:
-                self._begin_one_by_one(some)
+            self._add(some)
         ids = self._ids_of(wanted)
         self._books.host_ids.update({key: ids[each] for each, key in wanted.items()})
 
@@ -343,12 +340,17 @@ class Ledger:
                     ids[row.host, row.node] = row.id
         return ids
 
-    def _begin_one_by_one(self, keys: Collection[claim_rows.Key]) -> None:
-        for key in keys:
+    def _add(self, keys: Collection[claim_rows.Key]) -> None:
+        """Write the rows of hosts; where others do the same just now, what is left of them."""
+        left = list(keys)
+        while left:
             try:
-                self._database.write_retrying(functools.partial(claim_rows.add, keys=[key]))
+                self._database.write_retrying(functools.partial(claim_rows.add, keys=left))
             except db_exception.DBDuplicateEntry:
-                LOG.debug("Another worker has begun to count the claims on %s just now", key)
+                LOG.debug("Other workers have begun to count the claims on these hosts just now")
+                left = sorted(set(left) - self._ids_of(left).keys())
+            else:
+                return
 
 
 def _utc(seconds: float) -> datetime.datetime:
