@@ -72,9 +72,14 @@ class _Column:
 
 
 class Front:
-    """The best of the *rows*, all that pass, by the totals of *scores*, which are up to date."""
+    """The best of the *rows*, all that pass, by the totals of *scores*, which are up to date.
 
-    def __init__(self, scores: Scores, rows: np.ndarray, semantics: Semantics) -> None:
+    Of the rows in the mask *as_in_table*, those that are equal stand in the order of the table.
+    """
+
+    def __init__(
+        self, scores: Scores, rows: np.ndarray, semantics: Semantics, as_in_table: np.ndarray
+    ) -> None:
         totals = scores.last_totals[rows]
         is_near = _is_near(totals)
         others = rows[~is_near]
@@ -82,8 +87,9 @@ class Front:
         self._totals = totals[is_near]
         self._num_others = len(others)
         self._most = float(totals[~is_near].max()) if len(others) else NO_CANDIDATE
-        self._ties_are_alike = (
-            scores.are_alike(rows[totals == self._most]) if len(others) else False
+        ties = rows[totals == self._most]
+        self._ties_are_alike = bool(
+            len(others) and as_in_table[ties].all() and scores.are_alike(ties)
         )
         self._times = 1
         self._semantics = semantics
@@ -180,7 +186,9 @@ class Front:
             column.keep(mask)
         if self.is_enough:
             held = zip(self._columns, gone, strict=True)
-            self._look_again([column for column, value in held if value in column.extremes])
+            moved = [column for column, value in held if value in column.extremes]
+            if not self._look_again(moved):
+                self._settle_terms()  # which go by position
 
     def _look_again(self, moved: Sequence[_Column]) -> bool:
         """See what the extremes are now; whether all totals were added up anew."""

@@ -115,7 +115,9 @@ class LaterInstances:
         if self._given is None or self._pause > 0:
             self._pause -= 1
             return
-        front = Front(self._scores, np.flatnonzero(self._verdicts.passing), self._semantics)
+        rows = np.flatnonzero(self._verdicts.passing)
+        as_in_table = self._picked_at < 0 if self._keeps_ranking else self._verdicts.passing
+        front = Front(self._scores, rows, self._semantics, as_in_table)
         if first in front:
             self._front = front
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
@@ -25,6 +25,7 @@ from scheduler.standing import StandingResults, front, later
 from scheduler.weights.base import BaseHostWeigher
 from tests import cells, fleets
 from tests.builders import NOW, a_conf, a_host, a_request
+from tests.unit.standing.fleets import EQUALS, FULL_FIRST
 
 UUIDS = [f"aaaaaaaa-0000-4000-a000-00000000000{n}" for n in range(4)]
 HOSTS = [("h1", "n1"), ("h1", "n2"), ("h2", "n2"), ("h3", "n3"), ("H1", "n4"), ("h5", "n5")]
@@ -354,6 +355,8 @@ LARGE = {
 
 @pytest.mark.parametrize("options", LARGE.values(), ids=LARGE.keys())
 @pytest.mark.parametrize("apart", [2, 8, 64])
+@example(hosts=EQUALS, factors={}, counts=[10], alternates=0)
+@example(hosts=FULL_FIRST, factors={"ram_weight_multiplier": "2"}, counts=[47, 33], alternates=1)
 @settings(
     max_examples=25,
     deadline=None,
