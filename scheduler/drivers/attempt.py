@@ -80,7 +80,8 @@ class DriverAttempt:
         """The caller's request id and a fingerprint of the arguments: retries have the same id."""
         given = getattr(self._request.context, "request_id", None)
         if given and self._request_id is None:
-            arguments = (self._request.spec, self._request.instance_uuids)
+            asked = self._request
+            arguments = (asked.spec, asked.instance_uuids, asked.with_alternates)
             self._request_id = f"{given}/{answers.fingerprint_of(arguments)[:_FINGERPRINT_LENGTH]}"
         return self._request_id
 
