@@ -101,7 +101,7 @@ def register_concurrency(conf: cfg.ConfigOpts) -> None:
 
 def put_right(conf: cfg.ConfigOpts) -> None:
     """Translate values that were legal once, with a warning, where their options are registered."""
-    if RABBIT in conf:
+    if RABBIT in conf and "kombu_reconnect_delay" in conf[RABBIT]:
         rabbit = conf[RABBIT]
         if rabbit.kombu_reconnect_delay > MOST_RECONNECT_DELAY:
             _put(conf, "kombu_reconnect_delay", MOST_RECONNECT_DELAY)
