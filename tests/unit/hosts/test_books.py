@@ -77,7 +77,8 @@ def test_a_report_without_the_instance_does_not_wipe_the_pick(books):
         pytest.param(seen(host="h2"), True, id="it runs elsewhere"),
         pytest.param(seen("building", host=None, deleted=5), True, id="it was deleted"),
         pytest.param(seen("error", host=None), True, id="it failed"),
-        pytest.param(seen("error", host=None, updated_at=90), False, id="it failed before"),
+        pytest.param(seen("error", host=None, updated_at=90), True, id="it failed before"),
+        pytest.param(seen("error", updated_at=90), True, id="it failed before, on its host"),
         pytest.param(None, False, id="nobody has heard of it"),
     ],
 )

@@ -27,7 +27,7 @@ def test_reads_of_changes_and_of_everything(manager, database, told):
     manager.refresh()
     change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 100})
     manager.refresh()
-    manager.reset()
+    manager.refresh_everything()
     assert [(cost.full, cost.rows > 0) for cost in told] == [
         (False, False),
         (False, True),
@@ -51,10 +51,10 @@ def test_repairs(manager, database, clock, told, written_ago, repairs):
         connection.execute(
             sa.update(nodes).where(nodes.c.id == 2).values(free_ram_mb=123, updated_at=written_at)
         )
-    manager.reset()
+    manager.refresh_everything()
     assert value(manager, "h2", "free_ram_mb") == 123
     assert (told[-1].full, told[-1].repairs) == (True, repairs)
-    manager.reset()
+    manager.refresh_everything()
     assert told[-1].repairs == 0, "it is known now"
 
 
