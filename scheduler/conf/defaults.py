@@ -25,7 +25,7 @@ CONTEXT_FORMAT = (
 )
 USER_IDENTITY_FORMAT = "%(user)s %(project)s %(domain)s %(user_domain)s %(project_domain)s"
 
-QUIETED_LOGGERS = ("oslo_config", "scheduler", "alembic")
+QUIETED_LOGGERS = ("oslo_config", "scheduler", "alembic", "amqp")
 # A daemon that looks at its schema's version is not worth four lines.
 CALMED_LOGGERS = ("alembic",)
 
