@@ -32,6 +32,7 @@ from scheduler.reports import Reports
 from scheduler.rpc.server import Server as RPCServer
 from scheduler.rpc.undecodable import UndecodableCount
 from scheduler.web import server
+from scheduler.web.hosts import KnownNames
 from scheduler.web.routes import Request, Response, Routes
 from scheduler.web.server import Server
 from scheduler.web.workers import Answer, Workers
@@ -56,13 +57,18 @@ class Observation:
 
     ``routes`` are this process's; ``workers`` are there to be asked; ``tally`` is what this worker
     counts; ``reports`` are told on a signal, whether or not anything is served.  Without
-    *listening* nothing is served or counted; all of it may be used all the same.
+    *listening* nothing is served or counted; all of it may be used all the same.  *names* are those
+    that may be asked for.
     """
 
     def __init__(
-        self, listening: socket.socket | None = None, reports: Reports | None = None
+        self,
+        listening: socket.socket | None = None,
+        reports: Reports | None = None,
+        names: KnownNames | None = None,
     ) -> None:
         self._listening = listening
+        self._names = names or KnownNames()
         self._master_pid = os.getpid()
         self._folder: pathlib.Path | None = None
         if listening is not None:
@@ -90,7 +96,7 @@ class Observation:
         listening = server.bind(wanted.host, wanted.port, OPTION)
         host, port = listening.getsockname()[:2]
         LOG.info("Metrics and health are served at http://%s/", server.at(host, port))
-        return cls(listening, reports)
+        return cls(listening, reports, KnownNames([wanted.host, *wanted.allowed_hosts]))
 
     @property
     def is_enabled(self) -> bool:
@@ -113,7 +119,7 @@ class Observation:
         for path, handler in (*told.routes(), *checks.routes()):
             self.routes.add(path, handler)
         self.workers.join(self.routes, ending)
-        public = Server(self._listening, self.routes, "http")
+        public = Server(self._listening, self.routes, "http", self._names)
         public.start()
         ending.callback(public.stop)
 

@@ -34,6 +34,14 @@ OPTIONS: list[cfg.Opt] = [
         help="TCP port to listen on; every scheduler daemon of a machine needs its own. 0: any "
         "that is free, which the log then names.",
     ),
+    cfg.ListOpt(
+        "allowed_hosts",
+        default=[],
+        help="Names, beside addresses, `localhost`, `host` and the name of this machine, by which "
+        "the server may be asked: those in the URLs of Prometheus or of a proxy, for instance "
+        "`sched1.example.org`. Any other is refused (403), so that no page of others can read this "
+        "server by means of a name that it lets resolve to this machine. `*`: any name.",
+    ),
     cfg.FloatOpt(
         "stuck_seconds",
         default=60.0,

@@ -7,6 +7,7 @@ whichever worker is free accepts.  Threads are those of the concurrency back end
 from __future__ import annotations
 
 import contextlib
+import http
 import http.server
 import socket
 import threading
@@ -16,7 +17,8 @@ from oslo_log import log as logging
 
 import scheduler
 from scheduler import errors
-from scheduler.web.routes import Routes
+from scheduler.web.hosts import OPTION, KnownNames
+from scheduler.web.routes import Response, Routes
 
 LOG = logging.getLogger(__name__)
 
@@ -72,11 +74,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     sys_version = ""
     timeout = IDLE_SECONDS
     routes: Routes
+    names: KnownNames | None
 
     def answer(self) -> None:
         """Answer the request that was parsed."""
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        response = self.routes.answer(self.command, self.path, headers)
+        response = self._response()
         self.send_response(response.status)
         self.send_header("Content-Type", response.content_type)
         self.send_header("Content-Length", str(len(response.body)))
@@ -85,6 +87,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(response.body)
+
+    def _response(self) -> Response:
+        for asked in self.headers.get_all("host", [None]):
+            if self.names is not None and not self.names.knows(asked):
+                text = f"not a name of this service: {asked!r}; see {OPTION}"
+                return Response.of_text(text, http.HTTPStatus.FORBIDDEN)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        return self.routes.answer(self.command, self.path, headers)
 
     def __getattr__(self, name: str) -> Any:
         # The base class looks for one method per HTTP method; which there are, the routes say.
@@ -98,11 +108,20 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Server:
-    """Answers what comes in on *listening*, which others may listen on as well."""
+    """Answers what comes in on *listening*, which others may listen on as well.
 
-    def __init__(self, listening: socket.socket, routes: Routes, name: str) -> None:
+    Only who asks for one of *names* is answered; without them, everybody.
+    """
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        routes: Routes,
+        name: str,
+        names: KnownNames | None = None,
+    ) -> None:
         self._listening = listening
-        self._handler = type("Handler", (_Handler,), {"routes": routes})
+        self._handler = type("Handler", (_Handler,), {"routes": routes, "names": names})
         self._name = name
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self._is_stopping = threading.Event()

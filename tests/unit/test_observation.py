@@ -20,6 +20,7 @@ from scheduler.health import WorkerHealth
 from scheduler.metrics.samples import Samples
 from scheduler.observation import Observation
 from scheduler.progress import Progress
+from scheduler.status_page.page import StatusPage
 from scheduler.web import server
 from tests.unit.metrics.builders import a_record
 from tests.unit.web.asking import Reply, ask
@@ -33,8 +34,8 @@ class Served:
         self.observation = Observation(self.listening)
         self.health = WorkerHealth(Progress(), 30.0, lambda: Stage.STARTING)
 
-    def ask(self, target: str) -> Reply:
-        return ask(self.listening, target)
+    def ask(self, target: str, method: str = "GET") -> Reply:
+        return ask(self.listening, target, method)
 
     def metrics(self) -> dict[tuple[str, ...], float]:
         families = text_string_to_metric_families(self.ask("/metrics").body.decode())
@@ -144,3 +145,13 @@ def test_without_an_address_nothing_is_counted() -> None:
     assert manager.recorder.listeners == []
     assert off.reports.manager is manager, "reports are told all the same"
     assert signal.getsignal(signal.SIGUSR2) is before
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_no_path_takes_anything(served: Served, method: str) -> None:
+    StatusPage(served.observation.workers).add_to(served.observation.routes)
+    paths = served.ask("/").body.decode().split()
+    assert {"/metrics", "/healthz", "/readyz", "/status", "/worker/tell"} <= set(paths)
+    for path in paths:
+        reply = served.ask(path, method)
+        assert (path, reply.status, reply.headers["allow"]) == (path, 405, "GET, HEAD")
