@@ -18,18 +18,20 @@ def for_caller(error: Exception, record: DecisionRecord, *, exposes: bool) -> Ex
     *exposes*, NoValidHost gets the counts per filter.  The class on the wire stays one of Nova's.
     """
     if errors.code_of(error) == errors.INTERNAL_FAULT:
-        return _identified(error, record)
+        return identified(error, record.request_id, "select_destinations")
     if exposes and isinstance(error, errors.NoValidHost):
         return _with_counts(error, record)
     return error
 
 
-def _identified(error: Exception, record: DecisionRecord) -> Exception:
+def identified(error: Exception, request_id: str | None, method: str) -> Exception:
+    """The error that tells a caller of an internal fault: its id, under which it is in the log."""
     fault_id = uuidutils.generate_uuid()
     LOG.error(
-        "Internal fault %s in request %s: %s",
+        "Internal fault %s in %s, request %s: %s",
         fault_id,
-        record.request_id,
+        method,
+        request_id,
         error,
         exc_info=(type(error), error, error.__traceback__),
     )

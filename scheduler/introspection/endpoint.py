@@ -31,7 +31,6 @@ class IntrospectionEndpoint:
 def _answering(function: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(function)
 
-    @oslo_messaging.expected_exceptions(errors.NovaException)
     def answer(endpoint: IntrospectionEndpoint, context: Any, **arguments: Any) -> Any:
         del context
         try:

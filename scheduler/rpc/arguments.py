@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from scheduler import errors
+from scheduler.rpc.failures import ArgumentMismatch
 
 CONTEXT: Final = "context"
 
@@ -19,10 +20,28 @@ FORMS: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 def require(method: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-    """Raise InvalidRequest naming the first argument of *method* that is not in *arguments*."""
-    for name in _needed(getattr(method, "__func__", method)):
+    """Raise InvalidRequest naming the first argument of *method* that is not in *arguments*.
+
+    Raises ArgumentMismatch naming the first of *arguments* that *method* does not have.
+    """
+    known, needed = _parameters(getattr(method, "__func__", method))
+    for name in needed:
         if name not in arguments:
             raise errors.InvalidRequest(field=name, reason="missing")
+    if not arguments.keys() <= known:
+        name = next(name for name in arguments if name not in known)
+        reason = f"got an unexpected keyword argument {name!r}"
+        raise ArgumentMismatch(method.__name__, reason)
+
+
+def require_fit(method: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Raise ArgumentMismatch if *method* of an endpoint cannot be called with *arguments*."""
+    if "self" in arguments:
+        raise ArgumentMismatch(method.__name__, "got an unexpected keyword argument 'self'")
+    try:
+        inspect.signature(method).bind(None, **arguments)
+    except TypeError as error:
+        raise ArgumentMismatch(method.__name__, str(error)) from None
 
 
 def check_forms(arguments: Mapping[str, Any]) -> None:
@@ -34,9 +53,12 @@ def check_forms(arguments: Mapping[str, Any]) -> None:
 
 
 @functools.cache
-def _needed(function: Callable[..., Any]) -> tuple[str, ...]:
-    return tuple(
-        name
+def _parameters(function: Callable[..., Any]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """The names of all that can be given, and of what must be."""
+    parameters = {
+        name: parameter
         for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.default is parameter.empty and name not in ("self", CONTEXT)
-    )
+        if name not in ("self", CONTEXT)
+    }
+    needed = tuple(name for name, each in parameters.items() if each.default is each.empty)
+    return frozenset(parameters), needed

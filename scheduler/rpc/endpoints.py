@@ -27,6 +27,9 @@ class SchedulerEndpoint:
         """Choose hosts (4.0 to 4.5)."""
         try:
             return self._manager.select_destinations(context, **arguments)
+        except TypeError:
+            given.require(self._manager.select_destinations, arguments)
+            raise
         except errors.NovaException as error:
             if errors.code_of(error) == errors.INVALID_REQUEST:
                 raise

@@ -15,6 +15,8 @@ from oslo_messaging.rpc.server import RPCServer
 
 from scheduler import errors
 from scheduler.progress import Progress
+from scheduler.rpc import arguments as given
+from scheduler.rpc import failures
 from scheduler.rpc.listener import UnsubscribingListener
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 
@@ -39,6 +41,7 @@ CALLER_ERRORS: Final = (
     errors.InvalidRequest,
     errors.IncompatibleObjectVersion,
     errors.UnsupportedObjectError,
+    failures.ArgumentMismatch,
 )
 """The caller's fault: told to the caller, and one line here instead of a traceback."""
 
@@ -77,11 +80,10 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
         self.refused: collections.Counter[str] = collections.Counter()
         """Messages that could not be served, by the name of the error."""
 
-    @oslo_messaging.expected_exceptions(*CALLER_ERRORS)
     def dispatch(self, incoming: Any) -> Any:
         """Call the method that *incoming* asks for, and return its serialised result.
 
-        Raises InvalidRequest for a message that has not the form of a request.
+        Whatever goes wrong is raised as an ExpectedException: the caller is told class and text.
         """
         try:
             # For the log lines from here on; the library then finds it made.
@@ -94,9 +96,17 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
             method = str(incoming.message.get("method"))
             with self._progress.request(method, getattr(incoming.ctxt, "request_id", None)):
                 return super().dispatch(incoming)
-        except CALLER_ERRORS as error:
-            self.refused[type(error).__name__] += 1
-            LOG.warning("Refused %s: %s", incoming.message.get("method"), error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the caller is told
+            if isinstance(error, CALLER_ERRORS):
+                self.refused[type(error).__name__] += 1
+            told = failures.told(error, incoming.message, incoming.ctxt)
+        raise failures.alone(told)
+
+    def _do_dispatch(self, endpoint: Any, method: str, ctxt: Any, args: Any) -> Any:
+        try:
+            return super()._do_dispatch(endpoint, method, ctxt, args)
+        except TypeError:
+            given.require_fit(getattr(endpoint, method), args)
             raise
 
     def _is_served(self, message: dict[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import queue
 from typing import Any
 
@@ -68,6 +69,7 @@ class RecordingManager(SchedulerManager):
 
     arguments: dict[str, Any]
 
+    @functools.wraps(SchedulerManager.select_destinations)
     def select_destinations(self, context: Any, **arguments: Any) -> list[Any]:  # type: ignore[override]
         self.arguments = arguments
         return super().select_destinations(context, **arguments)

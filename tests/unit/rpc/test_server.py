@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
 import oslo_messaging
 import pytest
 from oslo_context import context as oslo_context
+from oslo_messaging._drivers import common as driver_common
 
 from scheduler import errors
 from scheduler.progress import Progress
@@ -185,10 +187,64 @@ def test_no_heartbeats_without_a_method(message: dict[str, Any], timeout_left: i
     if served:
         a_dispatcher().dispatch(incoming)
     else:
-        with pytest.raises(oslo_messaging.RPCDispatcherError):
+        with pytest.raises(oslo_messaging.ExpectedException) as caught:
             a_dispatcher().dispatch(incoming)
+        assert isinstance(caught.value.exc_info[1], oslo_messaging.RPCDispatcherError)
 
     assert incoming.client_timeout == timeout_left
+
+
+class FaultyManager:
+    """Has a fault of its own in one method, and no argument but those named in the other."""
+
+    def select_destinations(self, context: Any) -> None:
+        raise errors.InvalidRequest(field="f", reason="r") from ValueError("cause")
+
+    def delete_aggregate(self, context: Any, aggregate: Any) -> None:
+        {}["surprise"]
+
+
+def told(method: str, **arguments: Any) -> dict[str, Any]:
+    """What travels to the caller."""
+    message = {"method": method, "version": "4.5", "args": arguments}
+    with pytest.raises(oslo_messaging.ExpectedException) as caught:
+        a_dispatcher(FaultyManager()).dispatch(Incoming(message))
+    failure: dict[str, Any] = json.loads(
+        driver_common.serialize_remote_exception(caught.value.exc_info)
+    )
+    return failure
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "name", "text"),
+    [
+        ("select_destinations", {}, "InvalidRequest", "f: r"),
+        ("select_destinations", {"bogus": 1}, "TypeError", "'bogus'"),
+        ("select_destinations", {"self": 1}, "TypeError", "'self'"),
+        ("select_destinations", {"context": 1}, "TypeError", "'context'"),
+        ("delete_aggregate", {"aggregate": 1, "more": 2}, "TypeError", "'more'"),
+        ("delete_aggregate", {"aggregate": 1}, "NovaException", "Internal fault"),
+        ("no_such_method", {}, "NoSuchMethod", "no_such_method"),
+    ],
+)
+def test_no_traceback_reaches_the_caller(
+    method: str, arguments: dict[str, Any], name: str, text: str
+) -> None:
+    failure = told(method, **arguments)
+    assert failure["class"] == name
+    assert text in failure["message"]
+    assert len(failure["tb"]) == 1
+    assert "cause" not in failure["tb"][0]
+
+
+def test_a_fault_of_any_method_has_an_id_that_is_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    failure = told("delete_aggregate", aggregate=1)
+    (record,) = [each for each in caplog.records if each.levelno == logging.ERROR]
+    assert failure["kwargs"]["fault_id"] in record.getMessage()
+    assert "KeyError" in failure["message"]
+    assert record.exc_info is not None
 
 
 def test_context_of_the_message_is_current_in_the_method() -> None:
