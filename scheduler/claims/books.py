@@ -184,8 +184,13 @@ class ClaimBooks(Books):
         if not self._waiting[promise.consumer]:
             del self._waiting[promise.consumer]
 
-    def booked(self, picks: Sequence[Pick], generations: dict[Key, int]) -> None:
-        """*picks* are in the database, *generations* are what they made of their hosts'."""
+    def booked(
+        self, picks: Sequence[Pick], generations: dict[Key, int], claims: Sequence[Any] = ()
+    ) -> None:
+        """*picks* are in the database, *generations* are what they made of their hosts'.
+
+        *claims* are their rows, as far as they were told; the next look finds the others.
+        """
         for pick in picks:
             promise = self._promises[pick]
             self._drop_replaced(promise)
@@ -195,6 +200,8 @@ class ClaimBooks(Books):
                 self._own[pick.key] = self._own.get(pick.key, 0) + 1
         for key, generation in generations.items():
             self.known[key] = max(self.known.get(key, 0), generation)
+        for row in claims:
+            self.learn(row)
 
     def _drop_replaced(self, promise: Promise) -> None:
         earlier = self._of_consumer.get(promise.consumer)

@@ -26,6 +26,7 @@ from scheduler.claims.books import ClaimBooks, db_key
 from scheduler.db import claims as claim_rows
 from scheduler.db import rows
 from scheduler.db.database import Database
+from scheduler.db.write_session import WriteSession
 from scheduler.hosts.books import Pick
 from scheduler.hosts.table import Key
 
@@ -76,6 +77,17 @@ class _Moved(Exception):
     """A host is not at the generation that was expected."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The generations that a write made of its hosts', and the rows of its claims.
+
+    No rows: the engine does not tell them; the next look finds them.
+    """
+
+    generations: dict[Key, int] = field(default_factory=dict)
+    claims: Sequence[Any] = ()
+
+
 class Ledger:
     """Books the decisions of one worker; *lock* is its decision lock."""
 
@@ -83,6 +95,7 @@ class Ledger:
         self._database = database
         self._books = books
         self._lock = lock
+        self._session = WriteSession(database)
         self._write_with_others = Batches(self._write)
 
     def book(self, entry: Entry) -> Outcome:
@@ -152,16 +165,16 @@ class Ledger:
                 self._give_back(entry)
                 entry.outcome = Outcome.LOST
 
-    def _commit(self, batch: list[Entry], swap: Callable[[Connection], dict[Key, int]]) -> None:
+    def _commit(self, batch: list[Entry], swap: Callable[[Connection], _Written]) -> None:
         try:
-            generations = self._database.write_retrying(swap)
+            written = self._session.run(swap)
         except db_exception.DBConnectionError:
             LOG.warning("The connection broke while claims were written; looking what is there")
-            generations = {}
+            written = _Written()
             self._keep_what_is_there(batch)
         with self._lock:
             booked = [pick for each in _undecided(batch) for pick in each.decided.picks]
-            self._books.booked(booked, generations)
+            self._books.booked(booked, written.generations, written.claims)
             for each in _undecided(batch):
                 each.outcome = Outcome.BOOKED
 
@@ -180,34 +193,33 @@ class Ledger:
             row = found.get(self._books.promise_of(pick).consumer)
             if row is None or row.request_id != entry.request_id:
                 return False
-            if (row.host, row.node) != db_key(pick.key):
+            if not _is_on(row, pick.key):
                 return False
         return True
 
     # --- the two ways to swap ------------------------------------------------------------
 
-    def _swap(
-        self, conn: Connection, batch: list[Entry], expected: dict[Key, int]
-    ) -> dict[Key, int]:
+    def _swap(self, conn: Connection, batch: list[Entry], expected: dict[Key, int]) -> _Written:
         if not claim_rows.compare_and_swap(conn, self._steps(batch, expected)):
             raise _Moved
         return self._insert(conn, batch, expected)
 
-    def _swap_locked(self, conn: Connection, batch: list[Entry]) -> dict[Key, int]:
+    def _swap_locked(self, conn: Connection, batch: list[Entry]) -> _Written:
         keys = sorted({key for each in _undecided(batch) for key in each.keys}, key=db_key)
         ids = {self._books.host_ids[key]: key for key in keys}
         held = claim_rows.lock_hosts(conn, ids)
         generations = {ids[number]: generation for number, generation in held.items()}
-        existing = claim_rows.of_consumers(conn, self._consumers(batch))
+        known = {key: self._books.known.get(key, 0) for key in keys}
+        moved = {key: known[key] for key in keys if generations[key] > known[key]}
+        after = {db_key(key): generation for key, generation in moved.items()}
+        consumers = set(self._consumers(batch))
+        found = claim_rows.made_after_or_of(conn, after, consumers)
+        existing = {row.consumer_uuid: row for row in found if row.consumer_uuid in consumers}
         given = {
             id(each): claim_rows.answered(conn, self._consumers([each]), each.request_id)
             for each in _undecided(batch)
             if existing.keys() & set(self._consumers([each]))
         }
-        known = {key: self._books.known.get(key, 0) for key in keys}
-        moved = {key: known[key] for key in keys if generations[key] > known[key]}
-        after = {db_key(key): generation for key, generation in moved.items()}
-        found = claim_rows.made_after(conn, after) if moved else ()
         with self._lock:
             self._answer_repeated(batch, given)
             self._count(moved, found, generations, batch)
@@ -215,7 +227,7 @@ class Ledger:
             self._decide_again([each for each in live if not self._is_valid(each)])
         live = _undecided(batch)
         if not live:
-            return {}
+            return _Written()
         claim_rows.compare_and_swap(conn, self._steps(live, generations))
         replaced = [existing[each] for each in self._consumers(live) if each in existing]
         claim_rows.retire(conn, replaced, rows.utcnow())
@@ -229,8 +241,8 @@ class Ledger:
         batch: list[Entry],
     ) -> None:
         """Count what others claimed; entries on hosts where that is not all to be seen are lost."""
-        for key in moved:
-            here = [row for row in found if (row.host, row.node) == db_key(key)]
+        for key, known in moved.items():
+            here = [row for row in found if _is_on(row, key) and row.generation > known]
             if self._books.learn_missing(key, here, generations[key]):
                 continue
             for entry in _undecided(batch):
@@ -281,16 +293,15 @@ class Ledger:
 
     def _insert(
         self, conn: Connection, batch: list[Entry], generations: dict[Key, int]
-    ) -> dict[Key, int]:
-        """Insert the claims of *batch*; returns the generations that they made."""
+    ) -> _Written:
+        """Insert the claims of *batch*."""
         made = dict(generations)
         values = []
         for entry in batch:
             for pick, selections in zip(entry.decided.picks, entry.decided.selections, strict=True):
                 made[pick.key] += 1
                 values.append(self._values(entry, pick, selections, made[pick.key]))
-        claim_rows.insert(conn, values)
-        return made
+        return _Written(made, claim_rows.insert(conn, values))
 
     def _values(
         self,
@@ -357,6 +368,10 @@ def _utc(seconds: float) -> datetime.datetime:
     """A time as columns hold it: naive UTC without a fraction of a second."""
     when = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
     return when.replace(tzinfo=None, microsecond=0)
+
+
+def _is_on(row: Any, key: Key) -> bool:
+    return (row.host, row.node) == db_key(key)
 
 
 def _undecided(batch: list[Entry]) -> list[Entry]:

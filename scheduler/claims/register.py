@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy import Connection
+
 from scheduler.db import claims as claim_rows
 from scheduler.db.database import Database
+from scheduler.db.read_session import ReadSession
 from scheduler.hosts.table import Key
 
 #: How long closed claims are kept: for requests that arrive twice, and for workers that look late.
@@ -30,21 +34,31 @@ class Look:
     held: Mapping[Key, int]
 
 
-@dataclass(frozen=True, slots=True)
 class Register:
     """Reads of, and closing in, the claims of *database*."""
 
-    database: Database
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._session = ReadSession(database)
+        #: Held during a look: requests glance while the state is read.
+        self._looking = threading.Lock()
 
     def look(
         self, number: int, known: Collection[int], held: Mapping[Key, int], *, with_hosts: bool
     ) -> Look:
-        """Look number *number*: which claims are open now, and what those not *known* say."""
-        with self.database.read() as connection:
+        """Look number *number*: which claims are open now, and what those not *known* say.
+
+        Hosts are read before claims, so that no generation is without the claim that made it.
+        """
+
+        def ask(connection: Connection) -> Look:
             hosts = claim_rows.hosts(connection) if with_hosts else ()
             ids = claim_rows.open_ids(connection)
             new = claim_rows.by_ids(connection, ids.difference(known))
-        return Look(number, frozenset(ids), new, hosts, held)
+            return Look(number, frozenset(ids), new, hosts, held)
+
+        with self._looking:
+            return self._session.run(ask)
 
     def close(self, ids: Collection[int], now: datetime.datetime) -> None:
         """Close claims that are over."""

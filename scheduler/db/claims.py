@@ -27,8 +27,11 @@ NO_HOST = ""
 _RETIRED = uuid.UUID("0f3d4bd2-3a0c-4d53-9a5c-8f1c8a6d0c11")
 #: How many ids are packed into one number of 64 bits, with room for its sign.
 _IDS_AT_ONCE = 60
+#: How many hosts one statement moves on.
+_HOSTS_AT_ONCE = 50
 #: Everything but the answer, which only a repeated request needs.
 COLUMNS = [column for column in claims.c if column.name != "answer"]
+_INSERT_RETURNING = claims.insert().returning(*COLUMNS)
 
 
 # --- hosts ----------------------------------------------------------------------------------
@@ -59,14 +62,30 @@ def compare_and_swap(connection: Connection, expected: Mapping[int, tuple[int, i
         of_count[count].append((number, generation))
     moved = 0
     for count, pairs in sorted(of_count.items()):
-        statement = (
-            claim_hosts.update()
-            .where(claim_hosts.c.id.in_([number for number, _generation in pairs]))
-            .where(sa.tuple_(claim_hosts.c.id, claim_hosts.c.generation).in_(pairs))
-            .values(generation=claim_hosts.c.generation + count)
-        )
-        moved += connection.execute(statement).rowcount
+        for start in range(0, len(pairs), _HOSTS_AT_ONCE):
+            some = pairs[start : start + _HOSTS_AT_ONCE]
+            values = {"count": count}
+            for place, (number, generation) in enumerate(some):
+                values |= {f"host_{place}": number, f"generation_{place}": generation}
+            moved += connection.execute(_swap(len(some)), values).rowcount
     return moved == len(expected)
+
+
+@functools.lru_cache(maxsize=_HOSTS_AT_ONCE)
+def _swap(hosts: int) -> sa.Update:
+    """Move so many hosts on, each at its expected generation, found by their ids."""
+    conditions = [
+        sa.and_(
+            claim_hosts.c.id == sa.bindparam(f"host_{place}"),
+            claim_hosts.c.generation == sa.bindparam(f"generation_{place}"),
+        )
+        for place in range(hosts)
+    ]
+    return (
+        claim_hosts.update()
+        .where(sa.or_(*conditions))
+        .values(generation=claim_hosts.c.generation + sa.bindparam("count"))
+    )
 
 
 def lock_hosts(connection: Connection, ids: Collection[int]) -> dict[int, int]:
@@ -113,13 +132,20 @@ def by_ids(connection: Connection, ids: Collection[int]) -> list[Any]:
     return found
 
 
-def made_after(connection: Connection, generations: Mapping[Key, int]) -> Sequence[Any]:
-    """Claims made on hosts after the generation given for each, open or closed."""
+def made_after_or_of(
+    connection: Connection, generations: Mapping[Key, int], uuids: Iterable[str]
+) -> Sequence[Any]:
+    """Claims made on hosts after the generation given for each, and those of consumers.
+
+    Open and closed ones, without their answers; one that is both is there twice.
+    """
     conditions = [
         sa.and_(claims.c.host == host, claims.c.node == node, claims.c.generation > generation)
         for (host, node), generation in sorted(generations.items())
     ]
-    return connection.execute(sa.select(*COLUMNS).where(sa.or_(*conditions))).all()
+    made = [sa.select(*COLUMNS).where(sa.or_(*conditions))] if conditions else []
+    query = sa.union_all(*made, sa.select(*COLUMNS).where(claims.c.consumer_uuid.in_(uuids)))
+    return connection.execute(query).all()
 
 
 def of_consumers(connection: Connection, uuids: Collection[str]) -> dict[str, Any]:
@@ -140,9 +166,15 @@ def list_all(
     return connection.execute(query).all()
 
 
-def insert(connection: Connection, values: Iterable[Mapping[str, Any]]) -> None:
-    """Insert claims; raises oslo.db's DBDuplicateEntry where a consumer has one already."""
+def insert(connection: Connection, values: Iterable[Mapping[str, Any]]) -> Sequence[Any]:
+    """Insert claims; raises oslo.db's DBDuplicateEntry where a consumer has one already.
+
+    Returns their rows, without the answers, where the engine tells them (MySQL does not).
+    """
+    if connection.dialect.insert_executemany_returning:
+        return connection.execute(_INSERT_RETURNING, list(values)).all()
     connection.execute(claims.insert(), list(values))
+    return ()
 
 
 def refusal(

@@ -168,8 +168,7 @@ class Database:
 
         Raises DatabaseReadOnly where nothing may be written.
         """
-        if self.is_read_only:
-            raise errors.DatabaseReadOnly(url=self.masked_url)
+        self.check_writable()
         layout = self.layout
         with self.engine.connect() as connection:
             connection = connection.execution_options(**{IMMEDIATE: True})
@@ -177,18 +176,29 @@ class Database:
             with connection.begin():
                 yield connection
 
-    def write_retrying(self, function: Callable[[Connection], Result]) -> Result:
+    def check_writable(self) -> None:
+        """Raise DatabaseReadOnly where nothing may be written."""
+        if self.is_read_only:
+            raise errors.DatabaseReadOnly(url=self.masked_url)
+
+    def write_retrying(
+        self,
+        function: Callable[[Connection], Result],
+        transaction: Callable[[], contextlib.AbstractContextManager[Connection]] | None = None,
+    ) -> Result:
         """Call *function* in a write transaction, again on a deadlock or a lock timeout.
 
         Also again when the connection broke before the commit was sent: nothing was written then.
         At most ``[database] db_max_retries`` times; *function* must have no other effects.
+        *transaction* makes each transaction, :meth:`write` unless it is given.
         """
+        begin = transaction or self.write
         committing = False
 
         def attempt() -> Result:
             nonlocal committing
             committing = False
-            with self.write() as connection:
+            with begin() as connection:
                 result = function(connection)
                 committing = True
                 return result
