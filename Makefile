@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+SOAK_MINUTES ?= 10
+SOAK_ARGS ?=
 # All workers must name the tests alike, sets in the names included, hence the one hash seed.
 # Two workers suit two cores; a file's tests stay together, and so does what they started.
 PYTEST_WORKERS ?= 2
@@ -32,6 +34,10 @@ test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which 
 .PHONY: faults
 faults: $(VENV)/ready-test servers  ## Break what can break under load; print promises and results
 	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -p no:randomly -m faults tests/faults $(PYTEST_ARGS)
+
+.PHONY: soak
+soak: $(VENV)/ready-test servers  ## Work for $SOAK_MINUTES minutes (10) under churn; fail if anything grows
+	@$(RUN)/python -m benchmarks.soak --minutes $(SOAK_MINUTES) $(SOAK_ARGS)
 
 .PHONY: nova-venv
 nova-venv:  ## Install Nova into .venv-nova (or $$NOVA_VENV) for the tests with a real one

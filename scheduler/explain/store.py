@@ -24,6 +24,8 @@ WAITING: Final = 1000
 """So many records wait for the database; what comes on top is left out."""
 BATCH: Final = 100
 PURGE_SECONDS: Final = 600.0
+PURGE_SHARE: Final = 10
+"""Old records are deleted at the latest when one part in so many of those kept has come on top."""
 CLOSE_SECONDS: Final = 5.0
 
 
@@ -59,6 +61,7 @@ class Store:
         self._waiting: queue.Queue[DecisionRecord | None] = queue.Queue(WAITING)
         self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
         self._purge_due_at = 0.0
+        self._written = 0
         self._is_failing = False
         self.left_out = 0
         """How many records were not written."""
@@ -107,13 +110,20 @@ class Store:
                 for each in told:
                     decisions.add(connection, each, self._daemon, rows.utcnow())
             self._is_failing = False
-            if time.monotonic() >= self._purge_due_at:
-                self._purge_due_at = time.monotonic() + PURGE_SECONDS
-                with self._database.write() as connection:
-                    decisions.purge(connection, rows.utcnow() - self._kept, self._kept_records)
+            self._written += len(batch)
+            self._purge()
         except Exception as error:
             LOG.debug("Records could not be written", exc_info=True)
             self._leave_out(len(batch), str(error))
+
+    def _purge(self) -> None:
+        """Delete what is too old or too much, now and then."""
+        is_due = time.monotonic() >= self._purge_due_at
+        if not is_due and self._written < max(BATCH, self._kept_records // PURGE_SHARE):
+            return
+        self._purge_due_at, self._written = time.monotonic() + PURGE_SECONDS, 0
+        with self._database.write() as connection:
+            decisions.purge(connection, rows.utcnow() - self._kept, self._kept_records)
 
     def _leave_out(self, count: int, why: str) -> None:
         self.left_out += count

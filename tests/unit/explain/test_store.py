@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from scheduler import errors
-from scheduler.db import decisions, migration
+from scheduler.db import decisions, migration, tables
 from scheduler.db.database import Database
 from scheduler.explain.record import DecisionRecord
 from scheduler.explain.store import Store, check_ready
@@ -61,6 +62,18 @@ def test_a_database_that_is_away_holds_nobody_up(
     assert store.left_out == 3
     warnings = [each for each in caplog.records if each.levelname == "WARNING"]
     assert ["not written" in each.getMessage() for each in warnings] == [True]
+
+
+def test_no_more_records_are_kept_than_asked_for(database: Database) -> None:
+    """However many come between two purges that time alone would make due."""
+    store = Store(database, "sched1", 7, 200)
+    for number in range(0, 1000, 50):
+        store._write([a_record(number + place) for place in range(50)])
+    with database.read() as connection:
+        count = sa.select(sa.func.count()).select_from(tables.decisions)
+        assert 200 <= connection.execute(count).scalar_one() <= 300
+    assert found(database, "req-999") == ["req-999"]
+    assert found(database, "req-650") == []
 
 
 @pytest.mark.parametrize("kind", ["read_only", "without tables"])

@@ -1,0 +1,193 @@
+"""What answers in a daemon, in this process, with a clock that is moved on between requests."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import random
+import time
+from collections import Counter
+from typing import Any, Final
+from unittest import mock
+
+from oslo_config import cfg
+from oslo_utils import timeutils
+
+from benchmarks import configuration, install
+from benchmarks.fleet import FleetPlan
+from benchmarks.soak import look
+from benchmarks.soak.demands import Demand, Demands
+from benchmarks.soak.estate import Estate
+from benchmarks.soak.plan import Plan, settings
+from scheduler import errors
+from scheduler.answers import Answers
+from scheduler.db.databases import Databases
+from scheduler.explain.store import Store
+from scheduler.introspection import explaining, trial
+from scheduler.introspection.subject import Subject
+from scheduler.rpc.context import RequestContext, get_admin_context
+from scheduler.service import build_manager
+
+#: Simulated seconds between two requests, on average.
+PAUSE_SECONDS: Final = 10.0
+REQUESTS_PER_STEP: Final = 4
+#: After so many requests each: the same request again, explain, what-if, a reload, periodic tasks.
+REPEAT_EVERY, EXPLAIN_EVERY, WHAT_IF_EVERY, RELOAD_EVERY, PERIODIC_EVERY = 50, 100, 500, 1000, 20
+MULTIPLIERS: Final = (1.0, 2.0)
+
+
+class Clock:
+    """Seconds since the epoch, moved on by hand."""
+
+    def __init__(self) -> None:
+        self._now = self.begin = time.time()
+
+    def __call__(self) -> float:
+        return self._now
+
+    def move(self, seconds: float) -> None:
+        """Let time pass."""
+        self._now += seconds
+
+    def utcnow(self) -> datetime.datetime:
+        """The same as naive UTC."""
+        return datetime.datetime.fromtimestamp(self._now, datetime.UTC).replace(tzinfo=None)
+
+
+class Engine:
+    """A manager on the database at *url*, which is empty; ``step`` lets a little happen."""
+
+    def __init__(self, plan: Plan, url: str) -> None:
+        self.clock = Clock()
+        fleet = FleetPlan(plan.hosts, mix="numa", load=0.2, instances_per_host=2, seed=plan.seed)
+        install.into_own(url, fleet, datetime.datetime.fromtimestamp(self.clock(), datetime.UTC))
+        self._ending = contextlib.ExitStack()
+        moved = mock.patch.object(timeutils, "utcnow", self.clock.utcnow)
+        self._ending.enter_context(moved)
+        self._url = url
+        self._conf = self._configured(0)
+        self.databases = Databases.from_conf(self._conf)
+        self._ending.callback(self.databases.dispose)
+        self.manager = build_manager(self._conf, self.databases)
+        self._take_clock()
+        self._begin_store()
+        rng = random.Random(plan.seed)
+        self._rng = rng
+        database = self.databases.main
+        self._estate = Estate(database, fleet, plan.servers, rng, self.clock)
+        self._demands = Demands(
+            fleet, rng, lambda: self._estate.hosts, lambda: self._estate.servers
+        )
+        self._subject = Subject(self._conf, self.manager, 1, 1)
+        self._requests = 0
+        self.counts: Counter[str] = self._estate.counts
+        self.manager.driver.host_manager.refresh()
+        self.manager.driver.booking.prepare()
+
+    def _configured(self, reloads: int) -> cfg.ConfigOpts:
+        groups = {group: dict(values) for group, values in settings().items()}
+        groups["database"] = {"connection": self._url}
+        multiplier = MULTIPLIERS[reloads % len(MULTIPLIERS)]
+        groups["filter_scheduler"]["ram_weight_multiplier"] = multiplier
+        filters = groups["filter_scheduler"].pop("enabled_filters")
+        return configuration.in_process(
+            {"driver": "filter_scheduler", "filters": filters, "options": groups}
+        )
+
+    def _take_clock(self) -> None:
+        driver, options = self.manager.driver, self._conf.scheduler
+        driver.host_manager.clock = driver.host_manager.books.clock = self.clock
+        driver.booking.pause = self.clock.move
+        kept = options.answers_kept_seconds, options.answers_kept_servers
+        self.manager.answers = Answers(*kept, clock=self.clock)
+
+    def _begin_store(self) -> None:
+        store = Store.from_conf(self._conf, self.databases.main)
+        if store is None:
+            raise RuntimeError("records are to be kept")
+        store.start()
+        self._ending.callback(store.close)
+        self.manager.recorder.listeners.append(store.put)
+
+    def step(self) -> None:
+        """One request, and what else is due."""
+        self._requests += 1
+        self.clock.move(self._rng.expovariate(1 / PAUSE_SECONDS))
+        demand = self._demands.next()
+        self._ask(demand)
+        due = {
+            REPEAT_EVERY: lambda: self._ask(demand, is_new=False),
+            EXPLAIN_EVERY: lambda: explaining.explain(self._subject, demand.request_id),
+            WHAT_IF_EVERY: lambda: self._what_if(demand),
+            PERIODIC_EVERY: self._periodic,
+            REQUESTS_PER_STEP: self._estate.step,
+            RELOAD_EVERY: self._reload,
+        }
+        for every, action in due.items():
+            if self._requests % every == 0:
+                action()
+
+    def _ask(self, demand: Demand, *, is_new: bool = True) -> None:
+        context = RequestContext("user", "project", request_id=demand.request_id, overwrite=False)
+        try:
+            answer = self.manager.select_destinations(context, **demand.arguments)
+        except (errors.NoValidHost, errors.InvalidRequest):
+            self.counts["requests refused"] += 1
+            self.counts["decisions"] += 1
+            return
+        self.counts["requests answered" if is_new else "requests answered again"] += 1
+        if is_new:
+            self.counts["decisions"] += len(demand.uuids)
+            self._estate.arrive(demand.spec, demand.uuids, [_host(each) for each in answer])
+
+    def _what_if(self, demand: Demand) -> None:
+        try:
+            trial.what_if(self._subject, remembered=demand.request_id, disable=["RamFilter"])
+        except errors.InvalidRequest:  # it is not remembered: the memory is small
+            self.counts["what-ifs refused"] += 1
+        self.counts["what-ifs"] += 1
+
+    def _periodic(self) -> None:
+        self.manager.driver.run_periodic_tasks(get_admin_context())
+        host = self._rng.choice(self._estate.hosts)
+        there = self._estate.instances_on(host)
+        self.manager.update_instance_info(None, host, there)
+        self.manager.sync_instance_info(None, host, [each.uuid for each in there.objects])
+
+    def _reload(self) -> None:
+        self.counts["reloads"] += 1
+        self.manager.reconfigured(self._configured(self.counts["reloads"]))()
+
+    def look(self) -> tuple[look.Sample, Counter[str]]:
+        """A look at the process and the tables."""
+        sample, types = look.own()
+        return {**sample, **look.rows(self.databases.main)}, types
+
+    def close(self) -> None:
+        """End all of it."""
+        self._ending.close()
+
+
+def run(plan: Plan, url: str, kept: look.Kept, is_over: Any) -> dict[str, Any]:
+    """Work until *is_over* (a function of the number of decisions); what was done."""
+    engine = Engine(plan, url)
+    with contextlib.closing(engine):
+        began = due_at = time.monotonic()
+        while not is_over(engine.counts["decisions"]):
+            engine.step()
+            if time.monotonic() >= due_at:
+                due_at = time.monotonic() + plan.sample_seconds
+                seconds = time.monotonic() - began
+                kept.add(seconds, *engine.look(), engine.counts["decisions"])
+        return {
+            **engine.counts,
+            "simulated hours": round((engine.clock() - engine.clock.begin) / 3600, 2),
+            "seconds": round(time.monotonic() - began),
+        }
+
+
+def _host(answer: Any) -> str:
+    """The host chosen for one server, in whatever form the answer is."""
+    if isinstance(answer, dict):
+        return str(answer["host"])
+    return str(answer[0].service_host)

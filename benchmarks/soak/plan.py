@@ -1,0 +1,70 @@
+"""What a soak is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+BOTH, BUS, ENGINE = "both", "bus", "engine"
+#: Chains and weighers that look at everything there is.
+FILTERS: Final = (
+    "AvailabilityZoneFilter",
+    "RamFilter",
+    "DiskFilter",
+    "CoreFilter",
+    "ComputeFilter",
+    "ComputeCapabilitiesFilter",
+    "ImagePropertiesFilter",
+    "ServerGroupAntiAffinityFilter",
+    "ServerGroupAffinityFilter",
+    "AggregateInstanceExtraSpecsFilter",
+    "JsonFilter",
+    "DifferentHostFilter",
+    "NUMATopologyFilter",
+    "PciPassthroughFilter",
+)
+EXPIRY_SECONDS: Final = 120
+
+
+def _option(default: Any, text: str, **more: Any) -> Any:
+    return field(default=default, metadata={"help": text, **more})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that the command takes."""
+
+    minutes: float = _option(10.0, "run for so long; 0: until there were enough decisions")
+    decisions: int = _option(0, "run until there were so many decisions in all; 0: any number")
+    seed: int = _option(1, "what is drawn is drawn from this")
+    form: str = _option(BOTH, "which to run", choices=(BOTH, BUS, ENGINE))
+    hosts: int = _option(240, "compute hosts, of which some come and go")
+    servers: int = _option(6000, "servers that live at the same time")
+    sample_seconds: float = _option(15.0, "between two looks")
+    share_on_bus: float = _option(0.2, "share of --decisions that the bus form is to make")
+    engine_database: str = _option("", "URL of an empty database for the engine; empty: MariaDB")
+    keep: str = _option("", "write all samples as JSON to files in this folder")
+
+
+def settings() -> dict[str, dict[str, Any]]:
+    """Options by group; what is bounded by memory is bounded early, so that it shows."""
+    return {
+        # The clock of the engine makes steps: heartbeats come late there.
+        "DEFAULT": {"periodic_fuzzy_delay": 0, "service_down_time": 180},
+        "scheduler": {
+            "claims": "database",
+            "workers": 1,
+            "periodic_task_interval": 10,
+            "max_attempts": 3,
+            "standing_results_bytes": 16 * 2**20,
+            "answers_kept_servers": 5000,
+            "full_refresh_interval_seconds": 1800,
+        },
+        "claims": {"expiry_seconds": EXPIRY_SECONDS},
+        "explain": {
+            "memory_bytes": 8 * 2**20,
+            "database": True,
+            "database_kept_records": 300,
+        },
+        "filter_scheduler": {"enabled_filters": list(FILTERS)},
+    }

@@ -1,0 +1,99 @@
+"""Does it grow?  A slope that single outliers do not move, and what is allowed."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+#: Samples of the first part are not judged: memory that is bounded fills up.
+WARM_UP_SHARE: Final = 0.4
+#: Closed claims stay for five minutes, and are deleted up to a minute later.
+WARM_UP_SECONDS: Final = {"rows claims": 420.0}
+LEAST_SAMPLES: Final = 6
+#: Per quantity (its first word) what it may grow by: absolutely, and as a share of what there is.
+ALLOWED: Final[Mapping[str, tuple[float, float]]] = {
+    "rss_mib": (8.0, 0.04),
+    "fds": (2.0, 0.0),
+    "threads": (1.0, 0.0),
+    "python_threads": (1.0, 0.0),
+    "greenlets": (4.0, 0.0),
+    "gc_objects": (4000.0, 0.04),
+    "rows": (60.0, 0.08),
+    "series": (10.0, 0.02),
+    "queues": (2.0, 0.0),
+    "messages": (40.0, 0.0),
+    "exchanges": (2.0, 0.0),
+    "connections": (2.0, 0.0),
+}
+
+Points = Sequence[tuple[float, float]]
+"""Seconds since the begin, and the value then."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One quantity: its median in the first and last fifth that is judged, its slope and verdict.
+
+    *is_flat* is None where there is too little to judge by.
+    """
+
+    name: str
+    samples: int
+    first: float
+    last: float
+    grown: float
+    allowed: float
+    is_flat: bool | None
+
+
+def judge(name: str, points: Points, warm_up_share: float = WARM_UP_SHARE) -> Judged:
+    """Judge one quantity; the points are in the order of time."""
+    end = points[-1][0]
+    least = max(warm_up_share * end, WARM_UP_SECONDS.get(name, 0.0))
+    judged = [point for point in points if point[0] >= least]
+    if len(judged) < LEAST_SAMPLES:
+        return Judged(name, len(judged), points[0][1], points[-1][1], 0.0, 0.0, None)
+    values = [value for _seconds, value in judged]
+    fifth = max(1, len(values) // 5)
+    first, last = statistics.median(values[:fifth]), statistics.median(values[-fifth:])
+    grown = slope(judged) * (judged[-1][0] - judged[0][0])
+    absolute, share = ALLOWED[name.split()[0]]
+    allowed = max(absolute, share * statistics.median(values))
+    return Judged(name, len(values), first, last, grown, allowed, grown <= allowed)
+
+
+def slope(points: Points) -> float:
+    """The median of the slopes between all pairs of points (Theil and Sen), per second."""
+    slopes = [
+        (later - earlier) / (end - begin)
+        for (begin, earlier), (end, later) in itertools.combinations(points, 2)
+        if end > begin
+    ]
+    return statistics.median(slopes) if slopes else 0.0
+
+
+def judge_all(samples: Sequence[tuple[float, Mapping[str, float]]]) -> list[Judged]:
+    """Judge every quantity that the samples have; those that appear late count from then on."""
+    names = dict.fromkeys(name for _seconds, sample in samples for name in sample)
+    return [
+        judge(name, [(seconds, each[name]) for seconds, each in samples if name in each])
+        for name in names
+    ]
+
+
+def table(title: str, judged: Sequence[Judged]) -> str:
+    """A table in Markdown."""
+    lines = [
+        "",
+        f"| {title} | samples | after the warm-up | at the end | slope over the run | allowed | |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
+    words = {True: "flat", False: "GROWS", None: "too short to judge"}
+    for each in judged:
+        numbers = (each.first, each.last, each.grown, each.allowed)
+        shown = " | ".join(f"{number:,.1f}" for number in numbers)
+        lines.append(f"| {each.name} | {each.samples} | {shown} | {words[each.is_flat]} |")
+    return "\n".join(lines)

@@ -1,0 +1,99 @@
+"""The soak: what it calls growth, and that it runs, seconds long, on SQLite."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from benchmarks.soak import engine, look, told, verdict
+from benchmarks.soak.demands import Demands
+from benchmarks.soak.plan import Plan
+
+HOUR = 3600.0
+TIMES = [minute * 60.0 for minute in range(60)]
+NOISE = random.Random(3)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_flat"),
+    [
+        ("rss_mib", [200 + NOISE.uniform(-5, 5) for _at in TIMES], True),
+        ("rss_mib", [200 + NOISE.uniform(-5, 5) + at / 60 for at in TIMES], False),
+        ("rss_mib", [200 + 100 * min(1.0, at / 1200) for at in TIMES], True),  # fills up, stays
+        ("rss_mib", [200 + 300 * (at == 1800) for at in TIMES], True),  # an outlier
+        ("rss_mib", [300 - at / 60 for at in TIMES], True),
+        ("fds", [30 + at // 600 for at in TIMES], False),
+        ("fds", [30 + at % 120 / 60 for at in TIMES], True),
+        ("rows claims", [5000 + 400 * (at % 360) / 360 for at in TIMES], True),
+        ("rows claims", [5000 + at for at in TIMES], False),
+        ("rows services", [240.0] * 60, True),
+    ],
+)
+def test_what_grows_is_told_from_what_does_not(
+    name: str, values: list[float], is_flat: bool
+) -> None:
+    assert verdict.judge(name, list(zip(TIMES, values, strict=True))).is_flat is is_flat
+
+
+def test_what_is_too_short_is_not_judged() -> None:
+    points = [(float(at), 10.0 * at) for at in range(5)]
+    assert verdict.judge("fds", points).is_flat is None
+
+
+def test_every_quantity_has_a_limit(tmp_path: Path) -> None:
+    sample, types = look.own()
+    assert {name.split()[0] for name in sample} <= verdict.ALLOWED.keys()
+    assert sum(types.values()) <= sample["gc_objects"]
+
+
+def test_a_little_soak_of_everything(tmp_path: Path) -> None:
+    """Decisions, refusals, repeats, deletions and reloads happen; the time is simulated."""
+    plan = Plan(hosts=24, servers=60, sample_seconds=0.0)
+    url = f"sqlite:///{tmp_path}/nova.sqlite"
+    subject = engine.Engine(plan, url)
+    began = time.time()
+    try:
+        for _number in range(60):
+            subject.step()
+        sample, _types = subject.look()
+        for every in (subject._what_if, subject._ask):
+            every(subject._demands.next())
+        subject._reload()
+        subject.step()
+    finally:
+        subject.close()
+    counts = subject.counts
+    assert counts["servers deleted"] > 0
+    assert counts["requests answered again"] == 1
+    assert {"requests refused", "servers moved", "reports", "what-ifs"} <= counts.keys()
+    assert counts["decisions"] > counts["requests answered"]
+    assert subject.clock() - subject.clock.begin > 2 * (time.time() - began)
+    assert sample["rows claims"] > 0
+    assert {name.split()[0] for name in sample} <= verdict.ALLOWED.keys()
+
+
+def test_results_are_kept_for_another_process(tmp_path: Path) -> None:
+    kept = look.Kept(tmp_path / "looks.jsonl")
+    for number in range(20):
+        kept.add(number * 30.0, {"fds": 7.0 + number})
+    form = told.Form.of("a form", {"decisions": 1234}, [("a process", kept)])
+    form.write(tmp_path)
+    assert told.Form.read(tmp_path) == form
+    assert form.grows
+    assert told.render([form]).splitlines()[-1] == "1,234 decisions; these grow: fds"
+
+
+def test_demands_are_the_same_for_the_same_seed() -> None:
+    def drawn(seed: int) -> list[tuple[str, int, str]]:
+        plan = engine.FleetPlan(24, mix="numa", instances_per_host=2)
+        demands = Demands(plan, random.Random(seed), lambda: plan.names, lambda: ["a", "b"])
+        several = [demands.next() for _number in range(300)]
+        return [(each.kind, len(each.uuids), each.request_id) for each in several]
+
+    assert drawn(1) == drawn(1) != drawn(2)
+    kinds = {kind for kind, _count, _id in itertools.chain(drawn(1), drawn(2))}
+    assert len(kinds) == 17
