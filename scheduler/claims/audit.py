@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.hosts import evidence, rows
+from scheduler.claims import amounts
+from scheduler.hosts import consumption, evidence, rows
 from scheduler.hosts.evidence import End
+from scheduler.hosts.fitting import TOPOLOGY, Fitting
 from scheduler.hosts.rows import Ratios
+from scheduler.hosts.table import HostTable
 
 #: What a claim that is over is found to be, for an operator.
 ENDS = {
@@ -22,6 +25,8 @@ ENDS = {
 MB_PER_GB = 1024
 
 
+#: What is said of a claim on cells or devices that are not there.
+NOT_LEFT = "beside what is reported and claimed before it the host has not what it takes"
 #: A new instance may be written a little later than its claim.
 NEW_SECONDS = 60.0
 Key = tuple[str, str]
@@ -50,11 +55,11 @@ class Difference:
 
 
 def differences(
-    claims: Sequence[Any], fleet: Fleet, ratios: Ratios, now: float
+    claims: Sequence[Any], fleet: Fleet, ratios: Ratios, fitting: Fitting, now: float
 ) -> list[Difference]:
     """Every difference between the open *claims*, read first, and the *fleet*.
 
-    *now* in seconds since the epoch.
+    *fitting* says how cells and devices are given out; *now* in seconds since the epoch.
     """
     of_key = {(row.host, row.hypervisor_hostname or ""): row for row in fleet.nodes}
     found: list[Difference] = []
@@ -76,6 +81,7 @@ def differences(
     for key, node in sorted(of_key.items()):
         found += _miscounted(key, node, fleet.counts.get(key, 0))
         found += _overbooked(key, node, standing[key], ratios)
+        found += _not_fitting(node, standing[key], ratios, fitting)
     return found
 
 
@@ -98,27 +104,26 @@ def _miscounted(key: Key, node: Any, present: int) -> list[Difference]:
     return [Difference("report", *key, None, what)]
 
 
-def _overbooked(key: Key, node: Any, claims: Iterable[Any], ratios: Ratios) -> list[Difference]:
+def _overbooked(key: Key, node: Any, claims: Sequence[Any], ratios: Ratios) -> list[Difference]:
     """Where reports and claims together are more than the host has, overcommitted as it says."""
     if node.free_disk_gb is None:
         return []
     values = rows.values(node, ratios, None)
-    several = list(claims)
     limits = {
         "MB of memory": (
             values["total_usable_ram_mb"] * values["ram_allocation_ratio"],
             values["total_usable_ram_mb"] - values["free_ram_mb"],
-            sum(each.memory_mb for each in several),
+            sum(each.memory_mb for each in claims),
         ),
         "vCPUs": (
             values["vcpus_total"] * values["cpu_allocation_ratio"],
             values["vcpus_used"],
-            sum(each.vcpus for each in several),
+            sum(each.vcpus for each in claims),
         ),
         "GB of disk": (
             values["total_usable_disk_gb"] * values["disk_allocation_ratio"],
             values["total_usable_disk_gb"] - values["free_disk_mb"] // MB_PER_GB,
-            sum(each.disk_gb for each in several),
+            sum(each.disk_gb for each in claims),
         ),
     }
     return [
@@ -131,3 +136,24 @@ def _overbooked(key: Key, node: Any, claims: Iterable[Any], ratios: Ratios) -> l
         for unit, (limit, used, claimed) in limits.items()
         if claimed and used + claimed > limit
     ]
+
+
+def _not_fitting(
+    node: Any, claims: Sequence[Any], ratios: Ratios, fitting: Fitting
+) -> Iterator[Difference]:
+    """Claims on cells and devices that are not there beside the report and the earlier claims."""
+    wanting = [each for each in claims if each.numa_topology or each.pci_requests]
+    if not wanting or node.free_disk_gb is None:
+        return
+    table = HostTable()
+    row = table.put(rows.key(node), rows.values(node, ratios, None))
+    for claim in sorted(wanting, key=lambda each: each.generation):
+        amount = amounts.of_row(claim, fitting)
+        has_cells = bool(table.value(row, TOPOLOGY)) and claim.numa_topology is not None
+        booking = consumption.take(table, row, amount)
+        if booking is None:
+            continue
+        if booking.placement.error is not None:
+            yield _of_claim(claim, "overbooked", f"{NOT_LEFT}: {booking.placement.error}")
+        elif has_cells and booking.placement.counted is None:
+            yield _of_claim(claim, "overbooked", f"{NOT_LEFT}: no NUMA cells that it fits on")

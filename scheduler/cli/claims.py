@@ -12,6 +12,7 @@ from scheduler.claims import audit, backend
 from scheduler.cli import command
 from scheduler.db import claims, migration, rows, single_host
 from scheduler.db.database import Database
+from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.rows import Ratios
 
 COLUMNS = (
@@ -113,9 +114,9 @@ class Audit(_Claims, command.List):
                 instances.update(single_host.instances_of(connection, uuids))
                 counts.update(single_host.instance_counts(connection))
                 nodes += single_host.reports(connection)
-        ratios = Ratios.from_conf(self.conf)
         fleet = audit.Fleet(instances, counts, nodes)
-        self.differences = audit.differences(found, fleet, ratios, time.time())
+        ratios, fitting = Ratios.from_conf(self.conf), Fitting.from_conf(self.conf)
+        self.differences = audit.differences(found, fleet, ratios, fitting, time.time())
         return DIFFERENCES, [
             (each.kind, each.host, each.node, each.consumer_uuid, each.what)
             for each in self.differences

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import datetime
+import json
 import pathlib
 
 import pytest
 import sqlalchemy as sa
 
-from scheduler import exit_codes
+from scheduler import exit_codes, pci
+from scheduler.claims import amounts
 from scheduler.cli import app
 from scheduler.db import claims, rows, tables
+from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.fitting import Fitting, Wish
+from tests.cells import TOPOLOGY
+from tests.unit.numa.builders import guest, want
 
 NAMES = [f"6f70656e-0000-4000-8000-{number:012}" for number in range(1, 5)]
 
@@ -120,6 +126,34 @@ def test_audit_of_hosts(manage, add_host, claim, instance):
         ("report", "alpha", None),
     ]
     assert found[2]["What"] == "1 instances reported, 2 are there"
+
+
+@pytest.mark.parametrize(
+    ("cpus", "devices", "ends"),
+    [
+        pytest.param([2, 2, 2, 2], [0, 0, 0, 0], [], id="all cells"),
+        pytest.param([4, 4], [2, 0], [], id="all of both"),
+        pytest.param([4, 4, 2], [0, 0, 0], ["no NUMA cells that it fits on"], id="a cell too few"),
+        pytest.param([2, 2], [1, 2], ["no free devices serve it."], id="a device too few"),
+        pytest.param([0, 0], [2, 1], ["no free devices serve it."], id="devices alone"),
+        pytest.param([6], [0], ["no NUMA cells that it fits on"], id="no such cell"),
+    ],
+)
+def test_audit_of_cells_and_devices(manage, add_host, claim, instance, cpus, devices, ends):
+    gpus = {"vendor_id": "10de", "product_id": "1db4", "numa_node": 0, "count": 2}
+    add_host("alpha", running_vms=0, numa_topology=TOPOLOGY, pci_stats=json.dumps([gpus]))
+    for number, (some, count) in enumerate(zip(cpus, devices, strict=True)):
+        instance(NAMES[number])
+        topology = guest(want(range(some), "dedicated")) if some else None
+        asked = [pci.Request(count, ((("vendor_id", "10de"),),))] if count else []
+        wish = Wish(topology, tuple(asked), None, Fitting())
+        columns = amounts.to_columns(Consumption(512, 1024, 1, wish))
+        claim(NAMES[number], "alpha", generation=number + 1, **columns)
+    status = exit_codes.FAILURE if ends else exit_codes.OK
+    found = manage("claims", "audit", "-f", "json", status=status)
+    assert [each["Difference"] for each in found] == ["overbooked"] * len(ends)
+    assert [each["Consumer"] for each in found] == [NAMES[len(cpus) - 1]] * len(ends)
+    assert [each["What"].split(": ")[-1] for each in found] == ends
 
 
 def test_without_tables(tmp_path, capsys):
