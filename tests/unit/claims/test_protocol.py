@@ -6,9 +6,8 @@ nothing of it is lost.
 
 from __future__ import annotations
 
-import pathlib
-import shutil
-import tempfile
+import contextlib
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -26,7 +25,7 @@ from hypothesis.stateful import (
 from scheduler import errors
 from scheduler.claims.ledger import Outcome
 from scheduler.db.database import Database
-from tests.unit.claims.fleets import GB, SETTINGS, Clock, Fleet, Worker, a_name
+from tests.unit.claims.fleets import GB, Clock, Fleet, Worker, a_name
 
 WORKERS = 3
 workers = st.integers(0, WORKERS - 1)
@@ -36,16 +35,16 @@ sizes = st.sampled_from([1, 2, 3])
 class Schedulers(RuleBasedStateMachine):
     """Three workers, two hosts of 4 GB."""
 
-    synced: pathlib.Path
+    #: Gives a database with all tables and no rows in them.
+    empty: Callable[[], contextlib.AbstractContextManager[Database]]
     decided = Bundle("decided")
     placed = Bundle("placed")
     running = Bundle("running")
 
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
-        path = shutil.copy(self.synced, pathlib.Path(self.folder.name) / "nova.sqlite")
-        self.database = Database(f"sqlite:///{path}", settings=SETTINGS)
+        self.ending = contextlib.ExitStack()
+        self.database = self.ending.enter_context(self.empty())
         self.clock = Clock()
         self.fleet = Fleet(self.database, self.clock, hosts=2)
         drivers = ["filter_scheduler", "filter_scheduler", "caching_scheduler"]
@@ -59,8 +58,7 @@ class Schedulers(RuleBasedStateMachine):
         finally:
             for each in self.workers:
                 each.close()
-            self.database.dispose()
-            self.folder.cleanup()
+            self.ending.close()
 
     # --- requests ------------------------------------------------------------------------
 
@@ -187,8 +185,8 @@ class Schedulers(RuleBasedStateMachine):
 
 
 @pytest.mark.timeout(600)
-def test_no_host_is_ever_promised_twice(synced_file, steps):
-    machine = type("Here", (Schedulers,), {"synced": synced_file})
+def test_no_host_is_ever_promised_twice(empty_database, steps):
+    machine = type("Here", (Schedulers,), {"empty": staticmethod(empty_database)})
     run_state_machine_as_test(
         machine,
         settings=settings(

@@ -1,0 +1,3 @@
+"""What tests/unit/claims/test_protocol.py says, on servers."""
+
+from tests.unit.claims.test_protocol import *  # noqa: F403
