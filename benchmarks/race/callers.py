@@ -98,6 +98,10 @@ class Callers:
         for request in [each for each in self._under_way if each.last_sent_at < late]:
             self._lost(request)
 
+    def unread(self) -> int:
+        """How many calls no scheduler has taken yet."""
+        return int(self._channel.queue_declare(TOPIC, passive=True).message_count)
+
     def close(self) -> None:
         """Leave the broker."""
         self._connection.close()

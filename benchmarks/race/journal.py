@@ -84,6 +84,12 @@ def read(url: str) -> list[Line]:
     return [Line(*row) for row in _ask(url, _READ)]
 
 
+def latest(url: str) -> int:
+    """Number of the last line; 0 if there is none."""
+    ((number,),) = _ask(url, "SELECT COALESCE(MAX(id), 0) FROM race_journal")
+    return int(number)
+
+
 def open_claims(url: str) -> int:
     """How many claims are open now."""
     ((count,),) = _ask(url, "SELECT COUNT(*) FROM claims WHERE closed_at IS NULL")

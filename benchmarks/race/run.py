@@ -28,6 +28,8 @@ from tests.servers.rabbitmq import RabbitMQ
 
 LOG = logging.getLogger("benchmarks.race")
 TOLD_SECONDS = 10.0
+#: How long nothing may have happened when a race is over.
+QUIET_SECONDS = 5.0
 NEW_AT_ONCE = 64
 DOUBLED_RATE = 0.02
 COUNT_OF_SERVERS = (1, 1, 1, 1, 1, 1, 1, 1, 2, 3)
@@ -162,9 +164,9 @@ class _Race:
     def _close(self, took_seconds: float) -> Outcome:
         self._schedulers.spare()
         self._computes.finish()
-        self._callers.close()
         self._arrivals.close()
         self._wait_for_the_end_of_claims()
+        self._callers.close()
         lines = journal.read(self._url)
         counts = self._callers.counts + self._computes.counts + self._schedulers.counts
         counts += self._cycle.counts
@@ -187,8 +189,16 @@ class _Race:
         )
 
     def _wait_for_the_end_of_claims(self) -> None:
+        """Until no claim is open, and none comes any more for requests that were given up."""
         until = time.monotonic() + self._plan.settle_seconds
-        while journal.open_claims(self._url) and time.monotonic() < until:
+        seen, since = 0, time.monotonic()
+        while time.monotonic() < until:
+            self._callers.step()
+            latest = journal.latest(self._url)
+            if latest != seen or self._callers.unread() or journal.open_claims(self._url):
+                seen, since = latest, time.monotonic()
+            elif time.monotonic() - since > QUIET_SECONDS:
+                return
             time.sleep(0.5)
 
     def _audit(self) -> list[dict[str, object]]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
+
 from benchmarks import fleet, leaks, requests, servers
 from benchmarks.caller import Caller
 from benchmarks.sample import Sample
@@ -73,13 +75,22 @@ class Calls:
 
     def round(self, seconds: float) -> Sample:
         """Calls for *seconds*."""
+        before = self._cpu_seconds()
         latencies, elapsed = self._caller.closed_loop(self._concurrency, seconds)
-        more = {"reply_bytes": float(self._caller.reply_bytes)}
+        cpu_seconds = self._cpu_seconds() - before
+        more = {
+            "reply_bytes": float(self._caller.reply_bytes),
+            "cpu_ms": 1000 * cpu_seconds / len(latencies),
+        }
         return Sample(latencies, elapsed, len(latencies), [_shape(self._caller.ask())], more)
 
     def pids(self) -> Sequence[int]:
         """The server's processes."""
         return leaks.family(self._server.pid)
+
+    def _cpu_seconds(self) -> float:
+        times = [psutil.Process(pid).cpu_times() for pid in self.pids()]
+        return sum(each.user + each.system for each in times)
 
     def close(self) -> None:
         """Close the connection; the server ends with the session."""
