@@ -183,6 +183,7 @@ class Service(Worker):
             entities=self._traced(manager, ending),
         )
         self._server = server
+        manager.recorder.put_off = server.afterwards.put_off
         self._observation.watch_bus(server, notifications.outbox, ending)
         server.start()  # waits for the broker for as long as it takes
         ending.callback(server.wait)

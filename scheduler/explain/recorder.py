@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import threading
 import time
@@ -25,6 +26,13 @@ _SEED_BITS: Final = 64
 Listener = Callable[[DecisionRecord], None]
 """Told of each finished record, on the thread that answers: must be quick, and raise nothing."""
 
+PutOff = Callable[[Callable[[], None]], None]
+"""Does what it is given at once, or when the answer has been sent."""
+
+
+def _at_once(work: Callable[[], None]) -> None:
+    work()
+
 
 class Recorder:
     """Opens a record when a decision begins, and keeps it when the decision is over.
@@ -36,6 +44,8 @@ class Recorder:
     def __init__(self, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
         self.records = Memory(memory_bytes)
         self.listeners: list[Listener] = []
+        #: When the log and the listeners are told; the service puts that off.
+        self.put_off: PutOff = _at_once
         self._seeds = random.SystemRandom()
         self._open = threading.local()
 
@@ -76,6 +86,9 @@ class Recorder:
 
     def _finish(self, record: DecisionRecord) -> None:
         self.records.append(record)
+        self.put_off(functools.partial(self._tell, record))
+
+    def _tell(self, record: DecisionRecord) -> None:
         log_decision(record)
         for tell in self.listeners:
             try:

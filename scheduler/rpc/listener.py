@@ -7,11 +7,15 @@ forgotten: its senders wait in vain.  So this project unsubscribes first.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from oslo_log import log as logging
 from oslo_messaging._drivers.amqpdriver import AMQPListener
+
+from scheduler.afterwards import Afterwards
+from scheduler.rpc.replies import QuicklyAnswered
 
 LOG = logging.getLogger(__name__)
 
@@ -19,8 +23,12 @@ LOG = logging.getLogger(__name__)
 class UnsubscribingListener:
     """A listener of the library, made such that ``stop`` ends its subscriptions."""
 
-    def __init__(self, listener: Any) -> None:
+    def __init__(self, listener: Any, afterwards: Afterwards) -> None:
+        """Whoever answers a request does what was put off *afterwards*."""
         self._listener = listener
+        poller = listener._poll_style_listener
+        if isinstance(poller, AMQPListener):
+            poller.message_cls = functools.partial(QuicklyAnswered, afterwards)
         self._on_incoming: Callable[[list[Any]], None] | None = None
 
     @property

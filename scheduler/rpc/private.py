@@ -19,6 +19,7 @@ from oslo_messaging._drivers.base import PollStyleListenerAdapter
 from oslo_messaging._drivers.impl_rabbit import Consumer
 from oslo_messaging.transport import RPCTransport
 
+from scheduler.afterwards import Afterwards
 from scheduler.rpc.listener import UnsubscribingListener
 from scheduler.rpc.server import Server, build_server
 
@@ -34,8 +35,8 @@ _CLOSING_SECONDS = 2.0
 class PrivateListener(UnsubscribingListener):
     """Reads one queue, and deletes it in the end."""
 
-    def __init__(self, listener: Any, consumer: Consumer) -> None:
-        super().__init__(listener)
+    def __init__(self, listener: Any, afterwards: Afterwards, consumer: Consumer) -> None:
+        super().__init__(listener, afterwards)
         self._consumer = consumer
 
     def cleanup(self) -> None:
@@ -61,7 +62,8 @@ class PrivateServer(Server):
         listener = RpcAMQPListener(driver, connection)
         consumer = _consumer(connection, driver._get_exchange(target), target, listener)
         connection.declare_consumer(consumer)
-        return PrivateListener(PollStyleListenerAdapter(listener, 1, None), consumer)
+        adapter = PollStyleListenerAdapter(listener, 1, None)
+        return PrivateListener(adapter, self.afterwards, consumer)
 
 
 def build_private_server(

@@ -6,17 +6,19 @@ import collections
 import inspect
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import oslo_messaging
 from oslo_log import log as logging
 from oslo_messaging.rpc.server import RPCServer
 
-from scheduler import errors
+from scheduler import concurrency, errors
+from scheduler.afterwards import Afterwards
 from scheduler.progress import Progress
 from scheduler.rpc import arguments as given
 from scheduler.rpc import failures
+from scheduler.rpc.call_monitor import CallMonitor
 from scheduler.rpc.listener import UnsubscribingListener
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 
@@ -75,8 +77,9 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
     def __init__(self, *args: Any, progress: Progress) -> None:
         super().__init__(*args)
         self._progress = progress
-        self._served: set[tuple[Any, ...]] = set()
-        """Methods, namespaces and versions that were asked for and are there."""
+        self._monitor = CallMonitor()
+        self._served: dict[tuple[Any, ...], Callable[..., Any]] = {}
+        """By method, namespace and version what was asked for and is there."""
         self.refused: collections.Counter[str] = collections.Counter()
         """Messages that could not be served, by the name of the error."""
 
@@ -85,52 +88,69 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
 
         Whatever goes wrong is raised as an ExpectedException: the caller is told class and text.
         """
+        message = incoming.message
         try:
-            # For the log lines from here on; the library then finds it made.
-            incoming.ctxt = self.serializer.deserialize_context(incoming.ctxt)
-            if not self._is_served(incoming.message):
-                # The library starts its heartbeats to the caller before it looks for the method,
-                # and ends them only after a method has run.
-                incoming.client_timeout = None
-                self.refused[UNKNOWN_METHOD] += 1
-            method = str(incoming.message.get("method"))
-            with self._progress.request(method, getattr(incoming.ctxt, "request_id", None)):
-                return super().dispatch(incoming)
+            # For the log lines from here on.
+            context = incoming.ctxt = self.serializer.deserialize_context(incoming.ctxt)
+            serving = self._serving(message)
+            method = str(message.get("method"))
+            with self._progress.request(method, getattr(context, "request_id", None)):
+                if serving is None:
+                    return self._not_served(incoming)
+                return self._call(serving, incoming)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller is told
             if isinstance(error, CALLER_ERRORS):
                 self.refused[type(error).__name__] += 1
-            told = failures.told(error, incoming.message, incoming.ctxt)
+            told = failures.told(error, message, incoming.ctxt)
         raise failures.alone(told)
 
-    def _do_dispatch(self, endpoint: Any, method: str, ctxt: Any, args: Any) -> Any:
+    def _call(self, serving: Callable[..., Any], incoming: Any) -> Any:
+        context, decode = incoming.ctxt, self.serializer.deserialize_entity
+        brought = incoming.message.get("args", {})
+        self._monitor.watch(incoming)
         try:
-            return super()._do_dispatch(endpoint, method, ctxt, args)
+            arguments = {name: decode(context, value) for name, value in brought.items()}
+            return self.serializer.serialize_entity(context, serving(context, **arguments))
         except TypeError:
-            given.require_fit(getattr(endpoint, method), args)
+            given.require_fit(serving, brought)
             raise
+        finally:
+            self._monitor.forget(incoming)
 
-    def _is_served(self, message: dict[str, Any]) -> bool:
-        """Whether there is a method for *message*; raises InvalidRequest if it is no request."""
+    def _not_served(self, incoming: Any) -> Any:
+        """Let the library say what is missing."""
+        # It starts heartbeats to the caller before it looks for the method, and ends them only
+        # after a method has run.
+        incoming.client_timeout = None
+        self.refused[UNKNOWN_METHOD] += 1
+        return super().dispatch(incoming)
+
+    def _serving(self, message: dict[str, Any]) -> Callable[..., Any] | None:
+        """The method for *message*, if there is one; raises InvalidRequest if it is no request."""
         if not isinstance(message.get("args", {}), dict):
             raise errors.InvalidRequest(field="args", reason="not a dict of arguments")
         wanted = tuple(message.get(key) for key in ("method", "namespace", "version"))
         try:
-            if wanted in self._served:
-                return True
+            known = self._served.get(wanted)
         except TypeError:
+            known = None
             LOG.debug("A method, namespace or version that is no text")
+        if known is not None:
+            return known
         _check_form(message)
-        is_offered = self._is_offered(message)
-        if is_offered and len(self._served) < MOST_REMEMBERED:
-            self._served.add(wanted)
-        return is_offered
+        found = self._offered(message)
+        if found is not None and len(self._served) < MOST_REMEMBERED:
+            self._served[wanted] = found
+        return found
 
-    def _is_offered(self, message: dict[str, Any]) -> bool:
-        return any(
-            self.access_policy.is_allowed(endpoint, message["method"])
-            and _accepts(getattr(endpoint, "target", DEFAULT_TARGET), message)
-            for endpoint in self.endpoints
-        )
+    def _offered(self, message: dict[str, Any]) -> Callable[..., Any] | None:
+        for endpoint in self.endpoints:
+            if self.access_policy.is_allowed(endpoint, message["method"]) and _accepts(
+                getattr(endpoint, "target", DEFAULT_TARGET), message
+            ):
+                method: Callable[..., Any] = getattr(endpoint, message["method"])
+                return method
+        return None
 
 
 class EndpointPolicy(oslo_messaging.DefaultRPCAccessPolicy):
@@ -153,12 +173,18 @@ class Server(RPCServer):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._room = threading.Semaphore(self.conf.executor_thread_pool_size)
+        #: What requests put off until they are answered.
+        self.afterwards = Afterwards(waits=concurrency.current() == concurrency.EVENTLET)
 
     def _on_incoming(self, incoming: Any) -> None:
         while not self._room.acquire(timeout=SIGN_OF_LIFE_SECONDS):
             self.listener.stay_connected()
         in_hand = self._work_executor.submit(self._process_incoming, incoming)
         in_hand.add_done_callback(lambda _done: self._room.release())
+
+    def _process_incoming(self, incoming: Any) -> None:
+        with self.afterwards.answering():
+            super()._process_incoming(incoming)
 
     @property
     def is_listening(self) -> bool:
@@ -176,7 +202,7 @@ class Server(RPCServer):
         return dict(self.dispatcher.refused)
 
     def _create_listener(self) -> UnsubscribingListener:
-        return UnsubscribingListener(super()._create_listener())
+        return UnsubscribingListener(super()._create_listener(), self.afterwards)
 
 
 def build_server(

@@ -87,6 +87,8 @@ class RawCaller:
         )
         self._queue.declare()
         self.received: list[dict[str, Any]] = []
+        #: Content type, encoding, headers and properties, of each.
+        self.dressed: list[tuple[Any, ...]] = []
         self._consumer = kombu.Consumer(
             self._channel, [self._queue], callbacks=[self._received], no_ack=True
         )
@@ -161,7 +163,9 @@ class RawCaller:
         bodies = iter(lambda: queue.get(no_ack=True), None)
         return [json.loads(json.loads(each.body)["oslo.message"]) for each in bodies]
 
-    def _received(self, body: Any, _message: kombu.Message) -> None:
+    def _received(self, body: Any, message: kombu.Message) -> None:
+        dress = (message.content_type, message.content_encoding, message.headers)
+        self.dressed.append((*dress, message.properties))
         envelope = json.loads(body) if isinstance(body, str | bytes) else body
         self.received.append(json.loads(envelope["oslo.message"]))
 

@@ -16,6 +16,7 @@ from scheduler import errors, objects
 from tests.functional import fleet
 from tests.functional.bus import RawCaller, a_context, failure_of, recorded, scheduler_api
 from tests.functional.conftest import ServingScheduler
+from tests.waiting import wait_until
 
 TOO_MUCH = objects.Flavor(
     id=9,
@@ -171,8 +172,12 @@ def test_a_decision_is_one_line_with_the_callers_identity(
     request["args"]["instance_uuids"] = [own]
     request["_context_request_id"] = request_id
     raw.call(request)
-    lines = [line for line in serving_scheduler.daemon.log.splitlines() if request_id in line]
-    told = [line for line in lines if " INFO " in line]
+
+    def lines() -> list[str]:
+        log = serving_scheduler.daemon.log
+        return [each for each in log.splitlines() if request_id in each and " INFO " in each]
+
+    told = wait_until(lines, 10, "the line")
     assert len(told) == 1, told
     who = f"[{request_id} {request['_context_user_id']} {request['_context_project_id']} "
     assert who in told[0]
