@@ -86,7 +86,7 @@ def _row(table: HostTable, row: int) -> Iterator[tuple[str, Any]]:
         if name.startswith("service_"):
             if has_service:
                 yield name, table.value(row, name)
-        elif name in IDENTITY or (reported and name != "host_number"):
+        elif name in IDENTITY or reported:
             yield name, table.value(row, name)
     for name in table.pools:
         if reported or name == "aggregates":

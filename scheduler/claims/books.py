@@ -11,10 +11,10 @@ import datetime
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from scheduler.claims import amounts
+from scheduler.claims.promise import Promise
 from scheduler.claims.register import Look, Register
 from scheduler.db import claims as claim_rows
 from scheduler.hosts import evidence
@@ -36,23 +36,6 @@ ALL_JUDGED_SECONDS = 1.0
 NEVER_TOLD = float("inf")
 #: What shows that a host has reported something else than before.
 REPORTED = ("updated_at", "free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances")
-
-
-@dataclass(slots=True, eq=False)
-class Promise:
-    """One claim as this worker knows it: its pick, and the claim's row once it was read.
-
-    *view* is that of its host when the pick was made; *since* the number of the first look that
-    must find the claim, None while it is not booked.
-    """
-
-    pick: Pick
-    consumer: str
-    view: int = 0
-    #: Host, node, generation and request id of the claim that was, or is being, written for it.
-    written: tuple[str, str, int, str] | None = None
-    row: Any = None
-    since: int | None = None
 
 
 def db_key(key: Key) -> claim_rows.Key:
@@ -157,6 +140,12 @@ class ClaimBooks(Books):
                 self._reports[key] = report
                 self._renewed[key] = self.looks
         super().reapply(key)
+
+    def forget_strangers(self) -> None:
+        """See the base class; hosts that something is promised on are no strangers."""
+        for known in (self._own, self._reports, self._renewed):
+            for key in known.keys() - self.table.rows.keys() - self._picks.keys():
+                del known[key]
 
     def claim_of(self, consumer: str) -> Any:
         """The row of the open claim of *consumer*, None where none is known."""

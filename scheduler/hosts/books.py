@@ -90,6 +90,9 @@ class Books:
         This may do I/O; the decision lock is not held.
         """
 
+    def forget_strangers(self) -> None:
+        """Keep nothing of hosts that are not in the table any more: nothing is kept, here."""
+
     def promised(self) -> Set[str | None]:
         """The uuids of the instances that have an open pick."""
         return self._of_uuid.keys()

@@ -30,11 +30,10 @@ INT_COLUMNS = (
 )
 RATIO_BITS = {"cpu_allocation_ratio": 1, "ram_allocation_ratio": 2, "disk_allocation_ratio": 4}
 FLOAT_COLUMNS = ("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio")
-# ``node_id`` orders the rows; ``host_number`` is the interned host name; times are seconds since
-# the epoch, ``-inf`` where the database holds none.
+# ``node_id`` orders the rows; times are seconds since the epoch, ``-inf`` where the database holds
+# none.
 INTERNAL_COLUMNS = {
     "node_id": np.int64,
-    "host_number": np.int64,
     "reported": np.bool_,
     # Which of its allocation ratios (RATIO_BITS) the host leaves to the configuration.
     "ratios_left_open": np.uint8,

@@ -28,7 +28,6 @@ _FIRST_CAPACITY = 64
 _NODES_NAMED = 10
 _PLAIN_MAPPINGS = (
     "rows", "row_of_node", "services", "_last_seen", "capabilities", "host_of_instance", "cells",
-    "host_numbers",
 )  # fmt: skip
 _NO_SERVICE: Mapping[str, Any] = MappingProxyType({})
 Key = tuple[str, str | None]
@@ -59,7 +58,6 @@ class HostTable:
             name: DocumentPool(parse, functools.partial(self._complain, name))
             for name, parse in columns.DOCUMENT_PARSERS.items()
         }
-        self.host_numbers: dict[str, int] = {}
         self.changes = Journal()
         self.heartbeats = Journal()
         #: Position of the journal when each row was last given to a host.
@@ -223,7 +221,10 @@ class HostTable:
         host_rows.remove(row)
         if not host_rows:
             del self.rows_of_host[key[0]]
-            self._spellings[key[0].lower()].remove(key[0])
+            lower = key[0].lower()
+            self._spellings[lower].remove(key[0])
+            if not self._spellings[lower]:
+                del self._spellings[lower]
         for name, numbers in self._documents.items():
             if numbers[row] >= 0:
                 self.pools[name].release(int(numbers[row]))
@@ -245,11 +246,16 @@ class HostTable:
                 self.changes.note(row, columns.EVERYTHING)
         if record is None:
             self.services.pop(host, None)
+            self._last_seen.pop(host, None)
             return
         self.services[host] = ServiceRecord(record)
         self._last_seen[host] = last_seen
         for row in rows:
             self._copy_service(row, host)
+
+    def is_known(self, host: str) -> bool:
+        """Whether anything is known of *host*: a compute node, a service, an instance on it."""
+        return host in self.rows_of_host or host in self.services or host in self.instances
 
     def set_aggregates(self, aggregates_of_host: Mapping[str, tuple[Any, ...]]) -> None:
         """Set every host's aggregates; hosts not named are in none."""
@@ -303,9 +309,6 @@ class HostTable:
             values[row] = 0
         self._columns["updated_at"][row] = NEVER
         self._columns["service_last_seen"][row] = NEVER
-        self._columns["host_number"][row] = self.host_numbers.setdefault(
-            host, len(self.host_numbers)
-        )
         self._objects["host"][row], self._objects["nodename"][row] = key
         for name in self._documents:
             self._replace(row, name, None)

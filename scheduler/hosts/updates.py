@@ -69,6 +69,8 @@ class TableUpdater:
             self.set_aggregates(changes.aggregates)
         self._instances(changes, cell)
         self._settle(changes.instances, now)
+        if changes.full:
+            self._forget_strangers()
         if changes.full or changes.services is not None:
             self._warn_of_missing_services()
 
@@ -180,6 +182,15 @@ class TableUpdater:
         earlier = (self._recent.keys() & self.books.promised()) - {row.uuid for row in found}
         several = [*found, *(self._recent[uuid][0] for uuid in earlier)]
         self.books.settle(now, several)
+
+    def _forget_strangers(self) -> None:
+        """Keep nothing of hosts that are gone, or that somebody told of and that never came."""
+        table = self.table
+        for host in [each for each in self._cell_of_host if not table.is_known(each)]:
+            del self._cell_of_host[host]
+        for key in [each for each in table.capabilities if not table.is_known(each[0])]:
+            del table.capabilities[key]
+        self.books.forget_strangers()
 
     def _warn_of_missing_services(self) -> None:
         missing = set(self.table.hosts_without_service())

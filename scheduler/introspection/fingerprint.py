@@ -19,8 +19,8 @@ from scheduler.hosts import columns
 from scheduler.hosts.books import Books, Pick
 from scheduler.hosts.table import HostTable
 
-#: Times, and numbers that each table gives in the order in which it met the hosts.
-_LEFT_OUT: Final = frozenset({"service_last_seen", "updated_at", "host_number"})
+#: Times, which say nothing of what is decided.
+_LEFT_OUT: Final = frozenset({"service_last_seen", "updated_at"})
 _DIGEST_BYTES: Final = 16
 
 

@@ -14,7 +14,7 @@ from scheduler.hosts.columns import ADDED_BY_PICKS, CHANGED_BY_PICKS
 from scheduler.hosts.table import HostTable, Key
 
 #: Of the table's own use: says nothing about the host.
-_INTERNAL: Final = frozenset({"host_number", "takers", "host", "nodename"})
+_INTERNAL: Final = frozenset({"takers", "host", "nodename"})
 _TIMES: Final = frozenset({"updated_at", "service_last_seen"})
 _NUMBERS: Final = tuple(
     name
