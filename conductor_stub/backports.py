@@ -20,6 +20,7 @@ class BackportAPI:
 
     target = messaging.Target(version="3.0")
 
+    @messaging.expose
     @messaging.expected_exceptions(errors.NovaException)
     def object_backport_versions(
         self,

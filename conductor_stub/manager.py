@@ -69,6 +69,7 @@ class ComputeTaskManager:
             failures.host,
         )
 
+    @messaging.expose
     def build_instances(  # the wire names these arguments, hence so many
         self,
         context: RequestContext,
@@ -95,6 +96,7 @@ class ComputeTaskManager:
         )
         self._run(order, list(instances), filter_properties, request_spec, host_lists)
 
+    @messaging.expose
     def schedule_and_build_instances(  # the wire names these arguments, hence so many
         self,
         context: RequestContext,
@@ -122,6 +124,7 @@ class ComputeTaskManager:
         ]
         self._first_builds.run(order, servers)
 
+    @messaging.expose
     @messaging.expected_exceptions(errors.NovaException)
     def migrate_server(  # the wire names these arguments, hence so many
         self,
@@ -147,6 +150,7 @@ class ComputeTaskManager:
             context, instance, flavor, properties, request_spec, host_list, clean_shutdown
         )
 
+    @messaging.expose
     @messaging.expected_exceptions(errors.NovaException)
     def unshelve_instance(
         self,
@@ -157,6 +161,7 @@ class ComputeTaskManager:
         """Let *instance*, which is shelved and without a host, run again."""
         self._mover.unshelve(context, instance, request_spec)
 
+    @messaging.expose
     @messaging.expected_exceptions(errors.NovaException)
     def rebuild_instance(  # the wire names these arguments, hence so many
         self,

@@ -40,6 +40,7 @@ class ComputeEndpoint:
         self._hosts = hosts
         self._host = host
 
+    @messaging.expose
     def build_and_run_instance(  # the wire names these arguments, hence so many
         self,
         context: RequestContext,
@@ -78,6 +79,7 @@ class ComputeEndpoint:
         )
         self._hosts.build(self._host, request)
 
+    @messaging.expose
     def terminate_instance(
         self,
         context: RequestContext,
@@ -88,6 +90,7 @@ class ComputeEndpoint:
         """Delete the instance and free what it used."""
         self._hosts.terminate(self._host, context, instance.uuid)
 
+    @messaging.expose
     def prep_resize(  # the wire names these arguments, hence so many
         self,
         context: RequestContext,
@@ -118,6 +121,7 @@ class ComputeEndpoint:
         )
         self._hosts.moves(self._host).prep_resize(request)
 
+    @messaging.expose
     def confirm_resize(
         self,
         context: RequestContext,
@@ -128,6 +132,7 @@ class ComputeEndpoint:
         """Forget the instance, which has moved away."""
         self._hosts.moves(self._host).confirm_resize(context, instance.uuid)
 
+    @messaging.expose
     def unshelve_instance(
         self,
         context: RequestContext,
@@ -142,6 +147,7 @@ class ComputeEndpoint:
         limits = (filter_properties or {}).get("limits") or {}
         self._hosts.moves(self._host).unshelve(context, instance.uuid, limits)
 
+    @messaging.expose
     def rebuild_instance(
         self,
         context: RequestContext,

@@ -29,6 +29,7 @@ class OlderEndpoint:
         self._hosts = hosts
         self._host = host
 
+    @messaging.expose
     def run_instance(  # the wire names these arguments, hence so many
         self,
         context: RequestContext,
@@ -65,6 +66,7 @@ class OlderEndpoint:
         )
         self._hosts.build(self._host, request)
 
+    @messaging.expose
     def terminate_instance(
         self,
         context: RequestContext,

@@ -30,6 +30,8 @@ class Verdict(enum.IntEnum):
 #: Attributes that are columns of numbers.
 NUMBERS = frozenset((*columns.INT_COLUMNS, *columns.FLOAT_COLUMNS))
 _OBJECTS = {name: name for name in columns.OBJECT_COLUMNS} | {"hypervisor_hostname": "nodename"}
+#: Attributes that are in the table.
+OF_TABLE = frozenset((*NUMBERS, *_OBJECTS, *columns.DOCUMENT_PARSERS))
 #: Attributes that a host does not have before its row is filled in.
 _ONCE_REPORTED = frozenset((*columns.FLOAT_COLUMNS, "hypervisor_hostname"))
 #: Attributes that the table has no column for: seldom named, so asked host by host.

@@ -19,6 +19,9 @@ from scheduler import errors
 from scheduler.filters import host_attributes
 from scheduler.hosts.candidates import Candidates
 
+#: All that a query, which any user may write, can ask for; any other name has no value.  What else
+#: runs on a host (``instances``) is nobody's but its owner's.
+ATTRIBUTES = host_attributes.OF_TABLE | {"limits", "service", "updated"}
 #: How deep a query may nest.
 MAX_DEPTH = 64
 #: Up to here all integers are floats as well.
@@ -111,7 +114,7 @@ class _Evaluation:
 
     def _variable(self, path: str) -> _Values:
         name, *rest = path.split(".")
-        found = host_attributes.distinct(self.hosts, name)
+        found = host_attributes.distinct(self.hosts, name) if name in ATTRIBUTES else None
         if found is None:
             return self._same(None)
         values, positions = found
@@ -196,7 +199,10 @@ def _within(value: Any, path: Sequence[str]) -> Any:
             return None
         if not hasattr(value, "get"):
             raise _malformed(f"there is nothing named {part!r} in a {type(value).__name__}")
-        value = value.get(part)
+        try:
+            value = value.get(part)
+        except AttributeError as error:  # an object, of which only the fields are within reach
+            raise _malformed(str(error)) from error
     return value
 
 

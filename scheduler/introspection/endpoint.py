@@ -31,6 +31,7 @@ class IntrospectionEndpoint:
 def _answering(function: Callable[..., Any]) -> Callable[..., Any]:
     signature = inspect.signature(function)
 
+    @oslo_messaging.expose
     def answer(endpoint: IntrospectionEndpoint, context: Any, **arguments: Any) -> Any:
         del context
         try:

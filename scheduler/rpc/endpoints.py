@@ -23,6 +23,7 @@ class SchedulerEndpoint:
     def __init__(self, manager: Any) -> None:
         self._manager = manager
 
+    @oslo_messaging.expose
     def select_destinations(self, context: Any, **arguments: Any) -> Any:
         """Choose hosts (4.0 to 4.5)."""
         try:
@@ -35,22 +36,27 @@ class SchedulerEndpoint:
                 raise
             raise oslo_messaging.ExpectedException() from error  # the manager has logged it
 
+    @oslo_messaging.expose
     def update_aggregates(self, context: Any, **arguments: Any) -> None:
         """Take changed aggregates (4.1)."""
         self._do(self._manager.update_aggregates, context, arguments)
 
+    @oslo_messaging.expose
     def delete_aggregate(self, context: Any, **arguments: Any) -> None:
         """Forget an aggregate (4.1)."""
         self._do(self._manager.delete_aggregate, context, arguments)
 
+    @oslo_messaging.expose
     def update_instance_info(self, context: Any, **arguments: Any) -> None:
         """Take the instances of a host (4.2)."""
         self._do(self._manager.update_instance_info, context, arguments)
 
+    @oslo_messaging.expose
     def delete_instance_info(self, context: Any, **arguments: Any) -> None:
         """Forget an instance of a host (4.2)."""
         self._do(self._manager.delete_instance_info, context, arguments)
 
+    @oslo_messaging.expose
     def sync_instance_info(self, context: Any, **arguments: Any) -> None:
         """Compare the instances of a host with those known here (4.2)."""
         self._do(self._manager.sync_instance_info, context, arguments)

@@ -30,14 +30,17 @@ class OlderEndpoint:
         given.check_forms(arguments)
         return method(context, **arguments)
 
+    @oslo_messaging.expose
     def run_instance(self, context: Any, **arguments: Any) -> None:
         """Find hosts and tell them to build (2.0; ``legacy_bdm_in_spec`` since 2.9)."""
         self._do(self._tasks.run_instance, context, arguments)
 
+    @oslo_messaging.expose
     def prep_resize(self, context: Any, **arguments: Any) -> None:
         """Find a host for a server that changes its size, and tell it (2.0)."""
         self._do(self._tasks.prep_resize, context, arguments)
 
+    @oslo_messaging.expose
     @expected
     def select_hosts(self, context: Any, **arguments: Any) -> Any:
         """Names of hosts (2.6)."""
@@ -53,29 +56,35 @@ class HavanaEndpoint(OlderEndpoint):
         super().__init__(tasks)
         self._backdoor_port = backdoor_port
 
+    @oslo_messaging.expose
     @expected
     def select_destinations(self, context: Any, **arguments: Any) -> Any:
         """Hosts, nodes and limits (2.7)."""
         return self._do(self._tasks.select_destinations, context, arguments)
 
+    @oslo_messaging.expose
     def update_service_capabilities(self, context: Any, **arguments: Any) -> None:
         """Take what a host says of itself (2.4)."""
         self._do(self._tasks.update_service_capabilities, context, arguments)
 
+    @oslo_messaging.expose
     def show_host_resources(self, context: Any, **arguments: Any) -> Any:
         """What a host has and uses (2.0)."""
         return self._do(self._tasks.show_host_resources, context, arguments)
 
+    @oslo_messaging.expose
     def get_backdoor_port(self, context: Any) -> int | None:
         """The port of the debugging backdoor; None when there is none (2.5)."""
         del context
         return self._backdoor_port
 
+    @oslo_messaging.expose
     def create_volume(self, context: Any, **arguments: Any) -> None:
         """Nothing: volumes have their own scheduler since Folsom (2.3)."""
         del context
         LOG.info("Nothing done for create_volume of %s", arguments.get("volume_id"))
 
+    @oslo_messaging.expose
     def live_migration(self, context: Any, **arguments: Any) -> None:
         """Always refused: no release since Havana sends it, the conductor migrates (2.0)."""
         del context, arguments
@@ -90,6 +99,7 @@ class IcehouseEndpoint(OlderEndpoint):
 
     target = oslo_messaging.Target(version="3.1")
 
+    @oslo_messaging.expose
     @expected
     def select_destinations(self, context: Any, **arguments: Any) -> Any:
         """Hosts, nodes and limits (3.0)."""

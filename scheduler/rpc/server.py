@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import inspect
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -57,11 +56,13 @@ class BaseAPI:
         self._service_name = service_name
         self._backdoor_port = backdoor_port
 
+    @oslo_messaging.expose
     def ping(self, context: Any, arg: Any) -> dict[str, Any]:
         """Show that the service is there."""
         del context
         return {"service": self._service_name, "arg": arg}
 
+    @oslo_messaging.expose
     def get_backdoor_port(self, context: Any) -> int | None:
         """The port of the debugging backdoor; None when there is none."""
         del context
@@ -153,14 +154,12 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
         return None
 
 
-class EndpointPolicy(oslo_messaging.DefaultRPCAccessPolicy):
-    """Only the public methods of an endpoint can be called, none of its other attributes."""
+class EndpointPolicy(oslo_messaging.ExplicitRPCAccessPolicy):
+    """Only methods that say so can be called (``expose``): not one that came in by accident."""
 
     def is_allowed(self, endpoint: Any, method: str) -> bool:
         """Whether *method* of *endpoint* may be called from outside."""
-        return super().is_allowed(endpoint, method) and inspect.ismethod(
-            getattr(endpoint, method, None)
-        )
+        return not method.startswith("_") and bool(super().is_allowed(endpoint, method))
 
 
 class Server(RPCServer):
@@ -218,8 +217,8 @@ def build_server(
 
     *progress* is told of every request that is worked on; *entities* decodes arguments.
 
-    Every endpoint has a ``target`` with version and namespace; **every public method of it can be
-    called by anyone on the bus**, so endpoints are thin objects made for that.
+    Every endpoint has a ``target`` with version and namespace; **each of its methods with
+    ``oslo_messaging.expose`` can be called by anyone on the bus**, and nothing else.
     """
     serializer = RequestContextSerializer(entities or ObjectSerializer())
     dispatcher = Dispatcher(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import errors
+from scheduler import errors, objects
 from scheduler.filters import json_query
 from tests.builders import a_fleet, a_host, candidates
 
@@ -94,6 +94,7 @@ MALFORMED = [
     '[">", "$free_ram_mb", "100"]',
     '[">=", "$host_ip", "192.0.2.1"]',
     '["=", "$host.x", 1]',
+    '["=", "$host.__class__", 1]',
     '["=", "$free_ram_mb.x", 1]',
     '["=", "$cpu_info.vendor", "Intel"]',
     '["=", "$stats.tier.x", 1]',
@@ -101,6 +102,29 @@ MALFORMED = [
     '["not", ' * 64 + '["="]' + "]" * 64,
     "[" * 100_000,
 ]
+
+
+WITHIN_REACH = {
+    "aggregates", "cell_uuid", "cpu_allocation_ratio", "cpu_info", "disk_allocation_ratio",
+    "disk_mb_used", "failed_builds", "free_disk_mb", "free_ram_mb", "host", "host_ip",
+    "hypervisor_hostname", "hypervisor_type", "hypervisor_version", "limits", "metrics", "nodename",
+    "num_instances", "num_io_ops", "numa_topology", "pci_stats", "ram_allocation_ratio", "service",
+    "stats", "supported_instances", "total_usable_disk_gb", "total_usable_ram_mb", "updated",
+    "uuid", "vcpus_total", "vcpus_used",
+}  # fmt: skip
+
+
+def test_exactly_so_much_can_be_asked_for():
+    assert json_query.ATTRIBUTES == WITHIN_REACH
+
+
+def test_nothing_else_of_a_host_can_be_asked_for():
+    hosts = candidates(a_host(**HOST).table)
+    (state,) = hosts.states()
+    for name in {*dir(state), "instances"} - WITHIN_REACH:
+        query = ["=", f"${name}", 5, 5]  # what has no value is left out
+
+        assert (name, json_query.matches(json.dumps(query), hosts).tolist()) == (name, [True])
 
 
 @pytest.mark.parametrize(("query", "matches"), MATCHING, ids=str)
@@ -116,6 +140,15 @@ def test_queries_that_cannot_be_evaluated(text):
 
     with pytest.raises(errors.InvalidRequest, match=r"scheduler_hints\.query"):
         json_query.matches(text, hosts)
+
+
+def test_of_an_object_only_the_fields_are_within_reach():
+    aggregate = objects.Aggregate(name="fast")
+
+    assert json_query._within(aggregate, ["name"]) == "fast"
+    for name in ("__class__", "encoded", "FIELDS"):
+        with pytest.raises(errors.InvalidRequest, match=r"scheduler_hints\.query"):
+            json_query._within(aggregate, [name])
 
 
 def test_one_query_and_not_several():

@@ -18,9 +18,11 @@ class ConductorEnd:
         self.orders: dict[str, dict[str, Any]] = {}
         self.moves: dict[str, dict[str, Any]] = {}
 
+    @messaging.expose
     def build_instances(self, context: Any, **arguments: Any) -> None:
         self.orders[arguments["instances"][0].uuid] = {"context": context, **arguments}
 
+    @messaging.expose
     def migrate_server(self, context: Any, **arguments: Any) -> None:
         self.moves[arguments["instance"].uuid] = {"context": context, **arguments}
 
@@ -33,18 +35,22 @@ class SchedulerEnd:
     def __init__(self) -> None:
         self.news: list[tuple[str, str, Any]] = []
 
+    @messaging.expose
     def update_instance_info(self, context: Any, host_name: str, instance_info: Any) -> None:
         assert context.is_admin
         self.news.append(("update", host_name, [each.uuid for each in instance_info]))
 
+    @messaging.expose
     def delete_instance_info(self, context: Any, host_name: str, instance_uuid: str) -> None:
         assert context.is_admin
         self.news.append(("delete", host_name, instance_uuid))
 
+    @messaging.expose
     def sync_instance_info(self, context: Any, host_name: str, instance_uuids: list[str]) -> None:
         assert context.is_admin
         self.news.append(("sync", host_name, instance_uuids))
 
+    @messaging.expose
     def update_aggregates(self, context: Any, aggregates: Any) -> None:
         assert context.is_admin
         self.news += [("aggregate", each.name, sorted(each.hosts)) for each in aggregates]

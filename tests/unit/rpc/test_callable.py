@@ -1,0 +1,126 @@
+"""All that anyone on the bus can call, of every program: this list is the whole of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import oslo_messaging
+import pytest
+
+from conductor_stub.backports import BackportAPI
+from conductor_stub.compute.endpoints import ComputeEndpoint
+from conductor_stub.compute.older_endpoint import OlderEndpoint as OlderCompute
+from conductor_stub.manager import ComputeTaskManager
+from scheduler.introspection.endpoint import IntrospectionEndpoint
+from scheduler.rpc import endpoints, older_endpoints, server, transport
+from scheduler.rpc.server import EndpointPolicy
+
+CALLABLE: dict[type, set[str]] = {
+    endpoints.SchedulerEndpoint: {
+        "select_destinations",
+        "update_aggregates",
+        "delete_aggregate",
+        "update_instance_info",
+        "delete_instance_info",
+        "sync_instance_info",
+    },
+    older_endpoints.HavanaEndpoint: {
+        "run_instance",
+        "prep_resize",
+        "select_hosts",
+        "select_destinations",
+        "update_service_capabilities",
+        "show_host_resources",
+        "get_backdoor_port",
+        "create_volume",
+        "live_migration",
+    },
+    older_endpoints.IcehouseEndpoint: {
+        "run_instance",
+        "prep_resize",
+        "select_hosts",
+        "select_destinations",
+    },
+    server.BaseAPI: {"ping", "get_backdoor_port"},
+    IntrospectionEndpoint: {
+        "worker",
+        "explain",
+        "state_summary",
+        "state_hash",
+        "state_hosts",
+        "state_update",
+        "state_refresh",
+        "what_if",
+    },
+    ComputeTaskManager: {
+        "build_instances",
+        "schedule_and_build_instances",
+        "migrate_server",
+        "unshelve_instance",
+        "rebuild_instance",
+    },
+    BackportAPI: {"object_backport_versions"},
+    ComputeEndpoint: {
+        "build_and_run_instance",
+        "terminate_instance",
+        "prep_resize",
+        "confirm_resize",
+        "unshelve_instance",
+        "rebuild_instance",
+    },
+    OlderCompute: {"run_instance", "terminate_instance"},
+}
+
+
+def an_endpoint(kind: type) -> Any:
+    """One without anything behind it; introspection hangs its methods up when it is made."""
+    if kind is IntrospectionEndpoint:
+        return IntrospectionEndpoint(None)  # type: ignore[arg-type]
+    return kind.__new__(kind)
+
+
+@pytest.mark.parametrize("kind", CALLABLE, ids=lambda kind: f"{kind.__module__}.{kind.__name__}")
+def test_exactly_these(kind: type) -> None:
+    endpoint, policy = an_endpoint(kind), EndpointPolicy()
+    names = {*dir(endpoint), *dir(kind)}
+    assert {name for name in names if policy.is_allowed(endpoint, name)} == CALLABLE[kind]
+
+
+class Careless:
+    """An endpoint with more than it means to offer."""
+
+    @oslo_messaging.expose
+    def meant(self) -> None: ...
+
+    def left_open(self) -> None: ...
+
+    @oslo_messaging.expose
+    def _private(self) -> None: ...
+
+    @oslo_messaging.expose
+    def __call__(self) -> None: ...
+
+    attribute = 1
+
+
+@pytest.mark.parametrize(
+    ("name", "is_allowed"),
+    [
+        ("meant", True),
+        ("left_open", False),
+        ("_private", False),
+        ("__call__", False),
+        ("__init__", False),
+        ("__class__", False),
+        ("attribute", False),
+        ("nosuch", False),
+        ("meant.__func__", False),
+        ("", False),
+    ],
+)
+def test_only_what_is_marked_can_be_called(name: str, is_allowed: bool) -> None:
+    assert EndpointPolicy().is_allowed(Careless(), name) is is_allowed
+
+
+def test_no_class_is_made_of_what_comes_back_as_an_error() -> None:
+    assert transport.REBUILT_MODULES == ()
