@@ -10,6 +10,7 @@ import amqp
 import kombu
 
 from scheduler.broker.expected import Node
+from scheduler.rpc.verified_tls import Transport
 
 
 class Trouble(enum.Enum):
@@ -46,14 +47,16 @@ def connect(node: Node, timeout_seconds: float) -> kombu.Connection:
         userid=node.user,
         password=node.password,
         virtual_host=node.vhost,
-        transport="pyamqp",
+        transport=Transport,
         ssl=node.tls,
         login_method=node.login_method,
         connect_timeout=timeout_seconds,
         transport_options={"client_properties": {"connection_name": "broker check"}},
     )
     try:
-        connection.connect()
+        connection.ensure_connection(
+            max_retries=1, interval_start=0, interval_step=0, reraise_as_library_errors=False
+        )
     except Exception as error:
         connection.release()
         raise _failure(node, error) from error

@@ -5,7 +5,6 @@ Reference page rpc, section 9; the arguments are those that the RPC library decl
 
 from __future__ import annotations
 
-import ssl
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -102,16 +101,11 @@ def _nodes(url: Any, options: Any) -> list[Node]:
             user=each.username or "",
             password=each.password or "",
             vhost=vhost,
-            tls={**tls, "server_hostname": each.hostname} if _verifies(options) else tls,
+            tls=tls,
             login_method=method,
         )
         for each in url.hosts
     ]
-
-
-def _verifies(options: Any) -> bool:
-    """Whether the name in the broker's certificate has to be right."""
-    return bool(options.ssl and options.ssl_ca_file and options.ssl_enforce_hostname_verification)
 
 
 def _tls(options: Any) -> Any:
@@ -127,8 +121,6 @@ def _tls(options: Any) -> Any:
     if options.ssl_version:
         version = impl_rabbit.Connection.validate_ssl_version(options.ssl_version)
         arguments["ssl_version"] = version
-    if options.ssl_ca_file:
-        arguments["cert_reqs"] = ssl.CERT_REQUIRED
     return arguments or True
 
 

@@ -16,18 +16,20 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
+import sqlalchemy
 from oslo_config import cfg
 from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines
 from oslo_utils import strutils
-from sqlalchemy import event, exc
+from sqlalchemy import event, exc, pool
 from sqlalchemy.engine import URL, Connection, Engine
 
 from scheduler import errors
 from scheduler.conf import database as database_conf
 from scheduler.db import layout as layouts
 from scheduler.db import options as db_options
+from scheduler.db import tls
 from scheduler.db import url as db_url
 from scheduler.db.layout import Layout, Statement
 
@@ -67,7 +69,8 @@ class Database:
         self.option = option
         self.is_read_only = is_read_only
         parsed = db_url.parse(url, option)
-        self.url = db_url.with_parameters(parsed, self._settings["connection_parameters"])
+        url = db_url.with_parameters(parsed, self._settings["connection_parameters"])
+        self.url = tls.verified(url, option)
         self.silence_timeout_seconds = silence_timeout_seconds
         self.is_embedded_default = is_embedded_default
         self._engine: Engine | None = None
@@ -108,7 +111,7 @@ class Database:
         original = getattr(error, "inner_exception", None) or error
         original = getattr(original, "orig", None) or original
         lines = str(original).strip().splitlines() or [type(original).__name__]
-        cause = strutils.mask_password(lines[0])
+        cause = strutils.mask_password(tls.refusal(original) or lines[0])
         reason = f"{self.masked_url} cannot be used: {cause}"
         return errors.ConfigurationError(option=self.option, reason=reason)
 
@@ -141,6 +144,8 @@ class Database:
         url = self.url
         if self.silence_timeout_seconds:
             url = db_url.with_timeout(url, self.silence_timeout_seconds)
+        if tls.is_asked_for(url):
+            self._check_certificate(url)
         engine = engines.create_engine(url, sqlite_fk=True, **arguments)
         if self.dialect_name == "sqlite":
             event.listen(engine, "connect", _wait_when_busy)
@@ -154,6 +159,17 @@ class Database:
         # connection, which the listeners above have not seen.
         engine.dispose()
         return engine
+
+    def _check_certificate(self, url: URL) -> None:
+        """Raise ConfigurationError if the server is the wrong one: waiting would not help."""
+        probe = sqlalchemy.create_engine(url, poolclass=pool.NullPool)
+        try:
+            probe.connect().close()
+        except exc.DBAPIError as error:
+            if tls.refusal(error) is not None:
+                raise self.unusable(error) from error
+        finally:
+            probe.dispose()
 
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:

@@ -9,13 +9,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import sqlalchemy as sa
+from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.db import migration, tables
+from scheduler.db import migration, tables, tls
 from scheduler.db.cell_member import Attempt
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.layout import API_TABLES, CELL_TABLES, NEEDED_TABLES
+
+LOG = logging.getLogger(__name__)
 
 #: Without these an API database does not tell what a scheduler has to know.
 NEEDED_API_TABLES = ("aggregates", "aggregate_hosts", "aggregate_metadata")
@@ -104,6 +107,9 @@ def _examine(
 ) -> Finding:
     needed, of_interest = wanted
     url = database.masked_url
+    weakness = tls.weakness(database.url)
+    if weakness is not None:
+        LOG.warning("%s: %s", place, weakness)
     try:
         migration.check_ready(database, needed)
         layout = database.layout

@@ -20,7 +20,7 @@ from oslo_utils import strutils
 
 from scheduler import errors
 from scheduler.conf import startup
-from scheduler.rpc import legacy_rabbit, old_spellings
+from scheduler.rpc import legacy_rabbit, old_spellings, verified_tls
 
 CONTROL_EXCHANGE: Final = "nova"
 #: Requests that the broker hands a worker beyond those that are worked on.  Without such a limit,
@@ -49,6 +49,7 @@ def set_defaults() -> None:
     """
     oslo_messaging.set_transport_defaults(CONTROL_EXCHANGE)
     old_spellings.teach()
+    verified_tls.install()
     cfg.set_defaults(impl_rabbit.rabbit_opts, rabbit_qos_prefetch_count=PREFETCHED_REQUESTS)
 
 

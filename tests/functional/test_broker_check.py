@@ -33,7 +33,6 @@ class ManagedRabbitMQ(RabbitMQ):
     def __init__(self) -> None:
         super().__init__()
         self.management_port = self.reserve_port()
-        self.tls_port = self.reserve_port()
         self.certificate = self.folder / "certificate.pem"
 
     def set_up(self) -> None:

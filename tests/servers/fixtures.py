@@ -12,6 +12,7 @@ from tests.servers import mariadb as mariadb_server
 from tests.servers import postgresql as postgresql_server
 from tests.servers import programs
 from tests.servers import rabbitmq as rabbitmq_server
+from tests.servers.certificates import Authority
 from tests.servers.chromium import Chromium
 from tests.servers.mariadb import MariaDB
 from tests.servers.placement import ENVIRONMENT, Placement
@@ -32,10 +33,16 @@ def require(needed: tuple[programs.Program, ...]) -> None:
 
 
 @pytest.fixture(scope="session")
-def rabbitmq() -> Iterator[RabbitMQ]:
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """The private authority that the servers' certificates are from."""
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="session")
+def rabbitmq(authority: Authority) -> Iterator[RabbitMQ]:
     """The worker's RabbitMQ broker.  Leave it running; to break one, make your own."""
     require(rabbitmq_server.PROGRAMS)
-    with RabbitMQ() as server:
+    with RabbitMQ(authority.certificate) as server:
         yield server
 
 

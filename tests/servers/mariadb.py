@@ -10,6 +10,7 @@ from typing import Any
 import pymysql
 
 from tests.servers import programs
+from tests.servers.certificates import Certificate
 from tests.servers.private import LOOPBACK, START_SECONDS, PrivateServer, unique_name
 
 PROGRAMS = (programs.MARIADBD, programs.MARIADB_INSTALL_DB)
@@ -21,13 +22,15 @@ _PASSWORD = "secret"
 class MariaDB(PrivateServer):
     """One server; a database per test keeps tests apart.
 
-    It is not *durable*: what it committed in the last second is lost when it is killed.
+    It is not *durable*: what it committed in the last second is lost when it is killed.  With a
+    *certificate* it offers TLS.
     """
 
     name = "mariadb"
 
-    def __init__(self, *, durable: bool = False) -> None:
+    def __init__(self, *, durable: bool = False, certificate: Certificate | None = None) -> None:
         super().__init__()
+        self._certificate = certificate
         self._is_durable = durable
         self.port = self.reserve_port()
         self._data = self.folder / "data"
@@ -52,6 +55,10 @@ class MariaDB(PrivateServer):
         )
 
     def command(self) -> list[str]:
+        tls = []
+        if self._certificate is not None:
+            chain, key = self._certificate.write(self.folder)
+            tls = [f"--ssl-cert={chain}", f"--ssl-key={key}"]
         return [
             str(programs.find(programs.MARIADBD)),
             "--no-defaults",
@@ -67,6 +74,7 @@ class MariaDB(PrivateServer):
             "--skip-log-bin",
             "--skip-name-resolve",
             self._user_option,
+            *tls,
         ]
 
     def answers(self) -> bool:
@@ -77,9 +85,9 @@ class MariaDB(PrivateServer):
             return False
         return True
 
-    def url(self, database: str, user: str = _USER) -> str:
+    def url(self, database: str, user: str = _USER, host: str = LOOPBACK) -> str:
         """The SQLAlchemy URL of a database."""
-        return f"mysql+pymysql://{user}:{_PASSWORD}@{LOOPBACK}:{self.port}/{database}"
+        return f"mysql+pymysql://{user}:{_PASSWORD}@{host}:{self.port}/{database}"
 
     def create_account(self, user: str, grants: Sequence[str]) -> None:
         """Make an account with nothing but *grants*, each as ``SELECT ON database.*``."""

@@ -7,6 +7,7 @@ import signal
 import psycopg
 
 from tests.servers import programs
+from tests.servers.certificates import Certificate
 from tests.servers.private import LOOPBACK, START_SECONDS, PrivateServer, unique_name
 
 PROGRAMS = (programs.INITDB, programs.POSTGRES)
@@ -15,14 +16,18 @@ _USER = "nova"
 
 
 class PostgreSQL(PrivateServer):
-    """One server; a database per test keeps tests apart.  Durability is switched off."""
+    """One server; a database per test keeps tests apart.  Durability is switched off.
+
+    With a *certificate* it offers TLS.
+    """
 
     name = "postgresql"
     account = "postgres"  # made by Debian's package
     stop_signal = signal.SIGINT  # the usual one waits for clients to leave by themselves
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Certificate | None = None) -> None:
         super().__init__()
+        self._certificate = certificate
         self.port = self.reserve_port()
         self._data = self.folder / "data"
 
@@ -48,6 +53,9 @@ class PostgreSQL(PrivateServer):
             "full_page_writes": "off",
             "synchronous_commit": "off",
         }
+        if self._certificate is not None:
+            chain, key = self._certificate.write(self.folder, **self._identity())
+            settings |= {"ssl": "on", "ssl_cert_file": str(chain), "ssl_key_file": str(key)}
         options = [word for item in settings.items() for word in ("-c", "=".join(item))]
         return [str(programs.find(programs.POSTGRES)), "-D", str(self._data), *options]
 
@@ -59,9 +67,9 @@ class PostgreSQL(PrivateServer):
             return False
         return True
 
-    def url(self, database: str) -> str:
+    def url(self, database: str, host: str = LOOPBACK) -> str:
         """The SQLAlchemy URL of a database."""
-        return f"postgresql+psycopg://{_USER}@{LOOPBACK}:{self.port}/{database}"
+        return f"postgresql+psycopg://{_USER}@{host}:{self.port}/{database}"
 
     def create_database(self, name: str | None = None) -> str:
         """Make an empty database; returns its name."""

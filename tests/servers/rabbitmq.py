@@ -7,6 +7,7 @@ import json
 import kombu
 
 from tests.servers import programs
+from tests.servers.certificates import Certificate
 from tests.servers.private import LOOPBACK, START_SECONDS, PrivateServer, unique_name
 
 PROGRAMS = (programs.RABBITMQ_SERVER, programs.RABBITMQCTL)
@@ -21,8 +22,11 @@ class RabbitMQ(PrivateServer):
     name = "rabbitmq"
     stopped_code = 143  # its start script reports the signal the way shells do
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Certificate | None = None) -> None:
+        """Where there is a *certificate*, it listens to TLS as well."""
         super().__init__()
+        self._certificate = certificate
+        self.tls_port = self.reserve_port()
         self.port = self.reserve_port()
         self._distribution_port = self.reserve_port()
         self._name_daemon_port = self.reserve_port()
@@ -31,7 +35,15 @@ class RabbitMQ(PrivateServer):
         for room in ("home", "mnesia", "log"):
             (self.folder / room).mkdir()
         (self.folder / "enabled_plugins").write_text("[].\n", encoding="utf-8")
-        (self.folder / "rabbitmq.conf").write_text("log.file.level = info\n", encoding="utf-8")
+        lines = ["log.file.level = info"]
+        if self._certificate is not None:
+            chain, key = self._certificate.write(self.folder)
+            lines += [
+                f"listeners.ssl.1 = {LOOPBACK}:{self.tls_port}",
+                f"ssl_options.certfile = {chain}",
+                f"ssl_options.keyfile = {key}",
+            ]
+        (self.folder / "rabbitmq.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def command(self) -> list[str]:
         return [str(programs.find(programs.RABBITMQ_SERVER))]
@@ -71,6 +83,10 @@ class RabbitMQ(PrivateServer):
         """The transport URL of a virtual host."""
         path = "%2F" if vhost == "/" else vhost
         return f"rabbit://{_USER}:{_PASSWORD}@{LOOPBACK}:{self.port}/{path}"
+
+    def tls_url(self, vhost: str, host: str) -> str:
+        """The transport URL of a virtual host by TLS, under the name or address *host*."""
+        return f"rabbit://{_USER}:{_PASSWORD}@{host}:{self.tls_port}/{vhost}"
 
     def create_vhost(self, name: str | None = None) -> str:
         """Make an empty virtual host, open to the tests' user; returns its name."""

@@ -1,0 +1,233 @@
+"""TLS to the broker and to the databases: only the right name, by the right authority, will do.
+
+The certificate is for ``localhost``, so 127.0.0.1 is a wrong name for the same server.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import kombu
+import kombu.transport
+import pytest
+
+from scheduler import concurrency, errors, exit_codes
+from scheduler.cli import app
+from scheduler.db.database import Database
+from scheduler.rpc import verified_tls
+from tests.daemons.deployment import CommandFailed, render
+from tests.daemons.fixtures import MakeDeployment
+from tests.servers import mariadb as mariadb_server
+from tests.servers import postgresql as postgresql_server
+from tests.servers.certificates import NAME, Authority
+from tests.servers.fixtures import require
+from tests.servers.mariadb import MariaDB
+from tests.servers.postgresql import PostgreSQL
+from tests.servers.private import LOOPBACK
+from tests.servers.rabbitmq import RabbitMQ
+
+MINE, STRANGER, SYSTEM = "mine", "stranger", "system"
+NAME_DIFFERS = f"certificate is not valid for '{LOOPBACK}'"
+UNKNOWN = "unable to get local issuer certificate"
+
+
+@pytest.fixture(scope="module")
+def mysql(authority: Authority) -> Iterator[MariaDB]:
+    require(mariadb_server.PROGRAMS)
+    with MariaDB(certificate=authority.certificate) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def postgres(authority: Authority) -> Iterator[PostgreSQL]:
+    require(postgresql_server.PROGRAMS)
+    with PostgreSQL(authority.certificate) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def vhost(rabbitmq: RabbitMQ) -> Iterator[str]:
+    name = rabbitmq.create_vhost()
+    yield name
+    rabbitmq.delete_vhost(name)
+
+
+@pytest.fixture
+def trust(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """The file to configure for one of MINE and STRANGER; SYSTEM: none, as the system trusts."""
+
+    def trusted(who: str) -> str:
+        if who == SYSTEM:
+            monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
+            return ""
+        return str(authority.file if who == MINE else authority.stranger)
+
+    return trusted
+
+
+@pytest.mark.parametrize(
+    ("host", "trusted", "options", "refusal"),
+    [
+        (NAME, MINE, {}, None),
+        (NAME, SYSTEM, {}, None),
+        (NAME, MINE, {"ssl_version": "TLSv1_2"}, None),
+        (LOOPBACK, MINE, {}, NAME_DIFFERS),
+        (LOOPBACK, MINE, {"ssl_enforce_hostname_verification": False}, NAME_DIFFERS),
+        (LOOPBACK, SYSTEM, {}, NAME_DIFFERS),
+        (LOOPBACK, SYSTEM, {"ssl_version": "TLSv1_2"}, NAME_DIFFERS),
+        (NAME, STRANGER, {}, UNKNOWN),
+        (NAME, STRANGER, {"ssl_version": "TLSv1_2"}, UNKNOWN),
+    ],
+)
+def test_broker_check(
+    rabbitmq: RabbitMQ,
+    vhost: str,
+    trust: Callable[[str], str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    host: str,
+    trusted: str,
+    options: dict[str, Any],
+    refusal: str | None,
+) -> None:
+    config = tmp_path / "nova.conf"
+    settings = {
+        "DEFAULT": {"transport_url": rabbitmq.tls_url(vhost, host), "state_path": tmp_path},
+        "oslo_messaging_rabbit": {"ssl": True, "ssl_ca_file": trust(trusted), **options},
+    }
+    config.write_text(render(settings))
+    capsys.readouterr()
+    status = app.main(["--config-file", str(config), "broker", "check", "-f", "json"])
+    row = json.loads(capsys.readouterr().out)[0]
+    if refusal is None:
+        assert row["State"] == "connected"
+        assert "with TLS" in row["Detail"]
+    else:
+        assert (status, row["State"]) == (exit_codes.BROKER_TLS, "TLS failed")
+        assert refusal in row["Detail"]
+
+
+def test_each_broker_of_a_url_has_its_own_name(
+    rabbitmq: RabbitMQ, vhost: str, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(kombu.transport._transport_cache, "amqp", raising=False)
+    verified_tls.install()
+    nobody = f"amqp://guest:guest@{LOOPBACK}:1/{vhost}"
+    somebody = rabbitmq.tls_url(vhost, NAME).replace("rabbit:", "amqp:")
+    tls = {"ca_certs": str(authority.file), "server_hostname": None}
+    with kombu.Connection(f"{nobody};{somebody}", ssl=tls) as connection:
+        connection.ensure_connection(max_retries=4, interval_start=0, interval_step=0)
+        assert connection.connected
+
+
+PARAMETERS = {
+    # What the URL says of TLS, where {ca} is the authority's file.
+    "mysql": ["ssl_ca={ca}", "ssl_ca={ca}&ssl_verify_cert=true", "ssl_ca={ca}&ssl=true"],
+    "postgresql": ["sslrootcert={ca}", "sslrootcert={ca}&sslmode=verify-full"],
+}
+
+
+@pytest.mark.parametrize(
+    ("driver", "parameters"),
+    [(name, each) for name, several in PARAMETERS.items() for each in several],
+)
+@pytest.mark.parametrize(
+    ("host", "trusted", "refusal"),
+    [(NAME, MINE, None), (LOOPBACK, MINE, LOOPBACK), (NAME, STRANGER, "ertificate")],
+)
+def test_databases(
+    request: pytest.FixtureRequest,
+    trust: Callable[[str], str],
+    driver: str,
+    parameters: str,
+    host: str,
+    trusted: str,
+    refusal: str | None,
+) -> None:
+    server = request.getfixturevalue("mysql" if driver == "mysql" else "postgres")
+    name = "mysql" if driver == "mysql" else "postgres"
+    url = server.url(name, host=host) + "?" + parameters.format(ca=trust(trusted))
+    database = Database(url, settings={"max_retries": 10, "retry_interval": 10})
+    try:
+        if refusal is None:
+            with database.engine.connect() as connection:
+                assert is_encrypted(driver, connection)
+            return
+        with pytest.raises(errors.ConfigurationError) as caught:
+            _ = database.engine
+        assert refusal in str(caught.value)
+        assert "\n" not in str(caught.value)
+    finally:
+        database.dispose()
+
+
+def settings_of(authority: Authority) -> dict[str, dict[str, Any]]:
+    return {"oslo_messaging_rabbit": {"ssl": True, "ssl_ca_file": authority.file}}
+
+
+def database_url(server: MariaDB | PostgreSQL, name: str, host: str, authority: Authority) -> str:
+    word = "ssl_ca" if isinstance(server, MariaDB) else "sslrootcert"
+    return f"{server.url(name, host=host)}?{word}={authority.file}"
+
+
+def test_a_daemon_on_nothing_but_tls(
+    rabbitmq: RabbitMQ, vhost: str, mysql: MariaDB, authority: Authority, deployment: MakeDeployment
+) -> None:
+    url = database_url(mysql, mysql.create_database(), NAME, authority)
+    made = deployment(rabbitmq.tls_url(vhost, NAME), url, settings=settings_of(authority))
+    made.sync_database()
+    made.start_scheduler().wait_ready()
+
+    states = rabbitmq.control("list_connections", "--silent", "vhost", "ssl").split("\n")
+    assert {each for each in states if each.startswith(vhost)} == {f"{vhost}\ttrue"}
+    assert [row["Usable"] for row in made.manage("db", "check")] == ["yes"]
+
+
+def test_a_broker_of_another_name_is_told_in_the_log(
+    rabbitmq: RabbitMQ,
+    vhost: str,
+    postgres: PostgreSQL,
+    authority: Authority,
+    deployment: MakeDeployment,
+) -> None:
+    made = deployment(
+        rabbitmq.tls_url(vhost, LOOPBACK),
+        database_url(postgres, postgres.create_database(), NAME, authority),
+        backend=concurrency.THREADING,
+        settings=settings_of(authority),
+    )
+    made.sync_database()
+    daemon = made.start_scheduler().wait_log(NAME_DIFFERS)
+    (line, *_more) = [each for each in daemon.log.splitlines() if NAME_DIFFERS in each]
+    assert " ERROR " in line
+    assert "guest:guest" not in daemon.log
+    assert not daemon.is_announced
+
+
+def test_a_database_of_another_name_stops_the_start(
+    mysql: MariaDB, authority: Authority, deployment: MakeDeployment
+) -> None:
+    url = database_url(mysql, "mysql", LOOPBACK, authority)
+    made = deployment("fake://", url)
+    daemon = made.start_scheduler()
+    assert daemon.wait() == exit_codes.CONFIGURATION
+    (line,) = [each for each in daemon.log.splitlines() if NAME_DIFFERS in each]
+    assert line.startswith("nova-scheduler: error: ")
+    assert "[database] connection" in line
+    with pytest.raises(CommandFailed) as caught:
+        made.command("nova-scheduler-manage", "db", "check", "-f", "json")
+    (row,) = json.loads(caught.value.stdout)
+    assert row["Usable"] == "no"
+    assert NAME_DIFFERS in row["Problem"]
+
+
+def is_encrypted(driver: str, connection: Any) -> bool:
+    if driver == "mysql":
+        return bool(connection.exec_driver_sql("SHOW STATUS LIKE 'Ssl_cipher'").one()[1])
+    row = connection.exec_driver_sql(
+        "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
+    ).one()
+    return bool(row[0])
