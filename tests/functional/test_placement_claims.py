@@ -106,6 +106,37 @@ def test_workers_that_race_fill_the_fleet_and_no_more(fleet: Fleet, callers: int
     assert set(fleet.used_mb().values()) == {MB}
 
 
+def test_requests_of_several_servers_that_race_are_placed_whole_and_leak_nothing(
+    fleet: Fleet,
+) -> None:
+    three_hosts(fleet)
+    workers = [a_worker(fleet) for _ in range(3)]
+    requests = [[a_name(), a_name()] for _ in range(9)]
+
+    def ask(number: int) -> list[str]:
+        try:
+            return workers[number % 3].hosts(f"req-{number}", requests[number], MB // 4)
+        except errors.NoValidHost:
+            return []
+
+    with ThreadPoolExecutor(len(requests)) as pool:
+        answers = list(pool.map(ask, range(len(requests))))
+    placed = 0
+    for names, hosts in zip(requests, answers, strict=True):
+        assert len(hosts) in (0, len(names))
+        placed += len(hosts)
+        for name, host in zip(names, hosts or [None] * len(names), strict=True):
+            assert fleet.host_of(name) == ([host] if host else [])
+    assert sum(fleet.used_mb().values()) == placed * MB // 4
+    # Whatever the refused ones held for a moment is there for others.
+    for number in range(12 - placed):
+        workers[number % 3].hosts(f"req-late-{number}", [a_name()], MB // 4)
+    assert set(fleet.used_mb().values()) == {MB}
+    for each in workers:
+        with pytest.raises(errors.NoValidHost):
+            each.hosts("req-last", [a_name()], MB // 4)
+
+
 def test_a_request_delivered_to_two_workers_is_claimed_once(fleet: Fleet) -> None:
     three_hosts(fleet)
     names = [a_name(), a_name(), a_name()]
