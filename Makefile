@@ -57,11 +57,16 @@ bench: $(VENV)/ready-bench servers  ## Measure (BENCH_ARGS: workloads), write do
 	$(RUN)/python -m benchmarks --keep benchmarks/results/results.json --page
 
 .PHONY: lint
-lint: $(VENV)/ready-check  ## Check style, types, the house rules and the sample configuration
+lint: $(VENV)/ready-check  ## Check style, types, weak spots, the house rules and the sample configuration
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
 	$(RUN)/mypy
+	$(RUN)/bandit --quiet --configfile pyproject.toml --recursive scheduler conductor_stub
 	$(RUN)/python -m pytest -q tests/house
+
+.PHONY: audit
+audit: $(VENV)/ready-check  ## Look for known weaknesses in what we depend on, if the data can be had
+	@$(RUN)/python -m tests.audit
 
 .PHONY: sample-config
 sample-config: $(VENV)/ready-check  ## Write what is made from the options anew: sample, pages

@@ -36,6 +36,7 @@ def main(argv: Sequence[str]) -> int:
     except errors.NovaException as error:
         return preflight.refuse(conf, BINARY, error)
     supervision = Supervision()
+    observation.reports.pass_on(lambda: supervision.board)
     service = Service(conf, Readiness(), supervision, observation)
     service.reload_from(startup.Source(argv, BINARY))
     try:

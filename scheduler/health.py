@@ -25,7 +25,7 @@ IDLE_SECONDS: Final = 30.0
 class Status(enum.StrEnum):
     """Of a check, and of several together: the worst of them."""
 
-    PASS = "pass"  # noqa: S105 - no password
+    PASS = "pass"  # noqa: S105 - no password # nosec B105
     WARN = "warn"
     """Something is wrong, but requests are served."""
     FAIL = "fail"

@@ -7,10 +7,7 @@ import functools
 import http
 import json
 import os
-import pathlib
-import shutil
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -32,6 +29,7 @@ from scheduler.reports import Reports
 from scheduler.rpc.server import Server as RPCServer
 from scheduler.rpc.undecodable import UndecodableCount
 from scheduler.web import server
+from scheduler.web.folder import PrivateFolder
 from scheduler.web.hosts import KnownNames
 from scheduler.web.routes import Request, Response, Routes
 from scheduler.web.server import Server
@@ -70,11 +68,9 @@ class Observation:
         self._listening = listening
         self._names = names or KnownNames()
         self._master_pid = os.getpid()
-        self._folder: pathlib.Path | None = None
-        if listening is not None:
-            self._folder = pathlib.Path(tempfile.mkdtemp(prefix=f"nova-scheduler-{os.getpid()}-"))
+        self._folder = None if listening is None else PrivateFolder()
         self.routes = Routes()
-        self.workers = Workers(self._folder)
+        self.workers = Workers(None if self._folder is None else self._folder.path)
         self.tally = Tally()
         for outcome in (APPLIED, RESTART_NEEDED, REFUSED):
             self.tally.set(catalogue.RELOADS, 0, outcome)
@@ -113,7 +109,7 @@ class Observation:
             functools.partial(readings.read_progress, progress=health.progress),
             lambda samples: readings.read_consumer(samples, health.consumer),
         ]
-        told = _Told(self.workers, Snapshots(self._folder), self._readings, workers)
+        told = _Told(self.workers, Snapshots(self._folder.path), self._readings, workers)
         told.start(ending)
         checks = _Checks(self.workers, health, workers)
         for path, handler in (*told.routes(), *checks.routes()):
@@ -167,7 +163,7 @@ class Observation:
         if self._listening is not None:
             self._listening.close()
         if self._folder is not None:
-            shutil.rmtree(self._folder)
+            self._folder.close()
 
 
 class _Told:

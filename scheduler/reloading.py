@@ -14,7 +14,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.conf import check, rereading, startup
+from scheduler.conf import check, placement, rereading, startup
 from scheduler.conf.rereading import Change, Name
 from scheduler.rpc import transport
 
@@ -91,5 +91,6 @@ class Reloading:
     def _read(self) -> Change:
         fresh = startup.read_again(self._source)
         transport.complete(fresh)
+        placement.register_login(fresh)
         check.read_all(fresh)
         return rereading.compare(self.conf, fresh, self._live)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
+import math
 import os
 import pathlib
 import re
+import signal
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any, ClassVar, Final
 
@@ -24,12 +26,15 @@ from oslo_utils import strutils
 
 import scheduler
 from scheduler import errors
+from scheduler.board import Board
 from scheduler.explain.record import DecisionRecord
 from scheduler.metrics.readings import host_states
 from scheduler.progress import Progress
 
 DECISIONS_SHOWN: Final = 20
 STDERR: Final = 2
+SPACING_SECONDS: Final = 1.0
+"""A process tells no more often than so."""
 WATCHED_FILE: Final = "[oslo_reports] file_event_handler"
 
 _CREDENTIALS = re.compile(r"(://)[^/\s'\"]*@")
@@ -42,6 +47,9 @@ class Report(guru_meditation_report.TextGuruMeditation):
     """The library's report; a section that cannot be made leaves the others, and no secret."""
 
     persistent_sections: ClassVar[list[tuple[str, Generator]]] = []
+    #: The processes to pass the signal on to: a master's workers.
+    workers: ClassVar[Callable[[], Iterable[int]]] = tuple
+    _told_at: ClassVar[float] = -math.inf
 
     def add_section(self, heading: Any, generator: Generator, index: int | None = None) -> None:
         """See the base class."""
@@ -55,11 +63,24 @@ class Report(guru_meditation_report.TextGuruMeditation):
     def handle_signal(
         cls, version: Any, service_name: str | None, log_dir: str | None, frame: FrameType | None
     ) -> None:
-        """Tell, on standard error or in a file of this process; never raises.
+        """Tell, on standard error or in a file of this process, and have the workers tell.
 
-        The signal may have come while something was written to the stream itself, hence the file
-        descriptor.
+        Never raises.  The signal may have come while something was written to the stream itself,
+        hence the file descriptor.  A worker that is signalled together with its master hears of
+        it twice, and tells once.
         """
+        if time.monotonic() - cls._told_at < SPACING_SECONDS:
+            return
+        cls._tell(version, service_name, log_dir, frame)
+        cls._told_at = time.monotonic()
+        for pid in cls.workers():
+            with contextlib.suppress(OSError):  # it has just ended
+                os.kill(pid, signal.SIGUSR2)
+
+    @classmethod
+    def _tell(
+        cls, version: Any, service_name: str | None, log_dir: str | None, frame: FrameType | None
+    ) -> None:
         try:
             text = cls(version, frame).run().encode()
         except Exception:  # noqa: BLE001 - told instead of the report
@@ -137,6 +158,16 @@ class Reports:
         else:
             start()
 
+    def pass_on(self, board: Callable[[], Board]) -> None:
+        """Have the workers on the *board* tell as well when this process, their master, does."""
+        master = os.getpid()
+
+        def workers() -> Iterator[int]:
+            if os.getpid() == master:
+                yield from (sign.pid for sign in board().signs() if _is_child(sign.pid))
+
+        Report.workers = workers
+
     def begin(self, progress: Progress) -> None:
         """This is a worker; watch the file here that is watched instead of the signal, if any."""
         self.progress = progress
@@ -182,6 +213,17 @@ class Reports:
         yield f"{shown} shown, newest first"
         for back in range(1, shown + 1):
             yield _line(records[-back])
+
+
+def _is_child(pid: int) -> bool:
+    """Whether *pid* is a child of this process, and not somebody else who has the number now."""
+    if pid in (0, os.getpid()):
+        return False
+    try:
+        status = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return int(status.rpartition(")")[2].split()[1]) == os.getpid()
 
 
 def _line(record: DecisionRecord) -> str:

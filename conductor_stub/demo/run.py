@@ -91,7 +91,7 @@ class Demo:
         order = Order(
             context=self.context,
             image=request.image,
-            admin_password="",
+            admin_password="",  # nosec B106
             injected_files=[],
             requested_networks=None,
             security_groups=["default"],

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 
-from keystoneauth1 import loading
+from keystoneauth1 import exceptions, loading
 from oslo_config import cfg
 
 from scheduler.conf import registration
@@ -54,6 +54,23 @@ OPTIONS: list[cfg.Opt] = _with_defaults(
 def register(conf: cfg.ConfigOpts) -> None:
     """Register the group's options on *conf*; those of ``auth_type`` follow when it is known."""
     registration.register_group(conf, GROUP, OPTIONS)
+
+
+def register_login(conf: cfg.ConfigOpts) -> None:
+    """Register what ``auth_type`` needs, so that changes of it are seen.
+
+    An ``auth_type`` that is unknown is the client's to refuse, where it is used.
+    """
+    section = conf[NAME].auth_section or NAME
+    conf.register_opts(loading.get_auth_common_conf_options(), group=section)
+    name = conf[section].auth_type
+    if not name:
+        return
+    try:
+        options = loading.get_auth_plugin_conf_options(name)
+    except exceptions.NoMatchingPlugin:
+        return
+    conf.register_opts(options, group=section)
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:

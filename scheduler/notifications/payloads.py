@@ -185,7 +185,8 @@ def _pci_requests(requests: objects.InstancePCIRequests | None, uuid: Any) -> Pa
         _envelope("InstancePCIRequestPayload", "1.1", _picked(each, PCI_REQUEST))
         for each in requests.requests
     ]
-    data = {"instance_uuid": requests.get("instance_uuid") or uuid, "requests": asked}
+    instance_uuid = requests.get("instance_uuid") or uuid  # no HTTP # nosec B113
+    data = {"instance_uuid": instance_uuid, "requests": asked}
     return _envelope("InstancePCIRequestsPayload", "1.0", data)
 
 

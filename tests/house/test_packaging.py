@@ -29,7 +29,16 @@ from tests.house.tree import (
 
 DISTRIBUTION = "nova-scheduler-standalone"
 #: Run as programs, not imported.
-TOOLS = {"mypy", "ruff", "setuptools", "sphinx", "myst-parser", "types-pyyaml"}
+TOOLS = {
+    "bandit",
+    "mypy",
+    "pip-audit",
+    "ruff",
+    "setuptools",
+    "sphinx",
+    "myst-parser",
+    "types-pyyaml",
+}
 #: Loaded by name: by pytest, SQLAlchemy, oslo.log, oslo.messaging or scheduler.concurrency.
 PLUGINS = {
     *("eventlet", "opentelemetry-exporter-otlp-proto-http", "psycopg", "systemd-python"),

@@ -15,7 +15,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exception
 
 from scheduler import errors
-from scheduler.conf import rereading, startup
+from scheduler.conf import placement, rereading, startup
 from scheduler.hangups import Hangups
 from scheduler.manager import SchedulerManager
 from scheduler.reloading import Outcome, Reloading
@@ -82,6 +82,11 @@ def reloaded(tmp_path: pathlib.Path) -> Reloaded:
             "[oslo_messaging_rabbit]\nrabbit_qos_prefetch_count = 3\n[database]\nmax_retries = 2\n",
             Outcome.RESTART_NEEDED,
             "for [database] max_retries, [oslo_messaging_rabbit] rabbit_qos_prefetch_count",
+        ),
+        (
+            "[placement]\nauth_type = password\nusername = u\npassword = hidden\n",
+            Outcome.RESTART_NEEDED,
+            "A restart is needed for [placement] auth_type",
         ),
         ("[scheduler]\nmax_attempts = many\n", Outcome.REFUSED, "[scheduler] max_attempts"),
         ("[scheduler]\nmax_attempts = 0\n", Outcome.REFUSED, "[scheduler] max_attempts"),
@@ -267,3 +272,23 @@ def test_each_hang_up_is_followed_by_a_reload() -> None:
     finally:
         hangups.close()
         signal.signal(signal.SIGHUP, before)
+
+
+def test_another_login_at_placement_needs_a_restart(
+    reloaded: Reloaded, caplog: pytest.LogCaptureFixture
+) -> None:
+    login = "[placement]\nauth_type = password\nusername = u\npassword = "
+    before = Reloaded.__new__(Reloaded)
+    before.path, before.in_force = reloaded.path, []
+    before.write(login + "hidden1\n")
+    source = startup.Source(["--config-file", str(before.path)], PROG)
+    conf = startup.read_again(source)
+    placement.register_login(conf)  # as the client does when it is made
+    before.reloading = Reloading(source, conf, rereading.LIVE)
+    before.reload()
+
+    before.write(login + "hidden2\n")
+    assert before.reload() is Outcome.RESTART_NEEDED
+    assert "A restart is needed for [placement] password" in caplog.text
+    assert before.reloading.conf.placement.password == "hidden1"
+    assert "hidden" not in caplog.text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import pathlib
 import signal
@@ -14,6 +15,7 @@ from oslo_config import cfg
 
 from scheduler import conf as project_options
 from scheduler import errors
+from scheduler.board import Sign
 from scheduler.conf import startup
 from scheduler.db.cell_member import CellHealth
 from scheduler.explain.recorder import Recorder
@@ -50,6 +52,7 @@ def as_before() -> Iterator[None]:
     yield
     signal.signal(signal.SIGUSR2, handler)
     Report.persistent_sections = []
+    Report.workers, Report._told_at = tuple, -math.inf
     cfg.CONF.reset()
 
 
@@ -182,3 +185,30 @@ def test_a_file_that_is_not_there(tmp_path: pathlib.Path) -> None:
     conf = a_conf(tmp_path, file_event_handler="/nonexistent")
     with pytest.raises(errors.ConfigurationError, match=r"file_event_handler.*/nonexistent"):
         Reports().install(conf, "prog")
+
+
+def test_one_worker_tells_once_however_often_it_is_told_to(tmp_path: pathlib.Path) -> None:
+    Reports().install(a_conf(tmp_path), "prog")
+    os.kill(os.getpid(), signal.SIGUSR2)
+    os.kill(os.getpid(), signal.SIGUSR2)
+    assert written(tmp_path)
+
+
+def test_only_children_are_passed_the_signal() -> None:
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(write)
+        os.read(read, 1)
+        os._exit(0)
+    try:
+        board = SimpleNamespace(
+            signs=lambda: [Sign(pid=pid) for pid in (0, 1, os.getpid(), os.getppid(), child)]
+        )
+        Reports().pass_on(lambda: board)  # type: ignore[arg-type,return-value]
+        assert list(Report.workers()) == [child]
+    finally:
+        os.close(write)
+        os.close(read)
+        os.waitpid(child, 0)
+    assert list(Report.workers()) == []
