@@ -25,6 +25,8 @@ from scheduler.drivers.loading import load_host_manager
 from scheduler.explain.store import Store
 from scheduler.health import IDLE_LOOK_SECONDS, IdleLook, WorkerHealth
 from scheduler.heartbeat import Heartbeat
+from scheduler.hosts.host_manager import HostManager
+from scheduler.hosts.steady_clock import SteadyClock
 from scheduler.introspection.serving import serve_introspection
 from scheduler.manager import SchedulerManager
 from scheduler.notifications.notifications import Notifications
@@ -58,7 +60,11 @@ def build_manager(conf: cfg.ConfigOpts, databases: Databases) -> SchedulerManage
     Raises an error that names the option when one of them, or a filter or weigher, is unknown.
     """
     claims = backend.of_conf(conf, databases.main)
-    host_manager = load_host_manager(conf, CellsReader.from_conf(conf, databases), claims.books())
+    clock = SteadyClock(databases.main.server_time)
+    reader = CellsReader.from_conf(conf, databases)
+    host_manager = load_host_manager(conf, reader, claims.books(clock))
+    if isinstance(host_manager, HostManager):
+        host_manager.keep_time_by(clock)
     driver = drivers.load(conf, host_manager)
     driver.booking = claims.booking(host_manager) if claims.serves(driver) else Booking()
     return SchedulerManager(conf, driver)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from scheduler import numa, objects, pci
+from oslo_log import log as logging
+
+from scheduler import errors, numa, objects, pci
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting, Wish
+
+LOG = logging.getLogger(__name__)
 
 MB_PER_GB = 1024
 
@@ -28,9 +32,22 @@ def of_row(row: Any, fitting: Fitting) -> Consumption:
     """What the claim of *row* takes; *fitting* says how cells and devices are given out."""
     wish = None
     if row.numa_topology or row.pci_requests:
-        guest, limits = _cells_of(row.numa_topology)
-        wish = Wish(guest, _devices_of(row.pci_requests), limits, fitting)
+        wish = _wish_of(row, fitting)
     return Consumption(row.memory_mb, row.disk_gb * MB_PER_GB, row.vcpus, wish)
+
+
+def _wish_of(row: Any, fitting: Fitting) -> Wish | None:
+    """None where a document cannot be read: the numbers of the claim count all the same."""
+    try:
+        guest, limits = _cells_of(row.numa_topology)
+        return Wish(guest, _devices_of(row.pci_requests), limits, fitting)
+    except (ValueError, LookupError, TypeError, AttributeError, errors.NovaException) as error:
+        LOG.warning(
+            "Cells and devices that are claimed for %s cannot be read, and do not count: %r",
+            row.consumer_uuid,
+            error,
+        )
+        return None
 
 
 def _cells_text(wish: Wish) -> str | None:

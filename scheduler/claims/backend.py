@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -34,8 +35,9 @@ NONE, DATABASE, PLACEMENT = "none", "database", "placement"
 class Backend:
     """No claims: the books of one worker are its own."""
 
-    def books(self) -> Callable[[HostTable], Books]:
-        """What makes the books of a host manager."""
+    def books(self, clock: Callable[[], float] = time.time) -> Callable[[HostTable], Books]:
+        """What makes the books of a host manager; *clock* gives seconds since the epoch."""
+        del clock
         return Books
 
     def booking(self, host_manager: Any) -> Booking:
@@ -60,13 +62,14 @@ class DatabaseBackend(Backend):
         self._fitting = Fitting.from_conf(conf)
         self._expiry_seconds = float(conf.claims.expiry_seconds)
 
-    def books(self) -> Callable[[HostTable], Books]:
+    def books(self, clock: Callable[[], float] = time.time) -> Callable[[HostTable], Books]:
         """See the base class."""
         return functools.partial(
             ClaimBooks,
             register=Register(self._database),
             fitting=self._fitting,
             expiry_seconds=self._expiry_seconds,
+            clock=clock,
         )
 
     def booking(self, host_manager: Any) -> Booking:

@@ -21,6 +21,7 @@ from scheduler.hosts import evidence
 from scheduler.hosts.books import Books, Pick, TrackedInstance
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.steady_clock import is_due
 from scheduler.hosts.table import HostTable, Key
 
 #: How the names begin that stand for instances which a request did not name.
@@ -62,7 +63,7 @@ class ClaimBooks(Books):
         self.looks = 0
         self._judged = 0
         self._register = register
-        self._hosts_due_at = self._purge_due_at = self._all_due_at = float("-inf")
+        self._hosts_read_at = self._purged_at = self._all_judged_at = float("-inf")
         #: Generation of each host up to which every claim is counted, and how many are our own.
         self.known: dict[Key, int] = {}
         self.host_ids: dict[Key, int] = {}
@@ -221,10 +222,10 @@ class ClaimBooks(Books):
         """Look at the claims; what was seen is taken over by the next call of ``settle``."""
         self._tidy()
         now = self.clock()
-        with_hosts = now >= self._hosts_due_at
+        with_hosts = is_due(self._hosts_read_at, HOSTS_READ_SECONDS, now)
         self._look = self._look_now(with_hosts=with_hosts)
         if with_hosts:
-            self._hosts_due_at = now + HOSTS_READ_SECONDS
+            self._hosts_read_at = now
 
     def glance(self) -> Look:
         """Look at the claims without a following read of reports; for ``take_new``."""
@@ -243,9 +244,9 @@ class ClaimBooks(Books):
         if ids:
             self._register.close(ids, when)
             self.closed(ids)
-        if now >= self._purge_due_at:
+        if is_due(self._purged_at, PURGE_SECONDS, now):
             self._register.purge(when)
-            self._purge_due_at = now + PURGE_SECONDS
+            self._purged_at = now
 
     def learn(self, row: Any, look: Look | None = None) -> None:
         """Count the claim of *row*, unless it is counted; it was found by *look*, or since."""
@@ -338,7 +339,8 @@ class ClaimBooks(Books):
         for row in found:
             self.learn(row)
         first = self.known.get(key, 0) + 1
-        if {row.generation for row in found} >= set(range(first, generation + 1)):
+        seen = {row.generation for row in found if first <= row.generation <= generation}
+        if len(seen) > generation - first:
             self.known[key] = max(self.known.get(key, 0), generation)
             return True
         self.held[key] = max(self.held.get(key, 0), generation)
@@ -354,8 +356,8 @@ class ClaimBooks(Books):
             self._take_over(look)
         self.note(found)
         picks: Collection[Pick] = self._touched
-        if now >= self._all_due_at:
-            picks, self._all_due_at = list(self._promises), now + ALL_JUDGED_SECONDS
+        if is_due(self._all_judged_at, ALL_JUDGED_SECONDS, now):
+            picks, self._all_judged_at = list(self._promises), now
         self._touched = set()
         for pick in picks:
             promise = self._promises.get(pick)

@@ -118,7 +118,8 @@ def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[object
         table = aggregate_hosts
         query = sa.select(table).where(table.c.aggregate_id.in_(some), *living(table))
         for row in connection.execute(query.order_by(table.c.id)):
-            hosts[row.aggregate_id].append(row.host)
+            if row.host is not None:  # Nova's table has room for rows without one
+                hosts[row.aggregate_id].append(row.host)
         table = aggregate_metadata
         query = sa.select(table).where(table.c.aggregate_id.in_(some), *living(table))
         for row in connection.execute(query):

@@ -42,6 +42,12 @@ SQLITE_POLL_SECONDS = (0.001, 0.01)
 #: PostgreSQL's codes for a serialisation failure and for a lock that was not to be had in time.
 POSTGRESQL_RETRYABLE = ("40001", "55P03")
 IMMEDIATE = "nova_immediate"
+#: What asks for the server's time.
+SERVER_TIMES = {
+    "mysql": "SELECT UNIX_TIMESTAMP(NOW(6))",
+    "postgresql": "SELECT EXTRACT(EPOCH FROM clock_timestamp())",
+    "sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0",
+}
 #: What using a database that does not answer, or not as it should, raises.
 FAILURES = (db_exception.DBError, exc.SQLAlchemyError)
 
@@ -230,6 +236,15 @@ class Database:
             **{name: self._settings[key] for key, name in db_options.RETRY_OPTIONS.items()},
         )
         return retry(attempt)()
+
+    def server_time(self) -> float | None:
+        """The time that the server has, in seconds since the epoch; None if it does not answer."""
+        question = sqlalchemy.text(SERVER_TIMES[self.dialect_name])
+        try:
+            with self.engine.connect() as connection:
+                return float(connection.execute(question).scalar_one())
+        except FAILURES:
+            return None
 
     def dispose(self) -> None:
         """Close the pooled connections; the next use opens new ones."""

@@ -304,10 +304,18 @@ class TouchedRows:
         for stamp in self.stamps:
             seconds = sorted(differing.get(stamp, ()))
             first, end = (seconds[0], seconds[-1] + 1) if seconds else (0, 0)
-            bounds[f"first_{stamp}"] = EPOCH + datetime.timedelta(seconds=first)
-            bounds[f"end_{stamp}"] = EPOCH + datetime.timedelta(seconds=end)
+            bounds[f"first_{stamp}"] = _moment(first)
+            bounds[f"end_{stamp}"] = _moment(end)
             bounds[f"in_{stamp}"] = seconds
         return bounds
+
+
+def _moment(second: int) -> datetime.datetime:
+    """That second; the last moment there is, where a row says something later."""
+    try:
+        return EPOCH + datetime.timedelta(seconds=second)
+    except OverflowError:
+        return datetime.datetime.max
 
 
 def entries(text: str | None) -> list[Entry]:

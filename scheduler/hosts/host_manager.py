@@ -26,6 +26,7 @@ from scheduler.hosts import costs, rows, tracking
 from scheduler.hosts.books import Books
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.shared_refresh import SharedRefresh
+from scheduler.hosts.steady_clock import SteadyClock, is_due
 from scheduler.hosts.table import HostTable
 from scheduler.hosts.updates import TableUpdater
 
@@ -111,6 +112,11 @@ class HostManager:
         """Name of the option of ``[filter_scheduler]`` that lists the filters for these hosts."""
         del conf
         return "enabled_filters"
+
+    def keep_time_by(self, clock: SteadyClock) -> None:
+        """Have *clock* for the time, and look after each read whether the machine's has jumped."""
+        self.clock = clock
+        self.read_listeners.append(lambda _cost: clock.check())
 
     # --- state ---------------------------------------------------------------------------
 
@@ -266,9 +272,9 @@ class HostManager:
         full = (
             take is not None
             or self._full_at is None
-            or began - self._full_at >= self._full_interval_seconds
+            or is_due(self._full_at, self._full_interval_seconds, began)
         )
-        heartbeats = began - self._heartbeats_at >= HEARTBEAT_READ_SECONDS
+        heartbeats = is_due(self._heartbeats_at, HEARTBEAT_READ_SECONDS, began)
         now = datetime.datetime.fromtimestamp(began, datetime.UTC).replace(tzinfo=None)
         self.books.look()
         several = self._reader.read(now, full=full, heartbeats=heartbeats)

@@ -86,6 +86,9 @@ class TableUpdater:
         live = set()
         for row in nodes:
             key, node_id = rows.key(row), _node_id(row, cell)
+            if row.host is None:
+                self._rename(node_id, None)  # half-written: nobody can be told to build there
+                continue
             if row.deleted:
                 known = self.table.rows.get(key)
                 if known is not None and self.table.value(known, "node_id") == node_id:
@@ -111,7 +114,7 @@ class TableUpdater:
         return None if number is None else float(self.table.value(number, "updated_at"))
 
     def _rename(self, node_id: int, key: Any) -> None:
-        """Drop the row of another key that this compute node was known under."""
+        """Drop the row of another key than *key* that this compute node was known under."""
         table = self.table
         number = table.row_of_node.get(node_id)
         if number is not None and number != table.rows.get(key):
@@ -126,8 +129,9 @@ class TableUpdater:
             if self._cell_of_host.get(host) == cell.uuid:
                 self.table.set_service(host, None, 0.0)
         for record in records:
-            self._cell_of_host[record.host] = cell.uuid
-            self._service(record)
+            if record.host is not None:
+                self._cell_of_host[record.host] = cell.uuid
+                self._service(record)
 
     def _service(self, record: Any) -> None:
         last_seen = rows.last_seen(record, self._semantics)

@@ -1,0 +1,77 @@
+"""The time of day, as decisions know it: it goes on steadily where the machine's clock jumps.
+
+With a clock that jumps, heartbeats of all hosts would be too old, or promises over, from one
+moment to the next.  Which is right, the time before or after a jump, is for the database's clock
+to say, which all schedulers of the fleet share.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from oslo_log import log as logging
+
+LOG = logging.getLogger(__name__)
+
+#: Less is followed without a question.
+JUMP_SECONDS = 2.0
+#: How long nobody is asked again about a jump that was not right, or while there is no answer.
+ASKED_AGAIN_SECONDS = 60.0
+
+
+def is_due(done_at: float, every_seconds: float, now: float) -> bool:
+    """Whether what was done then is to be done again; also where the clock was set back since."""
+    return not done_at <= now < done_at + every_seconds
+
+
+class SteadyClock:
+    """Seconds since the epoch.
+
+    *ask* gives the time that others have, None if that cannot be known now; *wall* is the clock
+    that may jump, *elapsed* one that does not.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[], float | None],
+        wall: Callable[[], float] = time.time,
+        elapsed: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ask = ask
+        self._wall = wall
+        self._elapsed = elapsed
+        self._offset_seconds = wall() - elapsed()
+        self._ask_again_at = float("-inf")
+
+    def __call__(self) -> float:
+        """The time."""
+        return self._elapsed() + self._offset_seconds
+
+    def check(self) -> None:
+        """Look whether the machine's clock has jumped, and take over its time if it is right."""
+        jump_seconds = self._wall() - self()
+        if abs(jump_seconds) < JUMP_SECONDS:
+            self._offset_seconds += jump_seconds
+        elif self._elapsed() >= self._ask_again_at:
+            self._judge(jump_seconds)
+
+    def _judge(self, jump_seconds: float) -> None:
+        self._ask_again_at = self._elapsed() + ASKED_AGAIN_SECONDS
+        right = self._ask()
+        if right is None:
+            return
+        of_database = right - self()
+        if abs(of_database - jump_seconds) < abs(of_database):
+            self._offset_seconds += jump_seconds
+            self._ask_again_at = float("-inf")
+            LOG.warning(
+                "The clock of this machine was set by %+.0f s, to the time that the database has",
+                jump_seconds,
+            )
+        else:
+            LOG.warning(
+                "The clock of this machine is off by %+.0f s since it was set; decisions go on "
+                "with the time as it was, which is that of the database",
+                jump_seconds,
+            )

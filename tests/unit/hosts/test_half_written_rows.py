@@ -1,0 +1,117 @@
+"""Rows of every table that say nothing or nonsense: the others are decided on all the same."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler.db import aggregates, migration, tables
+from scheduler.db.database import Database
+from tests.unit.claims.fleets import Clock, Fleet, Worker
+
+FILTERS = (
+    *("ComputeFilter", "AvailabilityZoneFilter", "RamFilter", "AggregateInstanceExtraSpecsFilter"),
+    *("NUMATopologyFilter", "PciPassthroughFilter", "ImagePropertiesFilter"),
+    *("ComputeCapabilitiesFilter", "ServerGroupAntiAffinityFilter"),
+)
+VICTIM = "h1"
+#: What is there of the victim besides what the fleet makes.
+MORE: dict[str, dict[str, Any]] = {
+    "instances": {"uuid": "i1", "memory_mb": 1, "host": VICTIM, "node": VICTIM, "deleted": 0},
+    "instance_extra": {"instance_uuid": "i1", "deleted": 0},
+    "instance_metadata": {"instance_uuid": "i1", "key": "k", "value": "v", "deleted": 0},
+    "instance_system_metadata": {"instance_uuid": "i1", "key": "k", "value": "v", "deleted": 0},
+    "instance_groups": {"uuid": "g1", "name": "g"},
+    "instance_group_member": {"group_id": 1, "instance_uuid": "i1"},
+    "instance_group_policy": {"group_id": 1, "policy": "anti-affinity"},
+}
+BAD_TEXTS = ("", "[[", '{"nova_object.name": 1}', "[1]")
+BAD_NUMBERS = (-1, 2**31 - 1)
+BAD_TIMES = (datetime.datetime.min, datetime.datetime.max)
+READ = (
+    *("aggregate_hosts", "aggregate_metadata", "aggregates", "change_counters", "claim_hosts"),
+    *("claims", "compute_nodes", "services", *MORE),
+)
+
+
+@pytest.fixture
+def database(tmp_path):
+    database = Database(f"sqlite:///{tmp_path}/nova.sqlite")
+    migration.sync(database)
+    yield database
+    database.dispose()
+
+
+@pytest.fixture
+def worker(database):
+    clock = Clock()
+    fleet = Fleet(database, clock, hosts=3)
+    worker = Worker(database, clock, filters=FILTERS)
+    with database.write() as conn:
+        aggregates.create(conn, "zone", metadata={"availability_zone": "z"}, hosts=[VICTIM])
+        for name, values in MORE.items():
+            conn.execute(tables.metadata.tables[name].insert().values(**values))
+    with database.write() as conn:
+        conn.execute(tables.instances.update().values(created_at=fleet.now()))
+    worker.select("req-before", 1, "before")
+    yield worker
+    worker.database.dispose()
+
+
+def bad_values(column: sa.Column[Any]) -> list[Any]:
+    """What may be in the column although nobody meant it."""
+    if column.primary_key or column.foreign_keys or column.name == "uuid":  # others refer to it
+        return []
+    found: list[Any] = [None] if column.nullable else []
+    if isinstance(column.type, sa.String):
+        return [*found, *BAD_TEXTS]
+    if isinstance(column.type, sa.DateTime):
+        return [*found, *BAD_TIMES]
+    return found if isinstance(column.type, sa.Boolean) else [*found, *BAD_NUMBERS]
+
+
+def spoilt(table: sa.Table) -> list[dict[str, Any]]:
+    """Rows of nothing but bad values, until each value was there once."""
+    of_column = {column.name: bad_values(column) for column in table.c}
+    longest = max(map(len, of_column.values()))
+    return [
+        {name: values[number % len(values)] for name, values in of_column.items() if values}
+        for number in range(longest)
+    ]
+
+
+@pytest.mark.parametrize("name", READ)
+def test_other_hosts_are_decided_on(database, worker, name):
+    table = tables.metadata.tables[name]
+    (key,) = list(table.primary_key.columns)[:1]
+    with database.read() as conn:
+        row = conn.execute(sa.select(table).order_by(key)).mappings().first()
+    assert row is not None, "a row to spoil"
+    spoilt_rows = spoilt(table)
+    # Readers that look for what was touched of late are to see it as well.
+    touched = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
+    again = [{**each, "updated_at": touched} for each in spoilt_rows if "updated_at" in each]
+    for values in (*spoilt_rows, *again):
+        change(database, table, key == row[key.name], values)
+        for full in (False, True):
+            answer(worker, f"{name} {values}, {full}", full=full)
+        change(database, table, key == row[key.name], dict(row))
+    assert answer(worker, "all is well again", full=True) in {"h1", "h2", "h3"}
+
+
+def change(database, table, which, values):
+    with database.write() as conn:
+        conn.execute(table.update().where(which).values(**values))
+
+
+def answer(worker, what, *, full):
+    """The host for one more small server; fails if the state cannot be read."""
+    if full:
+        worker.manager._full_at = None
+    worker.manager.refresh()
+    assert not worker.manager.is_failing, what
+    ((selection, *_alternates),) = worker.select(f"req-{what}", 0, what)
+    return selection.service_host

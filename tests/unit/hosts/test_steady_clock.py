@@ -1,0 +1,113 @@
+"""The clock of decisions, on a machine whose clock jumps."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from scheduler.db.database import Database
+from scheduler.hosts import steady_clock
+from scheduler.hosts.steady_clock import SteadyClock, is_due
+
+BEGAN = 1_000_000.0
+HOUR = 3600.0
+
+
+class Machine:
+    """A machine whose clock is set at will, and a database server with the right time."""
+
+    def __init__(self) -> None:
+        self.elapsed = 50.0
+        self.off_seconds = 0.0
+        self.database_answers = True
+        self.asked = 0
+        self.clock = SteadyClock(self.ask, self.wall, lambda: self.elapsed)
+
+    @property
+    def right(self) -> float:
+        return BEGAN + self.elapsed
+
+    def wall(self) -> float:
+        return self.right + self.off_seconds
+
+    def ask(self) -> float | None:
+        self.asked += 1
+        return self.right if self.database_answers else None
+
+    def later(self, seconds: float) -> None:
+        """Time passes, and hosts are read."""
+        self.elapsed += seconds
+        self.clock.check()
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine()
+
+
+@pytest.mark.parametrize("jump", [HOUR, -HOUR, 10.0, -10.0])
+def test_a_jump_away_from_the_right_time_is_not_followed(machine, caplog, jump):
+    machine.off_seconds = jump
+    assert machine.clock() == machine.right, "nobody was asked yet"
+    for _ in range(10):
+        machine.later(1)
+    assert machine.clock() == machine.right
+    assert machine.asked == 1, "about each jump once a minute"
+    assert [each.levelno for each in caplog.records] == [logging.WARNING]
+    assert f"{jump:+.0f} s" in caplog.text
+    machine.off_seconds = 0
+    machine.later(1)
+    assert machine.clock() == machine.right
+
+
+@pytest.mark.parametrize("wrong", [HOUR, -HOUR])
+def test_a_clock_that_was_wrong_and_is_set_right_is_followed(caplog, wrong):
+    machine = Machine()
+    machine.off_seconds = wrong
+    machine.clock = SteadyClock(machine.ask, machine.wall, lambda: machine.elapsed)
+    assert machine.clock() == machine.right + wrong, "as the machine had it at the start"
+    machine.later(1)
+    machine.off_seconds = 0
+    machine.later(1)
+    assert machine.clock() == machine.right
+    assert "set by" in caplog.text
+
+
+def test_small_steps_are_followed_without_asking(machine):
+    for _ in range(5):
+        machine.off_seconds += steady_clock.JUMP_SECONDS / 2
+        machine.later(1)
+        assert machine.clock() == machine.wall()
+    assert machine.asked == 0
+
+
+def test_while_nobody_can_say_the_time_goes_on(machine):
+    machine.database_answers = False
+    machine.off_seconds = HOUR
+    machine.later(1)
+    machine.later(1)
+    assert machine.clock() == machine.right
+    assert machine.asked == 1
+    machine.database_answers = True
+    machine.later(steady_clock.ASKED_AGAIN_SECONDS)
+    assert machine.asked == 2
+    assert machine.clock() == machine.right
+
+
+def test_the_time_of_a_database_that_is_away_is_not_known(tmp_path):
+    assert Database(f"sqlite:///{tmp_path}/no/such/folder/db.sqlite").server_time() is None
+
+
+@pytest.mark.parametrize(
+    ("done_at", "now", "expected"),
+    [
+        pytest.param(float("-inf"), 5.0, True, id="never done"),
+        pytest.param(100.0, 100.0, False, id="just done"),
+        pytest.param(100.0, 109.9, False, id="a while ago"),
+        pytest.param(100.0, 110.0, True, id="long ago"),
+        pytest.param(100.0, 99.0, True, id="the clock was set back"),
+    ],
+)
+def test_when_something_is_due(done_at, now, expected):
+    assert is_due(done_at, 10.0, now) is expected
