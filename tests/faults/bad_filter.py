@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 from scheduler.filters import BaseHostFilter
 
 HINT = "fault"
 RAISES, HANGS, NONSENSE = "raises", "hangs", "nonsense"
+#: Makes the file whose path follows and hangs until somebody removes it.
+IN_HAND = "in hand"
 HANGS_SECONDS = 0.3
+IN_HAND_SECONDS, LOOK_SECONDS = 20, 0.05
 
 
 class BadFilter(BaseHostFilter):
@@ -17,9 +21,18 @@ class BadFilter(BaseHostFilter):
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> Any:
         """Whatever the hint says."""
-        (fault,) = (spec_obj.scheduler_hints or {}).get(HINT, [None])
+        fault, *rest = (spec_obj.scheduler_hints or {}).get(HINT, [None])
         if fault == RAISES:
             raise RuntimeError("this filter is broken")
         if fault == HANGS:
             time.sleep(HANGS_SECONDS)
+        if fault == IN_HAND and host_state.host == rest[1]:
+            self._wait_in_hand(Path(rest[0]))
         return object() if fault == NONSENSE else True
+
+    @staticmethod
+    def _wait_in_hand(sign: Path) -> None:
+        sign.touch()
+        ends_at = time.monotonic() + IN_HAND_SECONDS
+        while sign.exists() and time.monotonic() < ends_at:
+            time.sleep(LOOK_SECONDS)

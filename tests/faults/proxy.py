@@ -14,14 +14,17 @@ _CHUNK_BYTES = 65536
 
 
 class Proxy:
-    """Passes on to *port* what comes to its own; what clients send waits ``delay_seconds``."""
+    """Passes on to *port* what comes to its own, of *address*.
 
-    def __init__(self, port: int) -> None:
+    What clients send waits for ``delay_seconds``.
+    """
+
+    def __init__(self, port: int, address: str = LOOPBACK) -> None:
         self.delay_seconds = 0.0
         #: Whether whatever is sent is lost on the way.
         self.is_silent = False
         self._target = port
-        self._listening = socket.create_server((LOOPBACK, 0))
+        self._listening = socket.create_server((address, 0))
         self._open: set[socket.socket] = set()
         self._thread = threading.Thread(target=self._accept, daemon=True)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
+import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,8 +17,11 @@ import sqlalchemy
 from scheduler.db import compute_nodes, services
 from scheduler.db.database import Database
 from scheduler.rpc.client import SchedulerAPI
-from tests.daemons.deployment import Deployment, Settings
+from scheduler.rpc.context import RequestContext
+from tests.daemons.deployment import Deployment, Settings, render
 from tests.daemons.process import Daemon
+from tests.faults import bad_filter
+from tests.faults.disks import SmallDisk
 from tests.faults.load import HOST, LOST, Load
 from tests.faults.proxy import Proxy
 from tests.functional import fleet
@@ -27,11 +32,18 @@ from tests.servers.rabbitmq import RabbitMQ
 HOSTS: Final = tuple(f"cmp{number}" for number in range(1, 11))
 #: How long a caller waits for an answer, and for a sign of life.
 PATIENCE_SECONDS: Final = 6
+#: How long something stays broken, where that is for us to say.
+PAUSE_SECONDS: Final = 5.0
 ACCOUNT: Final = "scheduler"
-ANSWERS_BEFORE, ANSWERS_AFTER = 20, 40
+ANSWERS_BEFORE, ANSWERS_MEANWHILE, ANSWERS_AFTER = 20, 20, 40
 #: Room for everything that is asked for here.
 BIG: Final = {"memory_mb": 2**24, "free_ram_mb": 2**24, "vcpus": 10_000}
 SILENCE_TIMEOUT_SECONDS: Final = 8
+#: How long the database lets somebody wait for a lock.
+LOCK_WAIT_SECONDS: Final = 2
+HEARTBEAT_SECONDS: Final = 1.0
+DATABASE_DISK_KIB: Final = 400 * 1024
+REDO_MIB: Final = 4
 REPOSITORY: Final = Path(__file__).parents[2]
 SETTINGS: Settings = {
     "DEFAULT": {"service_down_time": 36000, "report_interval": 2, "debug": False},
@@ -66,7 +78,15 @@ class World:
 
     api: SchedulerAPI
 
-    def __init__(self, folder: Path, rabbitmq: RabbitMQ, mariadb: MariaDB, proxy: Proxy) -> None:
+    #: While something happens.
+    load: Load
+
+    def __init__(
+        self, folder: Path, rabbitmq: RabbitMQ, mariadb: MariaDB, proxy: Proxy, disk: SmallDisk
+    ) -> None:
+        self.folder = folder
+        #: Where the data of the database is.
+        self.disk = disk
         self.proxy = proxy
         self.rabbitmq = rabbitmq
         self.mariadb = mariadb
@@ -74,7 +94,10 @@ class World:
         mariadb.create_account(ACCOUNT, [f"ALL ON {self.database}.*"])
         self.own_url = mariadb.url(self.database)
         fleet.install(self.own_url, HOSTS, **BIG)
-        url = mariadb.url(self.database, ACCOUNT).replace(f":{mariadb.port}/", f":{proxy.port}/")
+        #: What schedulers have, but for the proxy.
+        self.database_url = mariadb.url(self.database, ACCOUNT)
+        url = self.database_url.replace(f":{mariadb.port}/", f":{proxy.port}/")
+        self.mended_at: float | None = None
         self.sites: list[Deployment] = []
         for name in ("one", "two"):
             (folder / name).mkdir()
@@ -82,36 +105,113 @@ class World:
             self.sites.append(Deployment(folder / name, rabbitmq.url(), url, settings=settings))
         self.schedulers = [self.begin(number) for number in range(len(self.sites))]
 
-    def begin(self, number: int) -> Daemon:
+    def begin(
+        self, number: int, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> Daemon:
         """Begin to start a scheduler."""
-        path = {"PYTHONPATH": str(REPOSITORY)}
-        return self.sites[number].start_scheduler(extra_environment=path)
+        path = {"PYTHONPATH": str(REPOSITORY), **(environment or {})}
+        return self.sites[number].start_scheduler(*arguments, extra_environment=path)
 
     def start_again(self, number: int) -> None:
         """Start a scheduler that has ended."""
         self.schedulers[number] = self.begin(number).wait_ready()
 
+    @contextlib.contextmanager
+    def changed(
+        self,
+        number: int,
+        *,
+        options: Settings | None = None,
+        environment: Mapping[str, str] | None = None,
+        run_by: Sequence[str] = (),
+    ) -> Iterator[Daemon]:
+        """Have a scheduler run with other *options*, in another way, for as long as this lasts."""
+        site, more = self.sites[number], self.folder / f"more-{number}.conf"
+        more.write_text(render(options or {}), encoding="utf-8")
+        assert self.schedulers[number].terminate() == 0
+        site.run_by = run_by
+        self.schedulers[number] = self.begin(
+            number, "--config-file", str(more), environment=environment
+        ).wait_ready()
+        try:
+            yield self.schedulers[number]
+        finally:
+            assert self.schedulers[number].terminate() == 0
+            site.run_by = ()
+            self.start_again(number)
+
+    def ask(self, hints: Mapping[str, Any]) -> tuple[str, str]:
+        """Ask for a host for one more server; returns the server and the host."""
+        own, context = str(uuid.uuid4()), RequestContext("user", "project", overwrite=False)
+        spec = fleet.a_spec(own, scheduler_hints=hints)
+        (chosen,) = self.api.select_destinations(context, spec, [own])
+        return own, str(chosen["host"])
+
+    def mended(self) -> None:
+        """What was broken is whole again, although something is left to be done after this."""
+        self.mended_at = time.monotonic()
+        self.load.wait_for_answers(ANSWERS_MEANWHILE)
+
+    def held_by(self, sign: Path) -> Mapping[str, Any]:
+        """Hints that keep a request in hand from when *sign* appears until it is removed."""
+        return {bad_filter.HINT: [bad_filter.IN_HAND, str(sign), HOSTS[0]]}
+
     def query(self, statement: str, **values: Any) -> list[dict[str, Any]]:
         """Ask, or change, the database with an account that may do everything."""
-        with self._connected() as connection, connection.begin():
+        with self.connected() as connection, connection.begin():
             done = connection.execute(sqlalchemy.text(statement), values)
             return [dict(row) for row in done.mappings()] if done.returns_rows else []
 
     @contextlib.contextmanager
     def locked(self, statement: str) -> Iterator[None]:
         """Keep the locks of *statement*."""
-        with self._connected() as connection, connection.begin():
+        with self.connected() as connection, connection.begin():
             connection.execute(sqlalchemy.text(statement))
             yield
 
     @contextlib.contextmanager
-    def _connected(self) -> Iterator[sqlalchemy.Connection]:
+    def connected(self) -> Iterator[sqlalchemy.Connection]:
+        """A connection with an account that may do everything."""
         engine = sqlalchemy.create_engine(self.own_url)
         try:
             with engine.connect() as connection:
                 yield connection
         finally:
             engine.dispose()
+
+    @contextlib.contextmanager
+    def only_room_on(self, host: str) -> Iterator[None]:
+        """All other hosts report that they have none."""
+        report = "UPDATE compute_nodes SET updated_at = UTC_TIMESTAMP(), "
+        others = " WHERE host != :host"
+        self.query(f"{report} memory_mb = 0, free_ram_mb = 0 {others}", host=host)
+        try:
+            yield
+        finally:
+            self.query(
+                f"{report} memory_mb = :memory_mb, free_ram_mb = :free_ram_mb {others}",
+                host=host,
+                memory_mb=BIG["memory_mb"],
+                free_ram_mb=BIG["free_ram_mb"],
+            )
+
+    @contextlib.contextmanager
+    def heartbeats(self) -> Iterator[None]:
+        """The services of all hosts are heard of, as they are of live ones."""
+        ending = threading.Event()
+
+        def beat() -> None:
+            while not ending.wait(HEARTBEAT_SECONDS):
+                self.query("UPDATE services SET last_seen_up = UTC_TIMESTAMP()")
+
+        self.query("UPDATE services SET last_seen_up = UTC_TIMESTAMP()")
+        thread = threading.Thread(target=beat)
+        thread.start()
+        try:
+            yield
+        finally:
+            ending.set()
+            thread.join()
 
     def add_host(self, name: str) -> None:
         """Register one more host, with a service that has just been heard of."""
@@ -142,10 +242,19 @@ def calling(world: World, folder: Path) -> Iterator[SchedulerAPI]:
 
 
 @contextlib.contextmanager
-def made(folder: Path, rabbitmq: RabbitMQ, mariadb: MariaDB) -> Iterator[World]:
-    """A world on servers that are the caller's to break."""
-    with Proxy(mariadb.port) as proxy, contextlib.ExitStack() as ending:
-        world = World(folder, rabbitmq, mariadb, proxy)
+def made(folder: Path) -> Iterator[World]:
+    """A world on servers of its own."""
+    options = [
+        f"--innodb-lock-wait-timeout={LOCK_WAIT_SECONDS}",
+        f"--innodb-log-file-size={REDO_MIB}M",
+    ]
+    with contextlib.ExitStack() as ending:
+        disk = ending.enter_context(SmallDisk(folder / "disk", DATABASE_DISK_KIB))
+        rabbitmq = ending.enter_context(RabbitMQ())
+        data = disk.folder / "data"
+        mariadb = ending.enter_context(MariaDB(durable=True, data=data, options=options))
+        proxy = ending.enter_context(Proxy(mariadb.port))
+        world = World(folder, rabbitmq, mariadb, proxy, disk)
         ending.callback(world.close)
         for each in world.schedulers:
             each.wait_ready()
@@ -158,10 +267,11 @@ def endured(world: World, api: SchedulerAPI, act: Callable[[], None]) -> Account
     Raises AssertionError unless every server that got a host is booked there.
     """
     with Load(api) as load:
+        world.load, world.mended_at = load, None
         load.wait_for_answers(ANSWERS_BEFORE)
         began = time.monotonic()
         act()
-        ended = time.monotonic()
+        ended = world.mended_at or time.monotonic()
         load.wait_for_answers(ANSWERS_AFTER)
     claims = world.claims()
     served = [each for each in load.requests if each.outcome == HOST]

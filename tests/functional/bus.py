@@ -101,6 +101,11 @@ class RawCaller:
     def __exit__(self, *_error: object) -> None:
         self._connection.release()
 
+    def delete_queue(self) -> None:
+        """Delete the queue that answers come to; what is sent from now on is never answered."""
+        self._consumer.cancel()
+        self._queue.delete()
+
     def call(self, message: Mapping[str, Any], routing_key: str = "scheduler") -> dict[str, Any]:
         """Send *message*, with identifiers of this call, and return the reply's message."""
         return self.answer_to(self.send(message, routing_key))

@@ -57,6 +57,8 @@ def test_missing_programs_are_named_by_package(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert programs.missing_packages(root=tmp_path) == [
         "chromium",
+        "iproute2",
+        "libfaketime",
         "logrotate",
         "mariadb-server",
         "openssl",

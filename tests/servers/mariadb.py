@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -23,17 +24,26 @@ class MariaDB(PrivateServer):
     """One server; a database per test keeps tests apart.
 
     It is not *durable*: what it committed in the last second is lost when it is killed.  With a
-    *certificate* it offers TLS.
+    *certificate* it offers TLS.  *data* is where to have it; *options* are added to the command
+    line.
     """
 
     name = "mariadb"
 
-    def __init__(self, *, durable: bool = False, certificate: Certificate | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        durable: bool = False,
+        certificate: Certificate | None = None,
+        data: Path | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
         super().__init__()
         self._certificate = certificate
+        self._options = options
         self._is_durable = durable
         self.port = self.reserve_port()
-        self._data = self.folder / "data"
+        self._data = data or self.folder / "data"
         self._grants = self.folder / "grants.sql"
         self._user_option = f"--user={pwd.getpwuid(os.getuid()).pw_name}"
 
@@ -75,6 +85,7 @@ class MariaDB(PrivateServer):
             "--skip-name-resolve",
             self._user_option,
             *tls,
+            *self._options,
         ]
 
     def answers(self) -> bool:

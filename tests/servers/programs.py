@@ -47,6 +47,9 @@ NSENTER = Program("nsenter", "util-linux")
 LOGROTATE = Program("logrotate", "logrotate", ("usr/sbin",))
 OPENSSL = Program("openssl", "openssl")  # makes the certificate of a server
 CHROMIUM = Program("chromium", "chromium")  # shows the status page
+IP = Program("ip", "iproute2", ("usr/sbin", "sbin"))  # makes networks that can be cut
+# Not a program but what is loaded into one, so that its clock is not the machine's.
+FAKETIME = Program("libfaketime.so.1", "libfaketime", ("usr/lib/*/faketime",))
 
 ALL = (
     RABBITMQ_SERVER,
@@ -68,6 +71,8 @@ ALL = (
     LOGROTATE,
     OPENSSL,
     CHROMIUM,
+    IP,
+    FAKETIME,
 )
 
 

@@ -1,0 +1,118 @@
+"""What happens to schedulers, and what they meet when they start."""
+
+from __future__ import annotations
+
+import functools
+import signal
+import time
+
+import pytest
+
+from scheduler import errors
+from tests.daemons.process import Daemon
+from tests.faults import bad_filter
+from tests.faults.clock import Clock
+from tests.faults.disks import SmallDisk
+from tests.faults.world import HOSTS, PAUSE_SECONDS, World
+from tests.waiting import wait_until
+
+LOG_DISK_KIB = 256
+ANSWERS = 20
+
+
+def killed(world: World) -> None:
+    world.schedulers[0].kill()
+    world.start_again(0)
+
+
+def stopped(world: World) -> None:
+    assert world.schedulers[0].terminate() == 0
+    world.start_again(0)
+
+
+def paused(world: World) -> None:
+    world.schedulers[0].signal(signal.SIGSTOP)
+    time.sleep(PAUSE_SECONDS)
+    world.schedulers[0].signal(signal.SIGCONT)
+
+
+def broker_away_at_start(world: World) -> None:
+    world.schedulers[1].terminate()
+    world.rabbitmq.stop()
+    world.schedulers[1] = world.begin(1)
+    time.sleep(PAUSE_SECONDS)
+    world.rabbitmq.start()
+    world.schedulers[1].wait_ready()
+
+
+def database_away_at_start(world: World) -> None:
+    world.schedulers[1].terminate()
+    world.mariadb.stop()
+    world.schedulers[1] = world.begin(1)
+    time.sleep(PAUSE_SECONDS)
+    world.mariadb.start()
+    world.schedulers[1].wait_ready()
+
+
+def reloaded_with_a_broken_file(world: World) -> None:
+    """SIGHUP finds a filter that does not exist, then a file that is none."""
+    daemon, site = world.schedulers[0], world.sites[0]
+    whole = site.config_path.read_text(encoding="utf-8")
+    broken = (whole.replace("RamFilter", "NoSuchFilter"), "half a line and no more")
+    told = "The configuration stays as it was"
+    for number, text in enumerate(broken, 1):
+        site.config_path.write_text(text, encoding="utf-8")
+        daemon.signal(signal.SIGHUP)
+        wait_until(functools.partial(_says, daemon, told, number), describe=told)
+        world.load.wait_for_answers(ANSWERS)
+    site.config_path.write_text(whole, encoding="utf-8")
+    daemon.signal(signal.SIGHUP)
+    daemon.wait_log("The configuration was read again")
+
+
+def _says(daemon: Daemon, text: str, times: int) -> bool:
+    return daemon.log.count(text) >= times
+
+
+def log_disk_full(world: World) -> None:
+    """The disk of a scheduler's log is full for a while, and then is not."""
+    with SmallDisk(world.folder / "log", LOG_DISK_KIB) as disk:
+        log = disk.folder / "scheduler.log"
+        options = {"log_file": str(log), "debug": True}
+        with world.changed(1, options={"DEFAULT": options}):
+            wait_until(log.exists, describe="a log")
+            disk.fill()
+            time.sleep(PAUSE_SECONDS)
+            written = log.stat().st_size
+            disk.empty()
+            world.mended()
+            wait_until(lambda: log.stat().st_size > written, describe="lines after the fault")
+
+
+def clock_jumps(world: World, seconds: float) -> None:
+    """The clock of one scheduler's machine jumps, stays wrong for a while, and jumps back.
+
+    Further than a service may be silent and a promise stands; what hosts report is seen, too.
+    """
+    clock = Clock(world.folder / "clock")
+    options = {"DEFAULT": {"service_down_time": 300}, "claims": {"expiry_seconds": 600}}
+    with world.heartbeats(), world.changed(1, options=options, environment=clock.environment):
+        world.load.wait_for_answers(ANSWERS)
+        clock.jump(seconds)
+        time.sleep(PAUSE_SECONDS)
+        with world.only_room_on(HOSTS[0]):
+            since = time.monotonic()
+            world.load.wait_for_answers(ANSWERS)
+            assert {each.host for each in world.load.served_since(since)} == {HOSTS[0]}
+        clock.jump(0)
+        world.mended()
+
+
+def filter_broken(world: World) -> None:
+    """A filter raises, hangs and returns nonsense, for the requests that ask for it."""
+    for fault in (bad_filter.RAISES, bad_filter.HANGS, bad_filter.NONSENSE) * 3:
+        if fault == bad_filter.RAISES:
+            with pytest.raises(errors.NovaException, match="Internal fault"):
+                world.ask({bad_filter.HINT: [fault]})
+        else:
+            world.ask({bad_filter.HINT: [fault]})

@@ -1,0 +1,59 @@
+"""Callers and messages that are not as they should be."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, Final
+
+from tests.faults.world import World
+from tests.functional.bus import RawCaller, enveloped, recorded
+
+DEAD_CALLERS, REQUESTS_OF_ONE = 5, 40
+
+
+def callers_gone(world: World) -> None:
+    """Callers that leave many requests behind and are not there when they are answered."""
+    for _ in range(DEAD_CALLERS):
+        with RawCaller(world.rabbitmq.url()) as caller:
+            for _ in range(REQUESTS_OF_ONE):
+                caller.send(a_message())
+
+
+def reply_queues_deleted(world: World) -> None:
+    """The queues for the answers are deleted while the requests are on the way."""
+    for _ in range(DEAD_CALLERS):
+        with RawCaller(world.rabbitmq.url()) as caller:
+            for _ in range(4):
+                caller.send(a_message())
+            caller.delete_queue()
+            for _ in range(4):
+                caller.send(a_message())
+
+
+def delivered_twice(world: World) -> None:
+    """The same request comes again: same answer, one claim."""
+    with RawCaller(world.rabbitmq.url()) as caller:
+        for _ in range(10):
+            message = a_message()
+            replies = [caller.call(message)["result"] for _ in range(2)]
+            (own,) = message["args"]["instance_uuids"]
+            hosts = {each[0][0]["nova_object.data"]["service_host"] for each in replies}
+            assert hosts == {world.claims()[own]}
+
+
+def poison(world: World) -> None:
+    """Bodies that nobody can read."""
+    with RawCaller(world.rabbitmq.url()) as caller:
+        for body in POISON:
+            caller.publish(body)
+
+
+def a_message() -> dict[str, Any]:
+    """A recorded request, for another server."""
+    message = recorded("select_destinations-simple.request")
+    message["args"]["instance_uuids"] = [str(uuid.uuid4())]
+    message["_context_request_id"] = f"req-{uuid.uuid4()}"
+    return message
+
+
+POISON: Final = ("", "{", "[]", "null", enveloped({}), '{"oslo.version": "2.0"}', "\x00" * 999)
