@@ -193,7 +193,7 @@ class DriverAttempt:
         uuids, count = request.instance_uuids, request.count
         alternates = settings.max_attempts - 1 if request.with_alternates else 0
         placement = decision.place(spec, uuids, count, alternates)
-        selections = selections_of(placement, settings.zone_if_none)
+        selections = selections_of(placement, settings.zone_if_none, settings.templates)
         self.record.note_chosen(selections)
         return Decided(selections, tuple(decision.picks))
 

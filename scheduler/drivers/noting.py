@@ -45,7 +45,7 @@ class Notes:
         self._filters = filters
         self._table = table
         self._ranking: Ranking | None = None
-        self._values: Callable[[np.ndarray], Values] | None = None
+        self._values: Callable[[list[int]], Values] | None = None
 
     def begin(self, rows: np.ndarray) -> None:
         """Of all hosts only *rows* are considered."""
@@ -89,8 +89,9 @@ class Notes:
         if self.record.detail is not None:
             self.record.detail.bounds = scores.bounds
 
-        def values(few: np.ndarray) -> Values:
-            return scores.names, *scores.few(few), scores.bounds
+        def values(few: list[int]) -> Values:
+            own = scores.of_one(few[0]) if len(few) == 1 else scores.few(np.array(few))
+            return scores.names, *own, scores.bounds
 
         self._ranking, self._values = ranking, values
         return ranking
@@ -100,8 +101,8 @@ class Notes:
         if self.record.detail is not None:
             self.record.detail.valued = valued
 
-        def values(few: np.ndarray) -> Values:
-            places = [int(np.flatnonzero(rows == row)[0]) for row in few.tolist()]
+        def values(few: list[int]) -> Values:
+            places = [int(np.flatnonzero(rows == row)[0]) for row in few]
             some = [each.some(np.array(places, dtype=np.int64)) for each in valued]
             bounds = [each.bounds for each in some]
             raws, multipliers = [each.raw for each in some], [each.multiplier for each in some]
@@ -118,10 +119,9 @@ class Notes:
         rows = list(itertools.islice(best, TOP_HOSTS if num_alternates else 1))
         if not rows:
             return best
-        value = self._table.value
-        pairs = [(value(row, "host"), value(row, "nodename")) for row in rows]
-        values = self._values(np.array(rows, dtype=np.int64))
-        self.record.top = Top(pairs, ranking.totals_of(rows), *values)
+        text = self._table.text
+        pairs = [(text(row, "host"), text(row, "nodename")) for row in rows]
+        self.record.top = Top(pairs, ranking.totals_of(rows), *self._values(rows))
         return itertools.chain(rows, best)
 
     def refused(self, hosts: Candidates, request: Any, index: int, chain: FilterChain) -> None:

@@ -50,7 +50,7 @@ class Ranking:
     def totals_of(self, rows: list[int]) -> list[float]:
         """The total weights of a few rows."""
         if self._rows is None:
-            return [float(self._totals[row]) for row in rows]
+            return [self._totals.item(row) for row in rows]
         return [float(self._totals[np.flatnonzero(self._rows == row)[0]]) for row in rows]
 
     def best(self) -> Iterator[int]:

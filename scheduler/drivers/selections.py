@@ -6,7 +6,6 @@ from typing import Any
 
 from scheduler import objects
 from scheduler.drivers.pipeline import Placement
-from scheduler.hosts.fitting import LIMITS_KEY
 from scheduler.hosts.host_state import HostState
 
 #: What ``allocation_request`` holds without Placement: the JSON text of null.
@@ -21,17 +20,45 @@ _NAMES = (
 )
 
 
+#: So many different limits are remembered.
+_MOST_LIMITS = 1000
+
+
+class Templates:
+    """Selections by their limits, to make others like them from: few hosts differ in limits."""
+
+    def __init__(self) -> None:
+        self._of_limits: dict[tuple[Any, ...], objects.Selection] = {}
+
+    def of(self, limits: dict[str, Any]) -> objects.Selection | None:
+        """One with these *limits*; None if there was none, or they are not just numbers."""
+        if not _are_numbers(limits):
+            return None
+        return self._of_limits.get(tuple(limits.items()))
+
+    def keep(self, made: objects.Selection, limits: dict[str, Any]) -> None:
+        """Remember a copy of one that was *made*, if its *limits* are just numbers."""
+        if _are_numbers(limits):
+            if len(self._of_limits) >= _MOST_LIMITS:
+                self._of_limits.clear()
+            self._of_limits[tuple(limits.items())] = made.copy()
+
+
+def _are_numbers(limits: dict[str, Any]) -> bool:
+    return all(type(value) in (int, float) for value in limits.values())
+
+
 class _Selections:
     """Makes the Selections of one reply, in which hosts and limits come again and again."""
 
-    def __init__(self, zone_if_none: str) -> None:
+    def __init__(self, zone_if_none: str, templates: Templates) -> None:
         self._zone_if_none = zone_if_none
+        self._templates = templates
         self._of_row: dict[int, objects.Selection] = {}
-        self._of_limits: dict[tuple[Any, ...], objects.Selection] = {}
         self._zones: dict[int, str] = {}
 
     def of(self, host: HostState, limits: dict[str, Any]) -> objects.Selection:
-        """One of its own, which may share its limits with others."""
+        """One of its own, which may share its limits with others of the reply."""
         known = self._of_row.get(host.row)
         if known is not None and known.limits_exact == limits:
             return _twin(known)
@@ -39,16 +66,19 @@ class _Selections:
         return made
 
     def _of_host(self, host: HostState, limits: dict[str, Any]) -> objects.Selection:
-        key = tuple(limits.items())
-        alike = None if LIMITS_KEY in limits else self._of_limits.get(key)
+        alike = self._templates.of(limits)
         named = _named(host)
         if alike is None or not all(type(name) is str for name in named.values()):
             made = selection_of(host, limits, self._zone_if_none)
-            if LIMITS_KEY not in limits:
-                self._of_limits[key] = made
+            self._templates.keep(made, limits)
             return made
         twin = _twin(alike)
-        twin.__dict__.update(named, availability_zone=self._zone(host), limits_exact=dict(limits))
+        twin.__dict__.update(
+            named,
+            availability_zone=self._zone(host),
+            limits=_twin(alike.limits),
+            limits_exact=dict(limits),
+        )
         return twin
 
     def _zone(self, host: HostState) -> str:
@@ -64,15 +94,20 @@ def _named(host: HostState) -> dict[str, Any]:
     return {field: table.text(row, name) for field, name in _NAMES}
 
 
-def _twin(known: objects.Selection) -> objects.Selection:
-    twin = object.__new__(objects.Selection)
+def _twin(known: Any) -> Any:
+    twin = object.__new__(type(known))
     twin.__dict__.update(known.__dict__)
     return twin
 
 
-def selections_of(placement: Placement, zone_if_none: str) -> list[list[objects.Selection]]:
-    """Per instance the Selection of its host and those of its alternates."""
-    selections = _Selections(zone_if_none)
+def selections_of(
+    placement: Placement, zone_if_none: str, templates: Templates | None = None
+) -> list[list[objects.Selection]]:
+    """Per instance the Selection of its host and those of its alternates.
+
+    *templates* are those of earlier replies, if there were any.
+    """
+    selections = _Selections(zone_if_none, templates or Templates())
     return [
         [
             selections.of(host, limits),

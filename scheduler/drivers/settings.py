@@ -6,12 +6,13 @@ A decision takes its settings once, under the decision lock: it never sees half 
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler import semantics
 from scheduler.drivers.json_options import JsonOptions
 from scheduler.drivers.pipeline import Policy
+from scheduler.drivers.selections import Templates
 from scheduler.filters.registry import load_chain
 from scheduler.hosts.fitting import Fitting
 from scheduler.standing import StandingResults
@@ -28,6 +29,8 @@ class Settings:
     json_options: JsonOptions
     max_attempts: int
     zone_if_none: str
+    #: What answers were made from before.
+    templates: Templates = field(default_factory=Templates, compare=False)
 
     @classmethod
     def from_conf(cls, conf: Any, host_manager: Any) -> Settings:

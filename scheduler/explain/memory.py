@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -31,7 +31,8 @@ class Memory:
         self._record_bytes = 0
         self._detailed: deque[tuple[DecisionRecord, int]] = deque()
         self._detail_bytes = 0
-        self._histories: Counter[History] = Counter()
+        #: How many details refer to each.
+        self._histories: dict[History, int] = {}
         self._history_bytes = 0
         self._sequence = 0
         self._lock = threading.Lock()
@@ -83,7 +84,8 @@ class Memory:
             self._record_bytes += nbytes
             if record.detail is not None:
                 self._take(record)
-            while self._detailed and self.nbytes - self._record_bytes > self.limit_bytes // 2:
+            half = self.limit_bytes // 2
+            while self._detailed and self._detail_bytes + self._history_bytes > half:
                 self._forget_a_detail()
             while self._kept and self._record_bytes > (self.limit_bytes + 1) // 2:
                 self._forget_a_record()
@@ -92,13 +94,13 @@ class Memory:
         detail = record.detail
         if detail is None:
             return
-        nbytes = detail.nbytes
+        nbytes, history, known = detail.nbytes, detail.history, 1
         self._detailed.append((record, nbytes))
         self._detail_bytes += nbytes
-        is_new = detail.history is not None and detail.history not in self._histories
-        if detail.history is not None:
-            self._histories[detail.history] += 1
-        if is_new or not self._sequence % _WEIGH_EVERY:
+        if history is not None:
+            known = self._histories.get(history, 0)
+            self._histories[history] = known + 1
+        if not known or not self._sequence % _WEIGH_EVERY:
             self._weigh_histories()
 
     def _weigh_histories(self) -> None:

@@ -129,11 +129,13 @@ def rejections(
     each: HostFilter, hosts: Candidates, request: Any
 ) -> Iterator[tuple[Reason, np.ndarray]]:
     """Per reason the mask of the hosts that *each* removes for it; every host at most once."""
-    alive = hosts.everything(True)
+    alive: np.ndarray | None = None
     for reason, satisfied in each.conditions(hosts, request):
-        removed = alive & ~satisfied
+        if satisfied.all():
+            continue
+        removed = ~satisfied if alive is None else alive & ~satisfied
         if removed.any():
-            alive &= satisfied
+            alive = ~removed if alive is None else alive & satisfied
             yield reason, removed
 
 

@@ -37,7 +37,7 @@ class ComputeCapabilitiesFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (MISSING, REFUSED)
-    inputs = Inputs(*columns.ALL, of_request=_demands)
+    inputs = Inputs(*columns.ALL, of_request=_demands, idle=())
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Each extra spec in turn, asked only of the hosts that satisfy the ones before it.

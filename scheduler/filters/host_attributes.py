@@ -70,6 +70,11 @@ def judge(hosts: Candidates, path: Sequence[str], test: Callable[[str], bool]) -
     return verdicts
 
 
+def are_numbers(hosts: Candidates, name: str) -> bool:
+    """Whether attribute *name* is a column of numbers that all *hosts* have."""
+    return name in NUMBERS and (name not in _ONCE_REPORTED or bool(hosts.reported.all()))
+
+
 def distinct(hosts: Candidates, name: str) -> tuple[list[Any], np.ndarray] | None:
     """Distinct values of attribute *name*, and per host the position of its own among them.
 

@@ -24,7 +24,7 @@ class JsonFilter(HostFilter):
     """Passes hosts that match the JSON text of hint ``query``."""
 
     reasons = (NO_MATCH,)
-    inputs = Inputs(*columns.ALL, of_request=_query)
+    inputs = Inputs(*columns.ALL, of_request=_query, idle="")
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Raises InvalidRequest for a query that cannot be evaluated, on whichever host."""

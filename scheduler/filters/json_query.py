@@ -7,6 +7,7 @@ Reference page filters, section 6.22.
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import json
 import operator
@@ -48,6 +49,8 @@ def matches(text: Any, hosts: Candidates) -> np.ndarray:
     except (ValueError, RecursionError) as error:
         raise _malformed(f"it is not JSON: {error}") from error
     found = _Evaluation(hosts).of(query, MAX_DEPTH)
+    if found.mask is not None:
+        return found.mask
     verdicts = [any(value) if isinstance(value, list) else bool(value) for value in found.values]
     return np.array(verdicts, dtype=np.bool_)[found.positions]
 
@@ -59,6 +62,9 @@ def _malformed(reason: str) -> errors.InvalidRequest:
 class _Values:
     """One value per host: ``values[positions[i]]``; *numbers* if they are a column of them."""
 
+    #: The values themselves, if all of them are truth values.
+    mask: np.ndarray | None = None
+
     def __init__(
         self, values: list[Any], positions: np.ndarray, numbers: np.ndarray | float | None = None
     ) -> None:
@@ -66,19 +72,56 @@ class _Values:
         self.positions = positions
         self.numbers = numbers
 
-    @classmethod
-    def of_mask(cls, mask: np.ndarray) -> _Values:
-        return cls([False, True], mask.astype(np.int64))
-
     @property
     def true(self) -> np.ndarray:
         """Mask of the hosts whose value counts as true."""
         return np.array([bool(value) for value in self.values], dtype=np.bool_)[self.positions]
 
     @property
-    def missing(self) -> np.ndarray:
-        """Mask of the hosts that have no value."""
-        return np.array([value is None for value in self.values], dtype=np.bool_)[self.positions]
+    def true_or_missing(self) -> np.ndarray:
+        """Mask of the hosts whose value counts as true, or that have none."""
+        found = [value is None or bool(value) for value in self.values]
+        return np.array(found, dtype=np.bool_)[self.positions]
+
+
+class _Mask(_Values):
+    """Truth values."""
+
+    mask: np.ndarray
+
+    def __init__(self, mask: np.ndarray) -> None:
+        super().__init__([False, True], mask.astype(np.int64))
+        self.mask = mask
+
+    @property
+    def true(self) -> np.ndarray:
+        return self.mask
+
+    @property
+    def true_or_missing(self) -> np.ndarray:
+        return self.mask
+
+
+class _Column(_Values):
+    """A column of numbers, of which the distinct ones are looked for when they are wanted."""
+
+    numbers: np.ndarray
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        self.numbers = numbers
+
+    @functools.cached_property
+    def _distinct(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.unique(self.numbers, return_inverse=True)
+
+    @property
+    def values(self) -> list[Any]:  # type: ignore[override]
+        found: list[Any] = self._distinct[0].tolist()
+        return found
+
+    @property
+    def positions(self) -> np.ndarray:  # type: ignore[override]
+        return self._distinct[1]
 
 
 class _Evaluation:
@@ -114,12 +157,12 @@ class _Evaluation:
 
     def _variable(self, path: str) -> _Values:
         name, *rest = path.split(".")
+        if not rest and host_attributes.are_numbers(self.hosts, name):
+            return _Column(getattr(self.hosts, name))
         found = host_attributes.distinct(self.hosts, name) if name in ATTRIBUTES else None
         if found is None:
             return self._same(None)
         values, positions = found
-        if name in host_attributes.NUMBERS and not rest and None not in values:
-            return _Values(values, positions, getattr(self.hosts, name))
         if name == "host_ip":
             values = [_address(value) for value in values]
         inner = [_within(value, rest) for value in values] if rest else values
@@ -139,7 +182,7 @@ class _Evaluation:
             mask = self.hosts.everything(True)
             for each in others:
                 mask &= test(first, each)
-            return _Values.of_mask(mask)
+            return _Mask(mask)
         return self._combined(
             args, lambda given: len(given) > 1 and all(test(given[0], each) for each in given[1:])
         )
@@ -152,15 +195,15 @@ class _Evaluation:
         """Whether all arguments are true; without any they are."""
         mask = self.hosts.everything(True)
         for arg in args:
-            mask &= arg.true | arg.missing
-        return _Values.of_mask(mask)
+            mask &= arg.true_or_missing
+        return _Mask(mask)
 
     def disjunction(self, _symbol: str, args: Sequence[_Values]) -> _Values:
         """Whether one argument is true."""
         mask = self.hosts.everything(False)
         for arg in args:
             mask |= arg.true
-        return _Values.of_mask(mask)
+        return _Mask(mask)
 
     def negations(self, _symbol: str, args: Sequence[_Values]) -> _Values:
         """The list of the arguments' negations: as a part of another expression, true."""

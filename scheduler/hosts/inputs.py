@@ -29,13 +29,18 @@ class Inputs:
     *columns* names what is read of a host (names of ``columns.BITS``) and *of_request* gives what
     is read of the request as one value; None: more than that, this once.  The result for a host
     must follow from these, from this one host, and from the clock by way of ``service_up`` alone.
+    Of a request with the value *idle* a filter passes every host, and reads none of it.
     """
 
     def __init__(
-        self, *columns: str, of_request: Callable[[Any], Hashable | None] = nothing
+        self,
+        *columns: str,
+        of_request: Callable[[Any], Hashable | None] = nothing,
+        idle: Hashable = None,
     ) -> None:
         self.columns = columns
         self.of_request = of_request
+        self.idle = idle
 
     @staticmethod
     def of(part: Any) -> Inputs | None:

@@ -15,19 +15,26 @@ from scheduler.concurrency import BREATHS
 from scheduler.filters.base import BaseHostFilter, request_is_rebuild
 from scheduler.filters.chain import FilterCount, Note, apply
 from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.inputs import nothing
 from scheduler.hosts.liveness import Liveness
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import Semantics
 from scheduler.standing.foresight import Foresight
 from scheduler.standing.history import History
 from scheduler.standing.scores import NO_CANDIDATE, Scores
-from scheduler.standing.verdicts import PASSES, PICKED, ReasonNumbers, Verdicts, read_by
+from scheduler.standing.verdicts import (
+    BYPASSED,
+    PASSES,
+    PICKED,
+    Read,
+    ReasonNumbers,
+    Verdicts,
+    read_by,
+)
 from scheduler.weights.base import BaseHostWeigher
 
 LOG = logging.getLogger(__name__)
 
-#: What a filter says of the request when it is not asked at all.
-_BYPASSED = "bypassed"
 #: Beyond this many changed rows, or this part of all, everything is asked anew.
 _FEW, _PART = 64, 4
 #: Answers kept for costly questions; beyond, they are asked anew.
@@ -207,6 +214,11 @@ def _steps(filters: Mapping[int, int | None]) -> list[list[int] | int]:
     return steps
 
 
+def _is_constant(read: Read | None) -> bool:
+    """Whether a part that reads this is told nothing of the request."""
+    return read is not None and read.of_request is nothing
+
+
 class StandingResults:
     """What stands for the latest classes of requests to one chain and its weighers.
 
@@ -234,6 +246,20 @@ class StandingResults:
         self._remembers = remembers
         self._numbers = ReasonNumbers(self.filters)
         self._parts = [(each, read_by(each)) for each in (*self.filters, *self.weighers)]
+        #: By place what the parts read of requests, None where that is another for each.
+        self._constant: list[Hashable] = [
+            () if _is_constant(r) else None for _part, r in self._parts
+        ]
+        self._asked = [
+            (place, read.of_request)
+            for place, (_part, read) in enumerate(self._parts)
+            if read is not None and not _is_constant(read)
+        ]
+        self._bypassed = frozenset(
+            place
+            for place, (part, read) in enumerate(self._parts)
+            if read and isinstance(part, BaseHostFilter) and not part.RUN_ON_REBUILD
+        )
         self._standing: OrderedDict[Hashable, Standing] = OrderedDict()
         self._answers: dict[Hashable, dict[tuple[Any, ...], Any]] = {}
         #: The class whose results are being brought up to date.
@@ -288,19 +314,18 @@ class StandingResults:
     def _class_of(self, request: Any) -> tuple[Hashable, ...]:
         """Per part what it reads of the request; None if it must be asked for this request."""
         rebuild = request_is_rebuild(request)
-        values: list[Hashable] = []
-        for part, read in self._parts:
-            if read is None:
-                values.append(None)
-            elif rebuild and isinstance(part, BaseHostFilter) and not part.RUN_ON_REBUILD:
-                values.append(_BYPASSED)
-            else:
-                values.append(read.of_request(request))
+        values = self._constant.copy()
+        for place, of_request in self._asked:
+            if not (rebuild and place in self._bypassed):
+                values[place] = of_request(request)
+        if rebuild:
+            for place in self._bypassed:
+                values[place] = BYPASSED
         return tuple(values)
 
     def _new(self, key: tuple[Hashable, ...]) -> Standing:
         reads = [
-            None if value is None or read is None else 0 if value is _BYPASSED else read.bits
+            None if value is None or read is None else read.bits_for(value)
             for value, (_part, read) in zip(key, self._parts, strict=True)
         ]
         num_filters = len(self.filters)

@@ -11,10 +11,11 @@ from scheduler.hosts.candidates import Candidates
 from scheduler.semantics import Bounds, Semantics
 from scheduler.standing.per_row import Numbers, PerRow
 from scheduler.standing.verdicts import PICKED
-from scheduler.weights.base import BaseHostWeigher
+from scheduler.weights.base import BaseHostWeigher, HostWeigher
 from scheduler.weights.weighing import Valued, normalise
 
-_OF_MULTIPLIERS = columns.BITS["aggregates"]
+#: What multipliers follow from.
+OF_MULTIPLIERS = columns.BITS["aggregates"]
 
 
 class Part:
@@ -23,7 +24,9 @@ class Part:
     def __init__(self, weigher: BaseHostWeigher, reads: int | None, capacity: int) -> None:
         self.weigher = weigher
         self.is_kept = reads is not None
-        self.reads = (reads or 0) | _OF_MULTIPLIERS
+        self.reads = (reads or 0) | OF_MULTIPLIERS
+        #: Whether multipliers follow from the aggregates alone.
+        self.multipliers_stand = type(weigher).multipliers is HostWeigher.multipliers
         #: Whether a pick changes the raw value of its host.
         self.is_picked = bool(self.reads & PICKED)
         self.raw = PerRow(capacity)
@@ -34,9 +37,24 @@ class Part:
         self.is_moved = True
 
     def ask(self, hosts: Candidates, request: Any) -> None:
+        """Ask about *hosts*, which are all there are to weigh."""
         self.is_moved = True
         self.raw.put(hosts.rows, self.weigher.raw(hosts, request))
         self.multiplier.put(hosts.rows, self.weigher.multipliers(hosts))
+
+    def ask_again(self, hosts: Candidates, request: Any, *, are_known: bool) -> None:
+        """Ask about a few *hosts*; the multipliers of those that *are_known* may stand."""
+        before = self.raw.values
+        self.raw.put(hosts.rows, self.weigher.raw(hosts, request))
+        if not (are_known and self.multipliers_stand):
+            self.multiplier.put(hosts.rows, self.weigher.multipliers(hosts))
+        values = self.raw.values
+        if not isinstance(values, np.ndarray):
+            self.is_moved = self.is_moved or before is None
+        elif self.witnesses is None:
+            self.is_moved = True
+        else:
+            self._notice(hosts.rows, values, self.witnesses)
 
     def weigh(
         self, totals: np.ndarray, hosts: Candidates, request: Any, chosen: Semantics
@@ -93,18 +111,17 @@ class Part:
         if self.witnesses is not None and not rows.isdisjoint(self.witnesses):
             self.witnesses, self.is_moved = None, True
 
-    def notice(self, rows: np.ndarray) -> None:
+    def _notice(self, rows: np.ndarray, values: np.ndarray, known: tuple[int, int]) -> None:
         """Of the *rows* just asked about, some may be the lowest or highest now."""
-        values = self.raw.values
-        if self.witnesses is None or not isinstance(values, np.ndarray):
-            return
-        low, high = self.witnesses
-        own = values[rows]
-        least, most = int(rows[own.argmin()]), int(rows[own.argmax()])
-        self.witnesses = (
-            least if values[least] < values[low] else low,
-            most if values[most] > values[high] else high,
-        )
+        low, high = known
+        own: list[float] = values[rows].tolist()  # cheaper than arrays: they are few
+        least, most = min(own), max(own)
+        if least < values.item(low):
+            low = int(rows[own.index(least)])
+        if most > values.item(high):
+            high = int(rows[own.index(most)])
+        if (low, high) != known:
+            self.witnesses, self.is_moved = (low, high), True
 
     def extremes(self, passing: np.ndarray) -> Bounds:
         """Lowest and highest raw value where the mask *passing* is set."""
@@ -120,8 +137,16 @@ class Part:
 
     def add_to(self, totals: np.ndarray, rows: np.ndarray, bounds: Bounds) -> None:
         """Add what the weigher makes of *rows* to their *totals*."""
-        if bounds[0] != bounds[1]:
-            totals += normalise(self.raw.get(rows), *bounds) * self.multiplier.get(rows)
+        low, high = bounds
+        if low == high:
+            return
+        factor = self.multiplier.few(rows)
+        values = np.minimum(np.maximum(self.raw.get(rows), low), high)
+        values -= low
+        values /= high - low
+        if isinstance(factor, np.ndarray) or factor != 1.0:
+            values *= factor
+        totals += values
 
 
 def add_weighted(

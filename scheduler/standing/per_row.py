@@ -27,6 +27,9 @@ class PerRow:
 
     def put(self, rows: np.ndarray, given: np.ndarray | float) -> None:
         """Set the numbers of *rows*, of which there is at least one; ValueError if not finite."""
+        if isinstance(self.values, np.ndarray) and _are_integers(given):
+            self.values[rows] = given
+            return
         values = np.asarray(given, dtype=np.float64)
         if not np.isfinite(values).all():
             raise ValueError("a raw value or multiplier is not finite")
@@ -41,7 +44,7 @@ class PerRow:
     def of(self, row: int) -> float:
         """The number of one row."""
         values = self.values
-        return float(values[row]) if isinstance(values, np.ndarray) else float(values or 0.0)
+        return values.item(row) if isinstance(values, np.ndarray) else values or 0.0
 
     def is_one(self, rows: np.ndarray) -> bool:
         """Whether all *rows* have the same number."""
@@ -71,3 +74,8 @@ class PerRow:
             found: np.ndarray = self.values[rows]
             return found
         return np.full(len(rows), self.values)
+
+
+def _are_integers(given: np.ndarray | float) -> bool:
+    """Whether they are whole numbers in an array, all of them finite."""
+    return isinstance(given, np.ndarray) and given.dtype.kind in "iu"

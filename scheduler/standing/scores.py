@@ -15,7 +15,7 @@ import numpy as np
 
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.semantics import Bounds, Semantics
-from scheduler.standing.part import Part, add_weighted
+from scheduler.standing.part import OF_MULTIPLIERS, Part, add_weighted
 from scheduler.standing.per_row import Numbers
 from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.weighing import Valued, bounds_of
@@ -43,6 +43,7 @@ class Scores:
         self._kept = [part for part in self.parts if part.is_kept]
         #: The weighers whose raw values are kept.
         self.names = [part.weigher.name for part in self._kept]
+        self._picked = [(n, part.raw) for n, part in enumerate(self._kept) if part.is_picked]
         #: The multipliers, where each is the same for all rows and nothing was asked since.
         self._plain_multipliers: list[Numbers] | None = None
         self._totals = np.full(capacity, NO_CANDIDATE)
@@ -106,11 +107,11 @@ class Scores:
 
     def raw_of(self, hosts: Candidates, request: Any) -> np.ndarray:
         """The raw values of *hosts*, a column per weigher; as they were if no pick changes them."""
-        values = [
-            part.weigher.raw(hosts, request) if part.is_picked else part.raw.get(hosts.rows)
-            for part in self._kept
-        ]
-        return np.array(values, dtype=np.float64).T
+        raws = np.empty((len(hosts), len(self._kept)))
+        for number, part in enumerate(self._kept):
+            own = part.weigher.raw(hosts, request) if part.is_picked else part.raw.few(hosts.rows)
+            raws[:, number] = own
+        return raws
 
     def put(self, row: int, raws: Sequence[float] | None) -> None:
         """Set the raw values of one row that was weighed; None if it is no longer."""
@@ -136,9 +137,19 @@ class Scores:
         """Raw values and multipliers of *rows*, per weigher whose raw values are kept."""
         return [part.raw.few(rows) for part in self._kept], self._multipliers_of(rows)
 
+    def of_one(self, row: int) -> tuple[list[Numbers], list[Numbers]]:
+        """The same of one row, as plain numbers."""
+        multipliers = self._plain_multipliers
+        if multipliers is None:
+            multipliers = self._multipliers_of(np.array([row]))
+        return _of_one([part.raw.values for part in self._kept], row), multipliers
+
     def picked(self, row: int) -> list[float | None]:
         """The raw values of one row that a pick changes, per weigher; of others None."""
-        return [part.raw.of(row) if part.is_picked else None for part in self._kept]
+        found: list[float | None] = [None] * len(self._kept)
+        for number, raw in self._picked:
+            found[number] = raw.of(row)
+        return found
 
     def _multipliers_of(self, rows: np.ndarray) -> list[Numbers]:
         if self._plain_multipliers is None:
@@ -201,14 +212,15 @@ class Scores:
         gone = bool((passed & ~passes).any())
         hosts = Candidates(scope, rows[passes])
         touched = frozenset(rows.tolist())
-        self._plain_multipliers = None
+        are_known = not (new or together & OF_MULTIPLIERS)
         for part in self._kept:
             concerned = together & part.reads
             if concerned or new or gone:
                 part.forget_witnesses(touched)
             if (concerned or new) and len(hosts):
-                part.ask(hosts, request)
-                part.notice(hosts.rows)
+                if not (are_known and part.multipliers_stand):
+                    self._plain_multipliers = None
+                part.ask_again(hosts, request, are_known=are_known)
         self._unsettled.append(rows)
         if len(self._unsettled) > _MANY:
             self._unsettled[:] = [np.unique(np.concatenate(self._unsettled))]
@@ -284,3 +296,8 @@ class Scores:
             raw, factor, extremes = part.raw.values, part.multiplier.values, part.extremes(passing)
             add_weighted(self._totals, scratch, raw, factor, of_part, extremes)
         np.copyto(self._totals, NO_CANDIDATE, where=~passing)
+
+
+def _of_one(values: list[np.ndarray | float | None], row: int) -> list[Numbers]:
+    """The numbers of one row; ``PerRow.of`` for many, at the price of one call."""
+    return [each.item(row) if isinstance(each, np.ndarray) else each or 0.0 for each in values]

@@ -19,6 +19,8 @@ from scheduler.hosts.inputs import Inputs
 #: Verdicts that are no reasons: the host passes; there is no such host.
 PASSES, ABSENT = 0, -1
 _REASONS = 32
+#: What a filter says of the request when it is not asked at all.
+BYPASSED = "bypassed"
 PRESENCE = columns.BITS[columns.PRESENCE]
 PICKED = columns.bits(columns.ADDED_BY_PICKS)
 
@@ -76,10 +78,18 @@ class ReasonNumbers:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a filter or weigher reads: columns, as bits, and a value of the request."""
+    """What a filter or weigher reads: columns, as bits, and a value of the request.
+
+    A filter that is *idle* for a request, as that value says, reads nothing.
+    """
 
     bits: int
     of_request: Callable[[Any], Hashable | None]
+    idle: Hashable = None
+
+    def bits_for(self, value: Hashable) -> int:
+        """The columns that are read for requests with that *value*."""
+        return 0 if value is BYPASSED or value == self.idle else self.bits
 
 
 def read_by(part: Any) -> Read | None:
@@ -87,7 +97,8 @@ def read_by(part: Any) -> Read | None:
     declared = Inputs.of(part)
     if declared is None or (isinstance(part, BaseHostFilter) and not _runs_as_usual(part)):
         return None
-    return Read(columns.bits(declared.columns) | PRESENCE, declared.of_request)
+    bits = columns.bits(declared.columns) | PRESENCE
+    return Read(bits, declared.of_request, declared.idle)
 
 
 def _runs_as_usual(each: BaseHostFilter) -> bool:
@@ -104,6 +115,7 @@ class Verdicts:
         self.reads = reads
         self.of_row = np.zeros(0, dtype=np.int16)
         self.counts = np.zeros(len(numbers), dtype=np.int64)
+        self._passing: np.ndarray | None = None
 
     @property
     def num_passing(self) -> int:
@@ -112,9 +124,10 @@ class Verdicts:
 
     @property
     def passing(self) -> np.ndarray:
-        """Mask of the rows that pass."""
-        mask: np.ndarray = self.of_row == PASSES
-        return mask
+        """Mask of the rows that pass; to be read only."""
+        if self._passing is None:
+            self._passing = self.of_row == PASSES
+        return self._passing
 
     @property
     def nbytes(self) -> int:
@@ -148,6 +161,7 @@ class Verdicts:
         self.counts[PASSES] -= 1
         self.counts[verdict] += verdict != ABSENT
         self.of_row[row] = verdict
+        self._passing = None
 
     def judge_all(self, scope: Scope, request: Any) -> None:
         """Ask about every candidate."""
@@ -155,6 +169,7 @@ class Verdicts:
         self.of_row = np.full(scope.table.capacity, ABSENT, dtype=np.int16)
         self.of_row[rows] = self._judged(Candidates(scope, rows), request, self.reads)
         self.counts = np.bincount(self.of_row[rows], minlength=len(self.numbers))
+        self._passing = None
 
     def judge_changed(
         self, scope: Scope, request: Any, rows: np.ndarray, changed: np.ndarray
@@ -166,7 +181,10 @@ class Verdicts:
             return
         before = self.of_row[rows]
         after = self._judged_again(scope, request, rows, before, affected, together)
+        if (before == after).all():
+            return
         self.of_row[rows] = after
+        self._passing = None
         size = len(self.numbers)
         self.counts -= np.bincount(before[before != ABSENT], minlength=size)
         self.counts += np.bincount(after[after != ABSENT], minlength=size)
@@ -185,32 +203,37 @@ class Verdicts:
         What passed is asked about by those affected alone; what was refused before the first of
         those stays refused.
         """
-        there = scope.table.column("has_service")[rows]
-        after = np.where(there, before, ABSENT).astype(np.int16)
         if together & PRESENCE:
+            there = scope.table.column("has_service")[rows]
+            after = np.where(there, before, ABSENT).astype(np.int16)
             asked = np.flatnonzero(there)
             after[asked] = self._judged(Candidates(scope, rows[asked]), request, self.reads)
             return after
-        passed = np.flatnonzero(there & (before == PASSES))
+        if not before.any():  # all passed
+            return self._judged(Candidates(scope, rows), request, affected)
+        after = before.copy()
+        passed = np.flatnonzero(before == PASSES)
         if len(passed):
             after[passed] = self._judged(Candidates(scope, rows[passed]), request, affected)
-        refused = np.flatnonzero(there & (before > ReasonNumbers.limit(affected[0])))
+        refused = np.flatnonzero(before > ReasonNumbers.limit(affected[0]))
         if len(refused):
             later = [index for index in self.reads if index >= affected[0]]
             after[refused] = self._judged(Candidates(scope, rows[refused]), request, later)
         return after
 
     def _judged(self, hosts: Candidates, request: Any, indices: Iterable[int]) -> np.ndarray:
-        found = np.full(len(hosts), PASSES, dtype=np.int16)
-        places = np.arange(len(hosts))
+        found = np.zeros(len(hosts), dtype=np.int16)  # all pass
+        places: np.ndarray | None = None
         for index in indices:
             if not len(hosts):
                 break
             each = self.numbers.filters[index]
             gone = None
             for reason, removed in rejections(each, hosts, request):  # type: ignore[arg-type]
+                if places is None:
+                    places = np.arange(len(hosts))
                 found[places[removed]] = self.numbers.number(index, reason.code)
                 gone = removed if gone is None else gone | removed
-            if gone is not None:
+            if gone is not None and places is not None:
                 places, hosts = places[~gone], hosts.take(~gone)
         return found
