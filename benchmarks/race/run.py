@@ -29,7 +29,7 @@ from tests.servers.rabbitmq import RabbitMQ
 LOG = logging.getLogger("benchmarks.race")
 TOLD_SECONDS = 10.0
 #: How long nothing may have happened when a race is over.
-QUIET_SECONDS = 5.0
+QUIET_SECONDS = 3.0
 NEW_AT_ONCE = 64
 DOUBLED_RATE = 0.02
 COUNT_OF_SERVERS = (1, 1, 1, 1, 1, 1, 1, 1, 2, 3)

@@ -30,8 +30,19 @@ def render(plan: Plan, outcome: Outcome) -> str:
     marks = {True: "kept", False: "BROKEN", None: ""}
     for what, promised, found, is_kept in rows(plan, outcome):
         lines.append(f"| {what} | {promised} | {found} | {marks[is_kept]} |")
-    lines += _examples(outcome)
+    lines += ["", _sentence(plan, outcome), *_examples(outcome)]
     return "\n".join(lines)
+
+
+def _sentence(plan: Plan, outcome: Outcome) -> str:
+    """The verdict in a line."""
+    if plan.claims == "none":
+        return (
+            f"Without claims: {outcome.double_bookings} answers promised a host beyond its memory, "
+            f"{outcome.counts['rescheduled']} servers were sent back."
+        )
+    wrong = [what for what, *_words, is_kept in rows(plan, outcome) if is_kept is False]
+    return f"BROKEN: {'; '.join(wrong)}." if wrong else "Every promise was kept."
 
 
 def broken(plan: Plan, outcome: Outcome) -> bool:

@@ -17,6 +17,7 @@ def test_nothing_is_promised_twice_and_nothing_is_lost(
     outcome = run.race_on(plan, tmp_path, transport_url, mariadb_url)
     text = table.render(plan, outcome)
     assert not table.broken(plan, outcome), text
+    assert "Every promise was kept." in text
     assert outcome.counts["kills"], text
     assert outcome.most_mb == plan.fleet_mb, text
 
@@ -28,4 +29,5 @@ def test_without_claims_hosts_are_promised_twice(
     outcome = run.race_on(plan, tmp_path, transport_url, mariadb_url)
     text = table.render(plan, outcome)
     assert outcome.double_bookings, text
+    assert f"Without claims: {outcome.double_bookings} answers" in text
     assert outcome.counts["rescheduled"], text
