@@ -29,10 +29,14 @@ def whoami(request: Request) -> Response:
     return Response.of_text(f"{os.getpid()} {request.query.get('q')}")
 
 
+#: Enough for a worker that answers on a busy machine; one test waits for it in full.
+PATIENCE_SECONDS = 3.0
+
+
 @pytest.fixture
 def joined(folder: pathlib.Path) -> Iterator[Workers]:
     """The workers of *folder*, of whom this process is one."""
-    workers, routes = Workers(folder, timeout_seconds=0.3), Routes()
+    workers, routes = Workers(folder, timeout_seconds=PATIENCE_SECONDS), Routes()
     routes.add("/whoami", whoami)
     with contextlib.ExitStack() as ending:
         workers.join(routes, ending)
