@@ -78,8 +78,6 @@ FAULTS: Final = (
     Fault(
         "deadlocks with somebody else's transactions", AT_ONCE, database.deadlocks, asks_again=False
     ),
-    Fault("callers gone before their answers", AT_ONCE, messages.callers_gone, asks_again=False),
-    Fault("reply queues deleted", AT_ONCE, messages.reply_queues_deleted, asks_again=False),
     Fault(
         "requests delivered twice",
         "one answer, one claim",
@@ -130,4 +128,7 @@ FAULTS: Final = (
     Fault(
         "hosts register and vanish in a burst", AT_ONCE, rows.hosts_come_and_go, asks_again=False
     ),
+    # Last, as a scheduler that is told to end goes on looking for these queues for a minute.
+    Fault("callers gone before their answers", AT_ONCE, messages.callers_gone, asks_again=False),
+    Fault("reply queues deleted", AT_ONCE, messages.reply_queues_deleted, asks_again=False),
 )
