@@ -1,26 +1,45 @@
-"""Writers between the refreshes of one host manager.
+"""Writers between the decisions of one host manager.
 
 After each refresh its table must hold what a full read by somebody who knows nothing holds at that
-moment.
+moment, and requests must be decided as by whoever has just read everything.
 """
 
 from __future__ import annotations
 
 import contextlib
 import datetime
+import random
 from collections.abc import Iterator
 from typing import Any
 
+from scheduler import errors, objects
 from scheduler.db.database import Database
 from scheduler.db.fleet import FleetReader
+from scheduler.drivers.pipeline import Decision
+from scheduler.drivers.settings import Settings
+from scheduler.explain.record import DecisionRecord
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable
-from tests.builders import a_conf
+from tests.builders import a_conf, a_request
 from tests.writers import Writers
 
 OVERLAP_SECONDS = 60
-#: A node whose row was emptied keeps its numbers, and is no candidate.
+#: A node whose row was emptied keeps the numbers it had, which a newcomer does not know.
 IDENTITY = ("host", "nodename", "uuid", "node_id", "reported", "updated_at")
+#: Those of Newton, and one that looks at aggregates and services only.
+FILTERS = [
+    *("AvailabilityZoneFilter", "RamFilter", "DiskFilter", "CoreFilter", "NumInstancesFilter"),
+    *("ComputeFilter", "AggregateInstanceExtraSpecsFilter"),
+]
+#: Rather more than the writers take between two heartbeats of a host.
+DOWN_SECONDS = 120
+#: Some fit nearly everywhere, some hardly anywhere, some only in an aggregate that says so.
+REQUESTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"memory_mb": 50_000, "vcpus": 16},
+    {"root_gb": 600},
+    {"extra_specs": {"aggregate_instance_extra_specs:ssd": "<in> v"}},
+)
 
 
 def run(
@@ -38,15 +57,58 @@ def run(
         writers.fill()
         manager, reader = a_manager(writers, overlap_seconds)
         stack.callback(reader.close)
+        decider = Decider(manager)
         for step in range(steps):
             for _ in range(writers.random.choice((1, 1, 2, 3))):
                 writers.step()
             manager._heartbeats_at = float("-inf")  # they are left out else, for a second
             manager.refresh()
-            expected = a_fresh_look(writers)
+            expected, answers = a_fresh_look(writers)
             found = contents(manager.table)
             for part, content in expected.items():
                 assert found[part] == content, (seed, step, part)
+            assert decider.answers() == answers, (seed, step)
+
+
+class Decider:
+    """Decides with what *manager* has read; like a driver it keeps what it found out before."""
+
+    def __init__(self, manager: HostManager) -> None:
+        self._manager = manager
+        conf = a_conf(enabled_filters=FILTERS)
+        conf.set_override("service_down_time", DOWN_SECONDS)
+        self._settings = Settings.from_conf(conf, manager)
+
+    def answers(self) -> list[Any]:
+        """Per request the hosts, best first, and the limits; None where there are none."""
+        table = self._manager.table
+        emptied = {
+            table.value(row, "host")
+            for row in table.order.tolist()
+            if not table.value(row, "reported")
+        }
+        requests = [a_request(flavor=each, ignore_hosts=sorted(emptied)) for each in REQUESTS]
+        return [self._answer(spec) for spec in requests]
+
+    def _answer(self, spec: objects.RequestSpec) -> Any:
+        manager, settings = self._manager, self._settings
+        record = DecisionRecord("req-1", (), 1, seed=1)
+        decision = Decision(
+            manager.books,
+            settings.policy,
+            random.Random(1),
+            manager.clock(),
+            record,
+            results=settings.results,
+        )
+        try:
+            placed = decision.place(spec, (), 1, len(manager.table))
+        except errors.NoValidHost:
+            return None
+        for pick in reversed(decision.picks):
+            manager.books.undo(pick)
+        hosts = [*placed.hosts, *placed.alternates[0]]
+        return [(each.host, each.nodename, each.limits) for each in hosts], placed.limits
 
 
 def a_manager(writers: Writers, overlap_seconds: float) -> tuple[HostManager, FleetReader]:
@@ -58,11 +120,12 @@ def a_manager(writers: Writers, overlap_seconds: float) -> tuple[HostManager, Fl
     return HostManager(conf, reader, writers.clock), reader
 
 
-def a_fresh_look(writers: Writers) -> dict[str, Any]:
+def a_fresh_look(writers: Writers) -> tuple[dict[str, Any], list[Any]]:
+    """What somebody who knows nothing reads, and how requests are decided on that."""
     manager, reader = a_manager(writers, OVERLAP_SECONDS)
     manager.refresh()
     reader.close()
-    return contents(manager.table)
+    return contents(manager.table), Decider(manager).answers()
 
 
 def contents(table: HostTable) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def database(request):
 
 @pytest.mark.parametrize("counted", [True, False])
 @pytest.mark.parametrize("seed", range(2))
-def test_every_refresh_finds_what_a_full_read_finds(database, seed, counted):
+def test_every_refresh_and_decision_is_that_of_a_full_read(database, seed, counted):
     if not counted:  # as in a database that Nova made
         with database.write() as connection:
             connection.execute(change_counters.delete())

@@ -21,7 +21,7 @@ def a_database(tmp_path, *, counted):
 
 @pytest.mark.parametrize("counted", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_every_refresh_finds_what_a_full_read_finds(tmp_path, seed, counted):
+def test_every_refresh_and_decision_is_that_of_a_full_read(tmp_path, seed, counted):
     database = a_database(tmp_path, counted=counted)
     interleaving.run(database, seed, STEPS, counted=counted)
 
