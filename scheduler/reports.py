@@ -12,7 +12,6 @@ import functools
 import math
 import os
 import pathlib
-import re
 import signal
 import time
 import traceback
@@ -22,12 +21,12 @@ from typing import Any, ClassVar, Final
 
 from oslo_config import cfg
 from oslo_reports import guru_meditation_report
-from oslo_utils import strutils
 
 import scheduler
 from scheduler import errors
 from scheduler.board import Board
 from scheduler.explain.record import DecisionRecord
+from scheduler.masking import masked
 from scheduler.metrics.readings import host_states
 from scheduler.progress import Progress
 
@@ -36,9 +35,6 @@ STDERR: Final = 2
 SPACING_SECONDS: Final = 1.0
 """A process tells no more often than so."""
 WATCHED_FILE: Final = "[oslo_reports] file_event_handler"
-
-_CREDENTIALS = re.compile(r"(://)[^/\s'\"]*@")
-"""Those of a URL, also where it is in an option of others that does not say it is secret."""
 
 Generator = Callable[[], Any]
 
@@ -57,7 +53,7 @@ class Report(guru_meditation_report.TextGuruMeditation):
 
     def run(self) -> str:
         """The text."""
-        return str(_CREDENTIALS.sub(r"\1***@", strutils.mask_password(super().run()))) + "\n"
+        return masked(super().run()) + "\n"
 
     @classmethod
     def handle_signal(

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_config import cfg
-from oslo_utils import strutils
 from stevedore import ExtensionManager
 
 from scheduler import conf as project_options
@@ -29,6 +28,7 @@ from scheduler.db.database import FAILURES
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import driver_class, host_manager_class
 from scheduler.filters.registry import load_chain
+from scheduler.masking import masked
 from scheduler.pci.aliases import parse_aliases
 from scheduler.rpc import transport, versions
 from scheduler.service import build_manager
@@ -64,7 +64,7 @@ class Problem:
     def line(self) -> str:
         """All of it in one line."""
         place = f"{self.place}: " if self.place else ""
-        return strutils.mask_password(" ".join(f"{place}{self.option}: {self.reason}".split()))
+        return masked(" ".join(f"{place}{self.option}: {self.reason}".split()))
 
 
 Check = Callable[[cfg.ConfigOpts], Iterator[Problem]]

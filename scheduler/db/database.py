@@ -21,7 +21,6 @@ from oslo_config import cfg
 from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exception
 from oslo_db.sqlalchemy import engines
-from oslo_utils import strutils
 from sqlalchemy import event, exc, pool
 from sqlalchemy.engine import URL, Connection, Engine
 
@@ -32,6 +31,7 @@ from scheduler.db import options as db_options
 from scheduler.db import tls
 from scheduler.db import url as db_url
 from scheduler.db.layout import Layout, Statement
+from scheduler.masking import masked
 
 Result = TypeVar("Result")
 
@@ -117,7 +117,7 @@ class Database:
         original = getattr(error, "inner_exception", None) or error
         original = getattr(original, "orig", None) or original
         lines = str(original).strip().splitlines() or [type(original).__name__]
-        cause = strutils.mask_password(tls.refusal(original) or lines[0])
+        cause = masked(tls.refusal(original) or lines[0])
         reason = f"{self.masked_url} cannot be used: {cause}"
         return errors.ConfigurationError(option=self.option, reason=reason)
 

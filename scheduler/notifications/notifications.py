@@ -10,7 +10,7 @@ from oslo_log import log as logging
 from oslo_messaging.transport import NotificationTransport
 
 from scheduler import objects
-from scheduler.notifications import payloads
+from scheduler.notifications import payloads, unsent
 from scheduler.notifications.notifier import Notifier, VersionedNotifier
 from scheduler.notifications.outbox import Outbox
 
@@ -29,6 +29,7 @@ class Notifications:
     def __init__(
         self, transport: NotificationTransport, service: str, source: str, host: str
     ) -> None:
+        unsent.install()
         self.outbox = Outbox(transport.conf.notifications.max_waiting)
         self.legacy = Notifier(transport, f"{service}.{host}", self.outbox)
         self.versioned = VersionedNotifier(transport, f"{source}:{host}", self.outbox)

@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from oslo_utils import strutils
-
 import scheduler
 from scheduler.db.cell_member import CellHealth
 from scheduler.explain import form
@@ -17,6 +15,7 @@ from scheduler.explain.answering import explained
 from scheduler.explain.record import SELECTED, DecisionRecord
 from scheduler.hosts.host_manager import HostManager
 from scheduler.manager import SchedulerManager
+from scheduler.masking import masked
 from scheduler.status_page.fleet import Fleet
 from scheduler.status_page.recent import REASON_STEP_SECONDS, REASON_STEPS, RecentDecisions
 from scheduler.status_page.snapshot import Photographer
@@ -135,7 +134,7 @@ def _cell(health: CellHealth) -> dict[str, Any]:
 
 def _masked(text: str | None) -> str | None:
     """Errors of other parts may quote what they were given."""
-    return None if text is None else str(strutils.mask_password(text))
+    return None if text is None else masked(text)
 
 
 def _number(text: str) -> int:
