@@ -109,13 +109,8 @@ class Standing:
         numbers = self.verdicts.numbers
         for step in self.steps:
             if isinstance(step, list):
-                numbered = self.verdicts.of_row[hosts.rows]
-                counts = self.verdicts.counts
-                if hosts.rows is not hosts.table.order:
-                    counts = np.bincount(numbered, minlength=len(numbers))
-                found += numbers.counted(counts, step, len(hosts))
-                stays = (numbered == PASSES) | (numbered > numbers.limit(step[-1] + 1))
-                hosts = hosts.take(stays)
+                hosts, counts = self._left_by(step, hosts)
+                found += counts
             else:
                 each = numbers.filters[step]
                 if not each.run_filter_for_index(0):
@@ -127,6 +122,18 @@ class Standing:
             if not len(hosts):
                 break
         return hosts, found
+
+    def _left_by(self, step: list[int], hosts: Candidates) -> tuple[Candidates, list[FilterCount]]:
+        """What the filters *step*, which are neighbours, leave of *hosts*."""
+        numbers, counts = self.verdicts.numbers, self.verdicts.counts
+        first, last = numbers.limit(step[0]), numbers.limit(step[-1] + 1)
+        if not counts[first + 1 : last + 1].any():  # they refuse nobody
+            return hosts, numbers.counted(counts, step, len(hosts))
+        numbered = self.verdicts.of_row[hosts.rows]
+        if hosts.rows is not hosts.table.order:
+            counts = np.bincount(numbered, minlength=len(numbers))
+        found = numbers.counted(counts, step, len(hosts))
+        return hosts.take((numbered == PASSES) | (numbered > last)), found
 
     def bring_up_to_date(self, scope: Scope, request: Any) -> None:
         """Take in what changed in the table; after an exception nothing stands any more."""
