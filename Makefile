@@ -6,6 +6,7 @@ PYTEST_ARGS ?=
 BENCH_ARGS ?=
 SOAK_MINUTES ?= 10
 SOAK_ARGS ?=
+FUZZ_ARGS ?=
 # All workers must name the tests alike, sets in the names included, hence the one hash seed.
 # Two workers suit two cores; a file's tests stay together, and so does what they started.
 PYTEST_WORKERS ?= 2
@@ -38,6 +39,10 @@ faults: $(VENV)/ready-test servers  ## Break what can break under load; print pr
 .PHONY: soak
 soak: $(VENV)/ready-test servers  ## Work for $SOAK_MINUTES minutes (10) under churn; fail if anything grows
 	@$(RUN)/python -m benchmarks.soak --minutes $(SOAK_MINUTES) $(SOAK_ARGS)
+
+.PHONY: fuzz
+fuzz: $(VENV)/ready-fuzz  ## Try out a million inputs that go wrong; print what became of them
+	@PYTHONHASHSEED=0 $(RUN)/python -m tests.fuzz $(FUZZ_ARGS)
 
 .PHONY: nova-venv
 nova-venv:  ## Install Nova into .venv-nova (or $$NOVA_VENV) for the tests with a real one
@@ -94,6 +99,10 @@ $(VENV)/ready-run: $(DECLARED)
 $(VENV)/ready-test: $(DECLARED)
 	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test
 	@touch $@ $(VENV)/ready-run
+
+$(VENV)/ready-fuzz: $(DECLARED)
+	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test,fuzz
+	@touch $@ $(VENV)/ready-run $(VENV)/ready-test
 
 $(VENV)/ready-bench: $(DECLARED)
 	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test,bench

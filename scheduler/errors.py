@@ -21,6 +21,33 @@ INTERNAL_FAULT: Final = "internal_fault"
 CODES: Final = (NO_HOST_FITS, ATTEMPTS_EXHAUSTED, STATE_TOO_OLD, INVALID_REQUEST, INTERNAL_FAULT)
 
 
+MOST_QUOTED: Final = 500
+"""Characters: what is wrong with a long text is told without all of it."""
+
+
+def quoted(value: Any) -> Any:
+    """A text of a caller's as it goes into logs and answers: short, and in one line."""
+    if type(value) in (int, float, bool, type(None)):
+        return value
+    text = str(value)
+    if not text.isprintable():
+        text = text.encode("unicode_escape").decode("ascii")
+    return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}…"
+
+
+def placed(error: NovaException, part: str) -> NovaException:
+    """*error* about something inside of *part*, which its text then leads to."""
+    inner = str(error.kwargs.get("place", ""))
+    if len(inner) > MOST_QUOTED:
+        return error
+    joint = "." if inner and not inner.startswith("[") else ""
+    place = quoted(f"{part}{joint}{inner}")
+    message = error.format_message().removesuffix(f" (in {inner})")
+    twin = type(error)(f"{message} (in {place})", **{**error.kwargs, "place": place})
+    twin.__cause__ = error.__cause__
+    return twin
+
+
 def code_of(error: BaseException) -> str:
     """Which of CODES *error* has; what is none of this module's is an internal fault."""
     if not isinstance(error, NovaException):
@@ -39,6 +66,8 @@ class NovaException(Exception):
     def __init__(self, message: str | None = None, **kwargs: Any) -> None:
         # The one error that is Nova's to the last key goes without its code, which its class says.
         told = {} if self.error_code == NO_HOST_FITS else {"error_code": self.error_code}
+        if self.error_code == INVALID_REQUEST:
+            kwargs = {name: quoted(value) for name, value in kwargs.items()}
         self.kwargs = {"code": self.code, **told, **kwargs}
         super().__init__(message if message is not None else self.msg_fmt % self.kwargs)
 

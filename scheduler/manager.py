@@ -158,12 +158,14 @@ class SchedulerManager:
             raise _wrong_type("aggregates", "Aggregates", aggregates)
         for each in several:
             _check_type("aggregates", each, objects.Aggregate)
+            _check_type("aggregates.id", each.id, int)
         self.driver.host_manager.update_aggregates(list(several))
 
     def delete_aggregate(self, context: Any, aggregate: objects.Aggregate) -> None:
         """Forget an aggregate that was deleted."""
         del context
         _check_type("aggregate", aggregate, objects.Aggregate)
+        _check_type("aggregate.id", aggregate.id, int)
         self.driver.host_manager.delete_aggregate(aggregate)
 
     def update_instance_info(

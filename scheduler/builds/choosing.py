@@ -41,7 +41,7 @@ class Chooser:
         self._request_spec = request_spec
         self._properties = filter_properties
         self.group = hinted_group(filter_properties)
-        self._hosts: list[str] = list(filter_properties.get("group_hosts") or ())
+        self._hosts: list[str] = _texts(filter_properties, "group_hosts")
         self._members: list[str] = []
         if self.group is not None:
             self._hosts += driver.group_hosts(context, self.group)
@@ -83,6 +83,23 @@ class Chooser:
 
 
 def hinted_group(filter_properties: Mapping[str, Any]) -> str | None:
-    """The group that the hints name: servers that name the same one keep apart."""
-    group = (filter_properties.get("scheduler_hints") or {}).get("group")
+    """The group that the hints name: servers that name the same one keep apart.
+
+    Raises InvalidRequest for hints that are no dict.
+    """
+    hints = filter_properties.get("scheduler_hints") or {}
+    if not isinstance(hints, Mapping):
+        raise errors.InvalidRequest(
+            field="filter_properties.scheduler_hints", reason="a dict is needed"
+        )
+    group = hints.get("group")
     return str(group[0] if isinstance(group, list) else group) if group else None
+
+
+def _texts(filter_properties: Mapping[str, Any], name: str) -> list[str]:
+    found = filter_properties.get(name) or []
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        raise errors.InvalidRequest(
+            field=f"filter_properties.{name}", reason="a list of texts is needed"
+        )
+    return list(found)

@@ -68,7 +68,9 @@ class DirectBuilds:
         properties.setdefault("instance_type", spec.get("instance_type"))
         chooser = Chooser(self.driver, self.book, context, spec, properties)
         for number, uuid in enumerate(uuids):
-            spec.setdefault("instance_properties", {})["launch_index"] = number
+            if not isinstance(spec.get("instance_properties"), objects.WireObject):
+                own = spec.get("instance_properties") or {}
+                spec["instance_properties"] = {**own, "launch_index": number}
             self._build_one(context, uuid, chooser, spec, properties, Order(**order))
             if properties.get("retry"):
                 properties["retry"]["hosts"] = []

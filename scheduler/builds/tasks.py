@@ -7,7 +7,7 @@ from typing import Any
 
 from oslo_log import log as logging
 
-from scheduler import errors
+from scheduler import errors, objects
 from scheduler.builds import attempts, events
 from scheduler.builds.choosing import uuids_of
 from scheduler.builds.direct import DirectBuilds
@@ -80,6 +80,7 @@ class OlderTasks:
         ERROR and is.  The *reservations* of quota are left to expire.
         """
         uuids = uuids_of(request_spec)
+        _check_instance(instance)
         with events.recorded(self._database, context.request_id, uuids):
             properties = {k: v for k, v in (filter_properties or {}).items() if k != "context"}
             try:
@@ -184,6 +185,14 @@ class OlderTasks:
         for node in nodes:
             _add(resource, node, HAD)
         return {"resource": resource, "usage": usage}
+
+
+def _check_instance(instance: Any) -> None:
+    """Raise InvalidRequest unless it names the server, and the state to leave it in."""
+    for name, kinds in (("uuid", str), ("vm_state", str | None)):
+        value = instance.get(name) if isinstance(instance, Mapping | objects.WireObject) else ...
+        if not isinstance(value, kinds):
+            raise errors.InvalidRequest(field=f"instance.{name}", reason="a text is needed")
 
 
 HAD = ("vcpus", "memory_mb", "local_gb", "vcpus_used", "memory_mb_used", "local_gb_used")

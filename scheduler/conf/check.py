@@ -95,9 +95,19 @@ def read_all(conf: cfg.ConfigOpts) -> None:
 def _value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
     """The value of one option, with errors that name its group."""
     try:
-        return conf[name] if group == "DEFAULT" else conf[group][name]
+        value = conf[name] if group == "DEFAULT" else conf[group][name]
     except (cfg.Error, ValueError) as error:
         raise _bad_value(error, group, name) from error
+    if value is None:
+        _refuse_empty_number(conf, group, name)
+    return value
+
+
+def _refuse_empty_number(conf: cfg.ConfigOpts, group: str, name: str) -> None:
+    """Nothing behind the equals sign of a number is read as none, which few of them can be."""
+    option = conf._get_opt_info(name, None if group == "DEFAULT" else group)["opt"]
+    if option.default is not None and isinstance(option.type, cfg.types.Number):
+        raise errors.ConfigurationError(option=f"[{group}] {name}", reason="must not be empty")
 
 
 def _bad_value(error: Exception, group: str, name: str) -> errors.ConfigurationError:

@@ -179,6 +179,9 @@ def _check(conf: cfg.ConfigOpts, prog: str) -> None:
 
 def _register(conf: cfg.ConfigOpts, cli_opts: Sequence[cfg.Opt]) -> None:
     conf.clear()
+    # The library would end the process, also at a reload, for a bad value of an option that has a
+    # command-line form, and not name the file; the checks of all options do.
+    vars(conf)["_validate_cli_options"] = lambda _namespace: None
     logging.register_options(conf)
     dropped.register(conf)
     no_effect.register(conf)

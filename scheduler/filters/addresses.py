@@ -23,7 +23,7 @@ def within(network: str) -> Callable[[str | None], bool]:
     try:
         wanted = ipaddress.ip_network(network, strict=False)
     except ValueError as error:
-        field = "scheduler_hints.build_near_host_ip"
+        field = "scheduler_hints.build_near_host_ip and cidr"
         raise errors.InvalidRequest(field=field, reason=str(error)) from error
 
     def test(address: str | None) -> bool:

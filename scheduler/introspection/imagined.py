@@ -16,6 +16,7 @@ from scheduler.hosts import columns
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable, Key
 from scheduler.hosts.updates import Decoder
+from scheduler.introspection import forms
 from scheduler.numa import HostTopology
 
 MOST_ADDED: Final = 20_000
@@ -92,6 +93,7 @@ class Builder:
         host = profile.get("like")
         if host is None:
             return None
+        _check_text("like", host, argument)
         rows = self._table.rows_of_host.get(host, ())
         if not rows:
             raise _unknown(argument, "host", str(host), self._table.rows_of_host)
@@ -143,12 +145,14 @@ class Builder:
     ) -> tuple[objects.Aggregate, ...]:
         chosen = [] if like is None else list(self._table.aggregates_of_host.get(like[0], ()))
         by_name = {each.name: each for each in self._aggregates}
+        forms.require_texts(f"{argument}: aggregates", profile.get("aggregates") or ())
         for name in profile.get("aggregates") or ():
             if name not in by_name:
                 raise _unknown(argument, "aggregate", str(name), by_name)
             chosen.append(by_name[name])
         zone = profile.get(_ZONE)
         if zone is not None:
+            _check_text(_ZONE, zone, argument)
             of_zone = {(each.metadata or {}).get(_ZONE): each for each in self._aggregates}
             if zone not in of_zone:
                 raise _unknown(argument, "zone", str(zone), [str(each) for each in of_zone if each])
@@ -190,6 +194,11 @@ def _emptied(topology: HostTopology) -> HostTopology:
             )
         )
     return HostTopology(tuple(cells))
+
+
+def _check_text(name: str, value: Any, argument: str) -> None:
+    if not isinstance(value, str):
+        raise errors.InvalidRequest(field=argument, reason=f"{name} is no text: {value!r:.50}")
 
 
 def _check_keys(profile: Any, argument: str) -> None:

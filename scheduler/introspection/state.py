@@ -13,6 +13,7 @@ from scheduler.concurrency import BREATHS
 from scheduler.hosts.books import Books
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable, Key
+from scheduler.introspection import forms
 from scheduler.introspection.fingerprint import state_hash
 from scheduler.introspection.portrait import Portrait, differences, portrait, presence
 from scheduler.introspection.subject import Subject
@@ -56,6 +57,10 @@ def state_hosts(
         raise errors.InvalidRequest(
             field="limit", reason=f"not a number from 1 to {MOST_IN_A_PAGE}"
         )
+    if hosts is not None:
+        forms.require_texts("hosts", hosts)
+    if after is not None and not _is_key(after):
+        raise errors.InvalidRequest(field="after", reason="not the names of a host and a node")
     manager = subject.known_host_manager
     with manager.lock:
         keys = _keys(manager.table, hosts, after, limit + 1)
@@ -72,6 +77,11 @@ def state_hosts(
         BREATHS.take()
     following = list(keys[limit - 1]) if is_more else None
     return {"hosts": found, "next": following, "unknown": unknown}
+
+
+def _is_key(after: Any) -> bool:
+    is_pair = isinstance(after, list | tuple) and len(after) == 2
+    return is_pair and isinstance(after[0], str) and isinstance(after[1], str | None)
 
 
 def _unknown(table: HostTable, hosts: Sequence[str]) -> dict[str, str | None]:

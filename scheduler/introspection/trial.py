@@ -29,7 +29,7 @@ from scheduler.hosts.books import Books
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
-from scheduler.introspection import imagined, overlay
+from scheduler.introspection import forms, imagined, overlay
 from scheduler.introspection.state import copied
 from scheduler.introspection.subject import Subject
 from scheduler.weights.weighing import bounds_of, restore_bounds
@@ -95,6 +95,11 @@ def what_if(
     ``option=value``), with hosts made from the profiles *add_hosts*, and *without_hosts*.
     Raises InvalidRequest naming what cannot be understood, or what is not remembered here.
     """
+    for field, names in (("enable", enable), ("disable", disable), ("settings", settings)):
+        forms.require_texts(field, names)
+    forms.require_texts("without_hosts", without_hosts)
+    forms.require_list("add_hosts", add_hosts)
+    forms.require_seconds("max_seconds", max_seconds)
     driver = _driver(subject)
     asked = _asked(subject, request, remembered)
     changes = _changes(driver, enable, disable, settings, add_hosts, without_hosts)

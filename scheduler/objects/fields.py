@@ -20,6 +20,9 @@ CONVERSION_ERRORS = (ValueError, TypeError, OverflowError)
 _TRUE_WORDS = frozenset(("1", "t", "true", "on", "y", "yes"))
 _PREDICATE = re.compile(r"\s*(?:<=|>=|==|!=|<|>)\s*\d+(?:\s*\.\s*\d+)*(?:(?:a|b|rc)\d+)?\s*")
 
+LARGEST_SIZE = 2**31 - 1
+"""What a column of Nova's holds, and what can be multiplied and added up in 64 bits."""
+
 Manifest = Mapping[str, str]
 
 
@@ -79,6 +82,13 @@ def _to_text(value: Any) -> str:
     raise ValueError(f"text is needed, not {type(value).__name__}")
 
 
+def _to_size(value: Any) -> int:
+    number = int(value)
+    if 0 <= number <= LARGEST_SIZE:
+        return number
+    raise ValueError(f"not a number from 0 to {LARGEST_SIZE}")
+
+
 def _to_flexible_bool(value: Any) -> bool:
     return str(value).strip().lower() in _TRUE_WORDS
 
@@ -104,6 +114,7 @@ def _to_predicate(value: Any) -> str:
 
 STR = Kind(_to_text, str)
 INT = Kind(int, int)
+SIZE = Kind(_to_size)
 FLOAT = Kind(float, float)
 BOOL = Kind(bool, bool)
 FLEXIBLE_BOOL = Kind(_to_flexible_bool, bool)

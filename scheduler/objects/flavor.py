@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.objects.base import PERSISTENT, WireObject
-from scheduler.objects.fields import BOOL, FLOAT, INT, STR, DictOf, Field, ListOf
+from scheduler.objects.fields import BOOL, FLOAT, INT, SIZE, STR, DictOf, Field, ListOf
 from scheduler.objects.registry import register
 
 
@@ -15,12 +15,12 @@ class Flavor(WireObject):
     FIELDS = {
         "id": Field(INT),
         "name": Field(STR, nullable=True),
-        "memory_mb": Field(INT),
-        "vcpus": Field(INT),
-        "root_gb": Field(INT),
-        "ephemeral_gb": Field(INT),
+        "memory_mb": Field(SIZE),
+        "vcpus": Field(SIZE),
+        "root_gb": Field(SIZE),
+        "ephemeral_gb": Field(SIZE),
         "flavorid": Field(STR),
-        "swap": Field(INT),
+        "swap": Field(SIZE),
         "rxtx_factor": Field(FLOAT, nullable=True, default=1.0),
         "vcpu_weight": Field(INT, nullable=True),
         "disabled": Field(BOOL),

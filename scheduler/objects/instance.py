@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from scheduler.objects import versions
 from scheduler.objects.base import PERSISTENT, WireObject
-from scheduler.objects.fields import BOOL, DATETIME, INT, IPV4, IPV6, STR, UUID, DictOf, Field
+from scheduler.objects.fields import (
+    BOOL,
+    DATETIME,
+    INT,
+    IPV4,
+    IPV6,
+    STR,
+    UUID,
+    BadValue,
+    DictOf,
+    Field,
+)
 from scheduler.objects.flavor import Flavor
 from scheduler.objects.nested import AnyObject, ListObject, ObjectOf, elements
 from scheduler.objects.numa import InstanceNUMATopology
@@ -132,7 +144,11 @@ class InstanceList(ListObject):
 
 def _take_older_major(obj: Instance | InstanceList, version: str, take: _Take) -> None:
     """Up to Liberty these classes were 1.x; what 2.0 changed was to drop fields."""
-    if version.startswith("1."):
+    try:
+        is_older = versions.parse(version)[0] == 1
+    except ValueError as error:
+        raise BadValue(str(error)) from error
+    if is_older:
         obj.__dict__["_version"] = version
         return
     take(version)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from scheduler import errors
 from scheduler.objects import registry
 from scheduler.objects.base import WireObject, described, within_depth
-from scheduler.objects.fields import Field, Kind, ListOf, Manifest
+from scheduler.objects.fields import BadValue, Field, Kind, ListOf, Manifest
 
 
 class OpaqueObject:
@@ -47,7 +48,10 @@ class ObjectOf(Kind):
             return value
         name = value.get(registry.NAME_KEY) if type(value) is dict else None
         if name == self.cls.__name__:
-            return self.cls.read(value)
+            try:
+                return self.cls.read(value)
+            except errors.UnsupportedObjectError as error:
+                raise BadValue(error.format_message()) from error
         if name is None and self.plain is not None and not isinstance(value, WireObject):
             return self.plain(value)
         raise ValueError(f"a {self.cls.__name__} object is needed, not {described(value)}")

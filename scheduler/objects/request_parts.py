@@ -94,7 +94,8 @@ class SchedulerRetries(WireObject):
 
 
 def _is_pair(entry: Any) -> bool:
-    return isinstance(entry, (list, tuple)) and len(entry) == 2
+    is_pair = isinstance(entry, (list, tuple)) and len(entry) == 2
+    return is_pair and isinstance(entry[0], str) and isinstance(entry[1], str | None)
 
 
 @register

@@ -112,7 +112,9 @@ class RequestSpec(WireObject):
 
     def _size(self, name: str) -> int:
         if self.flavor is None:
-            raise errors.InvalidRequest(field="RequestSpec.flavor", reason="the request has none")
+            raise errors.InvalidRequest(
+                field="RequestSpec.flavor", reason="the request has none, and no instance_type"
+            )
         return getattr(self.flavor, name) or 0
 
     @property

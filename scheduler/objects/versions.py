@@ -6,6 +6,7 @@ Follows reference page objects, sections 2.6 and 8.
 from __future__ import annotations
 
 import functools
+import re
 
 from oslo_log import log as logging
 
@@ -86,15 +87,16 @@ HISTORY: dict[str, str] = {
 """Class name to the versions that releases shipped: ``version@first release``, oldest first."""
 
 Version = tuple[int, int]
+_PATTERN = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})(?:\..*)?")
 
 
 @functools.lru_cache(maxsize=512)
 def parse(text: str) -> Version:
     """Read ``major.minor`` (a third part is dropped); ValueError for anything else."""
-    parts = text.split(".")
-    if len(parts) not in (2, 3):
-        raise ValueError(f"{text!r} is not a version")
-    return int(parts[0]), int(parts[1])
+    found = _PATTERN.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r:.50} is not a version")
+    return int(found[1]), int(found[2])
 
 
 def check(name: str, version: str, supported: str) -> Version:

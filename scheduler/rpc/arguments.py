@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from scheduler import errors
+from scheduler.objects import WireObject
 from scheduler.rpc.failures import ArgumentMismatch
 
 CONTEXT: Final = "context"
+MOST_PATIENT_SECONDS: Final = 366 * 24 * 3600
 
 FORMS: Final[Mapping[str, tuple[type, ...]]] = {
     "request_spec": (dict,),
@@ -36,12 +38,30 @@ def require(method: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
 
 def require_fit(method: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
     """Raise ArgumentMismatch if *method* of an endpoint cannot be called with *arguments*."""
-    if "self" in arguments:
-        raise ArgumentMismatch(method.__name__, "got an unexpected keyword argument 'self'")
+    for name in ("self", CONTEXT):
+        if name in arguments:
+            raise ArgumentMismatch(method.__name__, f"got an unexpected keyword argument {name!r}")
     try:
         inspect.signature(method).bind(None, **arguments)
     except TypeError as error:
         raise ArgumentMismatch(method.__name__, str(error)) from None
+
+
+def patience_seconds(incoming: Any) -> int:
+    """How long the caller of a message waits, which the library makes a timer of.
+
+    Raises InvalidRequest for what is no number, or for longer than any caller waits.
+    """
+    timeout, incoming.client_timeout = incoming.client_timeout, None
+    try:
+        seconds = int(timeout)
+    except (TypeError, ValueError, OverflowError):
+        seconds = -1
+    if not 0 <= seconds <= MOST_PATIENT_SECONDS:
+        raise errors.InvalidRequest(
+            field="_timeout", reason=f"{timeout!r:.50} is no number of seconds up to a year"
+        )
+    return seconds
 
 
 def check_forms(arguments: Mapping[str, Any]) -> None:
@@ -50,6 +70,12 @@ def check_forms(arguments: Mapping[str, Any]) -> None:
         if name in arguments and not isinstance(arguments[name], forms):
             given = type(arguments[name]).__name__
             raise errors.InvalidRequest(field=name, reason=f"dict expected, {given} given")
+    spec = arguments.get("request_spec") or {}
+    instance = spec.get("instance_properties")
+    if not isinstance(instance, Mapping | WireObject | None):
+        raise errors.InvalidRequest(
+            field="request_spec.instance_properties", reason="a dict is needed"
+        )
 
 
 @functools.cache

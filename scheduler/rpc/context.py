@@ -64,9 +64,7 @@ class RequestContext(oslo_context.RequestContext):
         self.remote_address = remote_address
         self.timestamp = _parsed_time(timestamp)
         self.quota_class = quota_class
-        self.service_catalog = [
-            entry for entry in service_catalog or [] if entry.get("type") in CATALOG_TYPES
-        ]
+        self.service_catalog = _known_services(service_catalog or [])
         self.instance_lock_checked = bool(instance_lock_checked)
         self.trace_info = trace_info
         super().__init__(user_id=user_id, project_id=project_id, **kwargs)
@@ -167,9 +165,19 @@ def _checked_read_deleted(value: str | None) -> str:
     return value
 
 
+def _known_services(catalog: Any) -> list[dict[str, Any]]:
+    if not isinstance(catalog, list) or not all(isinstance(each, dict) for each in catalog):
+        raise ValueError("service_catalog is no list of dicts")
+    kinds = [(entry, entry.get("type")) for entry in catalog]
+    return [entry for entry, kind in kinds if isinstance(kind, str) and kind in CATALOG_TYPES]
+
+
 def _parsed_time(value: str | datetime.datetime | None) -> datetime.datetime:
     if value is None:
         return timeutils.utcnow()
-    if isinstance(value, str):
-        value = datetime.datetime.fromisoformat(value)
-    return timeutils.normalize_time(value)
+    try:
+        if isinstance(value, str):
+            value = datetime.datetime.fromisoformat(value)
+        return timeutils.normalize_time(value)
+    except (ValueError, AttributeError, OverflowError) as error:
+        raise ValueError(f"timestamp is no time: {error}") from error

@@ -23,13 +23,16 @@ from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 
 LOG = logging.getLogger(__name__)
 
-VERSION_PATTERN: Final = re.compile(r"\d+\.\d+(\.\d+)?")
+VERSION_PATTERN: Final = re.compile(r"\d{1,9}\.\d{1,9}(\.\d{1,9})?", re.ASCII)
 
 SIGN_OF_LIFE_SECONDS: Final = 1.0
 """While no request is received, the broker hears this often that the worker lives."""
 
 MOST_REMEMBERED: Final = 100
 """Versions can be spelt in many ways."""
+
+LONGEST_NAME: Final = 200
+"""Characters; far more than any method has."""
 
 DEFAULT_VERSION: Final = "1.0"
 DEFAULT_TARGET: Final = oslo_messaging.Target()
@@ -93,6 +96,8 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
         try:
             # For the log lines from here on.
             context = incoming.ctxt = self.serializer.deserialize_context(incoming.ctxt)
+            if incoming.client_timeout is not None:
+                incoming.client_timeout = given.patience_seconds(incoming)
             serving = self._serving(message)
             method = str(message.get("method"))
             with self._progress.request(method, getattr(context, "request_id", None)):
@@ -106,17 +111,23 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
         raise failures.alone(told)
 
     def _call(self, serving: Callable[..., Any], incoming: Any) -> Any:
-        context, decode = incoming.ctxt, self.serializer.deserialize_entity
+        context, decode = incoming.ctxt, self._read
         brought = incoming.message.get("args", {})
         self._monitor.watch(incoming)
         try:
-            arguments = {name: decode(context, value) for name, value in brought.items()}
+            arguments = {name: decode(context, name, value) for name, value in brought.items()}
             return self.serializer.serialize_entity(context, serving(context, **arguments))
         except TypeError:
             given.require_fit(serving, brought)
             raise
         finally:
             self._monitor.forget(incoming)
+
+    def _read(self, context: Any, name: str, value: Any) -> Any:
+        try:
+            return self.serializer.deserialize_entity(context, value)
+        except errors.NovaException as error:
+            raise errors.placed(error, name) from error.__cause__
 
     def _not_served(self, incoming: Any) -> Any:
         """Let the library say what is missing."""
@@ -229,8 +240,9 @@ def build_server(
 
 def _check_form(message: dict[str, Any]) -> None:
     """Raise InvalidRequest unless *message* is a request that the library can handle."""
-    if not isinstance(message.get("method"), str):
-        raise errors.InvalidRequest(field="method", reason="the name of a method is missing")
+    method = message.get("method")
+    if not isinstance(method, str) or len(method) > LONGEST_NAME:
+        raise errors.InvalidRequest(field="method", reason="no name of a method")
     if not isinstance(message.get("namespace"), str | None):
         raise errors.InvalidRequest(field="namespace", reason="not a text")
     version = message.get("version", DEFAULT_VERSION)

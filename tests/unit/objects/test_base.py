@@ -162,7 +162,7 @@ def test_broken_envelopes(broken, error, text):
     ("nested", "error"),
     [
         (envelope("Flavor", "2.0"), errors.IncompatibleObjectVersion),
-        ({**envelope("Flavor"), registry.NAMESPACE_KEY: "x"}, errors.UnsupportedObjectError),
+        ({**envelope("Flavor"), registry.NAMESPACE_KEY: "x"}, errors.InvalidRequest),
         (GADGET, errors.InvalidRequest),
         (envelope("ImageMeta"), errors.InvalidRequest),
         ("text", errors.InvalidRequest),

@@ -1,0 +1,138 @@
+"""A few inputs of every kind, always the same; ``make fuzz`` tries out a million."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from scheduler.conf import startup
+from tests.fuzz import fields, targets
+from tests.fuzz.strategies import PARTS
+from tests.fuzz.tally import Tally
+from tests.fuzz.targets import TARGETS, Target
+from tests.fuzz.targets_listed import BY_COVERAGE, LISTED
+from tests.fuzz.world import World, a_world
+
+SEED = 20161006
+EVERY = 400
+"""Of the changes of one field so many are left out for one that is tried out."""
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """One scheduler for all of the inputs, which decides from memory."""
+    with a_world(tmp_path_factory.mktemp("world"), driver="caching_scheduler") as made:
+        yield made
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_no_input_does_harm(world: World, target: Target) -> None:
+    chance, tally = random.Random(SEED), Tally()
+    seeds = list(target.seeds())
+    for _ in range(target.few):
+        data = chance.choice(seeds)
+        for _ in range(chance.choice((1, 1, 2))):
+            data = target.mutate(data, 1 << 16, chance.getrandbits(31))
+        tally.count(data, lambda data=data: target.try_out(world, data))
+    assert tally.violations == {}
+    assert len(tally.kinds) > 1
+
+
+def test_every_target_is_listed() -> None:
+    by_coverage = {each.name for each in LISTED if each.module == BY_COVERAGE}
+    assert by_coverage == {each.name for each in TARGETS}
+    assert {each.name for each in LISTED} - by_coverage == {*PARTS, "one field"}
+    assert sum(each.inputs for each in LISTED) >= 1_000_000
+
+
+def test_what_is_refused_is_named(world: World) -> None:
+    tally = Tally()
+    for message, path in fields.changes(EVERY):
+        shown = fields.shown(message, path)
+        tally.count(shown, lambda m=message, p=path: fields.try_out(world, m, p))
+    assert tally.violations == {}
+    assert tally.kinds["InvalidRequest"] > 10
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_no_part_of_a_request_does_harm(world: World, part: str) -> None:
+    values, change = PARTS[part]
+    try_out = targets.with_spec(change)
+
+    @settings(
+        max_examples=60, derandomize=True, database=None, deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(values)
+    def harmless(value: Any) -> None:
+        assert try_out(world, json.dumps(value).encode()).violation is None
+
+    harmless()
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("[DEFAULT]\ndebug = tru\n", "debug"),
+        ("[scheduler]\nmax_attempts =\n", "max_attempts"),
+        ("[DEFAULT]\nservice_down_time =\n", "service_down_time"),
+    ],
+)
+def test_a_reload_survives_a_broken_value(tmp_path: pathlib.Path, text: str, option: str) -> None:
+    file = tmp_path / "nova.conf"
+    file.write_text(text)
+    with pytest.raises(Exception, match=option) as caught:
+        startup.read_again(startup.Source(["--config-file", str(file)], "nova-scheduler"))
+    assert "Invalid configuration" in str(caught.value)
+
+
+MENDED: dict[str, tuple[dict[str, Any], str]] = {
+    "an aggregate without an id": (
+        {"method": "delete_aggregate", "version": "4.1", "args": {"aggregate": {
+            "nova_object.name": "Aggregate", "nova_object.namespace": "nova",
+            "nova_object.version": "1.3", "nova_object.data": {}}}},
+        "aggregate.id"),
+    "a caller that waits for a list": (
+        {"method": "ping", "namespace": "baseapi", "args": {"arg": 1}, "_timeout": [1]},
+        "_timeout"),
+    "hints of an old request in a list": (
+        {"method": "select_hosts", "version": "2.6", "args": {
+            "request_spec": {"instance_uuids": ["u"]},
+            "filter_properties": {"scheduler_hints": ["x"]}}},
+        "filter_properties.scheduler_hints"),
+    "a page of hosts after nothing": (
+        {"method": "state_hosts", "namespace": "introspection", "args": {"after": [1]}},
+        "after"),
+    "an object of no class, deep inside": (
+        {"method": "ping", "namespace": "baseapi", "args": {
+            "arg": [{"inner": {"nova_object.name": "Nothing"}}]}},
+        "arg[0].inner"),
+    "a profile whose aggregates are dicts": (
+        {"method": "what_if", "namespace": "introspection", "args": {
+            **targets.samples.what_if()["args"], "add_hosts": [
+                {"vcpus": 1, "memory_mb": 1, "local_gb": 1, "aggregates": [{}]}]}},
+        "aggregates"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", MENDED)
+def test_what_once_was_a_fault_is_refused(world: World, what: str) -> None:
+    message, field = MENDED[what]
+    failure = world.serve(message).failure
+    assert failure is not None
+    assert failure["kwargs"]["code"] == 400
+    assert field in failure["message"]
+
+
+def test_a_size_beyond_any_database_is_refused(world: World) -> None:
+    def change(spec: dict[str, Any], value: Any) -> None:
+        spec["flavor"]["nova_object.data"]["root_gb"] = value
+
+    verdict = targets.with_spec(change)(world, b"1" + b"0" * 30)
+    assert (verdict.kind, verdict.violation) == ("InvalidRequest", None)

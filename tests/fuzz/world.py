@@ -1,0 +1,200 @@
+"""A scheduler in this process, from the body of a message to the answer that leaves it.
+
+Everything is the real thing: the library's reader of bodies and its server, every endpoint, the
+manager, the filter driver with all filters and weighers, and a database with four hosts.  Only the
+socket is missing; and the clock is the world's own, so that one run is like the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import logging
+import pathlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import kombu.message
+import oslo_messaging
+from oslo_messaging._drivers import amqpdriver, impl_rabbit
+from oslo_messaging._drivers import common as driver_common
+from oslo_serialization import jsonutils
+
+from scheduler.db.databases import Databases
+from scheduler.filters import registry
+from scheduler.introspection.endpoint import IntrospectionEndpoint
+from scheduler.introspection.subject import Subject
+from scheduler.notifications.notifier import Notifier
+from scheduler.rpc.endpoints import SchedulerEndpoint
+from scheduler.rpc.older_endpoints import HavanaEndpoint, IcehouseEndpoint
+from scheduler.rpc.serializer import ObjectSerializer
+from scheduler.rpc.server import BaseAPI, Server, build_server
+from scheduler.service import build_manager, older_tasks
+from tests.functional import fleet
+from tests.process_options import on_in_process_bus
+
+HOSTS = ("cmp1", "cmp2", "cmp3", "cmp4")
+NOT_HERE = ("TrustedFilter", "ExactRamFilter", "ExactDiskFilter", "ExactCoreFilter")
+"""Filters that ask a service elsewhere, or hide all hosts from nearly all requests."""
+RENEWED_AFTER = 2000
+"""Inputs served by one manager: what they changed is forgotten then."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a message: an answer, a failure as the caller reads it, or nothing."""
+
+    result: Any = None
+    failure: dict[str, Any] | None = None
+    is_dropped: bool = False
+    seconds: float = 0.0
+    """Of processor time."""
+
+
+class Incoming(amqpdriver.AMQPIncomingMessage):
+    """A message whose answer is kept, in the form in which it would be sent."""
+
+    answer: Answer | None = None
+
+    def acknowledge(self) -> None:
+        """There is no broker to tell."""
+
+    def heartbeat(self) -> None:
+        """There is nobody to tell."""
+
+    def reply(self, reply: Any = None, failure: Any = None) -> None:
+        """Keep what would be sent; what cannot be put into JSON raises here as it would there."""
+        if failure is not None:
+            told = json.loads(driver_common.serialize_remote_exception(failure))
+            self.answer = Answer(failure=told)
+        else:
+            self.answer = Answer(result=json.loads(jsonutils.dumps(reply)))
+
+
+class Reader(amqpdriver.RpcAMQPListener):
+    """The library's way from a body to a message, without a connection."""
+
+    message_cls = Incoming
+
+    def __init__(self) -> None:
+        super().__init__(SimpleNamespace(prefetch_size=1), None)
+
+    def read(self, body: bytes, content_type: str) -> Incoming | None:
+        """The message of a body; None if it was rejected."""
+        channel = SimpleNamespace(basic_ack=_nothing, basic_reject=_nothing, no_ack_consumers=None)
+        raw = kombu.message.Message(
+            body, content_type=content_type, content_encoding="utf-8", channel=channel
+        )
+        consumer = SimpleNamespace(
+            rabbit_stream_fanout=False, queue=SimpleNamespace(channel=None), callback=self
+        )
+        impl_rabbit.Consumer._callback(consumer, raw)
+        self._message_operations_handler.process()
+        return self.incoming.pop() if self.incoming else None
+
+
+class Compute:
+    """Stands for the way to the compute hosts: encodes what is sent to them, and drops it."""
+
+    def __getattr__(self, method: str) -> Any:
+        serializer = ObjectSerializer()
+        return lambda context, **sent: jsonutils.dumps(serializer.serialize_entity(context, sent))
+
+
+class World:
+    """The scheduler; made anew now and then on the same database."""
+
+    def __init__(self, folder: pathlib.Path, **options: Any) -> None:
+        self.folder = folder
+        url = f"sqlite:///{folder}/nova.sqlite"
+        if not (folder / "nova.sqlite").exists():
+            fleet.install(url, HOSTS)
+        filters = [name for name in sum(registry.MODULES.values(), ()) if name not in NOT_HERE]
+        self.conf = on_in_process_bus(
+            folder,
+            {
+                "database": {"connection": url},
+                "scheduler": {"claims": "none", **options},
+                "filter_scheduler": {"enabled_filters": ",".join(filters)},
+            },
+            service_down_time="100000000",
+        )
+        self._transport = oslo_messaging.get_rpc_transport(self.conf)
+        self._notifier = Notifier(oslo_messaging.get_notification_transport(self.conf), "fuzz")
+        self._databases = Databases.from_conf(self.conf)
+        self._reader = Reader()
+        self._numbers = itertools.count(1)
+        self._began_at = time.time()
+        self._served = 0
+        self.renew()
+
+    def renew(self) -> None:
+        """Forget what the inputs have changed."""
+        self.manager = build_manager(self.conf, self._databases)
+        self.manager.driver.host_manager.clock = self._clock
+        self.manager.driver.host_manager.refresh()
+        tasks = older_tasks(
+            self.conf, self.manager, self._databases.main, self._transport, self._notifier
+        )
+        self.manager.driver.builds.compute = Compute()
+        subject = Subject(self.conf, self.manager, 1, 1)
+        endpoints = [
+            SchedulerEndpoint(self.manager),
+            HavanaEndpoint(tasks),
+            IcehouseEndpoint(tasks),
+            IntrospectionEndpoint(subject),
+            BaseAPI("scheduler"),
+        ]
+        self._server: Server = build_server(self._transport, "scheduler", "fuzz", endpoints)
+
+    def _clock(self) -> float:
+        return self._began_at + next(self._numbers) * 0.05
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._databases.dispose()
+
+    def serve(self, message: dict[str, Any]) -> Answer:
+        """The answer to *message*, sent as a caller of today sends it, and never before."""
+        number = next(self._numbers)
+        ids = {"_unique_id": f"u{number}", "_context_request_id": f"req-{number}"}
+        message = {**message, **{key: ids[key] for key in ids if key in message}}
+        body = json.dumps({"oslo.version": "2.0", "oslo.message": json.dumps(message)})
+        return self.receive(body.encode())
+
+    def receive(self, body: bytes, content_type: str = "application/json") -> Answer:
+        """What becomes of a body from the bus; raises whatever escapes from the server."""
+        self._served += 1
+        if self._served % RENEWED_AFTER == 0:
+            self.renew()
+        began = time.process_time()
+        incoming = self._reader.read(body, content_type)
+        if incoming is not None:
+            self._server._process_incoming([incoming])
+        seconds = time.process_time() - began
+        if incoming is None:
+            return Answer(is_dropped=True, seconds=seconds)
+        answer = incoming.answer
+        if answer is None:
+            raise AssertionError("the caller gets no answer")
+        return Answer(answer.result, answer.failure, seconds=seconds)
+
+
+def _nothing(*_args: Any, **_kwargs: Any) -> None:
+    """A broker that takes everything."""
+
+
+@contextlib.contextmanager
+def a_world(folder: pathlib.Path, **options: Any) -> Iterator[World]:
+    """A world in *folder*, silent: millions of refusals would fill any log."""
+    logging.disable(logging.CRITICAL)
+    world = World(folder, **options)
+    try:
+        yield world
+    finally:
+        world.close()
+        logging.disable(logging.NOTSET)
