@@ -182,6 +182,16 @@ class AllocationUpdateFailed(NovaException):
     error_code = ATTEMPTS_EXHAUSTED
 
 
+class DecisionGivenUp(NovaException):
+    """A decision took longer than it may: a filter or weigher of an operator's is too slow."""
+
+    msg_fmt = (
+        "The decision was given up after %(seconds)s s ([scheduler] max_decision_seconds): "
+        "server %(number)d, %(place)s"
+    )
+    code = 503
+
+
 class UnsupportedPolicyException(NovaException):
     """A server group's policy needs a filter or weigher that is not configured."""
 

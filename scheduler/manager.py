@@ -11,6 +11,7 @@ from oslo_log import log as logging
 
 from scheduler import errors, objects
 from scheduler.answers import Answers, key_of
+from scheduler.bounds import Bounds
 from scheduler.drivers.selections import as_dict
 from scheduler.explain.recorder import Recorder
 from scheduler.explain.telling import for_caller
@@ -49,7 +50,7 @@ class SchedulerManager:
         #: Where decisions are written down: where the driver does that itself, if it can.
         self.recorder: Recorder = getattr(driver, "recorder", None) or Recorder.from_conf(conf)
         self._exposes_reasons = conf.scheduler.expose_reasons
-        self._max_instances = conf.scheduler.max_instances_per_request
+        self._bounds = Bounds.from_conf(conf)
 
     def select_destinations(
         self,
@@ -70,6 +71,7 @@ class SchedulerManager:
         try:
             spec = _request(request_spec, filter_properties, spec_obj)
             self._check_instances(spec, instance_uuids)
+            self._bounds.check(spec)
         except errors.InvalidRequest as error:
             self.recorder.refused(context, error)
             raise
@@ -133,7 +135,7 @@ class SchedulerManager:
             for each in takes:
                 each()
             self.answers.keep(options.answers_kept_seconds, options.answers_kept_servers)
-            self._max_instances = options.max_instances_per_request
+            self._bounds = Bounds.from_conf(conf)
             self._exposes_reasons = options.expose_reasons
             self.recorder.records.limit_bytes = conf.explain.memory_bytes
             if driver.builds is not None:
@@ -145,10 +147,7 @@ class SchedulerManager:
         if uuids is not None:
             _check_texts("instance_uuids", uuids)
         count = len(uuids) if uuids else spec.num_instances
-        if not 0 <= count <= self._max_instances:
-            field = "instance_uuids" if uuids else "num_instances"
-            reason = f"{count} instances; 0 to {self._max_instances} may be asked for at once"
-            raise errors.InvalidRequest(field=field, reason=reason)
+        self._bounds.check_instances("instance_uuids" if uuids else "num_instances", count)
 
     def update_aggregates(self, context: Any, aggregates: Any) -> None:
         """Take one aggregate, or a list of them, that were created or changed."""

@@ -133,6 +133,29 @@ OPTIONS: list[cfg.Opt] = [
         help="The most servers one request may ask for; larger requests are refused.",
     ),
     cfg.IntOpt(
+        "max_request_entries",
+        default=10000,
+        min=1,
+        help="The most entries that a list or a dict of one request may have: scheduler hints, "
+        "extra specs, hosts that are named, members of a group, devices. Larger requests are "
+        "refused by name.",
+    ),
+    cfg.IntOpt(
+        "max_request_text_characters",
+        default=65535,
+        min=1,
+        help="The longest value that a scheduler hint or an extra spec may have, JSON queries "
+        "included.",
+    ),
+    cfg.IntOpt(
+        "max_decision_seconds",
+        default=60,
+        min=0,
+        help="A decision that takes longer is given up between two filters or two servers, and the "
+        "request fails with an internal fault that says where it was. A single filter that never "
+        "returns is the watchdog's. 0: no limit.",
+    ),
+    cfg.IntOpt(
         "answers_kept_seconds",
         default=300,
         min=0,

@@ -7,6 +7,7 @@ Reference page scheduling, sections 2.1 and 2.5.
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections import Counter
@@ -47,6 +48,7 @@ class Policy:
     service_down_time_seconds: float
     semantics: Semantics = CURRENT
     fitting: Fitting = Fitting()
+    most_seconds: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ class Decision:
         self._nothing_was_asked = False
         self._later: LaterInstances | None = None
         self._amount: Consumption | None = None
+        self._ends_at = time.monotonic() + policy.most_seconds
 
     def place(self, spec: Any, uuids: Sequence[str], count: int, num_alternates: int) -> Placement:
         """Place *count* instances of *spec*, which is changed as Nova's driver changes it.
@@ -132,6 +135,7 @@ class Decision:
             is_named = bool(uuids) or index == 0
             if index or uuids:
                 spec.instance_uuid = uuids[index] if uuids else self._stand_in(index)
+            self._require_time(index, "not begun")
             best = self._best(spec, index)
             if index == 0:
                 best = self._notes.top(best, num_alternates)
@@ -154,6 +158,16 @@ class Decision:
         if count > 1:
             best = self._best(spec, count - 1)
         return Placement(chosen, limits, self._alternates(best, spec, chosen, num_alternates))
+
+    def _require_time(self, index: int, place: str) -> None:
+        """Raise DecisionGivenUp when the decision has taken too long; nothing stays consumed."""
+        if time.monotonic() > self._ends_at:
+            seconds = self.policy.most_seconds
+            raise errors.DecisionGivenUp(seconds=seconds, number=index + 1, place=place)
+
+    def _filtered(self, index: int, name: str, hosts: Candidates) -> None:
+        self.watcher.filtered(index, name, hosts)
+        self._require_time(index, f"after {name}")
 
     def _stand_in(self, index: int) -> str:
         """A name for an instance that the caller has not named."""
@@ -234,7 +248,7 @@ class Decision:
         if index:  # of which the record says nothing
             notes = Notes(DecisionRecord(None, (), 1, 0), self.books.table, ())
         if not self._skip_filters:
-            watch = self.watcher.filtered
+            watch = self._filtered
             hosts, counts = self.policy.chain.run(hosts, spec, index, watch, notes.note)
             notes.record.filters = counts
         began = notes.spent(began)

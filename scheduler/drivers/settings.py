@@ -6,6 +6,7 @@ A decision takes its settings once, under the decision lock: it never sees half 
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +62,7 @@ def configured_policy(conf: Any, host_manager: Any) -> Policy:
         service_down_time_seconds=conf.service_down_time,
         semantics=semantics.of(conf),
         fitting=Fitting.from_conf(conf),
+        most_seconds=conf.scheduler.max_decision_seconds or math.inf,
     )
 
 

@@ -95,10 +95,6 @@ def what_if(
     ``option=value``), with hosts made from the profiles *add_hosts*, and *without_hosts*.
     Raises InvalidRequest naming what cannot be understood, or what is not remembered here.
     """
-    for field, names in (("enable", enable), ("disable", disable), ("settings", settings)):
-        forms.require_texts(field, names)
-    forms.require_texts("without_hosts", without_hosts)
-    forms.require_list("add_hosts", add_hosts)
     forms.require_seconds("max_seconds", max_seconds)
     driver = _driver(subject)
     asked = _asked(subject, request, remembered)
@@ -231,6 +227,10 @@ def _changes(
     add_hosts: Sequence[Mapping[str, Any]],
     without_hosts: Sequence[str],
 ) -> Changes:
+    texts = {"enable": enable, "disable": disable, "settings": settings}
+    for field, names in {**texts, "without_hosts": without_hosts}.items():
+        forms.require_texts(field, names)
+    forms.require_list("add_hosts", add_hosts)
     values = overlay.values_of(settings)
     if enable or disable:
         changed = overlay.Overlay(driver.conf, values)

@@ -120,6 +120,8 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
         except TypeError:
             given.require_fit(serving, brought)
             raise
+        except RecursionError:
+            raise errors.InvalidRequest(field="args", reason="nested too deeply") from None
         finally:
             self._monitor.forget(incoming)
 

@@ -109,6 +109,9 @@ MENDED: dict[str, tuple[dict[str, Any], str]] = {
     "a page of hosts after nothing": (
         {"method": "state_hosts", "namespace": "introspection", "args": {"after": [1]}},
         "after"),
+    "an argument that nests too deeply": (
+        {"method": "ping", "namespace": "baseapi", "args": {"arg": targets.mutations.deep(800)}},
+        "args"),
     "an object of no class, deep inside": (
         {"method": "ping", "namespace": "baseapi", "args": {
             "arg": [{"inner": {"nova_object.name": "Nothing"}}]}},

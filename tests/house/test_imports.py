@@ -21,7 +21,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"filters", "weights"}),
     frozenset({"standing"}),
     frozenset({"explain"}),
-    frozenset({"answers", "claims"}),
+    frozenset({"answers", "bounds", "claims"}),
     frozenset({"drivers", "rpc"}),
     frozenset({"broker", "notifications", "tracing"}),
     frozenset({"builds"}),

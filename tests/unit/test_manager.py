@@ -29,11 +29,12 @@ NUMA_LIMITS = objects.NUMATopologyLimits(
 )
 
 
-def a_manager(driver: RecordingDriver, max_instances: int = 3) -> SchedulerManager:
+def a_manager(driver: RecordingDriver, max_instances: int = 3, **more: int) -> SchedulerManager:
     conf = cfg.ConfigOpts()
     project_options.register_all(conf)
     conf([], default_config_files=[], default_config_dirs=[])
-    conf.set_override("max_instances_per_request", max_instances, group="scheduler")
+    for name, value in {"max_instances_per_request": max_instances, **more}.items():
+        conf.set_override(name, value, group="scheduler")
     return SchedulerManager(conf, driver)
 
 
@@ -74,6 +75,27 @@ def test_number_of_instances_is_bounded(count: int) -> None:
     spec.num_instances = count
     with pytest.raises(errors.InvalidRequest, match="num_instances"):
         a_manager(RecordingDriver()).select_destinations(CONTEXT, spec_obj=spec)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        pytest.param({"hints": {str(n): ["x"] for n in range(5)}}, "scheduler_hints", id="hints"),
+        pytest.param({"hints": {"query": ["x"] * 5}}, "scheduler_hints.query", id="of a hint"),
+        pytest.param({"hints": {"query": ["x" * 11]}}, "scheduler_hints.query", id="a long hint"),
+        pytest.param({"ignore_hosts": list("abcde")}, "ignore_hosts", id="hosts"),
+        pytest.param({"group": {"members": list("abcde")}}, "group.members", id="members"),
+        pytest.param({"flavor": {"extra_specs": {"k": "x" * 11}}}, "extra_specs.k", id="a spec"),
+        pytest.param(
+            {"flavor": {"extra_specs": dict.fromkeys("abcde", "")}}, "extra_specs", id="specs"
+        ),
+    ],
+)
+def test_what_is_too_large_is_named_with_the_option(changes: dict[str, Any], field: str) -> None:
+    manager = a_manager(RecordingDriver(), max_request_entries=4, max_request_text_characters=10)
+    with pytest.raises(errors.InvalidRequest, match=r"\[scheduler\] max_request_") as caught:
+        manager.select_destinations(CONTEXT, spec_obj=a_request(**changes))
+    assert field in caught.value.kwargs["field"]
 
 
 @pytest.mark.parametrize("uuids", [None, [], [OWN_UUID], [OWN_UUID, OTHER_UUID, OWN_UUID]])

@@ -57,6 +57,14 @@ def test_the_host_with_most_free_ram_wins():
     assert place(a_decision(table)) == ["h2"]
 
 
+def test_a_decision_that_takes_too_long_is_given_up_and_nothing_stays_consumed():
+    table = a_fleet({}, {})
+    before = contents(table)
+    with pytest.raises(errors.DecisionGivenUp, match=r"\[scheduler\] max_decision_seconds"):
+        place(a_decision(table, most_seconds=-1.0), count=2)
+    assert contents(table) == before
+
+
 def test_instances_of_one_request_see_what_the_earlier_ones_took():
     table = a_fleet({"free_ram_mb": 3072}, {"free_ram_mb": 2816})
     request = a_request(flavor={"memory_mb": 512})
