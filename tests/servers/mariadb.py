@@ -45,7 +45,11 @@ class MariaDB(PrivateServer):
         self.port = self.reserve_port()
         self._data = data or self.folder / "data"
         self._grants = self.folder / "grants.sql"
-        self._user_option = f"--user={pwd.getpwuid(os.getuid()).pw_name}"
+        # A server that starts removes the temporary tables that it finds, also those of others.
+        self._own_options = (
+            f"--user={pwd.getpwuid(os.getuid()).pw_name}",
+            f"--tmpdir={self.folder}",
+        )
 
     def set_up(self) -> None:
         self.run_tool(
@@ -55,7 +59,7 @@ class MariaDB(PrivateServer):
                 f"--datadir={self._data}",
                 "--auth-root-authentication-method=normal",
                 "--skip-test-db",
-                self._user_option,
+                *self._own_options,
             ]
         )
         self._grants.write_text(
@@ -83,7 +87,7 @@ class MariaDB(PrivateServer):
             f"--innodb-flush-log-at-trx-commit={int(self._is_durable)}",
             "--skip-log-bin",
             "--skip-name-resolve",
-            self._user_option,
+            *self._own_options,
             *tls,
             *self._options,
         ]
