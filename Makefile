@@ -7,6 +7,9 @@ BENCH_ARGS ?=
 SOAK_MINUTES ?= 10
 SOAK_ARGS ?=
 FUZZ_ARGS ?=
+COVERAGE_TESTS ?= tests/unit tests/functional
+COVERAGE_VERSION := 7.17.3
+export COVERAGE_FOLDER := $(CURDIR)/build/coverage
 # All workers must name the tests alike, sets in the names included, hence the one hash seed.
 # Two workers suit two cores; a file's tests stay together, and so does what they started.
 PYTEST_WORKERS ?= 2
@@ -43,6 +46,16 @@ soak: $(VENV)/ready-test servers  ## Work for $SOAK_MINUTES minutes (10) under c
 .PHONY: fuzz
 fuzz: $(VENV)/ready-fuzz  ## Try out a million inputs that go wrong; print what became of them
 	@PYTHONHASHSEED=0 $(RUN)/python -m tests.fuzz $(FUZZ_ARGS)
+
+.PHONY: coverage
+coverage: $(VENV)/ready-test servers  ## Tell what the tests run, with branches (COVERAGE_TESTS: which tests)
+	@$(RUN)/python -m pip install -q coverage==$(COVERAGE_VERSION)
+	@rm -rf $(COVERAGE_FOLDER) && mkdir -p $(COVERAGE_FOLDER)
+	@COVERAGE_RCFILE=$(CURDIR)/.coveragerc PYTHONHASHSEED=0 $(RUN)/coverage run -m pytest -q \
+		-n $(PYTEST_WORKERS) --dist loadfile -m "not nova and not faults" \
+		--timeout 600 $(COVERAGE_TESTS) $(PYTEST_ARGS)
+	@$(RUN)/coverage combine -q
+	@$(RUN)/coverage report
 
 .PHONY: nova-venv
 nova-venv:  ## Install Nova into .venv-nova (or $$NOVA_VENV) for the tests with a real one

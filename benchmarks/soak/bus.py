@@ -8,7 +8,9 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -55,8 +57,9 @@ class Bus:
         self._ending.callback(self._deployment.close)
         watch = [sys.executable, "-m", "benchmarks.soak.inside", folder, plan.sample_seconds]
         self._deployment.run_by = [str(each) for each in watch]
-        path = {"PYTHONPATH": str(servers.ROOT)}
-        self.daemon = self._deployment.start_scheduler(extra_environment=path)
+        # A folder of its own for what is passing, where nobody else tidies up.
+        own = {"PYTHONPATH": str(servers.ROOT), "TMPDIR": str(folder)}
+        self.daemon = self._deployment.start_scheduler(extra_environment=own)
         self.daemon.wait_ready(servers.START_SECONDS)
         self._rng = random.Random(plan.seed)
         self._estate = Estate(self.database, fleet, plan.servers, self._rng, time.time)
@@ -67,6 +70,7 @@ class Bus:
         self._callers = [self._a_caller() for _number in range(CALLERS)]
         self._latest: Demand | None = None
         self._broker: look.Sample = {}
+        self._looking: threading.Thread | None = None
         self._due_at = dict.fromkeys(self._chores, time.monotonic())
 
     def _deployed(self, url: str) -> Deployment:
@@ -90,7 +94,7 @@ class Bus:
             "ask": (ASK_SECONDS, self._ask_an_operators_questions),
             "die": (DIE_SECONDS, self._let_a_caller_die),
             "cast": (CAST_SECONDS, self._cast),
-            "broker": (BROKER_SECONDS, self._look_at_the_broker),
+            "broker": (BROKER_SECONDS, self._begin_to_look_at_the_broker),
         }
 
     def step(self) -> None:
@@ -167,8 +171,17 @@ class Bus:
 
     # --- looks ---------------------------------------------------------------------------
 
+    def _begin_to_look_at_the_broker(self) -> None:
+        """In a thread, as everything goes on meanwhile; a look that takes too long is left out."""
+        if self._looking is None or not self._looking.is_alive():
+            self._looking = threading.Thread(target=self._look_at_the_broker, daemon=True)
+            self._looking.start()
+
     def _look_at_the_broker(self) -> None:
-        self._broker = look.broker(self._rabbitmq)
+        try:
+            self._broker = look.broker(self._rabbitmq)
+        except subprocess.TimeoutExpired:
+            self.counts["looks at the broker that took too long"] += 1
 
     def look(self) -> look.Sample:
         """Tables, queues and series; the processes look at themselves."""
@@ -192,6 +205,8 @@ class Bus:
         """End everything that was started here."""
         for each in self._callers:
             each.close()
+        if self._looking is not None:
+            self._looking.join()
         self._ending.close()
 
 

@@ -24,6 +24,16 @@ MOST_TYPES: Final = 60
 #: Classes by name: not every process has loaded what they come from.
 GREENLETS: Final = ("greenlet", "GreenThread")
 
+#: Everything in one call, as each starts a virtual machine of its own.
+_COUNTS: Final = """
+lists:flatten(io_lib:format("~b ~b ~b ~b", [
+    length(rabbit_amqqueue:list()),
+    lists:sum([proplists:get_value(messages, Each)
+               || Each <- rabbit_amqqueue:info_all(<<"/">>, [messages])]),
+    length(rabbit_exchange:list()),
+    length(rabbit_networking:connections())])).
+"""
+
 Sample = dict[str, float]
 
 
@@ -58,19 +68,10 @@ def rows(database: Database) -> Sample:
 
 
 def broker(server: RabbitMQ) -> Sample:
-    """Queues, messages in them, exchanges, bindings and connections of the broker."""
-
-    def listed(*arguments: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(server.control(*arguments, "--formatter", "json"))
-        return found
-
-    queues = listed("list_queues", "name", "messages")
-    return {
-        "queues": len(queues),
-        "messages": sum(int(each["messages"]) for each in queues),
-        "exchanges": len(listed("list_exchanges", "name")),
-        "connections": len(listed("list_connections", "pid")),
-    }
+    """Queues, messages in them, exchanges and connections of the broker; takes it seconds."""
+    counts = server.control("eval", _COUNTS).strip().strip('"').split()
+    names = ("queues", "messages", "exchanges", "connections")
+    return dict(zip(names, (float(each) for each in counts), strict=True))
 
 
 class Kept:
