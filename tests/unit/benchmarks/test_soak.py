@@ -29,7 +29,7 @@ NOISE = random.Random(3)
         ("fds", [30 + at // 600 for at in TIMES], False),
         ("fds", [30 + at % 120 / 60 for at in TIMES], True),
         ("rows claims", [5000 + 400 * (at % 360) / 360 for at in TIMES], True),
-        ("rows claims", [5000 + at for at in TIMES], False),
+        ("rows claims", [500 + 10 * at for at in TIMES], False),
         ("rows services", [240.0] * 60, True),
     ],
 )
