@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import os
 import pathlib
+import re
 import shutil
 import stat
 import tempfile
@@ -20,6 +21,7 @@ LOG = logging.getLogger(__name__)
 
 PREFIX: Final = "nova-scheduler-"
 _UNFINISHED: Final = ".new-"
+_OWN_NAME: Final = re.compile(rf"{PREFIX}\d+-[a-z0-9_]{{8}}")
 
 
 class PrivateFolder:
@@ -44,6 +46,8 @@ class PrivateFolder:
 def remove_leftovers(parent: pathlib.Path) -> None:
     """Remove the folders of daemons of this account of which no process is left."""
     for path in parent.glob(f"{PREFIX}*"):
+        if not _OWN_NAME.fullmatch(path.name):
+            continue  # somebody else's, whose name begins likewise
         with contextlib.suppress(OSError):  # another daemon removes it as well, or uses it
             _remove_if_left(path)
 

@@ -67,7 +67,9 @@ def test_what_is_not_ours_stays(tmp_path: pathlib.Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     kept = [tmp_path / "other-1-x", tmp_path / f"{PREFIX}file", tmp_path / f"{PREFIX}link"]
-    kept[0].mkdir()
+    kept += [tmp_path / f"{PREFIX}backup", tmp_path / f"{PREFIX}2026-of-an-operator"]
+    for each in (kept[0], *kept[3:]):
+        each.mkdir()
     kept[1].touch()
     kept[2].symlink_to(outside)
     remove_leftovers(tmp_path)
