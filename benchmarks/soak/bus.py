@@ -33,6 +33,8 @@ from tests.servers.rabbitmq import RabbitMQ
 
 CALLERS: Final = 4
 UNDER_WAY: Final = 2
+#: Requests, less than it can do: tables of the last minutes would follow a rate that changes.
+PER_SECOND: Final = 5.0
 STEP_SECONDS: Final = 1.0
 RELOAD_SECONDS, ASK_SECONDS, DIE_SECONDS, CAST_SECONDS = 60.0, 7.0, 20.0, 3.0
 #: The broker's own command takes seconds of processor time.
@@ -58,7 +60,9 @@ class Bus:
         watch = [sys.executable, "-m", "benchmarks.soak.inside", folder, plan.sample_seconds]
         self._deployment.run_by = [str(each) for each in watch]
         # A folder of its own for what is passing, where nobody else tidies up.
-        own = {"PYTHONPATH": str(servers.ROOT), "TMPDIR": str(folder)}
+        passing = folder / "passing"
+        passing.mkdir(exist_ok=True)
+        own = {"PYTHONPATH": str(servers.ROOT), "TMPDIR": str(passing)}
         self.daemon = self._deployment.start_scheduler(extra_environment=own)
         self.daemon.wait_ready(servers.START_SECONDS)
         self._rng = random.Random(plan.seed)
@@ -69,6 +73,7 @@ class Bus:
         )
         self._callers = [self._a_caller() for _number in range(CALLERS)]
         self._latest: Demand | None = None
+        self._next_at = time.monotonic()
         self._broker: look.Sample = {}
         self._looking: threading.Thread | None = None
         self._due_at = dict.fromkeys(self._chores, time.monotonic())
@@ -98,11 +103,12 @@ class Bus:
         }
 
     def step(self) -> None:
-        """Keep every caller busy, take answers, and do what is due."""
+        """Ask at a steady rate, take answers, and do what is due."""
         if self.daemon.exit_code is not None:
             raise RuntimeError(f"the daemon ended with {self.daemon.exit_code}")
         for each in self._callers:
-            while each.waiting < UNDER_WAY:
+            if each.waiting < UNDER_WAY and time.monotonic() >= self._next_at:
+                self._next_at = max(self._next_at, time.monotonic() - 1.0) + 1 / PER_SECOND
                 self._latest = self._demands.next()
                 each.select(self._latest)
             each.receive()

@@ -13,6 +13,8 @@ WARM_UP_SHARE: Final = 0.4
 #: Closed claims stay for five minutes, and are deleted up to a minute later.
 WARM_UP_SECONDS: Final = {"rows claims": 420.0}
 LEAST_SAMPLES: Final = 6
+#: What goes up and down is not said to grow by less than so many times the width of that.
+NOISE: Final = 2.0
 #: Per quantity, or its first word, what it may grow by: absolutely, and as a share of the median.
 #: Tables of what came in the last minutes follow the rate, which others on the machine change.
 ALLOWED: Final[Mapping[str, tuple[float, float]]] = {
@@ -21,7 +23,7 @@ ALLOWED: Final[Mapping[str, tuple[float, float]]] = {
     "threads": (1.0, 0.0),
     "python_threads": (1.0, 0.0),
     "greenlets": (4.0, 0.0),
-    "gc_objects": (4000.0, 0.04),
+    "gc_objects": (4000.0, 0.1),
     "rows": (60.0, 0.08),
     "rows claims": (60.0, 0.4),
     "rows instances": (60.0, 0.4),
@@ -63,9 +65,11 @@ def judge(name: str, points: Points, warm_up_share: float = WARM_UP_SHARE) -> Ju
     values = [value for _seconds, value in judged]
     fifth = max(1, len(values) // 5)
     first, last = statistics.median(values[:fifth]), statistics.median(values[-fifth:])
-    grown = slope(judged) * (judged[-1][0] - judged[0][0])
+    per_second = slope(judged)
+    grown = per_second * (judged[-1][0] - judged[0][0])
+    noise = spread([value - per_second * seconds for seconds, value in judged])
     absolute, share = ALLOWED.get(name) or ALLOWED[name.split()[0]]
-    allowed = max(absolute, share * statistics.median(values))
+    allowed = max(absolute, share * statistics.median(values), NOISE * noise)
     return Judged(name, len(values), first, last, grown, allowed, grown <= allowed)
 
 
@@ -77,6 +81,12 @@ def slope(points: Points) -> float:
         if end > begin
     ]
     return statistics.median(slopes) if slopes else 0.0
+
+
+def spread(values: Sequence[float]) -> float:
+    """How wide the middle half of *values* is."""
+    first, _median, third = statistics.quantiles(values, n=4)
+    return third - first
 
 
 def judge_all(samples: Sequence[tuple[float, Mapping[str, float]]]) -> list[Judged]:
