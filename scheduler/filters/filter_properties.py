@@ -26,7 +26,7 @@ class DictFilter(BaseHostFilter):
     """Gives *wrapped* the dict; all else is as there."""
 
     def __init__(self, wrapped: BaseHostFilter) -> None:
-        super().__init__(wrapped)
+        super().__init__(wrapped.conf)
         self.wrapped = wrapped
         self.RUN_ON_REBUILD = wrapped.RUN_ON_REBUILD
         self.run_filter_once_per_request = wrapped.run_filter_once_per_request

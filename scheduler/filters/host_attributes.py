@@ -92,14 +92,8 @@ def distinct(hosts: Candidates, name: str) -> tuple[list[Any], np.ndarray] | Non
     if name in columns.DOCUMENT_PARSERS:
         return hosts.documents(name)
     if name in _ELSEWHERE:
-        return _one_by_one(hosts, name), np.arange(len(hosts))
+        return [getattr(state, name) for state in hosts.states()], np.arange(len(hosts))
     return None
-
-
-def _one_by_one(hosts: Candidates, name: str) -> list[Any]:
-    if name == "service":
-        return [hosts.table.service(row) for row in hosts.rows.tolist()]
-    return [getattr(state, name) for state in hosts.states()]
 
 
 def interned(values: list[Any]) -> tuple[list[Any], np.ndarray]:

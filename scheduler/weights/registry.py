@@ -39,8 +39,8 @@ def all_weighers() -> list[type[BaseHostWeigher]]:
 
 
 def known_paths() -> dict[str, Any]:
-    """Nova's dotted paths and what they stand for here (reference page config, section 1.3)."""
-    known: dict[str, Any] = dict.fromkeys(ALL_WEIGHERS, all_weighers)
+    """Nova's paths of single weighers and what they stand for (reference page config, 1.3)."""
+    known: dict[str, Any] = {}
     for module, names in MODULES.items():
         for name in names:
             cls = plugins.import_path(f"scheduler.weights.{module}.{name}")

@@ -71,6 +71,11 @@ def test_it_runs_when_it_should(each):
 
 
 @pytest.mark.parametrize("each", ALL)
+def test_it_keeps_its_options(each):
+    assert each.conf is CONF
+
+
+@pytest.mark.parametrize("each", ALL)
 @FEW
 @given(table=fleets.fleets(), request=fleets.requests())
 def test_both_forms_agree_and_change_nothing(each, table, request):

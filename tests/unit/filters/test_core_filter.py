@@ -25,6 +25,7 @@ PHYSICAL, INSUFFICIENT = ["core.physical"], ["core.insufficient"]
         pytest.param({"cpu_allocation_ratio": 0.0}, 1, INSUFFICIENT, id="no ratio"),
         pytest.param({"cpu_allocation_ratio": 0.0}, 5, INSUFFICIENT, id="no ratio, too many"),
         pytest.param({"cpu_allocation_ratio": math.nan}, 1, INSUFFICIENT, id="ratio not a number"),
+        pytest.param({"vcpus_total": 1, "cpu_allocation_ratio": 1.0}, 2, PHYSICAL, id="one"),
         pytest.param({"vcpus_total": 0}, 1, [], id="not reported"),
         pytest.param({"vcpus_total": 0, "vcpus_used": 9}, 99, [], id="not reported, but used"),
     ],
@@ -40,6 +41,7 @@ def test_processors_decide(columns, vcpus, reasons):
     [
         ({}, {"vcpu": 64.0}),
         ({"cpu_allocation_ratio": 0.5}, {"vcpu": 2.0}),
+        ({"cpu_allocation_ratio": 0.25}, {"vcpu": 1.0}),
         ({"cpu_allocation_ratio": 0.0}, {}),
         ({"vcpus_total": 0}, {}),
     ],

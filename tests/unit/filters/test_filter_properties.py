@@ -20,6 +20,7 @@ REQUEST = a_request(
     project_id="p1",
     availability_zone="z1",
     group={"policy": "affinity", "hosts": ["h1"], "uuid": OWN_UUID},
+    config_options={"spare": "kept"},
 )
 
 
@@ -74,6 +75,15 @@ def test_once_per_request() -> None:
     assert (len(hosts), counts) == (3, [])
 
 
+def test_what_is_asked_of_the_filter_itself() -> None:
+    each = Roomy("options")
+    wrapper = offered(each)
+
+    assert (wrapper.conf, wrapper.name) == ("options", "Roomy")
+    assert wrapper.run_filter_once_per_request
+    assert not offered(FirstOnly()).run_filter_once_per_request
+
+
 def test_todays_filter_is_taken_as_it_is() -> None:
     each = Todays()
     assert offered(each) is each
@@ -91,6 +101,7 @@ def test_todays_filter_is_taken_as_it_is() -> None:
         ("request_spec.instance_properties.uuid", OWN_UUID),
         ("request_spec.instance_properties.root_gb", 1),
         ("request_spec.instance_properties.image_ref", ""),
+        ("request_spec.instance_properties.os_type", "linux"),
         ("request_spec.image.properties.architecture", "x86_64"),
         ("request_spec.image.properties.hw_architecture", "x86_64"),
         ("project_id", "p1"),
@@ -103,6 +114,7 @@ def test_todays_filter_is_taken_as_it_is() -> None:
         ("group_hosts", ["h1"]),
         ("group_policies", ["affinity"]),
         ("pci_requests", None),
+        ("config_options", {"spare": "kept"}),
     ],
 )
 def test_where_what_is_asked_stands(path: str, value: Any) -> None:
@@ -126,3 +138,18 @@ def test_the_request_stays_as_it_is() -> None:
     filter_properties_of(REQUEST)["request_spec"]["instance_properties"].clear()
 
     assert objects.to_primitive(REQUEST) == before
+
+
+def test_image_and_devices_are_those_of_the_request() -> None:
+    request = a_request(
+        pci_requests=objects.InstancePCIRequests(
+            requests=[objects.InstancePCIRequest(count=2, spec=[{"vendor_id": "8086"}])]
+        )
+    )
+    request.image = objects.ImageMeta(id=OWN_UUID, properties=objects.ImageMetaProps())
+
+    properties = filter_properties_of(request)
+
+    assert properties["request_spec"]["instance_properties"]["image_ref"] == OWN_UUID
+    [devices] = properties["pci_requests"]["requests"]
+    assert (devices["count"], devices["spec"]) == (2, [{"vendor_id": "8086"}])

@@ -8,7 +8,7 @@ import pytest
 
 from scheduler import errors, objects
 from scheduler.filters.image_props_filter import ImagePropertiesFilter
-from tests.builders import a_conf, a_host, a_request, verdict
+from tests.builders import a_conf, a_fleet, a_host, a_request, candidates, verdict
 
 UNKNOWN, UNSUPPORTED = ["image.unknown"], ["image.unsupported"]
 VERSION, BITS = ["image.hypervisor_version"], ["image.address_bits"]
@@ -106,3 +106,26 @@ def test_images_without_architecture_have_the_default_one(image):
 
     assert verdict(arm, a_host(), a_request(image=image)) == UNSUPPORTED
     assert verdict(arm, a_host(), a_request(image={"hw_architecture": "x86_64"})) == []
+
+
+def test_each_host_is_refused_for_what_it_lacks():
+    """The version is asked of those that can run the image at all."""
+    power = [["ppc64le", "kvm", "hvm"]]
+    table = a_fleet(
+        {"supported_instances": power, "hypervisor_version": 3000000},
+        {"hypervisor_version": 2005000},
+        {"supported_instances": None},
+        {"hypervisor_version": 3000000},
+        {"supported_instances": power, "hypervisor_version": 2005000},
+    )
+    image = {"hw_architecture": "x86_64", "img_hv_requested_version": ">=2.6"}
+
+    conditions = ImagePropertiesFilter(a_conf()).conditions(
+        candidates(table), a_request(image=image)
+    )
+
+    assert {reason.code: mask.tolist() for reason, mask in conditions} == {
+        "image.unknown": [True, True, False, True, True],
+        "image.unsupported": [False, True, False, True, False],
+        "image.hypervisor_version": [True, False, True, True, True],
+    }

@@ -64,6 +64,8 @@ def test_all_nodes_of_a_host_share_its_members():
     [
         ("current", 2.0, 2.0),
         ("current", -1.5, 0.0),
+        ("current", 0.0, 0.0),
+        ("current", 0.5, 0.5),
         ("newton", -1.5, -1.5),
         ("newton", 2.0, 2.0),
     ],

@@ -7,8 +7,11 @@ import logging
 import numpy as np
 import pytest
 
+from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.weights.base import BaseHostWeigher
+from scheduler.weights.compute import BuildFailureWeigher
 from scheduler.weights.ram import RAMWeigher
-from tests.builders import a_conf, a_fleet, a_request, candidates, contributions
+from tests.builders import NOW, a_conf, a_fleet, a_request, candidates, contributions
 
 KEY = "ram_weight_multiplier"
 
@@ -77,3 +80,71 @@ def test_a_multiplier_per_aggregate_counts_for_its_hosts_only():
 
     assert found == pytest.approx([-0.25, 0.25, 1.0])
     assert order == ["h3", "h2", "h1"]
+
+
+def test_only_the_aggregates_of_the_hosts_that_are_weighed_count():
+    """Also where more is known of aggregates than there are hosts to weigh."""
+    table = a_fleet(
+        {"aggregates": [{KEY: "2"}]}, {"aggregates": [{KEY: "3"}]}, {}, {"aggregates": [{KEY: "4"}]}
+    )
+    first, second, third, _fourth = table.order
+    ram = RAMWeigher(a_conf())
+
+    def multipliers(*rows):
+        return ram.multipliers(Candidates(Scope(table, NOW, 60.0), np.array(rows)))
+
+    assert multipliers(second).tolist() == [3.0]
+    assert multipliers(third, first).tolist() == [1.0, 2.0]
+    assert multipliers(third) == 1.0
+
+
+def test_a_penalty_is_one_for_a_single_host_too():
+    hosts = candidates(a_fleet({"aggregates": [{"build_failure_weight_multiplier": "2.5"}]}, {}))
+    weigher = BuildFailureWeigher(a_conf(build_failure_weight_multiplier=7.0))
+
+    assert weigher.multipliers(hosts).tolist() == [-2.5, -7.0]
+    assert [weigher.weight_multiplier(state) for state in hosts] == [-2.5, -7.0]
+
+
+class Foreign(BaseHostWeigher):
+    """Written against Nova until Rocky: the multiplier is no host's own."""
+
+    def weight_multiplier(self):
+        return 3
+
+    def _weigh_object(self, host_state, weight_properties):
+        return host_state.free_ram_mb - weight_properties.flavor.memory_mb
+
+
+def test_a_foreign_weigher_sees_host_and_request_and_gives_numbers():
+    conf = a_conf()
+    hosts, foreign = candidates(a_fleet({"free_ram_mb": 600}, {"free_ram_mb": 512})), Foreign(conf)
+
+    raw = foreign.raw(hosts, a_request(flavor={"memory_mb": 512}))
+
+    assert foreign.conf is conf
+    assert raw.tolist() == [88.0, 0.0]
+    assert raw.dtype == np.float64
+    assert foreign.multipliers(hosts) == 3.0
+
+
+def test_a_weigher_that_weighs_nothing_says_so():
+    [state] = candidates(a_fleet({}))
+    empty = BaseHostWeigher()
+
+    assert empty.weight_multiplier(state) == 1.0
+    assert empty.multipliers(candidates(a_fleet({}, {}))).tolist() == [1.0, 1.0]
+    with pytest.raises(NotImplementedError, match="BaseHostWeigher does not implement"):
+        empty._weigh_object(state, a_request())
+
+
+def test_one_host_is_weighed_like_many():
+    table = a_fleet({"free_ram_mb": 600}, {"free_ram_mb": 512})
+    conf = a_conf()
+    ram = RAMWeigher(conf)
+
+    found = [ram._weigh_object(state, a_request()) for state in candidates(table)]
+
+    assert ram.conf is conf
+    assert found == [600.0, 512.0]
+    assert all(type(value) is float for value in found)

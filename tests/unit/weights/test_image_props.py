@@ -94,3 +94,11 @@ def test_an_heir_is_not_spoken_for():
         """Might read anything."""
 
     assert Inputs.of(Heir(a_conf())) is None
+
+
+def test_an_item_that_is_no_ratio_is_told_with_its_option(caplog):
+    ImagePropertiesWeigher(a_conf(image_props_weight_setting=["os_distro", "os_version=3"]))
+
+    assert caplog.messages == [
+        "Ignoring the invalid elements of the option image_props_weight_setting: os_distro"
+    ]

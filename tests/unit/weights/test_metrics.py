@@ -108,3 +108,11 @@ def test_an_aggregate_that_switches_off_needs_no_metric():
     metrics = weigher(BOTH, required=False)
 
     assert metrics.raw(hosts, a_request()).tolist() == [0.0, -10000.0, 509.5]
+
+
+def test_an_item_that_is_no_ratio_is_told_with_its_option(caplog):
+    weigher(["cpu.percent", f"{FREQUENCY}=1"])
+
+    assert caplog.messages == [
+        "Ignoring the invalid elements of the option metrics.weight_setting: cpu.percent"
+    ]

@@ -12,7 +12,13 @@ from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.disk import DiskWeigher
 from scheduler.weights.io_ops import IoOpsWeigher
 from scheduler.weights.ram import RAMWeigher
-from scheduler.weights.weighing import normalise, weigh
+from scheduler.weights.weighing import (
+    Valued,
+    bounds_of,
+    normalise,
+    restore_bounds,
+    weigh,
+)
 from tests.builders import a_conf, a_fleet, a_request, candidates, names
 
 _values = st.lists(st.integers(-(2**50), 2**50), min_size=1, max_size=20).map(np.array)
@@ -179,3 +185,63 @@ def test_a_foreign_weigher_is_asked_host_by_host():
 
     assert names(weighed.hosts) == ["h2", "h3", "h4", "h1"]
     assert weighed.totals == pytest.approx([1.0, 1.0, 1.0, 0.0])
+
+
+def test_every_component_can_be_read_again():
+    """Raw values, bounds, normalised and weighted values, in the order of the candidates."""
+    table = a_fleet({"free_ram_mb": 1024}, {"free_ram_mb": 4096}, {"free_ram_mb": 2048})
+
+    weighed = weigh([RAMWeigher(a_conf(ram_weight_multiplier=2.0))], candidates(table), a_request())
+
+    [part] = weighed.components
+    assert (part.name, part.raw.tolist()) == ("RAMWeigher", [1024, 4096, 2048])
+    assert part.normalised.tolist() == [0.25, 1.0, 0.5]
+    assert part.weighted.tolist() == [0.5, 2.0, 1.0]
+    assert (part.valued.name, part.valued.raw.tolist()) == ("RAMWeigher", [1024, 4096, 2048])
+    assert (part.valued.multiplier, part.valued.bounds) == (2.0, (0, 4096.0))
+    assert weighed.positions.tolist() == [1, 2, 0]
+    assert weighed.totals.tolist() == [2.0, 1.0, 0.5]
+    assert weighed.totals_as_given.tolist() == [0.5, 2.0, 1.0]
+
+
+def test_equal_hosts_keep_their_order():
+    weighed = weigh([RAMWeigher(a_conf())], candidates(a_fleet(*[{}] * 40)), a_request())
+
+    assert names(weighed.hosts) == [f"h{number}" for number in range(1, 41)]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        pytest.param(np.array([5.0, 6.0, 7.0]), [7.0, 5.0], id="one per host"),
+        pytest.param(np.array([5.0, 6.0]), [], id="none asked for"),
+        pytest.param(np.array([5.0]), 5.0, id="one that is every host's"),
+        pytest.param(2.5, 2.5, id="a single number"),
+    ],
+)
+def test_the_numbers_of_some_hosts(numbers, expected):
+    places = np.array([2, 0] if expected != [] else [], dtype=np.int64)
+
+    some = Valued("Some", numbers, -2.0, (0.0, 9.0)).some(places)
+    other = Valued("Some", -2.0, numbers, None).some(places)
+
+    assert np.array_equal(some.raw, expected)
+    assert np.array_equal(other.multiplier, expected)
+    assert (some.name, some.multiplier, some.bounds) == ("Some", -2.0, (0.0, 9.0))
+    assert (other.name, other.raw, other.bounds) == ("Some", -2.0, None)
+
+
+def test_weighers_forget_what_they_have_seen_since():
+    ram, disk, io_ops = (cls(a_conf()) for cls in (RAMWeigher, DiskWeigher, IoOpsWeigher))
+    weighers, table = [ram, disk, io_ops], a_fleet({"free_ram_mb": 10}, {"free_ram_mb": 20})
+    before = bounds_of(weighers)
+    weigh(weighers[:1], candidates(table), a_request(), semantics.NEWTON)
+    assert (ram.minval, ram.maxval) == (0, 20.0)
+    disk.minval = -1
+
+    restore_bounds(weighers, before)
+
+    assert bounds_of(weighers) == before == [(0, None)] * 3
+    assert "minval" not in vars(io_ops)
+    with pytest.raises(ValueError, match="shorter"):
+        restore_bounds(weighers, before[:2])

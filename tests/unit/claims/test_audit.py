@@ -1,0 +1,215 @@
+"""(claims, instances, hosts) -> what does not agree."""
+
+from __future__ import annotations
+
+import datetime
+from types import SimpleNamespace
+
+import pytest
+
+from scheduler.claims.audit import Difference, Fleet, differences
+from scheduler.hosts.rows import Ratios
+from tests.builders import an_instance_row
+
+NOW = 1000.0
+KEY = ("h1", "n1")
+RATIOS = Ratios(cpu=2.0, ram=1.5, disk=1.0)
+
+
+def at(seconds):
+    return datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
+
+
+def claim(**columns):
+    values = {
+        "consumer_uuid": "u1",
+        "host": "h1",
+        "node": "n1",
+        "vcpus": 1,
+        "memory_mb": 512,
+        "disk_gb": 1,
+        "source_host": None,
+        "flavor_id": 7,
+        "created_at": at(NOW - 10),
+        "expires_at": at(NOW + 110),
+    }
+    return SimpleNamespace(**{**values, **columns})
+
+
+def node(**columns):
+    """A host with 4 CPUs, 4096 MB and 100 GB, of which 1 CPU, 1024 MB and 10 GB are used."""
+    values = {
+        "id": 1,
+        "uuid": "n",
+        "host": "h1",
+        "hypervisor_hostname": "n1",
+        "updated_at": at(NOW - 5),
+        "running_vms": 1,
+        "vcpus": 4,
+        "vcpus_used": 1,
+        "memory_mb": 4096,
+        "free_ram_mb": 3072,
+        "local_gb": 100,
+        "local_gb_used": 10,
+        "free_disk_gb": 90,
+        "disk_available_least": None,
+        "stats": "{}",
+        "pci_stats": None,
+    }
+    nothing = dict.fromkeys(
+        (
+            *("hypervisor_version", "hypervisor_type", "host_ip", "cpu_info", "metrics"),
+            *("supported_instances", "numa_topology", "cpu_allocation_ratio"),
+            *("ram_allocation_ratio", "disk_allocation_ratio"),
+        )
+    )
+    return SimpleNamespace(**{**nothing, **values, **columns})
+
+
+def found(claims=(), instances=(), nodes=None, count=1):
+    nodes = [node()] if nodes is None else nodes
+    fleet = Fleet({row.uuid: row for row in instances}, {KEY: count}, nodes)
+    return differences(claims, fleet, RATIOS, NOW)
+
+
+def waiting(**columns):
+    return an_instance_row("u1", None, **{"vm_state": "building", "updated_at": NOW, **columns})
+
+
+OVER = "overbooked"
+
+
+@pytest.mark.parametrize(
+    ("claims", "instances", "expected"),
+    [
+        pytest.param([claim()], [waiting()], [], id="waiting"),
+        pytest.param([claim(created_at=at(NOW - 60))], [], [], id="not there yet"),
+        pytest.param(
+            [claim(created_at=at(NOW - 61))],
+            *([], [("no instance", "u1", "there is no such instance")]),
+            id="not there",
+        ),
+        pytest.param(
+            [claim(host="h9")],
+            *([waiting()], [("no compute node", "u1", "there is no such compute node")]),
+            id="no host",
+        ),
+        pytest.param(
+            [claim(node="n9")],
+            *([waiting()], [("no compute node", "u1", "there is no such compute node")]),
+            id="no node",
+        ),
+        pytest.param(
+            [claim()],
+            [an_instance_row("u1", "h1", NOW)],
+            [("not closed: reported", "u1", "the host reports the instance already")],
+            id="reported",
+        ),
+        pytest.param(
+            [claim()],
+            [waiting(deleted=1)],
+            [("not closed: deleted", "u1", "the instance is deleted")],
+            id="deleted",
+        ),
+        pytest.param(
+            [claim()],
+            [waiting(vm_state="error")],
+            [("not closed: failed", "u1", "the instance is in ERROR")],
+            id="failed",
+        ),
+        pytest.param(
+            [claim()],
+            [an_instance_row("u1", "h2", NOW)],
+            [("not closed: elsewhere", "u1", "the instance is on h2")],
+            id="elsewhere",
+        ),
+        pytest.param(
+            [claim(created_at=at(0), expires_at=at(NOW - 1))],
+            [],
+            [("not closed: expired", "u1", "expired at 1970-01-01 00:16:39")],
+            id="expired",
+        ),
+        pytest.param(
+            [claim(source_host="h0")], [an_instance_row("u1", "h1", NOW - 7)], [], id="has moved"
+        ),
+        pytest.param(
+            [claim(source_host="h0")],
+            [an_instance_row("u1", "h1", NOW - 8)],
+            [("not closed: reported", "u1", "the host reports the instance already")],
+            id="has moved, and a report since",
+        ),
+        pytest.param([claim(memory_mb=5120)], [waiting()], [], id="all the memory"),
+        pytest.param(
+            [claim(memory_mb=5000), claim(memory_mb=121)],
+            [waiting()],
+            [(OVER, None, "1024 MB of memory reported and 5121 claimed, of 6144")],
+            id="more memory",
+        ),
+        pytest.param([claim(vcpus=7)], [waiting()], [], id="all processors"),
+        pytest.param(
+            [claim(vcpus=7), claim(vcpus=1)],
+            [waiting()],
+            [(OVER, None, "1 vCPUs reported and 8 claimed, of 8")],
+            id="more processors",
+        ),
+        pytest.param([claim(disk_gb=90)], [waiting()], [], id="all the disk"),
+        pytest.param(
+            [claim(disk_gb=90), claim(disk_gb=1)],
+            [waiting()],
+            [(OVER, None, "10 GB of disk reported and 91 claimed, of 100")],
+            id="more disk",
+        ),
+        pytest.param(
+            [claim(memory_mb=9999)],
+            [waiting(deleted=1)],
+            [("not closed: deleted", "u1", "the instance is deleted")],
+            id="what is over takes nothing",
+        ),
+    ],
+)
+def test_claims(claims, instances, expected):
+    several = found(claims, instances)
+
+    assert [(each.kind, each.consumer_uuid, each.what) for each in several] == expected
+    assert {(each.host, each.node) for each in several} <= {KEY, ("h9", "n1"), ("h1", "n9")}
+
+
+@pytest.mark.parametrize(
+    ("columns", "count", "what"),
+    [
+        pytest.param({"running_vms": 1}, 1, None, id="as many"),
+        pytest.param({"running_vms": None}, 3, None, id="not reported"),
+        pytest.param({"running_vms": 0}, 1, "0 instances reported, 1 are there", id="too few"),
+        pytest.param({"running_vms": 2}, 0, "2 instances reported, 0 are there", id="too many"),
+    ],
+)
+def test_the_number_of_instances(columns, count, what):
+    several = found(nodes=[node(**columns)], count=count)
+
+    assert several == ([] if what is None else [Difference("report", "h1", "n1", None, what)])
+
+
+def test_hosts_without_claims_or_reports_are_not_overbooked():
+    used_up = node(free_ram_mb=-9999, vcpus_used=99, free_disk_gb=-50)
+    silent = node(free_disk_gb=None)
+
+    assert found(nodes=[used_up]) == []
+    assert found([claim(vcpus=99)], [waiting()], [silent]) == []
+
+
+def test_every_host_is_looked_at_in_order():
+    nodes = [
+        node(hypervisor_hostname="n2", running_vms=5),
+        node(running_vms=5),
+        node(host="h0", hypervisor_hostname=None, running_vms=5),
+        node(host="h3", hypervisor_hostname="n3", running_vms=0),
+    ]
+
+    several = found([claim(vcpus=99)], [waiting()], nodes)
+
+    assert [(each.kind, each.host, each.node) for each in several] == [
+        ("report", "h0", ""),
+        ("report", "h1", "n1"),
+        (OVER, "h1", "n1"),
+        ("report", "h1", "n2"),
+    ]
