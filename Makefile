@@ -10,6 +10,7 @@ FUZZ_ARGS ?=
 COVERAGE_TESTS ?= tests/unit tests/functional
 COVERAGE_VERSION := 7.17.3
 export COVERAGE_FOLDER := $(CURDIR)/build/coverage
+MODULES ?=
 # All workers must name the tests alike, sets in the names included, hence the one hash seed.
 # Two workers suit two cores; a file's tests stay together, and so does what they started.
 PYTEST_WORKERS ?= 2
@@ -56,6 +57,9 @@ coverage: $(VENV)/ready-test servers  ## Tell what the tests run, with branches 
 		--timeout 600 $(COVERAGE_TESTS) $(PYTEST_ARGS)
 	@$(RUN)/coverage combine -q
 	@$(RUN)/coverage report
+.PHONY: mutants
+mutants: $(VENV)/ready-mutation  ## Change the code a little; see whether tests notice (MODULES)
+	@nice -n 19 $(RUN)/python -m tests.mutation $(MODULES)
 
 .PHONY: nova-venv
 nova-venv:  ## Install Nova into .venv-nova (or $$NOVA_VENV) for the tests with a real one
@@ -119,6 +123,10 @@ $(VENV)/ready-fuzz: $(DECLARED)
 
 $(VENV)/ready-bench: $(DECLARED)
 	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test,bench
+	@touch $@ $(VENV)/ready-run $(VENV)/ready-test
+
+$(VENV)/ready-mutation: $(DECLARED)
+	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test,mutation
 	@touch $@ $(VENV)/ready-run $(VENV)/ready-test
 
 $(VENV)/ready-check: $(DECLARED)
