@@ -34,9 +34,7 @@ def building(task_state=None, host="h1", **columns):
         pytest.param(BUILD, building(), None, id="its host has it"),
         pytest.param(BUILD, building("scheduling"), None, id="not counted by that task"),
         pytest.param(BUILD, building("networking"), End.REPORTED, id="counted by networking"),
-        pytest.param(
-            BUILD, building("block_device_mapping"), End.REPORTED, id="counted by disks"
-        ),
+        pytest.param(BUILD, building("block_device_mapping"), End.REPORTED, id="counted by disks"),
         pytest.param(BUILD, building("spawning"), End.REPORTED, id="counted by spawning"),
         pytest.param(BUILD, row(vm_state="active"), End.REPORTED, id="runs"),
         pytest.param(BUILD, row(vm_state=None), None, id="no state yet"),
