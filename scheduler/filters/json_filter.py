@@ -16,8 +16,10 @@ NO_MATCH = Reason("json.no_match", "the host does not match the query")
 
 def _query(request: Any) -> Hashable | None:
     """The query, if the table holds all that it asks for."""
-    query: str = request.get_scheduler_hint("query") or ""
-    return None if host_attributes.reads_elsewhere(query) else query
+    query = request.get_scheduler_hint("query") or ""
+    if not isinstance(query, str) or host_attributes.reads_elsewhere(query):
+        return None
+    return query
 
 
 class JsonFilter(HostFilter):

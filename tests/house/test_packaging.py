@@ -53,7 +53,11 @@ SHARED = {
 }
 
 #: Modules that only those have who installed an extra that the checks do without.
-ONLY_WITH_EXTRA = {"matplotlib": ["matplotlib"], "atheris": ["atheris"]}
+ONLY_WITH_EXTRA = {
+    "matplotlib": ["matplotlib"],
+    "atheris": ["atheris"],
+    "mutmut": ["mutmut"],
+}
 
 
 def setup_cfg() -> configparser.ConfigParser:
@@ -217,7 +221,7 @@ def test_only_one_module_needs_the_extra_for_tracing() -> None:
 
 
 def test_what_the_tests_import_is_declared() -> None:
-    extras = ("test", "bench", "fuzz")
+    extras = ("test", "bench", "fuzz", "mutation")
     declared = requirements().keys() | {name for each in extras for name in requirements(each)}
     assert imported_distributions("tests", "benchmarks", "manual") - declared == set()
 

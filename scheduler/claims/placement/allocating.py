@@ -137,9 +137,7 @@ def _body(
     keeps: bool,
 ) -> tuple[dict[str, Any], str]:
     """What to PUT, and the version to send it with."""
-    sent = _numbers(version)
-    if sent < _DICT_FORM:
-        sent = _DICT_FORM
+    sent = max(_numbers(version), _DICT_FORM)
     wanted = _by_provider(request["allocations"])
     if keeps:
         wanted = {**wanted, **_by_provider(before["allocations"])}

@@ -173,6 +173,8 @@ def stamped(seconds):
         pytest.param(-60, 60, 1, id="just good enough"),
         pytest.param(-61, 60, 3, id="too old"),
         pytest.param(1000, 60, 1, id="from the future"),
+        pytest.param(0, 1, 1, id="for a second"),
+        pytest.param(-2, 1, 3, id="for a second, and that is over"),
         pytest.param(0, 0, 3, id="never remembered"),
         pytest.param(0, -1, 3, id="never remembered, less than nothing"),
     ],

@@ -72,7 +72,7 @@ def test_it_runs_when_it_should(each):
 
 @pytest.mark.parametrize("each", ALL)
 def test_it_keeps_its_options(each):
-    assert each.conf is CONF
+    assert type(each)(CONF).conf is CONF
 
 
 @pytest.mark.parametrize("each", ALL)

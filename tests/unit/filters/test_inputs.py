@@ -3,13 +3,20 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from scheduler.filters.aggregate_image_properties_isolation import (
+    AggregateImagePropertiesIsolation,
+)
+from scheduler.filters.compute_capabilities_filter import ComputeCapabilitiesFilter
+from scheduler.filters.json_filter import JsonFilter
+from scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from scheduler.filters.registry import all_filters
 from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.inputs import Inputs
 from scheduler.weights.registry import all_weighers
 from tests import fleets
-from tests.builders import a_conf, candidates
+from tests.builders import a_conf, a_request, candidates
+from tests.unit.numa.builders import guest, want
 
 CONF = a_conf(image_props_weight_multiplier=1.0)
 PARTS = [cls(CONF) for cls in (*all_filters(), *all_weighers()) if "inputs" in vars(cls)]
@@ -63,3 +70,57 @@ def test_most_of_what_ships_here_can_be_kept():
     kept = {part.name for part in PARTS}
     assert {cls.__name__ for cls in all_filters()} - kept == {"TypeAffinityFilter"}
     assert {cls.__name__ for cls in all_weighers()} - kept == set()
+
+
+def flavor(**extra_specs):
+    return {"flavor": {"extra_specs": extra_specs}}
+
+
+def query(text):
+    return {"hints": {"query": [text]}}
+
+
+PINNED = {"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "require"}
+GUEST = guest(want(range(2), "dedicated")).to_object()
+OTHER = guest(want(range(3), "dedicated")).to_object()
+
+# filter: requests that it must tell apart
+TOLD_APART = {
+    AggregateImagePropertiesIsolation: [
+        {},
+        {"image": {}},
+        {"image": {"os_distro": "debian"}},
+        {"image": {"os_distro": "fedora"}},
+    ],
+    ComputeCapabilitiesFilter: [{}, flavor(a="1"), flavor(a="2"), flavor(a="1", b="1")],
+    JsonFilter: [{}, query('["=", 1, 1]'), query('["=", 1, 2]')],
+    NUMATopologyFilter: [
+        {},
+        flavor(**PINNED),
+        {"numa_topology": GUEST},
+        {"numa_topology": OTHER},
+        {"numa_topology": GUEST, **flavor(**PINNED)},
+    ],
+}
+
+
+@pytest.mark.parametrize(("cls", "several"), TOLD_APART.items(), ids=lambda each: str(each)[:60])
+def test_requests_are_told_apart(cls, several):
+    of_request = cls.inputs.of_request
+
+    asked = [of_request(a_request(**each)) for each in several]
+
+    assert len(set(asked)) == len(several)
+    assert [of_request(a_request(**each)) for each in several] == asked
+
+
+@pytest.mark.parametrize(
+    ("cls", "fields"),
+    [
+        (ComputeCapabilitiesFilter, flavor(**{"a": "1", "capabilities:service:x": "1"})),
+        (JsonFilter, query('["=", "$service.disabled", false]')),
+        (JsonFilter, {"hints": {"query": ["two queries", "are none"]}}),
+    ],
+)
+def test_requests_of_which_nothing_can_be_kept(cls, fields):
+    assert cls.inputs.of_request(a_request(**fields)) is None

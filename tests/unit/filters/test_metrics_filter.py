@@ -32,3 +32,14 @@ def test_the_host_has_the_metrics(metrics, setting, reasons):
     conf.set_override("weight_setting", setting, group="metrics")
 
     assert verdict(MetricsFilter(conf), a_host(metrics=metrics), a_request()) == reasons
+
+
+def test_an_item_that_is_no_ratio_is_told_with_its_option(caplog):
+    conf = a_conf()
+    conf.set_override("weight_setting", ["cpu.percent"], group="metrics")
+
+    MetricsFilter(conf)
+
+    assert caplog.messages == [
+        "Ignoring the invalid elements of the option metrics.weight_setting: cpu.percent"
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler import objects
 from scheduler.filters.type_filter import AggregateTypeAffinityFilter, TypeAffinityFilter
 from scheduler.hosts.books import TrackedInstance
 from tests.builders import a_conf, a_host, a_request, verdict
@@ -51,3 +52,11 @@ def test_aggregates_name_flavors(metadata, reasons):
     aggregate_type = AggregateTypeAffinityFilter(a_conf())
 
     assert verdict(aggregate_type, a_host(aggregates=metadata), a_request()) == reasons
+
+
+def test_a_request_without_a_flavor_names_none():
+    request = objects.RequestSpec(num_instances=1)
+    named, unnamed = a_host(aggregates=[{"instance_type": "m1.tiny"}]), a_host()
+
+    assert verdict(AggregateTypeAffinityFilter(a_conf()), named, request) == NOT_NAMED
+    assert verdict(AggregateTypeAffinityFilter(a_conf()), unnamed, request) == []
