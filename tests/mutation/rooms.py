@@ -26,20 +26,48 @@ class Room:
         return sorted(str(path.relative_to(root)) for path in found)
 
 
-READERS = (
-    *("books", "books_of_nova", "costs", "evidence", "host_manager", "image_properties"),
-    *("journal", "liveness", "rows", "service_record", "shared_refresh", "table", "tracking"),
-    "updates",
-)
+def _of(folder: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"{folder}/{name}.py" for name in names)
+
+
 ANY_PART = ("tests/unit/test_third_party.py", "tests/unit/standing/test_classes.py")
 ROOMS = (
     Room("filters", ("scheduler/filters/*.py",), ("tests/unit/filters", *ANY_PART), 25),
     Room("weights", ("scheduler/weights/*.py",), ("tests/unit/weights", *ANY_PART), 250),
-    Room("claims", ("scheduler/claims/*.py",), ("tests/unit/claims",), 15),
+    Room(
+        "claims",
+        _of("scheduler/claims", "amounts", "answers", "audit", "batches"),
+        _of("tests/unit/claims", "test_amounts", "test_answers", "test_audit", "test_batches"),
+        20,
+    ),
+    # With a database below them, so that each mutant takes seconds.
+    Room(
+        "ledger",
+        _of("scheduler/claims", "alternates", "backend", "booking", "books", "ledger", "register"),
+        ("tests/unit/claims", "--ignore=tests/unit/claims/placement"),
+        15,
+    ),
     Room("placement", ("scheduler/claims/placement/*.py",), ("tests/unit/claims/placement",), 15),
     Room(
         "refresh",
-        tuple(f"scheduler/hosts/{name}.py" for name in READERS),
+        _of(
+            "scheduler/hosts",
+            *("books", "evidence", "journal", "rows", "shared_refresh", "table", "tracking"),
+        ),
+        _of(
+            "tests/unit/hosts",
+            *("test_books", "test_books_of_nova", "test_evidence", "test_journal", "test_rows"),
+            *("test_shared_refresh", "test_table", "test_tracking"),
+        ),
+        20,
+    ),
+    Room(
+        "reading",
+        _of(
+            "scheduler/hosts",
+            *("books_of_nova", "costs", "host_manager", "image_properties", "liveness"),
+            *("service_record", "updates"),
+        ),
         # A cell that is silent takes seconds: not a test to be run a thousand times.
         ("tests/unit/hosts", "--ignore=tests/unit/hosts/test_cells.py"),
         15,

@@ -24,6 +24,8 @@ from tests.mutation.rooms import Room, drawn
 
 ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "build/mutation"
+INTERRUPTED = "not checked"
+"""The status of mutants that were still to be tried when somebody interrupted mutmut."""
 COPIED = ("scheduler", "conductor_stub", "tests", "benchmarks", "docs", "etc", "setup.cfg")
 
 
@@ -96,12 +98,13 @@ def _finished(module: str, begun: Outcome) -> Outcome:
     counts = Counter(statuses.values())
     return replace(
         begun,
+        tried=begun.tried - counts[INTERRUPTED],
         killed=begun.killed + counts["killed"],
         timeout=begun.timeout + counts["timeout"],
         survivors=[
             _survivor(module, name, status)
             for name, status in statuses.items()
-            if status not in ("killed", "timeout")
+            if status not in ("killed", "timeout", INTERRUPTED)
         ],
     )
 

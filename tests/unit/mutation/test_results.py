@@ -31,7 +31,7 @@ def test_all_modules_without_names():
         (["weights"], [("weights", None)]),
         (
             ["scheduler/hosts/books.py", "scheduler/claims/books.py"],
-            [("claims", ["scheduler/claims/books.py"]), ("refresh", ["scheduler/hosts/books.py"])],
+            [("ledger", ["scheduler/claims/books.py"]), ("refresh", ["scheduler/hosts/books.py"])],
         ),
     ],
 )
