@@ -51,9 +51,10 @@ def test_all_nodes_of_a_host_share_its_members():
     )
     request = a_request(group={"policy": SOFT, **MEMBERS})
 
-    raw = ServerGroupSoftAffinityWeigher(a_conf()).raw(candidates(table), request)
+    weigher = ServerGroupSoftAffinityWeigher(a_conf())
 
-    assert raw.tolist() == [1, 1, 0]
+    assert weigher.raw(candidates(table), request).tolist() == [1, 1, 0]
+    assert [weigher._weigh_object(state, request) for state in candidates(table)] == [1, 1, 0]
 
 
 @pytest.mark.parametrize(
