@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import datetime
+import json
 from types import SimpleNamespace
 
 import pytest
 
 from scheduler.claims.audit import Difference, Fleet, differences
+from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.rows import Ratios
-from tests.builders import an_instance_row
+from tests.builders import a_conf, an_instance_row
 
 NOW = 1000.0
 KEY = ("h1", "n1")
 RATIOS = Ratios(cpu=2.0, ram=1.5, disk=1.0)
+FITTING = Fitting.from_conf(a_conf())
+ONE_GPU = json.dumps(
+    [
+        {
+            "count": 1,
+            "specs": [{"vendor_id": "10de"}],
+            "policy": "legacy",
+            "alias_name": None,
+            "request_id": None,
+        }
+    ]
+)
+GPUS = json.dumps([{"vendor_id": "10de", "product_id": "1db4", "numa_node": None, "count": 2}])
 
 
 def at(seconds):
@@ -30,6 +45,9 @@ def claim(**columns):
         "disk_gb": 1,
         "source_host": None,
         "flavor_id": 7,
+        "generation": 1,
+        "numa_topology": None,
+        "pci_requests": None,
         "created_at": at(NOW - 10),
         "expires_at": at(NOW + 110),
     }
@@ -69,7 +87,7 @@ def node(**columns):
 def found(claims=(), instances=(), nodes=None, count=1):
     nodes = [node()] if nodes is None else nodes
     fleet = Fleet({row.uuid: row for row in instances}, {KEY: count}, nodes)
-    return differences(claims, fleet, RATIOS, NOW)
+    return differences(claims, fleet, RATIOS, FITTING, NOW)
 
 
 def waiting(**columns):
@@ -213,3 +231,27 @@ def test_every_host_is_looked_at_in_order():
         (OVER, "h1", "n1"),
         ("report", "h1", "n2"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("claimed", "pools", "over"),
+    [
+        pytest.param(["u1"], GPUS, [], id="one of two"),
+        pytest.param(["u1", "u2"], GPUS, [], id="all"),
+        pytest.param(["u3", "u1", "u2"], GPUS, ["u3"], id="one more than all: the last one"),
+        pytest.param(["u1"], None, ["u1"], id="none"),
+    ],
+)
+def test_devices_that_are_not_there(claimed, pools, over):
+    names = ["u1", "u2", "u3"]
+    claims = [
+        claim(consumer_uuid=name, pci_requests=ONE_GPU, generation=names.index(name) + 1)
+        for name in claimed
+    ]
+    instances = [an_instance_row(name, None, NOW, vm_state="building") for name in names]
+
+    several = found(claims, instances, [node(pci_stats=pools)])
+
+    assert [(each.kind, each.consumer_uuid) for each in several] == [(OVER, name) for name in over]
+    silent = node(pci_stats=pools, free_disk_gb=None)
+    assert found(claims, instances, [silent]) == []
