@@ -1,5 +1,6 @@
 """Picks stay subtracted until the host's report includes the instance."""
 
+import numpy as np
 import pytest
 
 from scheduler.hosts.books import Books, TrackedInstance
@@ -185,3 +186,40 @@ def test_an_unnamed_instance_is_seen_under_its_stand_in(books):
     books.settle(111.0)
     assert books.table.instances == {}
     assert numbers(books.table) == FREE
+
+
+def test_what_becomes_of_a_copy_leaves_the_books_as_they_are(books):
+    first = pick(books)
+    twin = books.copy(books.table.copy())
+    [copied] = twin
+    assert copied is not first
+    assert (copied.key, copied.amount, copied.uuid) == (KEY, AMOUNT, "u1")
+    assert (twin.expiry_seconds, twin.promised(), twin.on(KEY)) == (60, {"u1"}, (copied,))
+
+    twin.undo(copied)
+
+    assert numbers(twin.table) == FREE
+    assert numbers(books.table) == TAKEN
+    assert list(books) == [first]
+    assert books.on(KEY) == (first,)
+    assert books.on(("h9", "n9")) == ()
+
+
+def test_the_table_as_if_some_picks_took_nothing(books):
+    first, second = pick(books), pick(books, "u2")
+    with books.without([first]):
+        assert numbers(books.table) == TAKEN
+    with books.without([first, second]):
+        assert numbers(books.table) == FREE
+    assert books.table.value(books.table.rows[KEY], "free_ram_mb") == 4096 - 2 * 512
+    assert list(books) == [first, second]
+    books.table.remove(KEY)
+    with books.without([first]):
+        assert books.table.rows == {}
+
+
+def test_only_hosts_that_reported_are_picked(books):
+    silent = books.table.put(("h2", "n2"), {"node_id": 2, "reported": False})
+    told = books.table.put(("h3", "n3"), {"node_id": 3, "reported": True})
+    assert books.claimable(np.array([silent, told])).tolist() == [False, True]
+    assert books.accepts(KEY, 0.0)

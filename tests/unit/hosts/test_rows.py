@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from scheduler.evaluation.fleet import CaseFleet, moment
 from scheduler.hosts import rows
 from scheduler.hosts.rows import Ratios
+from scheduler.hosts.table import NEVER
+from tests.builders import a_conf
 from tests.unit.evaluation.builders import NOW, a_node
 
 RATIOS = Ratios(cpu=16.0, ram=1.5, disk=1.0)
@@ -71,3 +74,126 @@ def test_a_row_never_filled_in_says_nothing_but_who_it_is() -> None:
     found = read(free_disk_gb=None, free_ram_mb=4096)
     assert found.keys() == {"node_id", "uuid", "cell_uuid", "updated_at", "reported"}
     assert not found["reported"]
+
+
+def test_every_value_of_a_row() -> None:
+    found = read(
+        memory_mb=8192,
+        free_ram_mb=4096,
+        local_gb=100,
+        local_gb_used=30,
+        free_disk_gb=70,
+        vcpus=8,
+        vcpus_used=3,
+        hypervisor_version=2005000,
+        hypervisor_type="QEMU",
+        host_ip="192.0.2.1",
+        cpu_info="{}",
+        supported_instances="[]",
+        metrics="[]",
+        numa_topology="{}",
+        pci_stats="[]",
+        stats='{"num_instances": "3"}',
+    )
+
+    assert {name: value for name, value in found.items() if name in EXPECTED} == EXPECTED
+
+
+EXPECTED = {
+    "total_usable_ram_mb": 8192,
+    "free_ram_mb": 4096,
+    "total_usable_disk_gb": 100,
+    "disk_mb_used": 30 * 1024,
+    "free_disk_mb": 70 * 1024,
+    "vcpus_total": 8,
+    "vcpus_used": 3,
+    "num_instances": 3,
+    "hypervisor_version": 2005000,
+    "hypervisor_type": "QEMU",
+    "host_ip": "192.0.2.1",
+    "cpu_info": "{}",
+    "supported_instances": "[]",
+    "metrics": "[]",
+    "numa_topology": "{}",
+    "pci_stats": "[]",
+    "stats": '{"num_instances": "3"}',
+    "cell_uuid": "c1",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("total_usable_ram_mb", "free_ram_mb", "total_usable_disk_gb", "disk_mb_used"),
+        *("vcpus_total", "vcpus_used", "hypervisor_version"),
+    ],
+)
+def test_numbers_that_were_never_written_are_zero(name: str) -> None:
+    columns = {
+        "total_usable_ram_mb": "memory_mb",
+        "total_usable_disk_gb": "local_gb",
+        "disk_mb_used": "local_gb_used",
+        "vcpus_total": "vcpus",
+    }
+    assert read(**{columns.get(name, name): None})[name] == 0
+
+
+@pytest.mark.parametrize(
+    ("semantics", "options", "expected"),
+    [
+        ("current", {}, (4.0, 1.0, 1.0)),
+        ("current", {"cpu_allocation_ratio": 2.0, "ram_allocation_ratio": 0.0}, (2.0, 1.0, 1.0)),
+        ("current", {"disk_allocation_ratio": 3.0}, (4.0, 1.0, 3.0)),
+        ("newton", {}, (16.0, 1.5, 1.0)),
+        ("newton", {"ram_allocation_ratio": 2.5}, (16.0, 2.5, 1.0)),
+    ],
+)
+def test_ratios_for_hosts_that_have_none(
+    semantics: str, options: dict[str, float], expected: tuple[float, float, float]
+) -> None:
+    conf = a_conf()
+    conf.set_override("semantics", semantics, group="scheduler")
+    for name, value in options.items():
+        conf.set_override(name, value)
+    found = Ratios.from_conf(conf)
+    assert (found.cpu, found.ram, found.disk) == expected
+
+
+@pytest.mark.parametrize(("kind", "bare_metal"), [("ironic", True), ("QEMU", False), (None, False)])
+def test_nodes_of_bare_metal(kind: str | None, bare_metal: bool) -> None:
+    columns = {"hypervisor_type": kind, "free_disk_gb": 70, "disk_available_least": 50}
+    fleet = CaseFleet({"compute_nodes": [a_node("h1", local_gb_used=30, **columns)]})
+    [row] = fleet.read(moment(NOW))[0].nodes
+    found = rows.values_of_nodes(row, RATIOS, "c1")
+    assert found["bare_metal"] is bare_metal
+    assert found["cell_uuid"] == "c1"
+    assert found["free_disk_mb"] == (70 if bare_metal else 50) * 1024
+    assert found["disk_mb_used"] == (0 if bare_metal else 30 * 1024)
+    assert found["total_usable_ram_mb"] == 8192
+    assert found["ram_allocation_ratio"] == 1.0
+    assert found.get("takers") == (0 if bare_metal else None)
+
+
+@pytest.mark.parametrize(("kind", "bare_metal"), [("ironic", True), ("QEMU", False)])
+def test_nodes_never_filled_in_say_who_they_are(kind: str, bare_metal: bool) -> None:
+    fleet = CaseFleet({"compute_nodes": [a_node("h1", hypervisor_type=kind, free_disk_gb=None)]})
+    found = rows.values_of_nodes(fleet.read(moment(NOW))[0].nodes[0], RATIOS, "c1")
+    assert (found["reported"], found["bare_metal"]) == (False, bare_metal)
+    assert "free_ram_mb" not in found
+
+
+EPOCH = datetime.datetime(1970, 1, 1)
+EAST = datetime.timezone(datetime.timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    ("when", "seconds"),
+    [
+        (None, NEVER),
+        (EPOCH + datetime.timedelta(seconds=5, microseconds=500_000), 5.5),
+        (datetime.datetime(1970, 1, 1, 2, 0, 7, tzinfo=EAST), 7.0),
+        (EPOCH - datetime.timedelta(seconds=1), -1.0),
+    ],
+)
+def test_times(when: datetime.datetime | None, seconds: float) -> None:
+    assert rows.seconds(when) == seconds

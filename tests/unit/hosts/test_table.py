@@ -210,3 +210,43 @@ def test_an_aggregate_without_a_uuid_counts():
     table.set_aggregates({"h1": (old,)})
     (found,) = table.value(row, "aggregates")
     assert (found.id, found.name, found.availability_zone) == (1, "old", "az")
+
+
+@pytest.mark.parametrize(
+    ("host", "known"), [("h1", True), ("h2", True), ("h3", True), ("h4", False), ("H1", False)]
+)
+def test_what_is_known_of(host, known):
+    table = HostTable()
+    table.put(("h1", "n1"), {})
+    table.set_service("h2", {}, NOW)
+    table.put_instance("h3", "u1", "instance")
+
+    assert table.is_known(host) is known
+
+
+def test_spellings_of_a_name():
+    table = a_fleet({"host": "Alpha"}, {"host": "alpha"}, {"host": "beta"}, {"host": "Alpha"})
+
+    assert table.spellings(["alpha", "beta", "gamma"]) == ["Alpha", "alpha", "beta"]
+    table.remove(("Alpha", "n1"))
+    table.remove(("Alpha", "n4"))
+    assert table.spellings(["alpha"]) == ["alpha"]
+
+
+def test_a_copy_has_all_of_a_row_and_shares_nothing():
+    table = a_fleet({"host_ip": "192.0.2.1", "stats": {"a": "1"}, "instances": ["u1"]}, {})
+    twin = table.copy()
+    row = twin.rows["h1", "n1"]
+
+    twin.update(row, {"free_ram_mb": 1, "host_ip": "192.0.2.2"})
+    twin.drop_instance("u1")
+    twin.remove(("h2", "n2"))
+    twin.put(("h1", "n9"), {"node_id": 9})
+
+    assert (table.value(row, "free_ram_mb"), table.value(row, "host_ip")) == (4096, "192.0.2.1")
+    assert (twin.value(row, "free_ram_mb"), twin.value(row, "host_ip")) == (1, "192.0.2.2")
+    assert twin.value(row, "stats") == {"a": "1"}
+    assert table.host_of_instance == {"u1": "h1"}
+    assert _hosts(table) == ["h1", "h2"]
+    assert table.row_numbers(["h1", "h2"]) == [0, 1]
+    assert twin.row_numbers(["h1", "h2"]) == [0, 1]
