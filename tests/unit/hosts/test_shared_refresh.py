@@ -1,6 +1,7 @@
 """One read serves everyone who was waiting when it began."""
 
 import threading
+from concurrent.futures import Future
 
 import pytest
 
@@ -25,16 +26,24 @@ class SlowRead:
 
 
 def in_threads(target, number):
-    threads = [threading.Thread(target=target, daemon=True) for _ in range(number)]
-    for thread in threads:
-        thread.start()
-    return threads
+    """The futures of *number* calls, each in a thread of its own that ends with the tests."""
+    futures = [Future() for _ in range(number)]
+
+    def run(future):
+        try:
+            future.set_result(target())
+        except Exception as error:  # noqa: BLE001 - raised again by the future
+            future.set_exception(error)
+
+    for future in futures:
+        threading.Thread(target=run, args=[future], daemon=True).start()
+    return futures
 
 
-def join(threads):
-    for thread in threads:
-        thread.join(timeout=10)
-        assert not thread.is_alive()
+def join(futures):
+    """Wait for all; raises what one of them has raised."""
+    for future in futures:
+        future.result(timeout=10)
 
 
 def test_one_caller_reads_once():
