@@ -223,3 +223,17 @@ def test_only_hosts_that_reported_are_picked(books):
     told = books.table.put(("h3", "n3"), {"node_id": 3, "reported": True})
     assert books.claimable(np.array([silent, told])).tolist() == [False, True]
     assert books.accepts(KEY, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("vm_state", "leaves"), [("active", "h2"), ("building", None), (None, None)]
+)
+def test_which_host_a_picked_instance_is_to_leave(books, vm_state, leaves):
+    books.table.put_instance("h2", "u1", TrackedInstance("u1", "h2", vm_state=vm_state))
+    assert pick(books).terms.source_host == leaves
+
+
+def test_rows_of_other_instances_settle_nothing(books):
+    pick(books)
+    books.settle(111.0, [an_instance_row("other", "h1", 111)])
+    assert numbers(books.table) == TAKEN

@@ -197,3 +197,12 @@ EAST = datetime.timezone(datetime.timedelta(hours=2))
 )
 def test_times(when: datetime.datetime | None, seconds: float) -> None:
     assert rows.seconds(when) == seconds
+
+
+@pytest.mark.parametrize("kind", ["ironic", "QEMU"])
+def test_nodes_without_ratios_have_those_of_the_options(kind: str) -> None:
+    fleet = CaseFleet(
+        {"compute_nodes": [a_node("h1", hypervisor_type=kind, ram_allocation_ratio=None)]}
+    )
+    found = rows.values_of_nodes(fleet.read(moment(NOW))[0].nodes[0], RATIOS, "c1")
+    assert found["ram_allocation_ratio"] == 1.5
