@@ -30,3 +30,8 @@ def test_within(network, address, inside):
 def test_no_network(network):
     with pytest.raises(errors.InvalidRequest):
         addresses.within(network)
+
+
+def test_a_network_that_is_none_is_told_with_its_field():
+    with pytest.raises(errors.InvalidRequest, match=r"scheduler_hints\.build_near_host_ip: "):
+        addresses.within("nowhere/24")

@@ -7,7 +7,7 @@ import logging
 import numpy as np
 import pytest
 
-from scheduler.filters.base import BaseHostFilter
+from scheduler.filters.base import BaseHostFilter, HostFilter, Reason
 from scheduler.filters.chain import FilterChain, is_columnar
 from scheduler.filters.core_filter import CoreFilter
 from scheduler.filters.ram_filter import RamFilter
@@ -170,4 +170,32 @@ def test_what_operators_search_for(caplog):
         "Filtering removed all hosts for the request with instance ID "
         "'00000000-0000-4000-a000-000000000001'. Filter results: "
         "['Listed: (start: 3, end: 2)', 'Listed: (start: 2, end: 0)']",
+    ]
+
+
+class Twice(HostFilter):
+    """Refuses small hosts, and those in use; many are both."""
+
+    SMALL, USED = Reason("twice.small", "small"), Reason("twice.used", "used")
+    reasons = (SMALL, USED)
+
+    def conditions(self, hosts, request):
+        yield self.SMALL, hosts.free_ram_mb > 100
+        yield self.USED, hosts.num_instances == 0
+
+
+def test_a_host_is_refused_for_the_first_of_its_reasons():
+    small, used = {"free_ram_mb": 100}, {"num_instances": 1}
+    table = a_fleet(used, {**small, **used}, small, {}, used)
+    noted = []
+
+    left, [count] = chain_of(Twice()).run(
+        candidates(table), a_request(), note=lambda *given: noted.append(given)
+    )
+
+    assert names(left) == ["h4"]
+    assert count.removed == {"twice.small": 2, "twice.used": 2}
+    assert [(code, rows.tolist()) for _number, code, rows in noted] == [
+        ("twice.small", [1, 2]),
+        ("twice.used", [0, 4]),
     ]
