@@ -57,6 +57,7 @@ coverage: $(VENV)/ready-test servers  ## Tell what the tests run, with branches 
 		--timeout 600 $(COVERAGE_TESTS) $(PYTEST_ARGS)
 	@$(RUN)/coverage combine -q
 	@$(RUN)/coverage report
+
 .PHONY: mutants
 mutants: $(VENV)/ready-mutation  ## Change the code a little; see whether tests notice (MODULES)
 	@nice -n 19 $(RUN)/python -m tests.mutation $(MODULES)
