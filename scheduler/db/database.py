@@ -12,9 +12,10 @@ import random
 import sqlite3
 import threading
 import time
+import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import sqlalchemy
 from oslo_config import cfg
@@ -52,6 +53,13 @@ SERVER_TIMES = {
 FAILURES = (db_exception.DBError, exc.SQLAlchemyError)
 
 
+class Keeper(Protocol):
+    """What keeps a connection for itself."""
+
+    def close(self) -> None:
+        """Give it up; the next use opens another."""
+
+
 class Database:
     """Connects on first use only, so that a parent may hand it to the workers it forks."""
 
@@ -82,6 +90,7 @@ class Database:
         self._engine: Engine | None = None
         self._engine_lock = threading.Lock()
         self._layout: Layout | None = None
+        self._keepers: weakref.WeakSet[Keeper] = weakref.WeakSet()
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, *, is_patient: bool = False) -> Database:
@@ -246,8 +255,14 @@ class Database:
         except FAILURES:
             return None
 
+    def remember(self, keeper: Keeper) -> None:
+        """*keeper* keeps a connection of this database, to be closed with the others."""
+        self._keepers.add(keeper)
+
     def dispose(self) -> None:
-        """Close the pooled connections; the next use opens new ones."""
+        """Close the connections, pooled and kept; the next use opens new ones."""
+        for keeper in list(self._keepers):
+            keeper.close()
         with self._engine_lock:
             if self._engine is not None:
                 self._engine.dispose()

@@ -30,6 +30,7 @@ class ReadSession:
     def __init__(self, database: Database) -> None:
         self.database = database
         self._kept: Connection | None = None
+        database.remember(self)
 
     def run(self, ask: Callable[[Connection], Result]) -> Result:
         """Call *ask* with a connection, and again with a new one if the kept one was broken.

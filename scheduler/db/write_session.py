@@ -30,6 +30,7 @@ class WriteSession:
         self._clock = clock
         self._used_at = float("-inf")
         self._kept: Connection | None = None
+        database.remember(self)
 
     def run(self, function: Callable[[Connection], Result]) -> Result:
         """Like :meth:`Database.write_retrying`."""
