@@ -44,6 +44,15 @@ def recorded() -> Ratios:
     return ratios
 
 
+def collapsed_twice(name: str) -> dict[str, str]:
+    """What of workload *name* has collapsed now, and again in a second measurement.
+
+    Somebody else may have had the processor during the first one.
+    """
+    found = collapsed(name, measure([name])[name])
+    return collapsed(name, measure([name])[name]) if found else {}
+
+
 def collapsed(name: str, ratios: dict[str, float]) -> dict[str, str]:
     """The *ratios* of workload *name* that have collapsed, each with both numbers.
 

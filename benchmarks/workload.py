@@ -71,6 +71,8 @@ class Workload:
     same_answers: tuple[tuple[str, ...], ...] = ()
     #: Settings of every subject at the size of a test.
     tiny: Settings = field(default_factory=dict)
+    #: Settings of every subject where its held ratios are measured, on SMALL_HOSTS hosts.
+    small: Settings = field(default_factory=dict)
 
     def at_tiny_size(self) -> Workload:
         """The same with ``tiny`` merged into every subject, for one short round.
@@ -90,7 +92,7 @@ class Workload:
         held = tuple(row for row in self.rows if row.hold)
         names = {name for row in held for name in expression.subjects(row.value)}
         subjects = {
-            name: merged(settings, {"fleet": _small(settings["fleet"])})
+            name: merged(settings, {"fleet": _small(settings["fleet"])}, self.small)
             for name, settings in self.subjects.items()
             if name in names
         }
@@ -165,6 +167,7 @@ def parse(name: str, content: Any) -> Workload:
             plots=tuple(Plot(**plot) for plot in content.get("plots", ())),
             same_answers=tuple(tuple(each) for each in content.get("same_answers", ())),
             tiny=content.get("tiny", {}),
+            small=content.get("small", {}),
         )
     except (AttributeError, KeyError, TypeError) as error:
         raise WorkloadError(f"{name}: {type(error).__name__}: {error}") from error
