@@ -36,7 +36,7 @@ class BackportAPI:
             raise errors.InvalidRequest(field="objinst", reason="it is not an object")
         try:
             wanted = {name: _at_most(name, asked) for name, asked in object_versions.items()}
-        except (AttributeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             raise errors.InvalidRequest(field="object_versions", reason=str(error)) from error
         return objinst.encoded(wanted)
 

@@ -33,18 +33,19 @@ def require(method: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
     if not arguments.keys() <= known:
         name = next(name for name in arguments if name not in known)
         reason = f"got an unexpected keyword argument {name!r}"
-        raise ArgumentMismatch(method.__name__, reason)
+        raise ArgumentMismatch(method.__qualname__, reason)
 
 
 def require_fit(method: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
     """Raise ArgumentMismatch if *method* of an endpoint cannot be called with *arguments*."""
     for name in ("self", CONTEXT):
         if name in arguments:
-            raise ArgumentMismatch(method.__name__, f"got an unexpected keyword argument {name!r}")
+            reason = f"got an unexpected keyword argument {name!r}"
+            raise ArgumentMismatch(method.__qualname__, reason)
     try:
         inspect.signature(method).bind(None, **arguments)
     except TypeError as error:
-        raise ArgumentMismatch(method.__name__, str(error)) from None
+        raise ArgumentMismatch(method.__qualname__, str(error)) from None
 
 
 def patience_seconds(incoming: Any) -> int:

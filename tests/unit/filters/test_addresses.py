@@ -33,5 +33,5 @@ def test_no_network(network):
 
 
 def test_a_network_that_is_none_is_told_with_its_field():
-    with pytest.raises(errors.InvalidRequest, match=r"scheduler_hints\.build_near_host_ip: "):
+    with pytest.raises(errors.InvalidRequest, match=r"hints\.build_near_host_ip and cidr: "):
         addresses.within("nowhere/24")

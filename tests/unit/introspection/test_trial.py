@@ -155,7 +155,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "zone": ({"add_hosts": [{"like": "cmp1", "availability_zone": "az-eas"}]}, "mean az-east"),
     "memory": ({"request": None, "remembered": "req-9"}, "req-9: not remembered here"),
     "both": ({"remembered": "req-9"}, "request: give it, or what is remembered"),
-    "in time": ({"max_seconds": 0}, "max_seconds: not decided in time"),
+    "in time": ({"max_seconds": 1e-9}, "max_seconds: not decided in time"),
+    "no time": ({"max_seconds": 0}, "max_seconds: not a number of seconds: 0"),
 }
 
 
