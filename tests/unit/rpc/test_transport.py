@@ -8,8 +8,18 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
+from scheduler import conf as options
 from scheduler import errors
 from scheduler.rpc import transport as bus
+
+
+@pytest.fixture
+def conf() -> cfg.ConfigOpts:
+    """Options of this test alone, without a file."""
+    made = cfg.ConfigOpts()
+    options.register_all(made)
+    made([], project="nova", default_config_dirs=[])
+    return made
 
 
 def configured(conf: cfg.ConfigOpts, folder: pathlib.Path, text: str) -> cfg.ConfigOpts:
