@@ -49,7 +49,8 @@ class CallMonitor:
 
     def forget(self, incoming: Any) -> None:
         """The work on *incoming* is over."""
-        self._watched.pop(incoming, None)
+        with self._lock:
+            self._watched.pop(incoming, None)
 
     def _run(self) -> None:
         """Look when something is due, until then nothing is watched any more."""
@@ -62,14 +63,18 @@ class CallMonitor:
                 if not self._watched:
                     self._is_looking = False
                     return
-                self._next_look = min(due for due, _ in list(self._watched.values()))
+                self._next_look = min(due for due, _ in self._watched.values())
 
     def look(self) -> None:
         """Send the signs that are due."""
         now = self._clock()
-        for incoming, (due, seconds) in list(self._watched.items()):
-            if due <= now and incoming in self._watched:
+        with self._lock:
+            late = [incoming for incoming, (due, _) in self._watched.items() if due <= now]
+            for incoming in late:
+                seconds = self._watched[incoming][1]
                 self._watched[incoming] = now + seconds, seconds
+        for incoming in late:
+            if incoming in self._watched:
                 self._tell(incoming)
 
     def _tell(self, incoming: Any) -> None:
