@@ -65,6 +65,19 @@ def test_no_signs_for_what_is_over_or_for_nobody() -> None:
     monitor.forget(lasting)
 
 
+def test_a_call_that_ends_during_a_look_is_watched_no_more() -> None:
+    clock = Clock()
+    monitor, ending, ended = CallMonitor(clock), Call(4), Call(4)
+    ending.heartbeat = lambda: monitor.forget(ended)  # type: ignore[method-assign]
+    for call in (ending, ended):
+        monitor.watch(call)
+    for _ in range(2):
+        clock.now += 2
+        monitor.look()
+    assert ended.signs == 0
+    monitor.forget(ending)
+
+
 def test_the_thread_sees_to_calls_that_come_later_and_are_due_sooner() -> None:
     monitor = CallMonitor()
     patient, hasty = Call(600), Call(2)
