@@ -39,20 +39,21 @@ class Bounds:
     def check(self, spec: objects.RequestSpec) -> None:
         """Raise InvalidRequest naming the first part of *spec* that is too large."""
         for name, part in _parts(spec):
-            if len(part) > self.most_entries:
-                reason = f"{len(part)} entries; [scheduler] max_request_entries allows "
-                raise errors.InvalidRequest(field=name, reason=f"{reason}{self.most_entries}")
+            self._check_entries(name, part)
         for hint, values in (spec.scheduler_hints or {}).items():
             name = f"RequestSpec.scheduler_hints.{hint}"
-            if len(values) > self.most_entries:
-                reason = f"{len(values)} entries; [scheduler] max_request_entries allows "
-                raise errors.InvalidRequest(field=name, reason=f"{reason}{self.most_entries}")
+            self._check_entries(name, values)
             for value in values:
                 self._check_text(name, value)
         flavor = spec.flavor
         if flavor is not None:
             for key, value in (flavor.extra_specs or {}).items():
                 self._check_text(f"RequestSpec.flavor.extra_specs.{key}", value)
+
+    def _check_entries(self, name: str, part: Sized) -> None:
+        if len(part) > self.most_entries:
+            reason = f"{len(part)} entries; [scheduler] max_request_entries allows "
+            raise errors.InvalidRequest(field=name, reason=f"{reason}{self.most_entries}")
 
     def _check_text(self, name: str, text: str) -> None:
         if len(text) > self.most_characters:

@@ -16,7 +16,7 @@ from oslo_db import exception as db_exception
 from sqlalchemy import Connection
 
 from scheduler.db import layout as layouts
-from scheduler.db.database import Database
+from scheduler.db.kept_connection import KeptConnection
 
 Result = TypeVar("Result")
 
@@ -24,13 +24,8 @@ Result = TypeVar("Result")
 _LONG_LISTS = "SET SESSION group_concat_max_len = 1073741824"
 
 
-class ReadSession:
+class ReadSession(KeptConnection):
     """Reads of one *database* by one caller at a time."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        self._kept: Connection | None = None
-        database.remember(self)
 
     def run(self, ask: Callable[[Connection], Result]) -> Result:
         """Call *ask* with a connection, and again with a new one if the kept one was broken.
@@ -46,13 +41,6 @@ class ReadSession:
                 raise
         with self._connection() as connection:
             return ask(connection)
-
-    def close(self) -> None:
-        """Give the connection up; the next question opens another."""
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            kept.invalidate()
-            kept.close()
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Connection]:

@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 
 from scheduler.db import layout as layouts
 from scheduler.db.database import FAILURES, Database
+from scheduler.db.kept_connection import KeptConnection
 
 Result = TypeVar("Result")
 
@@ -22,26 +23,17 @@ Result = TypeVar("Result")
 IDLE_SECONDS = 1.0
 
 
-class WriteSession:
+class WriteSession(KeptConnection):
     """Writes to one *database* by one caller at a time."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
-        self.database = database
+        super().__init__(database)
         self._clock = clock
         self._used_at = float("-inf")
-        self._kept: Connection | None = None
-        database.remember(self)
 
     def run(self, function: Callable[[Connection], Result]) -> Result:
         """Like :meth:`Database.write_retrying`."""
         return self.database.write_retrying(function, self._transaction)
-
-    def close(self) -> None:
-        """Give the connection up; the next write opens another."""
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            kept.invalidate()
-            kept.close()
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[Connection]:
