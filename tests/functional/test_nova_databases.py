@@ -158,8 +158,8 @@ def test_a_cell_goes_and_comes_back_under_load(
             finally:
                 asking.end()
         assert {each[0] for each in asking.answers} == {"a1", "b1"}
-        assert re.search(f"{warning} {nova.uuids['b']}", scheduler.log)
-        assert "answers again" in scheduler.log
+        wait_until(lambda: re.search(f"{warning} {nova.uuids['b']}", scheduler.log), 10)
+        wait_until(lambda: "answers again" in scheduler.log, 10)
         assert scheduler.terminate() == 0
 
 
