@@ -32,8 +32,6 @@ FOREIGN_TOLD_AFTER_SECONDS = 15.0
 #: Seconds between two reads of all hosts' generations, and between two purges of old claims.
 HOSTS_READ_SECONDS = 60.0
 PURGE_SECONDS = 60.0
-#: How often all promises are judged; in between those that something was read of.
-ALL_JUDGED_SECONDS = 1.0
 NEVER_TOLD = float("inf")
 #: What shows that a host has reported something else than before.
 REPORTED = ("updated_at", "free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances")
@@ -63,7 +61,7 @@ class ClaimBooks(Books):
         self.looks = 0
         self._judged = 0
         self._register = register
-        self._hosts_read_at = self._purged_at = self._all_judged_at = float("-inf")
+        self._hosts_read_at = self._purged_at = float("-inf")
         #: Generation of each host up to which every claim is counted, and how many are our own.
         self.known: dict[Key, int] = {}
         self.host_ids: dict[Key, int] = {}
@@ -79,8 +77,7 @@ class ClaimBooks(Books):
         #: The last report of each host that something was promised on, and the look it came with.
         self._reports: dict[Key, tuple[Any, ...]] = {}
         self._renewed: dict[Key, int] = {}
-        #: Picks to judge after the next read, and claims whose generations are not known yet.
-        self._touched: set[Pick] = set()
+        #: Claims whose generations are not known yet.
         self._unconfirmed: set[int] = set()
         self._look: Look | None = None
         self._waiting: dict[str, list[Promise]] = {}
@@ -134,7 +131,6 @@ class ClaimBooks(Books):
     def reapply(self, key: Key) -> None:
         """See the base class; notes which reports have changed."""
         if key in self._picks:
-            self._touched.update(self._picks[key])
             row = self.table.rows[key]
             report = tuple(self.table.value(row, name) for name in REPORTED)
             if self._reports.get(key) != report:
@@ -185,7 +181,7 @@ class ClaimBooks(Books):
             promise = self._promises[pick]
             self._drop_replaced(promise)
             promise.since = self.looks + 1
-            self._touched.add(pick)
+            self._touched[pick] = None
             if promise.row is None:
                 self._own[pick.key] = self._own.get(pick.key, 0) + 1
         for key, generation in generations.items():
@@ -288,7 +284,7 @@ class ClaimBooks(Books):
 
     def _attach(self, promise: Promise, row: Any) -> None:
         promise.row = row
-        self._touched.add(promise.pick)
+        self._touched[promise.pick] = None
         self._unconfirmed.add(row.id)
         self._of_id[row.id] = promise
         self._of_consumer[promise.consumer] = promise
@@ -355,26 +351,14 @@ class ClaimBooks(Books):
             self._judged = look.number
             self._take_over(look)
         self.note(found)
-        picks: Collection[Pick] = self._touched
-        if is_due(self._all_judged_at, ALL_JUDGED_SECONDS, now):
-            picks, self._all_judged_at = list(self._promises), now
-        self._touched = set()
-        for pick in picks:
-            promise = self._promises.get(pick)
-            if promise is None or promise.since is None:
+        for pick in self._to_judge(now):
+            promise = self._promises[pick]
+            if promise.since is None:
                 continue
             if promise.since <= self._judged:
                 self._end_if_over(promise, now)
             else:
-                self._touched.add(pick)
-
-    def note(self, found: Sequence[Any]) -> None:
-        """See the base class; what is said of these picks may end them."""
-        for row in found:
-            for pick in self._of_uuid.get(row.uuid, ()):
-                if pick.instance is not row:
-                    pick.instance = row
-                    self._touched.add(pick)
+                self._touched[pick] = None
 
     def _end_if_over(self, promise: Promise, now: float) -> None:
         if promise.row is not None and self.end_of(promise.pick, now) is not None:

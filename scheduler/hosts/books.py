@@ -66,6 +66,10 @@ class Books:
         self.expiry_seconds = expiry_seconds
         self._picks: dict[Key, list[Pick]] = {}
         self._of_uuid: dict[str | None, list[Pick]] = {}
+        #: Picks that something was read of since they were judged; their order is kept.
+        self._touched: dict[Pick, None] = {}
+        #: By second since the epoch the picks that expire within it.
+        self._expiring: dict[int, dict[Pick, None]] = {}
 
     def __iter__(self) -> Iterator[Pick]:
         return (pick for picks in self._picks.values() for pick in picks)
@@ -78,6 +82,9 @@ class Books:
         twin._of_uuid = {
             uuid: [copies[each] for each in kept] for uuid, kept in self._of_uuid.items()
         }
+        twin._touched = {copies[each]: None for each in self._touched if each in copies}
+        for pick in copies.values():
+            twin._expires(pick)
         return twin
 
     def on(self, key: Key) -> tuple[Pick, ...]:
@@ -154,6 +161,10 @@ class Books:
         self._picks.setdefault(pick.key, []).append(pick)
         if pick.uuid:
             self._of_uuid.setdefault(pick.uuid, []).append(pick)
+        self._expires(pick)
+
+    def _expires(self, pick: Pick) -> None:
+        self._expiring.setdefault(_last_second(pick), {})[pick] = None
 
     def undo(self, pick: Pick) -> None:
         """Give back what *pick* took, and forget it.
@@ -184,6 +195,7 @@ class Books:
         row = self.table.rows[key]
         for pick in self._picks.get(key, ()):
             pick.booking = consumption.take(self.table, row, pick.amount)
+            self._touched[pick] = None
 
     @contextlib.contextmanager
     def without(self, picks: Collection[Pick]) -> Iterator[None]:
@@ -217,7 +229,7 @@ class Books:
         *found* are the rows of instances that were read.
         """
         self.note(found)
-        for pick in list(self):
+        for pick in self._to_judge(now):
             if self.end_of(pick, now) is not None:
                 self.undo(pick)
 
@@ -225,7 +237,16 @@ class Books:
         """Remember the rows *found* that are of instances with an open pick."""
         for row in found:
             for pick in self._of_uuid.get(row.uuid, ()):
-                pick.instance = row
+                if pick.instance is not row:
+                    pick.instance = row
+                    self._touched[pick] = None
+
+    def _to_judge(self, now: float) -> Iterable[Pick]:
+        """The open picks that may be over: all others are as they were when judged last."""
+        picks, self._touched = self._touched, {}
+        for second in [each for each in self._expiring if each <= now]:
+            picks.update(self._expiring[second])
+        return picks
 
     def end_of(self, pick: Pick, now: float) -> End | None:
         """Why *pick* is over, as far as the rows read so far tell; None while it stands."""
@@ -246,12 +267,22 @@ class Books:
         _drop(self._picks, pick.key, pick)
         if pick.uuid:
             _drop(self._of_uuid, pick.uuid, pick)
+        self._touched.pop(pick, None)
+        second = _last_second(pick)
+        del self._expiring[second][pick]
+        if not self._expiring[second]:
+            del self._expiring[second]
         placeholder = pick.placeholder
         if placeholder is None:
             return
         uuid = placeholder.uuid
         if self.table.instances.get(pick.key[0], {}).get(uuid) is placeholder:
             self.table.drop_instance(uuid)
+
+
+def _last_second(pick: Pick) -> int:
+    """The second in which *pick* expires, the first of all where its claim does not say when."""
+    return int(max(pick.terms.expires_at, 0.0))
 
 
 def _drop(lists: dict[Any, list[Pick]], key: Any, pick: Pick) -> None:

@@ -114,9 +114,7 @@ def site(running: tuple[Daemon, Database, str]) -> Iterator[Site]:
             values = {k: v for k, v in own.items() if k in objects.Instance.FIELDS}
             instances.create(connection, objects.Instance(**{**values, "uuid": uuid}))
             connection.execute(
-                instance_events.actions.insert().values(
-                    instance_uuid=uuid, request_id=request_id
-                )
+                instance_events.actions.insert().values(instance_uuid=uuid, request_id=request_id)
             )
     with RawCaller(url) as raw:
         queues = [f"compute.{host}" for host in fleet.HOSTS]

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from scheduler.hosts.books import Books, TrackedInstance
+from scheduler.hosts.books import Books, Pick, TrackedInstance
 from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.evidence import Terms
 from scheduler.hosts.table import HostTable
 from tests.builders import an_instance_row
 
@@ -130,6 +131,34 @@ def test_a_pick_nobody_ever_hears_of_expires(books):
     books.settle(170.1)
     assert numbers(books.table) == FREE
     assert books.table.host_of_instance == {}
+
+
+def test_only_picks_that_something_was_read_of_are_judged(books, monkeypatch):
+    judged = []
+    end_of = books.end_of
+    monkeypatch.setattr(books, "end_of", lambda p, now: judged.append(p.uuid) or end_of(p, now))
+    for uuid in ("u1", "u2", "u3"):
+        pick(books, uuid=uuid, now=110.5)
+    books.settle(111.0)
+    assert judged == []
+    books.settle(112.0, [seen("building", host=None)])
+    assert judged == ["u1"]
+    books.settle(113.0)
+    assert judged == ["u1"]
+    books.reapply(KEY)
+    books.settle(114.0)
+    assert judged == ["u1", "u1", "u2", "u3"]
+    books.settle(170.6)
+    assert judged[4:] == ["u1", "u2", "u3"]
+    assert list(books) == []
+
+
+def test_a_pick_that_does_not_say_when_it_ends_has_ended(books):
+    terms = Terms(*KEY, None, None, 110.0, float("-inf"))
+    books.add(Pick(KEY, AMOUNT, terms, "u1", None))
+    assert numbers(books.table) != FREE
+    books.settle(111.0)
+    assert list(books) == []
 
 
 def test_a_pick_without_uuid_is_closed_by_a_newer_report(books):
