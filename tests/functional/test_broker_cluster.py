@@ -115,5 +115,4 @@ def test_no_request_is_lost_with_a_node(
     assert kinds["scheduler"] == "quorum"
     assert kinds["scheduler_fanout"] == "stream"
     assert {kind for name, kind in kinds.items() if name.startswith("reply_")} == {"quorum"}
-    # The line comes after the answer.
-    wait_until(lambda: all("Placement of 1 instance(s)" in each.log for each in schedulers), 10)
+    wait_until(lambda: all("Placement of 1 instance(s)" in each.log for each in schedulers))
