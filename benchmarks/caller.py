@@ -95,15 +95,13 @@ class Caller:
         """Keep so many calls under way for *seconds*; latencies, and the time it took in all."""
         began = time.perf_counter()
         until = began + seconds
-        for _number in range(concurrency):
-            self._send(time.perf_counter())
-        while self._waiting:
-            before = len(self._latencies)
+        while True:
+            # An answer may also come in while the next call is sent.
+            while len(self._waiting) < concurrency and time.perf_counter() < until:
+                self._send(time.perf_counter())
+            if not self._waiting:
+                return self._taken(), time.perf_counter() - began
             self._receive()
-            if time.perf_counter() < until:
-                for _answer in range(len(self._latencies) - before):
-                    self._send(time.perf_counter())
-        return self._taken(), time.perf_counter() - began
 
     def open_loop(self, per_second: float, seconds: float) -> tuple[list[float], float]:
         """Send at a steady rate; latencies count from when a call was due.
