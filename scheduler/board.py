@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 _PLACE = struct.Struct("=qddqqq")
+_IN_HAND = struct.Struct("=q")
 
 
 class Stage(enum.IntEnum):
@@ -54,8 +55,9 @@ class Board:
         self.workers = workers
         self.clock = clock
         self._file = os.memfd_create("nova-workers")
-        os.ftruncate(self._file, workers * _PLACE.size)
-        self._memory = mmap.mmap(self._file, workers * _PLACE.size)
+        self._in_hand_at = workers * _PLACE.size
+        os.ftruncate(self._file, self._in_hand_at + workers * _IN_HAND.size)
+        self._memory = mmap.mmap(self._file, self._in_hand_at + workers * _IN_HAND.size)
         self._place: int | None = None
         for place in range(workers):
             self._write(place, Sign())
@@ -65,14 +67,25 @@ class Board:
         """The place of this process, from 0 on; None if it has none."""
         return self._place
 
-    def join(self) -> None:
-        """Take a free place for this process; what one that died left there is overwritten."""
+    def join(self) -> int:
+        """Take a free place for this process; what one that died left there is overwritten.
+
+        Returns how many requests that one had in hand.
+        """
         self._place = None  # a fork has its parent's
         for place in range(self.workers):
             with contextlib.suppress(BlockingIOError):
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
                 self._place = place
-                return
+                (left,) = _IN_HAND.unpack_from(self._memory, self._in_hand_of(place))
+                self.show_in_hand(0)
+                return int(left)
+        return 0
+
+    def show_in_hand(self, requests: int) -> None:
+        """Show how many requests would be lost with this process; one too many shows nothing."""
+        if self._place is not None:
+            _IN_HAND.pack_into(self._memory, self._in_hand_of(self._place), requests)
 
     def give(self, sign: Sign) -> None:
         """Show *sign* in this process's place; one worker too many has none."""
@@ -91,6 +104,9 @@ class Board:
         """The latest signs of workers that gave none in that time, or were never forked."""
         now = self.clock()
         return [sign for sign in self.signs() if now - sign.given_at > limit_seconds]
+
+    def _in_hand_of(self, place: int) -> int:
+        return self._in_hand_at + place * _IN_HAND.size
 
     def _write(self, place: int, sign: Sign) -> None:
         _PLACE.pack_into(

@@ -27,11 +27,11 @@ class Bounds:
             options.max_request_text_characters,
         )
 
-    def check_instances(self, field: str, count: int) -> None:
-        """Raise InvalidRequest for too many instances, or fewer than none."""
-        if not 0 <= count <= self.most_instances:
+    def check_instances(self, field: str, count: int, least: int = 0) -> None:
+        """Raise InvalidRequest for too many instances, or fewer than *least*."""
+        if not least <= count <= self.most_instances:
             reason = (
-                f"{count} instances; 0 to {self.most_instances} may be asked for at once "
+                f"{count} instances; {least} to {self.most_instances} may be asked for at once "
                 "([scheduler] max_instances_per_request)"
             )
             raise errors.InvalidRequest(field=field, reason=reason)
@@ -80,5 +80,9 @@ def _parts(spec: objects.RequestSpec) -> Iterator[tuple[str, Sized]]:
         yield "RequestSpec.pci_requests.requests", spec.pci_requests.requests or ()
     if spec.numa_topology is not None:
         yield "RequestSpec.numa_topology.cells", spec.numa_topology.cells or ()
+    if spec.requested_destination is not None:
+        for name in ("aggregates", "forbidden_aggregates"):
+            found = getattr(spec.requested_destination, name)
+            yield f"RequestSpec.requested_destination.{name}", found or ()
     if spec.retry is not None:
         yield "RequestSpec.retry.hosts", spec.retry.hosts or ()

@@ -50,7 +50,8 @@ class SchedulerManager:
         #: Where decisions are written down: where the driver does that itself, if it can.
         self.recorder: Recorder = getattr(driver, "recorder", None) or Recorder.from_conf(conf)
         self._exposes_reasons = conf.scheduler.expose_reasons
-        self._bounds = Bounds.from_conf(conf)
+        #: How much one request may ask for; another one after a reload.
+        self.bounds = Bounds.from_conf(conf)
 
     def select_destinations(
         self,
@@ -71,7 +72,7 @@ class SchedulerManager:
         try:
             spec = _request(request_spec, filter_properties, spec_obj)
             self._check_instances(spec, instance_uuids)
-            self._bounds.check(spec)
+            self.bounds.check(spec)
         except errors.InvalidRequest as error:
             self.recorder.refused(context, error)
             raise
@@ -135,7 +136,7 @@ class SchedulerManager:
             for each in takes:
                 each()
             self.answers.keep(options.answers_kept_seconds, options.answers_kept_servers)
-            self._bounds = Bounds.from_conf(conf)
+            self.bounds = Bounds.from_conf(conf)
             self._exposes_reasons = options.expose_reasons
             self.recorder.records.limit_bytes = conf.explain.memory_bytes
             if driver.builds is not None:
@@ -147,7 +148,7 @@ class SchedulerManager:
         if uuids is not None:
             _check_texts("instance_uuids", uuids)
         count = len(uuids) if uuids else spec.num_instances
-        self._bounds.check_instances("instance_uuids" if uuids else "num_instances", count)
+        self.bounds.check_instances("instance_uuids" if uuids else "num_instances", count)
 
     def update_aggregates(self, context: Any, aggregates: Any) -> None:
         """Take one aggregate, or a list of them, that were created or changed."""

@@ -93,7 +93,7 @@ def older_tasks(
     builds = DirectBuilds(driver, book, compute, notifier, conf.scheduler.max_attempts)
     for each in {id(one): one for one in (driver, getattr(driver, "driver", driver))}.values():
         each.notifier, each.builds = notifier, builds
-    return OlderTasks(builds, manager.select_destinations, database)
+    return OlderTasks(builds, manager, database)
 
 
 class Service(Worker):

@@ -79,7 +79,10 @@ class Watchdog:
         """Take a place on the board; look regularly if a service manager listens."""
         if self._readiness.is_awaited:
             faulthandler.register(WHERE, all_threads=False)
-        self._board.join()
+        self._progress.lost_before = lost = self._board.join()
+        if lost:
+            LOG.error("The worker before this one died with %d requests in hand", lost)
+        self._progress.show_in_hand(self._board.show_in_hand)
         self.enter(Stage.STARTING)
         if self._readiness.is_awaited:
             # Under eventlet a greenlet: it looks only as long as the loop turns.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from oslo_log import log as logging
 
 from scheduler import errors, objects
+from scheduler.bounds import Bounds
 from scheduler.builds import attempts, events
 from scheduler.builds.choosing import uuids_of
 from scheduler.builds.direct import DirectBuilds
@@ -17,16 +18,24 @@ from scheduler.db.database import Database
 LOG = logging.getLogger(__name__)
 
 PREP_RESIZE = "prep_resize"
-Select = Callable[..., list[Any]]
-"""``select_destinations`` of the manager."""
+
+
+class Manager(Protocol):
+    """What callers of today are served by."""
+
+    bounds: Bounds
+
+    @property
+    def select_destinations(self) -> Callable[..., list[Any]]:
+        """Gives a host for every instance."""
 
 
 class OlderTasks:
     """What the endpoints of 2.x and 3.x hand their messages to."""
 
-    def __init__(self, builds: DirectBuilds, select: Select, database: Database) -> None:
+    def __init__(self, builds: DirectBuilds, manager: Manager, database: Database) -> None:
         self._builds = builds
-        self._select = select
+        self._manager = manager
         self._database = database
         self._driver = builds.driver
 
@@ -45,9 +54,10 @@ class OlderTasks:
 
         NoValidHost ends all the builds and is not raised; any other error does and is.
         """
-        uuids = uuids_of(request_spec)
+        uuids = self._uuids(request_spec)
         with events.recorded(self._database, context.request_id, uuids):
             try:
+                self._check(request_spec, filter_properties)
                 self._driver.schedule_run_instance(
                     context,
                     request_spec,
@@ -79,7 +89,7 @@ class OlderTasks:
         NoValidHost leaves the server as it was and is not raised; any other error leaves it in
         ERROR and is.  The *reservations* of quota are left to expire.
         """
-        uuids = uuids_of(request_spec)
+        uuids = self._uuids(request_spec)
         _check_instance(instance)
         with events.recorded(self._database, context.request_id, uuids):
             properties = {k: v for k, v in (filter_properties or {}).items() if k != "context"}
@@ -133,14 +143,14 @@ class OlderTasks:
         self, context: Any, request_spec: dict[str, Any], properties: dict[str, Any]
     ) -> list[Any]:
         named = request_spec.get("instance_uuids") is not None
-        uuids = uuids_of(request_spec) if named else []
+        uuids = self._uuids(request_spec) if named else []
         attempts.count(properties, uuids[0] if uuids else None, self._builds.max_attempts)
         return self._asked(context, request_spec, properties)
 
     def _asked(
         self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
     ) -> list[Any]:
-        return self._select(
+        return self._manager.select_destinations(
             context,
             request_spec=request_spec,
             filter_properties=filter_properties,
@@ -151,8 +161,21 @@ class OlderTasks:
         self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
     ) -> list[str]:
         """Names of the hosts chosen."""
+        self._uuids(request_spec)
+        self._check(request_spec, filter_properties)
         names: list[str] = self._driver.select_hosts(context, request_spec, filter_properties)
         return names
+
+    def _uuids(self, request_spec: dict[str, Any]) -> list[str]:
+        """The servers; raises InvalidRequest for more than may be asked for at once."""
+        uuids = uuids_of(request_spec)
+        self._manager.bounds.check_instances("request_spec.instance_uuids", len(uuids))
+        return uuids
+
+    def _check(self, request_spec: dict[str, Any], filter_properties: dict[str, Any]) -> None:
+        """Raise InvalidRequest for a request that is larger than it may be, or is none."""
+        spec = objects.RequestSpec.from_primitives(request_spec, filter_properties or {})
+        self._manager.bounds.check(spec)
 
     def update_service_capabilities(
         self, context: Any, service_name: str, host: str, capabilities: Any

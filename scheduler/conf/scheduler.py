@@ -148,6 +148,21 @@ OPTIONS: list[cfg.Opt] = [
         "included.",
     ),
     cfg.IntOpt(
+        "max_request_depth",
+        default=64,
+        min=32,
+        max=128,
+        help="In how many levels the lists and dicts of one message may nest, the message being "
+        "the first, and the operators of a JSON query in a hint. Nova's own need about 20.",
+    ),
+    cfg.IntOpt(
+        "max_message_bytes",
+        default=16 * 1024 * 1024,
+        min=64 * 1024,
+        help="The largest message that is read from the bus, in bytes, inflated if it is "
+        "compressed. The sender of a larger one is told, and nothing of it is kept.",
+    ),
+    cfg.IntOpt(
         "max_decision_seconds",
         default=60,
         min=0,

@@ -28,7 +28,11 @@ class JsonFilter(HostFilter):
     reasons = (NO_MATCH,)
     inputs = Inputs(*columns.ALL, of_request=_query, idle="")
 
+    def __init__(self, conf: Any) -> None:
+        super().__init__(conf)
+        self.most_levels = conf.scheduler.max_request_depth
+
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Raises InvalidRequest for a query that cannot be evaluated, on whichever host."""
         if query := request.get_scheduler_hint("query"):
-            yield NO_MATCH, json_query.matches(query, hosts)
+            yield NO_MATCH, json_query.matches(query, hosts, self.most_levels)

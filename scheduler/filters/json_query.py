@@ -23,8 +23,6 @@ from scheduler.hosts.candidates import Candidates
 #: All that a query, which any user may write, can ask for; any other name has no value.  What else
 #: runs on a host (``instances``) is nobody's but its owner's.
 ATTRIBUTES = host_attributes.OF_TABLE | {"limits", "service", "updated"}
-#: How deep a query may nest.
-MAX_DEPTH = 64
 #: Up to here all integers are floats as well.
 _EXACT = 2**53
 
@@ -37,8 +35,8 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def matches(text: Any, hosts: Candidates) -> np.ndarray:
-    """Mask of the *hosts* that match the query.
+def matches(text: Any, hosts: Candidates, most_levels: int) -> np.ndarray:
+    """Mask of the *hosts* that match the query, which may nest in so many levels.
 
     Raises InvalidRequest if it cannot be read, or not be evaluated for one of the hosts.
     """
@@ -48,7 +46,7 @@ def matches(text: Any, hosts: Candidates) -> np.ndarray:
         query = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _malformed(f"it is not JSON: {error}") from error
-    found = _Evaluation(hosts).of(query, MAX_DEPTH)
+    found = _Evaluation(hosts, most_levels).of(query, most_levels)
     if found.mask is not None:
         return found.mask
     verdicts = [any(value) if isinstance(value, list) else bool(value) for value in found.values]
@@ -127,14 +125,17 @@ class _Column(_Values):
 class _Evaluation:
     """The evaluation of one query on *hosts*."""
 
-    def __init__(self, hosts: Candidates) -> None:
+    def __init__(self, hosts: Candidates, most_levels: int) -> None:
         self.hosts = hosts
+        self.most_levels = most_levels
         self.nowhere = np.zeros(len(hosts), dtype=np.int64)
 
     def of(self, query: Any, depth: int) -> _Values:
         """The values of an expression, which may nest *depth* levels more."""
         if depth < 1:
-            raise _malformed(f"it nests more than {MAX_DEPTH} levels deep")
+            raise _malformed(
+                f"it nests more than {self.most_levels} levels deep ([scheduler] max_request_depth)"
+            )
         if not query:
             return self._same(True)
         if not isinstance(query, list | str):

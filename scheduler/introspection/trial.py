@@ -197,15 +197,14 @@ class _Trial:
 
 
 def _asked(subject: Subject, request: objects.RequestSpec | None, remembered: str | None) -> Asked:
-    most = subject.conf.scheduler.max_instances_per_request
     if (request is None) == (remembered is None):
         raise errors.InvalidRequest(field="request", reason="give it, or what is remembered")
     if remembered is None:
         if not isinstance(request, objects.RequestSpec):
             raise errors.InvalidRequest(field="request", reason="not a RequestSpec")
-        if not 1 <= request.num_instances <= most:
-            reason = f"{request.num_instances} instances; 1 to {most} may be asked for at once"
-            raise errors.InvalidRequest(field="num_instances", reason=reason)
+        bounds = subject.manager.bounds
+        bounds.check_instances("num_instances", request.num_instances, least=1)
+        bounds.check(request)
         return Asked(request, (), request.num_instances, 0)
     records = [r for r in subject.manager.recorder.records.of(remembered) if r.request is not None]
     if not records:

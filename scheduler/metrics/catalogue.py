@@ -156,6 +156,11 @@ UNDECODABLE = _metric(
     Kind.COUNTER,
     "Messages that are no messages of this protocol, and were dropped.",
 )
+ANSWERS_DROPPED = _metric(
+    "answers_dropped_total",
+    Kind.COUNTER,
+    "Answers that were given up because the queue of the caller did not come back.",
+)
 NOTIFICATIONS_DROPPED = _metric(
     "notifications_dropped_total",
     Kind.COUNTER,
@@ -188,6 +193,11 @@ WORKERS = _metric(
 )
 WORKER_STARTS = _metric(
     "worker_starts_total", Kind.COUNTER, "Workers that were started, replaced ones included."
+)
+REQUESTS_LOST = _metric(
+    "requests_lost_total",
+    Kind.COUNTER,
+    "Requests that a worker had in hand when it died; nobody answers them.",
 )
 CPU_SECONDS = _metric("cpu_seconds_total", Kind.COUNTER, "CPU time of all workers.")
 MEMORY_BYTES = _metric("resident_memory_bytes", Kind.SUM, "Resident memory of all workers.")

@@ -38,6 +38,7 @@ def read_progress(samples: Samples, progress: Progress) -> None:
     """The remote calls in hand."""
     samples.set(catalogue.IN_FLIGHT, progress.in_hand)
     samples.set(catalogue.OLDEST, progress.oldest_seconds)
+    samples.set(catalogue.REQUESTS_LOST, progress.lost_before)
 
 
 def read_consumer(samples: Samples, consumer: Server | None) -> None:
@@ -47,6 +48,7 @@ def read_consumer(samples: Samples, consumer: Server | None) -> None:
         return
     for kind, count in consumer.refused.items():
         samples.set(catalogue.REFUSED, count, kind)
+    samples.set(catalogue.ANSWERS_DROPPED, consumer.answers_dropped)
 
 
 def read_notifications(samples: Samples, sending: Outbox) -> None:

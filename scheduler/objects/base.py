@@ -19,7 +19,8 @@ from scheduler.objects.fields import (
     made,
 )
 
-MAX_DEPTH = 64
+MAX_DEPTH = 128
+"""Levels of what is kept unread, whatever the door lets in (``[scheduler] max_request_depth``)."""
 
 _SHARED = frozenset(
     (

@@ -15,7 +15,10 @@ from oslo_log import log as logging
 from oslo_messaging._drivers.amqpdriver import AMQPListener
 
 from scheduler.afterwards import Afterwards
+from scheduler.rpc import door
+from scheduler.rpc.limits import MessageLimits
 from scheduler.rpc.replies import QuicklyAnswered
+from scheduler.rpc.undelivered import Undelivered
 
 LOG = logging.getLogger(__name__)
 
@@ -23,12 +26,19 @@ LOG = logging.getLogger(__name__)
 class UnsubscribingListener:
     """A listener of the library, made such that ``stop`` ends its subscriptions."""
 
-    def __init__(self, listener: Any, afterwards: Afterwards) -> None:
-        """Whoever answers a request does what was put off *afterwards*."""
+    def __init__(self, listener: Any, afterwards: Afterwards, limits: MessageLimits) -> None:
+        """Whoever answers a request does what was put off *afterwards*.
+
+        What is beyond *limits* is not let in.
+        """
         self._listener = listener
+        #: Answers that wait for the queues of their callers.
+        self.undelivered = Undelivered()
         poller = listener._poll_style_listener
         if isinstance(poller, AMQPListener):
-            poller.message_cls = functools.partial(QuicklyAnswered, afterwards)
+            poller.message_cls = functools.partial(QuicklyAnswered, afterwards, self.undelivered)
+            for consumer in poller.conn.connection._consumers:
+                door.guard(consumer, limits)
         self._on_incoming: Callable[[list[Any]], None] | None = None
 
     @property
@@ -72,7 +82,8 @@ class UnsubscribingListener:
             LOG.info("The connection is broken, which the next look for requests mends: %s", error)
 
     def cleanup(self) -> None:
-        """Close the connection; requests must have been answered by now."""
+        """Close the connection; requests must have been worked on by now."""
+        self.undelivered.wait()
         self._listener.cleanup()
 
 

@@ -20,6 +20,7 @@ from oslo_messaging._drivers.impl_rabbit import Consumer
 from oslo_messaging.transport import RPCTransport
 
 from scheduler.afterwards import Afterwards
+from scheduler.rpc.limits import MessageLimits
 from scheduler.rpc.listener import UnsubscribingListener
 from scheduler.rpc.server import Server, build_server
 
@@ -35,8 +36,10 @@ _CLOSING_SECONDS = 2.0
 class PrivateListener(UnsubscribingListener):
     """Reads one queue, and deletes it in the end."""
 
-    def __init__(self, listener: Any, afterwards: Afterwards, consumer: Consumer) -> None:
-        super().__init__(listener, afterwards)
+    def __init__(
+        self, listener: Any, afterwards: Afterwards, limits: MessageLimits, consumer: Consumer
+    ) -> None:
+        super().__init__(listener, afterwards, limits)
         self._consumer = consumer
 
     def cleanup(self) -> None:
@@ -63,7 +66,7 @@ class PrivateServer(Server):
         consumer = _consumer(connection, driver._get_exchange(target), target, listener)
         connection.declare_consumer(consumer)
         adapter = PollStyleListenerAdapter(listener, 1, None)
-        return PrivateListener(adapter, self.afterwards, consumer)
+        return PrivateListener(adapter, self.afterwards, self._limits, consumer)
 
 
 def build_private_server(

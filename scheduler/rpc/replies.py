@@ -21,6 +21,7 @@ from oslo_messaging._drivers.amqpdriver import AMQPIncomingMessage
 from oslo_serialization import jsonutils
 
 from scheduler.afterwards import Afterwards
+from scheduler.rpc.undelivered import MISSING, Answer, Undelivered
 
 LOG = logging.getLogger(__name__)
 
@@ -32,19 +33,49 @@ _CONFIRMED: Final = [spec.Basic.Ack, spec.Basic.Nack]
 class QuicklyAnswered(AMQPIncomingMessage):
     """A request on RabbitMQ."""
 
-    def __init__(self, afterwards: Afterwards, *args: Any) -> None:
+    def __init__(self, afterwards: Afterwards, undelivered: Undelivered, *args: Any) -> None:
         super().__init__(*args)
         self._afterwards = afterwards
+        self._undelivered = undelivered
 
     def reply(self, reply: Any = None, failure: Any = None) -> None:
-        """Send the result, or what was raised; returns when the broker has it."""
-        if failure is not None or not self.orig_msg_id or not self._is_sent(reply):
-            super().reply(reply, failure)
-            self._afterwards.answered()
+        """Send the result, or what was raised; returns when the broker has it.
+
+        Where the caller's queue is missing, it returns at once, and the answer waits for the queue.
+        """
+        if self._is_awaited() and (failure is not None or not self._is_sent(reply)):
+            self._send_or_keep(reply, failure)
+        self._afterwards.answered()
+
+    def _is_awaited(self) -> bool:
+        """Whether the caller wants an answer, as far as is known."""
+        if not self.orig_msg_id:
+            return False
+        is_there: bool = self._obsolete_reply_queues.reply_q_valid(self.reply_q, self.msg_id)
+        if not is_there:
+            self._undelivered.drop()
+        return is_there
+
+    def _send_or_keep(self, reply: Any, failure: Any) -> None:
+        """The library's way, except that nobody waits here for a queue that is missing."""
+        driver, queue = self.listener.driver, self.reply_q
+
+        def send() -> None:
+            with driver._get_connection(driver_common.PURPOSE_SEND) as connection:
+                self._send_reply(connection, reply, failure)
+
+        if not self._undelivered.awaits(queue):
+            try:
+                send()
+                return
+            except MISSING as error:
+                LOG.debug("The queue %s is not there: %s", queue, error)
+        answer = Answer(queue, send, lambda: self._obsolete_reply_queues.add(queue, self.msg_id))
+        self._undelivered.keep(answer, driver.missing_destination_retry_timeout)
 
     def _is_sent(self, reply: Any) -> bool:
         """Whether the short way led to the broker; the caller gets an answer once, or twice."""
-        if not self._obsolete_reply_queues.reply_q_valid(self.reply_q, self.msg_id):
+        if self._undelivered.awaits(self.reply_q):
             return False
         pool = self.listener.driver._connection_pool
         connection = pool.get()

@@ -16,8 +16,9 @@ from scheduler import concurrency, errors
 from scheduler.afterwards import Afterwards
 from scheduler.progress import Progress
 from scheduler.rpc import arguments as given
-from scheduler.rpc import failures
+from scheduler.rpc import door, failures
 from scheduler.rpc.call_monitor import CallMonitor
+from scheduler.rpc.limits import LONGEST_NAME, MessageLimits
 from scheduler.rpc.listener import UnsubscribingListener
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 
@@ -30,9 +31,6 @@ SIGN_OF_LIFE_SECONDS: Final = 1.0
 
 MOST_REMEMBERED: Final = 100
 """Versions can be spelt in many ways."""
-
-LONGEST_NAME: Final = 200
-"""Characters; far more than any method has."""
 
 DEFAULT_VERSION: Final = "1.0"
 DEFAULT_TARGET: Final = oslo_messaging.Target()
@@ -78,9 +76,10 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
     Whatever arrives, the caller gets an answer and the server goes on serving.
     """
 
-    def __init__(self, *args: Any, progress: Progress) -> None:
+    def __init__(self, *args: Any, progress: Progress, limits: MessageLimits) -> None:
         super().__init__(*args)
         self._progress = progress
+        self._limits = limits
         self._monitor = CallMonitor()
         self._served: dict[tuple[Any, ...], Callable[..., Any]] = {}
         """By method, namespace and version what was asked for and is there."""
@@ -94,6 +93,7 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
         """
         message = incoming.message
         try:
+            door.refuse(message, self._limits)
             # For the log lines from here on.
             context = incoming.ctxt = self.serializer.deserialize_context(incoming.ctxt)
             if incoming.client_timeout is not None:
@@ -120,8 +120,6 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
         except TypeError:
             given.require_fit(serving, brought)
             raise
-        except RecursionError:
-            raise errors.InvalidRequest(field="args", reason="nested too deeply") from None
         finally:
             self._monitor.forget(incoming)
 
@@ -184,6 +182,7 @@ class Server(RPCServer):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
+        self._limits = MessageLimits.from_conf(self.conf)
         self._room = threading.Semaphore(self.conf.executor_thread_pool_size)
         #: What requests put off until they are answered.
         self.afterwards = Afterwards(waits=concurrency.current() == concurrency.EVENTLET)
@@ -213,8 +212,13 @@ class Server(RPCServer):
         """How many messages could not be served, by the error that their senders were told."""
         return dict(self.dispatcher.refused)
 
+    @property
+    def answers_dropped(self) -> int:
+        """How many answers were given up because nobody was there to get them."""
+        return 0 if self.listener is None else int(self.listener.undelivered.dropped)
+
     def _create_listener(self) -> UnsubscribingListener:
-        return UnsubscribingListener(super()._create_listener(), self.afterwards)
+        return UnsubscribingListener(super()._create_listener(), self.afterwards, self._limits)
 
 
 def build_server(
@@ -235,7 +239,11 @@ def build_server(
     """
     serializer = RequestContextSerializer(entities or ObjectSerializer())
     dispatcher = Dispatcher(
-        list(endpoints), serializer, EndpointPolicy, progress=progress or Progress()
+        list(endpoints),
+        serializer,
+        EndpointPolicy,
+        progress=progress or Progress(),
+        limits=MessageLimits.from_conf(transport.conf),
     )
     return kind(transport, oslo_messaging.Target(topic=topic, server=host), dispatcher)
 

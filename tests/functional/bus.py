@@ -129,15 +129,22 @@ class RawCaller:
         body: bytes | str,
         content_type: str = "application/json",
         routing_key: str = "scheduler",
+        compression: str | None = None,
     ) -> None:
-        """Put *body* into the schedulers' queue as it is."""
+        """Put *body* into the schedulers' queue as it is, or compressed."""
         self._producer.publish(
             body,
             exchange="nova",
             routing_key=routing_key,
             content_type=content_type,
             content_encoding="utf-8",
+            compression=compression,
         )
+
+    def waiting_in(self, name: str) -> int:
+        """How many messages of the queue *name* nobody has taken yet."""
+        queue = kombu.Queue(name, channel=self._channel)
+        return int(queue.queue_declare(passive=True).message_count)
 
     def answer_to(self, call_id: str, timeout_seconds: float = ANSWER_SECONDS) -> dict[str, Any]:
         """Wait for the final reply to a call."""

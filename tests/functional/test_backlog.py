@@ -6,15 +6,16 @@ import pathlib
 import uuid
 from typing import Any
 
+import psutil
 import pytest
 
 from scheduler.db import migration
 from scheduler.db.database import Database
 from scheduler.rpc.transport import PREFETCHED_REQUESTS
 from tests.daemons.fixtures import MakeDeployment
+from tests.daemons.process import Daemon
 from tests.functional import gate_driver
-from tests.functional.bus import RawCaller, recorded
-from tests.servers.rabbitmq import RabbitMQ
+from tests.functional.bus import RawCaller, enveloped, recorded
 from tests.waiting import wait_until
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
@@ -22,6 +23,10 @@ AT_ONCE = 8
 REQUESTS = 2 * (AT_ONCE + PREFETCHED_REQUESTS)
 #: One more has been received and waits for its turn.
 IN_HAND = AT_ONCE + 1
+TOPIC = "scheduler"
+PING = recorded("baseapi-ping.request")
+LARGE_ONES, LARGE_BYTES = 1000, 200_000
+"""What waits at the broker while nothing gets on, and must not come into the daemon's memory."""
 
 
 @pytest.fixture
@@ -41,8 +46,13 @@ def a_request() -> dict[str, Any]:
     return request
 
 
+def resident_bytes(daemon: Daemon) -> int:
+    """Memory of a daemon with all of its workers."""
+    process = psutil.Process(daemon.pid)
+    return sum(each.memory_info().rss for each in (process, *process.children(recursive=True)))
+
+
 def test_a_worker_that_dies_takes_only_what_it_works_on_with_it(
-    rabbitmq: RabbitMQ,
     deployment: MakeDeployment,
     transport_url: str,
     sqlite_url: str,
@@ -56,19 +66,21 @@ def test_a_worker_that_dies_takes_only_what_it_works_on_with_it(
     migration.sync(Database(sqlite_url))
     cloud = deployment(transport_url, sqlite_url, backend=backend, settings=settings)
 
-    def waiting() -> int:
-        vhost = transport_url.rpartition("/")[2]
-        listed = rabbitmq.control("list_queues", "-p", vhost, "name", "messages_ready")
-        return int(dict(line.split() for line in listed.splitlines()).get("scheduler", 0))
-
     first = cloud.start_scheduler().wait_ready()
     with RawCaller(transport_url) as raw:
         calls = [raw.send(a_request()) for _ in range(REQUESTS)]
         wait_until(lambda: len(list(gate.glob(f"{gate_driver.BEGUN_PREFIX}*"))) == AT_ONCE)
-        wait_until(lambda: waiting() == REQUESTS - IN_HAND - PREFETCHED_REQUESTS)
+        left = REQUESTS - IN_HAND - PREFETCHED_REQUESTS
+        wait_until(lambda: raw.waiting_in(TOPIC) == left)
+
+        before = resident_bytes(first)
+        for _ in range(LARGE_ONES):
+            raw.publish(enveloped({**PING, "args": {"arg": "x" * LARGE_BYTES}}))
+        wait_until(lambda: raw.waiting_in(TOPIC) == left + LARGE_ONES)
+        assert resident_bytes(first) - before < LARGE_ONES * LARGE_BYTES / 4
 
         first.kill()
-        wait_until(lambda: waiting() == REQUESTS - IN_HAND)
+        wait_until(lambda: raw.waiting_in(TOPIC) == REQUESTS - IN_HAND + LARGE_ONES)
         (gate / gate_driver.OPEN).touch()
         cloud.start_scheduler().wait_ready()
         for call in calls[IN_HAND:]:

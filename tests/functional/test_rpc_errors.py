@@ -22,6 +22,9 @@ from tests.servers.rabbitmq import RabbitMQ
 GOOD = {**recorded("select_destinations-simple.request"), "_timeout": 2}
 PING = recorded("baseapi-ping.request")
 
+THREADS = 64
+"""Of a worker, by default; the library would have each wait a minute for the caller's queue."""
+
 LIBRARY = "oslo_messaging.rpc.dispatcher"
 OURS = "nova.exception"
 
@@ -129,6 +132,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
 }  # fmt: skip
 
 DEEP = "[" * 100_000
+TOO_LARGE = 17 * 1024 * 1024
 
 # Bodies in which nobody can find out whom to answer.
 UNREADABLE: dict[str, tuple[bytes | str, str]] = {
@@ -204,9 +208,32 @@ def test_the_sender_of_a_bare_message_without_method_is_told(raw: RawCaller) -> 
     assert failure_of(raw.answer_to(keys["_msg_id"]))["class"] == "InvalidRequest"
 
 
+@pytest.mark.parametrize("compression", [None, "gzip", "bzip2"])
+def test_the_sender_of_a_message_that_is_too_large_is_told(
+    raw: RawCaller, compression: str | None
+) -> None:
+    keys = raw.call_keys()
+    call = {**keys, **PING, **keys, "args": {"arg": "x" * TOO_LARGE}}  # of which the end is missed
+    body = enveloped(call)
+    raw.publish(body, compression=compression)
+    failure = failure_of(raw.answer_to(keys["_msg_id"]))
+    assert failure["class"] == "InvalidRequest"
+    assert "[scheduler] max_message_bytes" in failure["message"]
+
+
+@pytest.mark.parametrize("compression", ["gzip", "bzip2", "lzma"])
+def test_a_compressed_message_is_read(raw: RawCaller, compression: str) -> None:
+    keys = raw.call_keys()
+    raw.publish(enveloped({**PING, **keys}), compression=compression)
+    assert raw.answer_to(keys["_msg_id"])["result"]["arg"] == PING["args"]["arg"]
+
+
 def test_a_caller_that_has_gone_holds_nobody_up(raw: RawCaller) -> None:
-    gone = {"_msg_id": uuid.uuid4().hex, "_reply_q": f"reply_{uuid.uuid4().hex}"}
-    raw.publish(enveloped({**GOOD, **gone, "_unique_id": uuid.uuid4().hex}))
+    """It has left more requests behind than the scheduler has threads."""
+    gone = {"_reply_q": f"reply_{uuid.uuid4().hex}"}
+    for message in (GOOD, *[PING] * 2 * THREADS):
+        ids = {"_msg_id": uuid.uuid4().hex, "_unique_id": uuid.uuid4().hex}
+        raw.publish(enveloped({**message, **gone, **ids}))
     assert raw.call(PING)["failure"] is None
 
 

@@ -58,6 +58,21 @@ def test_the_place_of_a_killed_worker_is_taken_by_the_next() -> None:
     assert board.signs()[1] == FULL
 
 
+def test_what_a_killed_worker_had_in_hand_is_known_to_the_next() -> None:
+    board = Board(2)
+    assert board.join() == 0
+
+    def join_and_die() -> None:
+        assert board.join() == 0
+        board.show_in_hand(7)
+        board.show_in_hand(3)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert in_a_worker(join_and_die) == -signal.SIGKILL
+    assert in_a_worker(lambda: os._exit(board.join())) == 3
+    assert in_a_worker(lambda: os._exit(board.join())) == 0  # told once
+
+
 def test_one_worker_too_many_disturbs_nobody() -> None:
     board = Board(1)
     board.join()

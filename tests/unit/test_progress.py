@@ -72,6 +72,14 @@ def test_decisions_are_counted_refusals_included() -> None:
     assert story.progress.in_hand == 0
 
 
+def test_whoever_comes_after_is_shown_what_is_in_hand() -> None:
+    story, shown = Story(), []
+    story.play("+a")
+    story.progress.show_in_hand(shown.append)
+    story.play("+b -a +c -b -c")
+    assert shown == [1, 2, 1, 2, 1, 0]
+
+
 def test_a_breath_without_a_request_is_nobody_s() -> None:
     story = Story()
     story.play("~")

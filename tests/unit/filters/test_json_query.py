@@ -12,6 +12,7 @@ from scheduler import errors, objects
 from scheduler.filters import json_query
 from tests.builders import a_fleet, a_host, candidates
 
+MOST_LEVELS = 64
 YES, NO = ["=", 1, 1], ["=", 1, 2]
 HOST = {
     "hypervisor_type": "QEMU",
@@ -119,6 +120,10 @@ WITHIN_REACH = {
 }  # fmt: skip
 
 
+def matching(text, hosts):
+    return json_query.matches(text, hosts, MOST_LEVELS)
+
+
 def test_exactly_so_much_can_be_asked_for():
     assert json_query.ATTRIBUTES == WITHIN_REACH
 
@@ -129,14 +134,14 @@ def test_nothing_else_of_a_host_can_be_asked_for():
     for name in {*dir(state), "instances"} - WITHIN_REACH:
         query = ["=", f"${name}", 5, 5]  # what has no value is left out
 
-        assert (name, json_query.matches(json.dumps(query), hosts).tolist()) == (name, [True])
+        assert (name, matching(json.dumps(query), hosts).tolist()) == (name, [True])
 
 
 @pytest.mark.parametrize(("query", "matches"), MATCHING, ids=str)
 def test_queries(query, matches):
     hosts = candidates(a_host(**HOST).table)
 
-    assert json_query.matches(json.dumps(query), hosts).tolist() == [matches]
+    assert matching(json.dumps(query), hosts).tolist() == [matches]
 
 
 @pytest.mark.parametrize("text", MALFORMED, ids=lambda text: text[:40])
@@ -144,7 +149,7 @@ def test_queries_that_cannot_be_evaluated(text):
     hosts = candidates(a_host(**HOST).table)
 
     with pytest.raises(errors.InvalidRequest, match=r"scheduler_hints\.query"):
-        json_query.matches(text, hosts)
+        matching(text, hosts)
 
 
 def test_of_an_object_only_the_fields_are_within_reach():
@@ -158,13 +163,15 @@ def test_of_an_object_only_the_fields_are_within_reach():
 
 def test_one_query_and_not_several():
     with pytest.raises(errors.InvalidRequest, match=r"scheduler_hints\.query"):
-        json_query.matches(["[]", "[]"], candidates(a_fleet({})))
+        matching(["[]", "[]"], candidates(a_fleet({})))
 
 
 def test_nesting_up_to_the_limit():
-    query = '["and", ' * 63 + '["="]' + "]" * 63
+    query = '["and", ' * (MOST_LEVELS - 1) + '["="]' + "]" * (MOST_LEVELS - 1)
 
-    assert json_query.matches(query, candidates(a_fleet({}))).tolist() == [False]
+    assert matching(query, candidates(a_fleet({}))).tolist() == [False]
+    with pytest.raises(errors.InvalidRequest, match=r"\[scheduler\] max_request_depth"):
+        matching(f'["and", {query}]', candidates(a_fleet({})))
 
 
 def test_every_host_has_its_own_answer():
@@ -175,8 +182,8 @@ def test_every_host_has_its_own_answer():
     )
     query = ["or", ["=", "$stats.tier", "iron"], ["<", "$free_ram_mb", 2]]
 
-    assert json_query.matches(json.dumps(query), candidates(table)).tolist() == [True, True, False]
-    assert json_query.matches(json.dumps(query), candidates(a_fleet())).tolist() == []
+    assert matching(json.dumps(query), candidates(table)).tolist() == [True, True, False]
+    assert matching(json.dumps(query), candidates(a_fleet())).tolist() == []
 
 
 _leaf = st.sampled_from(
@@ -208,12 +215,12 @@ def test_all_hosts_at_once_are_as_each_alone(query, hosts):
     alone = []
     for position in range(len(everywhere)):
         try:
-            alone += json_query.matches(text, everywhere.take([position])).tolist()
+            alone += matching(text, everywhere.take([position])).tolist()
         except errors.InvalidRequest:
             alone.append(None)
 
     if None in alone:
         with pytest.raises(errors.InvalidRequest):
-            json_query.matches(text, everywhere)
+            matching(text, everywhere)
     else:
-        assert json_query.matches(text, everywhere).tolist() == alone
+        assert matching(text, everywhere).tolist() == alone

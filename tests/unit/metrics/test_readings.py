@@ -73,15 +73,18 @@ def test_cells() -> None:
 def test_requests_in_hand() -> None:
     now = [0.0]
     progress = Progress(clock=lambda: now[0])
+    progress.lost_before = 3
     samples = Samples()
     with progress.request("select_destinations"):
         now[0] = 10.0
         with progress.request("ping"):
             now[0] = 15.0
             readings.read_progress(samples, progress)
-    assert samples.values == {(catalogue.IN_FLIGHT.name, ()): 2, (catalogue.OLDEST.name, ()): 15.0}
+    lost = {(catalogue.REQUESTS_LOST.name, ()): 3}
+    in_hand = {(catalogue.IN_FLIGHT.name, ()): 2, (catalogue.OLDEST.name, ()): 15.0}
+    assert samples.values == {**in_hand, **lost}
     readings.read_progress(samples, progress)
-    assert set(samples.values.values()) == {0}
+    assert samples.values == {**dict.fromkeys(in_hand, 0), **lost}
 
 
 def test_this_process() -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from oslo_messaging._drivers.amqpdriver import AMQPIncomingMessage
+from oslo_messaging._drivers.amqpdriver import AMQPIncomingMessage, ObsoleteReplyQueuesCache
 
 from scheduler.afterwards import Afterwards
 from scheduler.rpc.replies import QuicklyAnswered
+from scheduler.rpc.undelivered import MISSING, Undelivered
 
 RESULT = [[{"host": "cmp1"}]]
-SHORT, LONG = "short", "long"
+SHORT, LONG, NONE = "short", "long", "none"
 
 
 class Channel:
@@ -58,10 +60,10 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What happened, in order."""
     found: list[Any] = []
 
-    def reply(message: Any, reply: Any = None, failure: Any = None) -> None:
+    def send(message: Any, _connection: Any, reply: Any, failure: Any) -> None:
         found.append((LONG, message.reply_q, failure or reply))
 
-    monkeypatch.setattr(AMQPIncomingMessage, "reply", reply)
+    monkeypatch.setattr(AMQPIncomingMessage, "_send_reply", send)
     return found
 
 
@@ -73,12 +75,18 @@ def a_message(channel: Any, *, msg_id: str | None = "7", compression: str | None
         _connection_lock=threading.Lock(),
     )
     afterwards = Afterwards()
-    listener = SimpleNamespace(driver=SimpleNamespace(_connection_pool=Pool(connection)))
-    queues = SimpleNamespace(reply_q_valid=lambda _queue, _id: True)
-    message = QuicklyAnswered(
-        afterwards, listener, {}, {}, "unique", msg_id, "reply_q", None, queues, None
+    driver = SimpleNamespace(
+        _connection_pool=Pool(connection),
+        _get_connection=lambda _purpose: contextlib.nullcontext(),
+        missing_destination_retry_timeout=60,
     )
-    return message, afterwards, listener.driver._connection_pool
+    message = QuicklyAnswered(
+        afterwards,
+        Undelivered(clock=lambda: 0.0),
+        SimpleNamespace(driver=driver),
+        *({}, {}, "unique", msg_id, "reply_q", None, ObsoleteReplyQueuesCache(), None),
+    )
+    return message, afterwards, driver._connection_pool
 
 
 @pytest.mark.parametrize(
@@ -88,7 +96,7 @@ def a_message(channel: Any, *, msg_id: str | None = "7", compression: str | None
         ({"confirms": False}, {}, LONG),
         ({"error": OSError("gone")}, {}, LONG),
         ({}, {"compression": "gzip"}, LONG),
-        ({}, {"msg_id": None}, LONG),
+        ({}, {"msg_id": None}, NONE),
     ],
 )
 def test_the_way_and_what_was_put_off(
@@ -108,8 +116,10 @@ def test_the_way_and_what_was_put_off(
         assert others == ["put off", "confirmed"]
         body = json.loads(envelope["oslo.message"])
         assert (queue, body["result"], body["ending"]) == ("reply_q", RESULT, True)
-    else:
+    elif way == LONG:
         assert (LONG, "reply_q", RESULT) in events
+    else:
+        assert events == ["put off"]
 
 
 def test_failures_go_the_long_way_and_odd_results_are_made_primitive(events: list[Any]) -> None:
@@ -119,3 +129,33 @@ def test_failures_go_the_long_way_and_odd_results_are_made_primitive(events: lis
     message.reply({"addresses": {1}})
     assert events[0] == (LONG, "reply_q", "an error")
     assert json.loads(events[1][2]["oslo.message"])["result"] == {"addresses": [1]}
+
+
+@pytest.mark.parametrize("error", MISSING)
+def test_nobody_waits_for_a_queue_that_is_missing(
+    events: list[Any], monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def missing(*_arguments: Any) -> None:
+        events.append("tried")
+        raise error.__new__(error)
+
+    monkeypatch.setattr(AMQPIncomingMessage, "_send_reply", missing)
+    channel = Channel(confirms=True, error=OSError("returned"), events=[])
+    message, _afterwards, _pool = a_message(channel)
+    message.reply(RESULT)
+    message.reply(failure="an error")
+    assert message._undelivered.awaits("reply_q")
+    assert events == ["tried"]  # for the second, the queue is known to be missing
+
+    monkeypatch.setattr(AMQPIncomingMessage, "_send_reply", lambda *given: events.append(given[2:]))
+    message._undelivered.look()
+    assert events == ["tried", (RESULT, None), (None, "an error")]
+    assert not message._undelivered.awaits("reply_q")
+
+
+def test_a_queue_that_was_given_up_gets_no_answers(events: list[Any]) -> None:
+    channel = Channel(confirms=True, error=None, events=events)
+    message, _afterwards, _pool = a_message(channel)
+    message._obsolete_reply_queues.add("reply_q", "6")
+    message.reply(RESULT)
+    assert (events, message._undelivered.dropped) == ([], 1)

@@ -14,7 +14,9 @@ from oslo_messaging._drivers import common as driver_common
 from scheduler import errors
 from scheduler.progress import Progress
 from scheduler.rpc.context import RequestContext
+from scheduler.rpc.door import DEPTH_KEY, SIZE_KEY
 from scheduler.rpc.endpoints import SchedulerEndpoint
+from scheduler.rpc.limits import MessageLimits
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 from scheduler.rpc.server import BaseAPI, Dispatcher, EndpointPolicy
 from tests.builders import a_request
@@ -22,6 +24,7 @@ from tests.unit.rpc.fakes import RecordingDriver
 
 CONTEXT = RequestContext("u", "p", overwrite=False)
 SPEC = a_request()
+LIMITS = MessageLimits(most_bytes=1000, most_levels=32)
 
 METHODS = {
     "select_destinations",
@@ -56,7 +59,11 @@ def call(transport: Any, method: str, version: str = "4.5", **arguments: Any) ->
 def a_dispatcher(manager: Any = None) -> Dispatcher:
     endpoints = [SchedulerEndpoint(manager), BaseAPI("scheduler")]
     return Dispatcher(
-        endpoints, RequestContextSerializer(ObjectSerializer()), EndpointPolicy, progress=Progress()
+        endpoints,
+        RequestContextSerializer(ObjectSerializer()),
+        EndpointPolicy,
+        progress=Progress(),
+        limits=LIMITS,
     )
 
 
@@ -161,6 +168,9 @@ def test_callers_mistake_is_one_line_without_traceback(
             },
             "RequestSpec",
         ),
+        ({"method": "ping", DEPTH_KEY: "arg"}, "arg: nested more than 32 levels"),
+        ({"method": "ping", "args": {}, SIZE_KEY: 2000}, "message: 2000 bytes"),
+        ({"method": "ping", "args": {}, SIZE_KEY: ["x"] * 99}, "message"),
     ],
 )
 def test_malformed_messages_get_an_answer(message: dict[str, Any], field: str) -> None:
@@ -203,6 +213,9 @@ class FaultyManager:
     def delete_aggregate(self, context: Any, aggregate: Any) -> None:
         {}["surprise"]
 
+    def update_aggregates(self, context: Any, aggregates: Any) -> None:
+        self.update_aggregates(context, aggregates)
+
 
 def told(method: str, **arguments: Any) -> dict[str, Any]:
     """What travels to the caller."""
@@ -224,6 +237,7 @@ def told(method: str, **arguments: Any) -> dict[str, Any]:
         ("select_destinations", {"context": 1}, "TypeError", "'context'"),
         ("delete_aggregate", {"aggregate": 1, "more": 2}, "TypeError", "'more'"),
         ("delete_aggregate", {"aggregate": 1}, "NovaException", "Internal fault"),
+        ("update_aggregates", {"aggregates": 1}, "NovaException", "(RecursionError)"),
         ("no_such_method", {}, "NoSuchMethod", "no_such_method"),
     ],
 )
