@@ -8,7 +8,6 @@ others lead on through mappings, where text is read as JSON.  Reference page fil
 from __future__ import annotations
 
 import enum
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates
+from scheduler.objects import json_text
 
 
 class Verdict(enum.IntEnum):
@@ -106,7 +106,7 @@ def interned(values: list[Any]) -> tuple[list[Any], np.ndarray]:
 def _step(found: Any, part: str) -> Any:
     if isinstance(found, str):
         try:
-            found = json.loads(found)
+            found = json_text.read(found)
         except ValueError:
             return None
     return found.get(part) if isinstance(found, dict) else None

@@ -5,7 +5,6 @@ Attribute names are those of Nova's HostState (reference page scheduling, sectio
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from scheduler import errors, objects
 from scheduler.numa import HostTopology
+from scheduler.objects import json_text
 from scheduler.pci import Pools
 
 INT_COLUMNS = (
@@ -64,7 +64,7 @@ def _json_of(kind: type) -> Callable[[str | None], Any]:
         if not text:
             return kind()
         try:
-            value = json.loads(text)
+            value = json_text.read(text)
         except ValueError as error:
             raise _unreadable(text, str(error)) from error
         if not isinstance(value, kind):

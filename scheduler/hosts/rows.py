@@ -6,7 +6,6 @@ Reference page scheduling, sections 6.1 and 6.2; page database, sections 3.1 and
 from __future__ import annotations
 
 import datetime
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,8 @@ from oslo_log import log as logging
 from scheduler import semantics
 from scheduler.hosts import columns
 from scheduler.hosts.table import NEVER, Key
+from scheduler.objects import json_text
+from scheduler.objects.fields import LARGEST_SIZE
 from scheduler.pci import Pools
 from scheduler.semantics import Semantics
 
@@ -56,8 +57,11 @@ class Ratios:
 
 
 def seconds(when: datetime.datetime | None) -> float:
-    """Seconds since the epoch of a naive UTC (or aware) time; never for None."""
-    if when is None:
+    """Seconds since the epoch of a naive UTC (or aware) time; never for None, or for no time.
+
+    What is no date at all (``0000-00-00`` of MySQL) comes as the text that it is.
+    """
+    if not isinstance(when, datetime.datetime):
         return NEVER
     if when.tzinfo is not None:
         when = when.astimezone(datetime.UTC).replace(tzinfo=None)
@@ -166,7 +170,7 @@ def _stats(text: str | None) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        stats = json.loads(text)
+        stats = json_text.read(text)
     except ValueError:
         return {}
     return stats if isinstance(stats, dict) else {}
@@ -175,8 +179,8 @@ def _stats(text: str | None) -> dict[str, Any]:
 def _count(stats: dict[str, Any], name: str, row: Any) -> int:
     value = stats.get(name, 0)
     try:
-        return int(value)
-    except (TypeError, ValueError):
+        return max(-LARGEST_SIZE, min(LARGEST_SIZE, int(value)))
+    except (TypeError, ValueError, OverflowError):
         LOG.warning(
             "Compute node %s reports %r as %s; counted as 0", row.hypervisor_hostname, value, name
         )

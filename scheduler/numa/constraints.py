@@ -6,6 +6,7 @@ the semantics.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
@@ -15,6 +16,9 @@ from scheduler.numa import refusals
 from scheduler.numa.policies import Policies, policies
 from scheduler.numa.semantics import CURRENT, NumaSemantics
 from scheduler.numa.wishes import Wishes, cpu_set, image_refused, refused
+from scheduler.objects.cpu_spec import MAX_CPU
+
+_CELLS = re.compile("[1-9][0-9]{0,8}")
 
 Shape = list[tuple[AbstractSet[int], int]]
 
@@ -29,6 +33,8 @@ def constraints(
     Raises a subclass of InvalidRequest (:mod:`scheduler.numa.refusals`), or InvalidRequest
     itself, that names the extra spec or image property at fault.
     """
+    if flavor.vcpus > MAX_CPU:
+        raise InvalidRequest(field="flavor.vcpus", reason=f"{flavor.vcpus}; {MAX_CPU} at most")
     wishes = Wishes.of(flavor, image, semantics.unknown_extra_specs)
     found = policies(wishes, semantics)
     nodes = _node_count(wishes)
@@ -67,8 +73,8 @@ def _node_count(wishes: Wishes) -> int | None:
     if text is not None and number is not None:
         raise image_refused(refusals.ImageNUMATopologyForbidden, key, "the flavor sets it")
     if text is not None:
-        if not text.isdecimal() or text != str(int(text)) or text == "0":
-            raise refused(error, key, f"{text!r} is not a number of cells")
+        if not _CELLS.fullmatch(text):
+            raise refused(error, key, f"{text!r:.50} is not a number of cells")
         return int(text)
     if number is not None and number < 1:
         raise image_refused(error, key, f"{number} is not a number of cells")
@@ -133,7 +139,7 @@ def _megabytes(text: str, key: str) -> int:
 
 
 def _even(wishes: Wishes, nodes: int) -> Shape:
-    if wishes.vcpus % nodes or wishes.memory_mb % nodes:
+    if nodes > max(1, wishes.vcpus) or wishes.vcpus % nodes or wishes.memory_mb % nodes:
         reason = f"{wishes.vcpus} CPUs and {wishes.memory_mb} MiB do not divide by {nodes}"
         raise refused(refusals.ImageNUMATopologyAsymmetric, "numa_nodes", reason)
     cpus, memory_mb = wishes.vcpus // nodes, wishes.memory_mb // nodes

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from scheduler import errors
-from scheduler.objects import registry
+from scheduler.objects import json_text, registry
 from scheduler.objects.base import WireObject, described, from_primitive
 from scheduler.objects.cpu_spec import parse_cpu_spec
 from scheduler.objects.fields import INT, Field, ListOf, SetOf
@@ -114,7 +114,7 @@ class NUMATopology(WireObject):
         if text is None:
             return None
         try:
-            value = json.loads(text)
+            value = json_text.read(text)
         except ValueError as exc:
             raise errors.InvalidRequest(field=cls.__name__, reason=f"not JSON: {exc}") from exc
         if not isinstance(value, dict):

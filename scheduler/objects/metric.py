@@ -6,6 +6,7 @@ import json
 from typing import Any, Self
 
 from scheduler import errors
+from scheduler.objects import json_text
 from scheduler.objects.base import WireObject, described
 from scheduler.objects.enums import METRICS, PERCENT_METRICS, carried
 from scheduler.objects.fields import DATETIME, INT, STR, DictOf, Field
@@ -59,7 +60,7 @@ class MonitorMetricList(ListObject):
         Raises InvalidRequest when the text is no JSON list of metrics.
         """
         try:
-            metrics = json.loads(text) if text else []
+            metrics = json_text.read(text) if text else []
         except ValueError as exc:
             raise errors.InvalidRequest(field=cls.__name__, reason=f"not JSON: {exc}") from exc
         if not isinstance(metrics, list) or not all(isinstance(m, dict) for m in metrics):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Self
 
-from scheduler.objects import registry
+from scheduler.objects import json_text, registry
 from scheduler.objects.base import WireObject, described
 from scheduler.objects.cpu_spec import parse_cpu_spec
 from scheduler.objects.enums import CPU_POLICY, CPU_THREAD_POLICY, EMULATOR_THREADS_POLICY
@@ -132,7 +131,7 @@ class InstanceNUMATopology(WireObject):
         """As :meth:`from_plain`, raising BadValue with a relative path."""
         if isinstance(value, str):
             try:
-                value = json.loads(value)
+                value = json_text.read(value)
             except ValueError as exc:
                 raise BadValue(f"the text is not JSON: {exc}") from exc
         if not isinstance(value, Mapping):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, Self
 
-from scheduler.objects import registry
+from scheduler.objects import json_text, registry
 from scheduler.objects.base import WireObject, described, from_primitive
 from scheduler.objects.enums import PCI_NUMA_POLICY
 from scheduler.objects.fields import BOOL, INT, STR, UUID, BadValue, DictOf, Field, ListOf, located
@@ -130,7 +129,7 @@ class PciDevicePoolList(ListObject):
         if text is None:
             return None
         try:
-            value = json.loads(text)
+            value = json_text.read(text)
         except ValueError:
             return cls()
         if isinstance(value, dict) and registry.NAMESPACE_KEY in value:

@@ -12,6 +12,7 @@ from benchmarks import machine
 from tests.faults import table
 from tests.faults.faults import FAULTS
 from tests.faults.table import Result
+from tests.reliability_page import PAGE
 
 _HERE = Path(__file__).parent
 _SECONDS = 300
@@ -75,7 +76,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     rows = [each.row for each in session.config.stash[_results].kept]
     if not rows:
         return
-    before = table.recorded(table.PAGE.read_text(encoding="utf-8"))
+    before = table.recorded(PAGE.read_text(encoding="utf-8"))
     if table.differences(rows, before) and exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -91,11 +92,11 @@ def pytest_terminal_summary(
     terminalreporter.section("faults")
     for line in table.render(rows).splitlines():
         terminalreporter.line(line)
-    page = table.PAGE.read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     for line in table.differences(rows, table.recorded(page)) or ["Agrees with the run before."]:
         terminalreporter.line(line)
     if results.is_whole:
-        table.PAGE.write_text(table.written(page, results.sentence, rows), encoding="utf-8")
-        terminalreporter.line(f"Written to {table.PAGE.name}; digest {table.digest(rows)}.")
+        PAGE.write_text(table.written(page, results.sentence, rows), encoding="utf-8")
+        terminalreporter.line(f"Written to {PAGE.name}; digest {table.digest(rows)}.")
     else:
         terminalreporter.line("Not every fault was tried: docs/reliability.md stays as it is.")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
+from tests import reliability_page
 from tests.faults.world import Account
+from tests.reliability_page import Row
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "reliability.md"
+NAME: Final = "faults"
 HEAD: Final = (
     *("fault", "promise", "kept", "lost"),
     *("requests", "asked again", "refused by name", "recovery, s"),
@@ -19,9 +18,6 @@ HEAD: Final = (
 #: The first cells of a row: in every run the same.  The others are numbers of one run.
 AGREED: Final = 4
 KEPT, BROKEN = "yes", "**no**"
-_BETWEEN: Final = re.compile(r"(<!-- begin faults -->\n).*?(<!-- end faults -->)", re.DOTALL)
-
-Row = Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -50,21 +46,17 @@ class Result:
 
 def render(rows: Iterable[Row]) -> str:
     """The rows below their head, in Markdown."""
-    return "".join(f"| {' | '.join(row)} |\n" for row in (HEAD, ["---"] * len(HEAD), *rows))
+    return reliability_page.render(HEAD, rows)
 
 
 def digest(rows: Iterable[Row]) -> str:
     """Two runs whose promises were kept alike have the same."""
-    agreed = "\n".join("|".join(row[:AGREED]) for row in rows)
-    return hashlib.sha256(agreed.encode()).hexdigest()[:12]
+    return reliability_page.digest(row[:AGREED] for row in rows)
 
 
 def recorded(page: str) -> list[Row]:
     """The rows of the table that *page* has."""
-    found = _BETWEEN.search(page)
-    lines = found[0].splitlines() if found else []
-    cells = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
-    return [tuple(each) for each in cells[2:]]
+    return reliability_page.recorded(NAME, page)
 
 
 def differences(rows: Iterable[Row], before: Iterable[Row]) -> list[str]:
@@ -80,4 +72,4 @@ def differences(rows: Iterable[Row], before: Iterable[Row]) -> list[str]:
 def written(page: str, notes: str, rows: Sequence[Row]) -> str:
     """*page* with the table of this run."""
     text = f"{notes}\n\n{render(rows)}\nDigest of the first four columns: `{digest(rows)}`.\n"
-    return _BETWEEN.sub(lambda found: f"{found[1]}{text}{found[2]}", page)
+    return reliability_page.written(NAME, page, text)

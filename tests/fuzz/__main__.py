@@ -14,10 +14,17 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.fuzz.targets_listed import LISTED
+from benchmarks import machine
+from tests import reliability_page
+from tests.fuzz.targets_listed import LISTED, Listed
+from tests.reliability_page import PAGE, Row
 
+NAME = "fuzz"
+HEAD = ("target", "inputs", "answered", "refused", "dropped", "faults", "over 1 s")
 SEED = 20161006
 AT_A_TIME = 2
 ACCEPTED = ("accepted", "NoValidHost")
@@ -33,32 +40,56 @@ def run(name: str, module: str, inputs: int, folder: pathlib.Path) -> dict[str, 
     )
     if out.exists():
         told: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+        findings = [f"    {what}" for what in told["violations"]]
+        print("\n".join([f"{name} has ended.", *findings]), file=sys.stderr)  # noqa: T201
         return told
     tail = ended.stderr[-3000:]
-    return {"kinds": {}, "slowest_ms": 0.0, "violations": {f"ended with {ended.returncode}": tail}}
+    return {
+        "kinds": {},
+        "slowest_ms": 0.0,
+        "over_limit": 0,
+        "violations": {f"ended with {ended.returncode}": tail},
+    }
 
 
-def line(name: str, told: dict[str, Any]) -> str:
-    """The row of a target."""
+def row(name: str, told: dict[str, Any]) -> Row:
+    """The row of a target: alike in every run on the same code."""
     kinds = dict(told["kinds"])
     refused = {kind: kinds[kind] for kind in sorted(kinds) if kind not in NO_REFUSALS}
-    cells = [
+    return (
         name,
         f"{sum(kinds.values()):,}",
         f"{sum(kinds.get(kind, 0) for kind in ACCEPTED):,}",
         ", ".join(f"{kind} {count:,}" for kind, count in refused.items()) or "none",
         f"{kinds.get('dropped', 0):,}",
         f"{kinds.get('internal fault', 0) + kinds.get('crash', 0):,}",
-        f"{told['slowest_ms']:.0f}",
-    ]
-    return f"| {' | '.join(cells)} |"
+        f"{told['over_limit']:,}",
+    )
 
 
 def main() -> int:
     """Run all targets; 1 if there was any harm."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="part of the inputs (default: 1)")
-    share = parser.parse_args().share
+    parser.add_argument("targets", nargs="*", help="names of targets (default: all)")
+    asked = parser.parse_args()
+    listed = [each for each in LISTED if not asked.targets or each.name in asked.targets]
+    began = time.monotonic()
+    told = run_all(listed, asked.share)
+    rows = [row(name, each) for name, each in told.items()]
+    print(reliability_page.render(HEAD, rows))  # noqa: T201
+    for text in summary(told, rows, time.monotonic() - began):
+        print(text)  # noqa: T201
+    harm = [(name, *item) for name, each in told.items() for item in each["violations"].items()]
+    for name, what, data in harm:
+        print(f"{name}: {what}\n    {data}")  # noqa: T201
+    if not harm and asked.share == 1.0 and len(listed) == len(LISTED):
+        keep(told, rows, time.monotonic() - began)
+    return 1 if harm else 0
+
+
+def run_all(listed: Sequence[Listed], share: float) -> dict[str, dict[str, Any]]:
+    """What all targets tell, in their order."""
     with (
         tempfile.TemporaryDirectory() as folder,
         concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool,
@@ -67,18 +98,35 @@ def main() -> int:
             each.name: pool.submit(
                 run, each.name, each.module, max(1, int(each.inputs * share)), pathlib.Path(folder)
             )
-            for each in LISTED
+            for each in listed
         }
-        told = {name: each.result() for name, each in running.items()}
-    print("| target | inputs | answered | refused | dropped | faults | slowest, ms |")  # noqa: T201
-    print("| --- | --- | --- | --- | --- | --- | --- |")  # noqa: T201
-    for name, each in told.items():
-        print(line(name, each))  # noqa: T201
-    print(f"{sum(sum(each['kinds'].values()) for each in told.values()):,} inputs")  # noqa: T201
-    harm = [(name, *item) for name, each in told.items() for item in each["violations"].items()]
-    for name, what, data in harm:
-        print(f"{name}: {what}\n    {data}")  # noqa: T201
-    return 1 if harm else 0
+        return {name: each.result() for name, each in running.items()}
+
+
+def summary(
+    told: Mapping[str, Mapping[str, Any]], rows: Sequence[Row], seconds: float
+) -> list[str]:
+    """How many inputs there were, how slow the slowest was, whether the run before agrees."""
+    inputs = sum(sum(each["kinds"].values()) for each in told.values())
+    slowest = max(each["slowest_ms"] for each in told.values())
+    before = reliability_page.recorded(NAME, PAGE.read_text(encoding="utf-8"))
+    differing = [name for name, *_ in set(rows) - set(before)]
+    return [
+        f"{inputs:,} inputs in {seconds / 60:.0f} minutes, the slowest took {slowest:.0f} ms.",
+        f"Differs from the run before: {', '.join(sorted(differing))}."
+        if differing
+        else "Agrees with the run before.",
+    ]
+
+
+def keep(told: Mapping[str, Mapping[str, Any]], rows: Sequence[Row], seconds: float) -> None:
+    """Write the table of a whole run into docs/reliability.md."""
+    first, _agrees = summary(told, rows, seconds)
+    notes = machine.sentence(machine.notes())
+    text = f"{notes} {first}\n\n{reliability_page.render(HEAD, rows)}\n"
+    text += f"Digest of the table: `{reliability_page.digest(rows)}`.\n"
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(reliability_page.written(NAME, page, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.fuzz.verdicts import Verdict
+from tests.fuzz.verdicts import MOST_SECONDS, Verdict
 
 MOST_SHOWN = 20
 _IDS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|\b\d+\.\d+ s\b")
@@ -23,6 +23,8 @@ class Tally:
     kinds: collections.Counter[str] = field(default_factory=collections.Counter)
     violations: dict[str, bytes] = field(default_factory=dict)
     slowest_seconds: float = 0.0
+    over_limit: int = 0
+    """Inputs that took longer than any may."""
     #: What threads died of while the input was tried out.
     _in_threads: list[str] = field(default_factory=list)
 
@@ -45,6 +47,7 @@ class Tally:
                 verdict.kind, verdict.seconds, f"in a thread: {self._in_threads.pop()}"
             )
         self.kinds[verdict.kind] += 1
+        self.over_limit += verdict.seconds > MOST_SECONDS
         self.slowest_seconds = max(self.slowest_seconds, verdict.seconds)
         if verdict.violation and len(self.violations) < MOST_SHOWN:
             self.violations.setdefault(_IDS.sub("…", verdict.violation)[:300], data[:2000])
@@ -55,6 +58,7 @@ class Tally:
         return {
             "kinds": dict(self.kinds),
             "violations": {key: repr(data) for key, data in self.violations.items()},
+            "over_limit": self.over_limit,
             "slowest_ms": self.slowest_seconds * 1000,
         }
 

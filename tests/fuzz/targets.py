@@ -14,14 +14,15 @@ from typing import Any
 from scheduler import answers, errors
 from scheduler.conf import startup
 from scheduler.db.tables.compute import compute_nodes
-from scheduler.hosts import rows
+from scheduler.hosts import rows as host_rows
 from scheduler.rpc.serializer import ObjectSerializer
-from tests.fuzz import mutations, samples, verdicts
+from tests.fuzz import mutations, rows, samples, verdicts
+from tests.fuzz.stores import NOVA, OWN
 from tests.fuzz.verdicts import ACCEPTED, Verdict
 from tests.fuzz.world import World
 
 SERIALIZER = ObjectSerializer()
-RATIOS = rows.Ratios(16.0, 1.5, 1.0)
+RATIOS = host_rows.Ratios(16.0, 1.5, 1.0)
 REQUEST = samples.messages()["select_destinations-simple.request"]
 
 
@@ -127,7 +128,7 @@ def place(world: World, data: bytes) -> Verdict:
     began = time.process_time()
     with manager.lock:
         manager.table.put(
-            rows.key(row), manager.decode(row, RATIOS, world.conf.scheduler.cell_uuid)
+            host_rows.key(row), manager.decode(row, RATIOS, world.conf.scheduler.cell_uuid)
         )
         manager.table.set_service("fuzzed", {"host": "fuzzed", "disabled": False}, manager.clock())
     for asked in (REQUEST, *RICH):
@@ -202,5 +203,13 @@ TARGETS: tuple[Target, ...] = (
     Target("objects", lambda: as_texts(samples.envelopes()), envelope, 500),
     Target("queries", lambda: [q.encode() for q in samples.QUERIES], with_spec(query), 100),
     Target("documents of hosts", lambda: as_texts(samples.places()), place, 60),
+    Target("rows", lambda: rows.seeds(OWN), rows.row, 60),
+    Target(
+        "rows of Nova's",
+        lambda: rows.seeds(NOVA),
+        rows.row,
+        40,
+        options={"driver": "caching_scheduler", "layout": NOVA},
+    ),
     Target("configuration files", lambda: list(samples.files()), config, 15, raw),
 )

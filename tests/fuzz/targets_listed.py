@@ -27,6 +27,8 @@ LISTED = (
     Listed("objects", 300_000),
     Listed("queries", 50_000),
     Listed("documents of hosts", 40_000),
+    Listed("rows", 10_000),
+    Listed("rows of Nova's", 5_000),
     Listed("configuration files", 8_000),
     Listed("one field", 165_000, IN_TURN),
     Listed("hints", 20_000, IN_TURN),

@@ -8,6 +8,7 @@ socket is missing; and the clock is the world's own, so that one run is like the
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import json
 import logging
@@ -29,12 +30,14 @@ from scheduler.filters import registry
 from scheduler.introspection.endpoint import IntrospectionEndpoint
 from scheduler.introspection.subject import Subject
 from scheduler.notifications.notifier import Notifier
+from scheduler.rpc import door
 from scheduler.rpc.endpoints import SchedulerEndpoint
+from scheduler.rpc.limits import MessageLimits
 from scheduler.rpc.older_endpoints import HavanaEndpoint, IcehouseEndpoint
 from scheduler.rpc.serializer import ObjectSerializer
 from scheduler.rpc.server import BaseAPI, Server, build_server
 from scheduler.service import build_manager, older_tasks
-from tests.functional import fleet
+from tests.fuzz.stores import OWN, Stores
 from tests.process_options import on_in_process_bus
 
 HOSTS = ("cmp1", "cmp2", "cmp3", "cmp4")
@@ -80,8 +83,13 @@ class Reader(amqpdriver.RpcAMQPListener):
 
     message_cls = Incoming
 
-    def __init__(self) -> None:
+    def __init__(self, limits: MessageLimits) -> None:
         super().__init__(SimpleNamespace(prefetch_size=1), None)
+        self._consumer = SimpleNamespace(
+            rabbit_stream_fanout=False, queue=SimpleNamespace(channel=None), callback=self
+        )
+        self._consumer._callback = functools.partial(impl_rabbit.Consumer._callback, self._consumer)
+        door.guard(self._consumer, limits)
 
     def read(self, body: bytes, content_type: str) -> Incoming | None:
         """The message of a body; None if it was rejected."""
@@ -89,10 +97,7 @@ class Reader(amqpdriver.RpcAMQPListener):
         raw = kombu.message.Message(
             body, content_type=content_type, content_encoding="utf-8", channel=channel
         )
-        consumer = SimpleNamespace(
-            rabbit_stream_fanout=False, queue=SimpleNamespace(channel=None), callback=self
-        )
-        impl_rabbit.Consumer._callback(consumer, raw)
+        self._consumer._callback(raw)
         self._message_operations_handler.process()
         return self.incoming.pop() if self.incoming else None
 
@@ -108,16 +113,15 @@ class Compute:
 class World:
     """The scheduler; made anew now and then on the same database."""
 
-    def __init__(self, folder: pathlib.Path, **options: Any) -> None:
+    def __init__(self, folder: pathlib.Path, layout: str = OWN, **options: Any) -> None:
+        """On databases of *layout*; *options* are those of ``[scheduler]``."""
         self.folder = folder
-        url = f"sqlite:///{folder}/nova.sqlite"
-        if not (folder / "nova.sqlite").exists():
-            fleet.install(url, HOSTS)
+        self.stores = Stores(folder, layout, HOSTS)
         filters = [name for name in sum(registry.MODULES.values(), ()) if name not in NOT_HERE]
         self.conf = on_in_process_bus(
             folder,
             {
-                "database": {"connection": url},
+                **self.stores.options,
                 "scheduler": {"claims": "none", **options},
                 "filter_scheduler": {"enabled_filters": ",".join(filters)},
             },
@@ -126,7 +130,7 @@ class World:
         self._transport = oslo_messaging.get_rpc_transport(self.conf)
         self._notifier = Notifier(oslo_messaging.get_notification_transport(self.conf), "fuzz")
         self._databases = Databases.from_conf(self.conf)
-        self._reader = Reader()
+        self._reader = Reader(MessageLimits.from_conf(self.conf))
         self._numbers = itertools.count(1)
         self._began_at = time.time()
         self._served = 0
@@ -155,8 +159,9 @@ class World:
         return self._began_at + next(self._numbers) * 0.05
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the databases."""
         self._databases.dispose()
+        self.stores.close()
 
     def serve(self, message: dict[str, Any]) -> Answer:
         """The answer to *message*, sent as a caller of today sends it, and never before."""
@@ -189,10 +194,10 @@ def _nothing(*_args: Any, **_kwargs: Any) -> None:
 
 
 @contextlib.contextmanager
-def a_world(folder: pathlib.Path, **options: Any) -> Iterator[World]:
+def a_world(folder: pathlib.Path, layout: str = OWN, **options: Any) -> Iterator[World]:
     """A world in *folder*, silent: millions of refusals would fill any log."""
     logging.disable(logging.CRITICAL)
-    world = World(folder, **options)
+    world = World(folder, layout, **options)
     try:
         yield world
     finally:

@@ -14,6 +14,7 @@ from scheduler.hosts.table import NEVER
 from tests.builders import a_conf
 from tests.unit.evaluation.builders import NOW, a_node
 
+HUGE = 2**31 - 1
 RATIOS = Ratios(cpu=16.0, ram=1.5, disk=1.0)
 MORE = "Host h1 has more disk space than database expected (100 GB > 90 GB)"
 
@@ -50,6 +51,10 @@ def test_free_disk(
         ('{"num_instances": "3", "io_workload": "2", "failed_builds": "1"}', [3, 2, 1], 0),
         ('{"num_instances": 3}', [3, 0, 0], 0),
         ('{"num_instances": "2.0", "io_workload": "2"}', [0, 2, 0], 1),
+        ('{"num_instances": Infinity, "io_workload": 1e999, "failed_builds": 5}', [0, 0, 5], 2),
+        (f'{{"num_instances": {10**30}, "io_workload": {-(10**30)}}}', [HUGE, -HUGE, 0], 0),
+        ("[" * 100_000, [0, 0, 0], 0),
+        ('{"a":' * 500 + "1" + "}" * 500, [0, 0, 0], 0),
         ('{"num_instances": null}', [0, 0, 0], 1),
         ("{}", [0, 0, 0], 0),
         ("[]", [0, 0, 0], 0),
@@ -190,12 +195,13 @@ EAST = datetime.timezone(datetime.timedelta(hours=2))
     ("when", "seconds"),
     [
         (None, NEVER),
+        ("0000-00-00 00:00:00", NEVER),
         (EPOCH + datetime.timedelta(seconds=5, microseconds=500_000), 5.5),
         (datetime.datetime(1970, 1, 1, 2, 0, 7, tzinfo=EAST), 7.0),
         (EPOCH - datetime.timedelta(seconds=1), -1.0),
     ],
 )
-def test_times(when: datetime.datetime | None, seconds: float) -> None:
+def test_times(when: Any, seconds: float) -> None:
     assert rows.seconds(when) == seconds
 
 

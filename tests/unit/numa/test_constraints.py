@@ -37,6 +37,7 @@ def test_nothing_asked(semantics: NumaSemantics) -> None:
         ({"hw:numa_nodes": "0"}, {}, "InvalidNUMANodesNumber", "hw:numa_nodes"),
         ({"hw:numa_nodes": "02"}, {}, "InvalidNUMANodesNumber", "hw:numa_nodes"),
         ({"hw:numa_nodes": "+2"}, {}, "InvalidNUMANodesNumber", "hw:numa_nodes"),
+        ({"hw:numa_nodes": "9" * 5000}, {}, "InvalidNUMANodesNumber", "hw:numa_nodes"),
         ({}, {"hw_numa_nodes": 0}, "InvalidNUMANodesNumber", "hw_numa_nodes"),
         ({"hw:numa_nodes": "3"}, {}, "ImageNUMATopologyAsymmetric", "hw:numa_nodes"),
         ({"hw:numa_nodes": "1"}, {"hw_numa_nodes": 1}, "ImageNUMATopologyForbidden", "hw_numa"),
@@ -74,6 +75,19 @@ def test_refused(
         topology(specs, properties, semantics)
     assert type(caught.value).__name__ == error
     assert field in caught.value.kwargs["field"]
+
+
+@pytest.mark.parametrize(
+    ("specs", "vcpus", "field"),
+    [
+        ({}, 2**31 - 1, "flavor.vcpus"),
+        ({"hw:cpu_policy": "dedicated"}, 65536, "flavor.vcpus"),
+        ({"hw:numa_nodes": "999999999"}, 0, "hw:numa_nodes"),
+    ],
+)
+def test_nobody_fills_the_memory(specs: dict[str, str], vcpus: int, field: str) -> None:
+    with pytest.raises(errors.InvalidRequest, match=field):
+        topology(specs, vcpus=vcpus)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,23 @@
+"""A few inputs of a target, always the same."""
+
+from __future__ import annotations
+
+import random
+
+from tests.fuzz.tally import Tally
+from tests.fuzz.targets import Target
+from tests.fuzz.world import World
+
+SEED = 20161006
+
+
+def tried_out(world: World, target: Target) -> Tally:
+    """What became of as many inputs as ``make test`` gives *target*."""
+    chance, tally = random.Random(SEED), Tally()
+    seeds = list(target.seeds())
+    for _ in range(target.few):
+        data = chance.choice(seeds)
+        for _ in range(chance.choice((1, 1, 2))):
+            data = target.mutate(data, 1 << 16, chance.getrandbits(31))
+        tally.count(data, lambda data=data: target.try_out(world, data))
+    return tally
