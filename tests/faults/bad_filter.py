@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 from scheduler.filters import BaseHostFilter
 
 HINT = "fault"
-RAISES, HANGS, NONSENSE = "raises", "hangs", "nonsense"
+RAISES, HANGS, NONSENSE, KILLS = "raises", "hangs", "nonsense", "kills"
 #: Makes the file whose path follows and hangs until somebody removes it.
 IN_HAND = "in hand"
 HANGS_SECONDS = 0.3
@@ -24,6 +26,8 @@ class BadFilter(BaseHostFilter):
         fault, *rest = (spec_obj.scheduler_hints or {}).get(HINT, [None])
         if fault == RAISES:
             raise RuntimeError("this filter is broken")
+        if fault == KILLS:
+            os.kill(os.getpid(), signal.SIGKILL)
         if fault == HANGS:
             time.sleep(HANGS_SECONDS)
         if fault == IN_HAND and host_state.host == rest[1]:

@@ -85,6 +85,7 @@ FAULTS: Final = (
         asks_again=False,
     ),
     Fault("messages that nobody can read", AT_ONCE, messages.poison, asks_again=False),
+    Fault("a message that kills its worker", NOTHING_LOST, messages.kills_its_worker),
     Fault("broker away when a scheduler starts", "it waits", daemons.broker_away_at_start),
     Fault(
         "database away when a scheduler starts", "it waits", daemons.database_away_at_start, AWAY
@@ -128,7 +129,7 @@ FAULTS: Final = (
     Fault(
         "hosts register and vanish in a burst", AT_ONCE, rows.hosts_come_and_go, asks_again=False
     ),
-    # Last, as a scheduler that is told to end goes on looking for these queues for a minute.
+    # Last, as a scheduler that is told to end goes on looking for these queues for a while.
     Fault("callers gone before their answers", AT_ONCE, messages.callers_gone, asks_again=False),
     Fault("reply queues deleted", AT_ONCE, messages.reply_queues_deleted, asks_again=False),
 )

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import uuid
 from typing import Any, Final
 
+from tests.faults import bad_filter
 from tests.faults.world import World
 from tests.functional.bus import RawCaller, enveloped, recorded
+from tests.waiting import wait_until
 
-DEAD_CALLERS, REQUESTS_OF_ONE = 5, 40
+#: Together far more than all schedulers have threads.
+DEAD_CALLERS, REQUESTS_OF_ONE = 5, 60
+KILLERS = 3
 
 
 def callers_gone(world: World) -> None:
@@ -46,6 +51,22 @@ def poison(world: World) -> None:
     with RawCaller(world.rabbitmq.url()) as caller:
         for body in POISON:
             caller.publish(body)
+
+
+def kills_its_worker(world: World) -> None:
+    """A message with which every worker that takes it dies; it does not come again by itself."""
+    for number in range(1, KILLERS + 1):
+        with RawCaller(world.rabbitmq.url()) as caller:
+            message = a_message()
+            spec = message["args"]["spec_obj"]["nova_object.data"]
+            spec["scheduler_hints"] = {bad_filter.HINT: [bad_filter.KILLS]}
+            caller.send(message)
+            wait_until(functools.partial(_have_died, world, number), 60, "the end of a worker")
+
+
+def _have_died(world: World, number: int) -> bool:
+    told = sum(each.log.count("The worker before this one died") for each in world.schedulers)
+    return told >= number
 
 
 def a_message() -> dict[str, Any]:

@@ -44,12 +44,19 @@ LOCK_WAIT_SECONDS: Final = 2
 HEARTBEAT_SECONDS: Final = 1.0
 DATABASE_DISK_KIB: Final = 400 * 1024
 REDO_MIB: Final = 4
+#: Of each worker; less than what callers leave behind that are gone.
+THREADS: Final = 16
 REPOSITORY: Final = Path(__file__).parents[2]
 SETTINGS: Settings = {
-    "DEFAULT": {"service_down_time": 36000, "report_interval": 2, "debug": False},
+    "DEFAULT": {
+        "service_down_time": 36000,
+        "report_interval": 2,
+        "debug": False,
+        "executor_thread_pool_size": THREADS,
+    },
     "claims": {"expiry_seconds": 36000},
     "database": {"silence_timeout_seconds": SILENCE_TIMEOUT_SECONDS},
-    "scheduler": {"claims": "database", "max_state_age_seconds": 60},
+    "scheduler": {"claims": "database", "max_state_age_seconds": 60, "workers": 2},
     "filter_scheduler": {
         "available_filters": [
             "nova.scheduler.filters.all_filters",

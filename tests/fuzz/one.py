@@ -46,6 +46,8 @@ def main(name: str, inputs: int, seed: int, out: pathlib.Path) -> None:
                 os._exit(0)  # the library has no other end
 
         limits = [f"-seed={seed}", f"-max_len={LONGEST_INPUT}", "-len_control=0", "-rss_limit_mb=0"]
+        # What is slow, in processor time, is noted above, and nothing is left where this was run.
+        limits += ["-report_slow_units=1000000", f"-artifact_prefix={folder}/"]
         atheris.Setup(
             ["fuzz", *limits, "-verbosity=0", "-timeout=120", str(corpus)],
             try_out,
