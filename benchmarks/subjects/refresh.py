@@ -41,8 +41,8 @@ class Refreshes:
         self._databases = Databases.from_conf(conf)
         self._database = self._databases.main
         self._session = session
-        reader = CellsReader.from_conf(conf, self._databases)
-        self._manager = host_manager_class(conf)(conf, reader, lambda: session.now.timestamp())
+        reader = CellsReader.from_conf(conf, self._databases, self._now)
+        self._manager = host_manager_class(conf)(conf, reader, self._now)
         self._changed_rows = 0 if changed == FULL else round(changed * self._plan.hosts)
         self._rng = random.Random(1)
 
@@ -62,10 +62,15 @@ class Refreshes:
         return Sample(latencies, sum(latencies), len(latencies), answers, more)
 
     def _catch_up(self) -> None:
-        """Take what others have changed, and see one newer change."""
+        """Take what others have changed, see one newer change, and let both settle."""
         self._session.now += STEP
         self._report([1], 1024)
         self._manager.refresh()
+        self._session.now += STEP
+        self._manager.refresh()
+
+    def _now(self) -> float:
+        return self._session.now.timestamp()
 
     def _refresh(self) -> float:
         self._session.now += STEP

@@ -44,12 +44,14 @@ class CellsReader:
         self._aggregates_changed = False
 
     @classmethod
-    def from_conf(cls, conf: Any, databases: Databases) -> CellsReader:
+    def from_conf(
+        cls, conf: Any, databases: Databases, clock: Callable[[], float] = time.monotonic
+    ) -> CellsReader:
         """A reader of *databases* with what is configured; nothing is read yet."""
 
         def make(database: Database, cell: Cell | None) -> FleetReader:
             together = databases.api is databases.main
-            return FleetReader.from_conf(conf, database, cell, aggregates=together)
+            return FleetReader.from_conf(conf, database, cell, aggregates=together, clock=clock)
 
         return cls(databases, make, conf.scheduler.cell_timeout_seconds)
 

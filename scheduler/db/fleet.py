@@ -128,14 +128,14 @@ class FleetReader:
 
     @classmethod
     def from_conf(
-        cls, conf: Any, database: Database, cell: Cell | None = None, *, aggregates: bool = True
+        cls, conf: Any, database: Database, cell: Cell | None = None, **more: Any
     ) -> FleetReader:
-        """A reader of *database* with the overlap that is configured.
+        """A reader of *database* with the overlap that is configured, and *more* arguments.
 
         It reads the properties of instances' images only for a weigher that looks at them.
         """
         overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
-        return cls(database, overlap, metadata_prefix_for(conf), cell, aggregates=aggregates)
+        return cls(database, overlap, metadata_prefix_for(conf), cell, **more)
 
     def read_more(self, conf: Any) -> bool:
         """Read what *conf* needs, too, from the next full read on; whether that is anything."""
