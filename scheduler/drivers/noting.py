@@ -23,7 +23,7 @@ from scheduler.filters.base import BaseHostFilter
 from scheduler.filters.chain import FilterChain, Note
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.table import HostTable
-from scheduler.standing import Standing
+from scheduler.standing import Left, OwnTotals, Standing
 from scheduler.weights.weighing import Valued
 
 LOG = logging.getLogger(__name__)
@@ -96,6 +96,19 @@ class Notes:
         self._ranking, self._values = ranking, values
         return ranking
 
+    def left(self, left: Left) -> None:
+        """Filters were asked about few rows."""
+        if self.record.detail is not None:
+            self.record.detail.all_but = left.all_but
+
+    def added_up(self, totals: OwnTotals, ranking: Ranking) -> Ranking:
+        """Weighers were asked about few rows; what they said counts with what stands."""
+        if self.record.detail is not None:
+            self.record.detail.bounds = totals.bounds
+            self.record.detail.asked = tuple(totals.asked.values())
+        self._ranking, self._values = ranking, totals.numbers_of
+        return ranking
+
     def weighed(self, valued: list[Valued], rows: np.ndarray, ranking: Ranking) -> Ranking:
         """The totals of *rows* are made of *valued*, in their order."""
         if self.record.detail is not None:
@@ -144,7 +157,8 @@ class Notes:
         if index:
             record.refusal = _of_later(hosts, request, index, chain)
             return
-        is_of_class = not detail.removed and detail.rows is hosts.table.order
+        is_of_all = not detail.removed and detail.all_but is None
+        is_of_class = is_of_all and detail.rows is hosts.table.order
         history = detail.history if is_of_class else None
         if history is not None and history.worked_out and history.worked_out[0] == detail.at:
             record.refusal = history.worked_out[1]

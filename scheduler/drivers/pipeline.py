@@ -11,7 +11,7 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from scheduler import errors
 from scheduler.drivers.noting import Notes
-from scheduler.drivers.ranking import Ranking
+from scheduler.drivers.ranking import HEAD, Head, Ranking
 from scheduler.explain.record import LATER, WEIGH, DecisionRecord
 from scheduler.explain.watcher import Watcher
 from scheduler.filters.chain import FilterChain, log_counts
@@ -30,7 +30,14 @@ from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_state import HostState
 from scheduler.semantics import CURRENT, Semantics
-from scheduler.standing import LaterInstances, Standing, StandingResults
+from scheduler.standing import (
+    LaterInstances,
+    Left,
+    Standing,
+    StandingResults,
+    left_of_all,
+    own_totals,
+)
 from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.weighing import bounds_of, restore_bounds, weigh
 
@@ -101,6 +108,7 @@ class Decision:
         self._narrowed = self._rows
         self._room = room or {}
         self._skip_filters = False
+        self._wants_more = False
         self._last: Ranking | None = None
         self._standing: Standing | None = None
         self._nothing_was_asked = False
@@ -131,6 +139,7 @@ class Decision:
         chosen: list[HostState] = []
         limits: list[dict[str, Any]] = []
         best: Iterator[int] = iter(())
+        self._wants_more = num_alternates > 0
         for index in range(count):
             is_named = bool(uuids) or index == 0
             if index or uuids:
@@ -218,17 +227,39 @@ class Decision:
             return self._ranking_from_scratch(hosts, spec, index, began)
         self._standing = standing
         notes.stood(standing)
-        if standing.is_complete and hosts.rows is hosts.table.order and hosts.table.in_order:
+        are_all = hosts.rows is hosts.table.order and hosts.table.in_order
+        left = None
+        if standing.is_complete and are_all:
             self._nothing_was_asked = True
             counts = standing.filter_counts()
+        elif are_all and (left := left_of_all(standing, self.scope, spec, notes.note)) is not None:
+            notes.left(left)
+            counts = left.counts
         else:
             hosts, counts = standing.run(hosts, spec, notes.note)
         self.record.filters = counts
         log_counts(counts, spec)
         began = notes.spent(began, standing.weighing_seconds)
-        ranking = self._ranking_of_standing(standing, hosts, spec)
+        if left is None:
+            ranking = self._ranking_of_standing(standing, hosts, spec)
+        else:
+            ranking = self._ranking_of_left(standing, left, spec)
         self.record.add_stage(WEIGH, began)
         return ranking
+
+    def _ranking_of_left(self, standing: Standing, left: Left, spec: Any) -> Ranking:
+        if left.few is not None:
+            return self._ranking_of_standing(standing, left.few, spec)
+        own = own_totals(standing, left, self.scope, spec)
+        if own is None:
+            passing = standing.verdicts.passing.copy()
+            passing[list(left.gone)] = False
+            hosts = Candidates(self.scope, np.flatnonzero(passing))
+            return self._ranking_of_standing(standing, hosts, spec)
+        if not own.asked:
+            return self._notes.scored(standing, self._ranked(own.all(), None))
+        head = own.head(HEAD if self._wants_more else 1)
+        return self._notes.added_up(own, self._ranked(own.all, None, head))
 
     def _ranking_of_standing(self, standing: Standing, hosts: Candidates, spec: Any) -> Ranking:
         notes = self._notes
@@ -263,7 +294,12 @@ class Decision:
         notes.record.add_stage(WEIGH, began)
         return notes.weighed(valued, hosts.rows, ranking)
 
-    def _ranked(self, totals: np.ndarray, rows: np.ndarray | None) -> Ranking:
+    def _ranked(
+        self,
+        totals: np.ndarray | Callable[[], np.ndarray],
+        rows: np.ndarray | None,
+        head: Head | None = None,
+    ) -> Ranking:
         return Ranking(
             totals,
             rows,
@@ -271,6 +307,7 @@ class Decision:
             self.rng,
             self.policy.host_subset_size,
             shuffle_best=self.policy.shuffle_best_same_weighed_hosts,
+            head=head,
         )
 
     def _claimable(self, rows: np.ndarray) -> np.ndarray:

@@ -13,9 +13,14 @@ import numpy as np
 
 #: So many of the best are found one by one before all are put in order.
 _FEW = 6
+#: So many of the best may be wanted before it is worth while to add up all.
+HEAD = _FEW + 1
 
 Claimable = Callable[[np.ndarray], np.ndarray]
 """Which of some rows may be picked."""
+
+Head = tuple[np.ndarray, np.ndarray, int]
+"""Rows in order, their totals, and how many of the best of all hosts are certainly among them."""
 
 
 class Ranking:
@@ -28,27 +33,52 @@ class Ranking:
 
     def __init__(
         self,
-        totals: np.ndarray,
+        totals: np.ndarray | Callable[[], np.ndarray],
         rows: np.ndarray | None,
         claimable: Claimable,
         rng: random.Random,
         subset_size: int = 1,
         *,
         shuffle_best: bool = False,
+        head: Head | None = None,
     ) -> None:
-        self._totals = totals
+        """Totals that are a function of nothing are added up only if the *head* does not do."""
+        self._given = totals
         self._rows = rows
         self._claimable = claimable
         self._order: np.ndarray | None = None
         if shuffle_best:
             self._order = self._with_best_shuffled(rng)
         self._is_simple = self._order is None and subset_size <= 1
-        pick = self._best(totals) if self._is_simple else self._drawn(rng, subset_size)
+        #: The best in order, and their totals; empty if they were not looked for apart.
+        self._head: dict[int, float] = {}
+        if head is not None and self._is_simple:
+            self._head = self._first_of(*head)
         #: The position of the pick in the totals; None if there is none.
-        self._pick = pick
+        self._pick: int | None
+        if self._head:
+            self._pick = next(iter(self._head))
+        elif self._is_simple:
+            self._pick = self._best(self._totals)
+        else:
+            self._pick = self._drawn(rng, subset_size)
+
+    @functools.cached_property
+    def _totals(self) -> np.ndarray:
+        return self._given() if callable(self._given) else self._given
+
+    def _first_of(self, rows: np.ndarray, totals: np.ndarray, count: int) -> dict[int, float]:
+        """The first *count* of *rows*; nothing if one of them may not be picked."""
+        order = np.argsort(-totals, kind="stable")[:count]
+        first = rows[order]
+        if not self._claimable(first).all():
+            return {}
+        return dict(zip(first.tolist(), totals[order].tolist(), strict=True))
 
     def totals_of(self, rows: list[int]) -> list[float]:
         """The total weights of a few rows."""
+        if self._head.keys() >= set(rows):
+            return [self._head[row] for row in rows]
         if self._rows is None:
             return [self._totals.item(row) for row in rows]
         return [float(self._totals[np.flatnonzero(self._rows == row)[0]]) for row in rows]
@@ -59,7 +89,10 @@ class Ranking:
             return
         yield self._row(self._pick)
         found = 0
-        if self._is_simple:
+        if self._head:
+            found = len(self._head) - 1
+            yield from list(self._head)[1:]
+        elif self._is_simple:
             totals = self._totals.copy()
             best: int | None = self._pick
             while best is not None and found < _FEW:

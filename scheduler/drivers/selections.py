@@ -20,6 +20,7 @@ _NAMES = (
 )
 
 
+_NUMBERS, _TEXT = frozenset((int, float)), frozenset((str,))
 #: So many different limits are remembered.
 _MOST_LIMITS = 1000
 
@@ -45,7 +46,7 @@ class Templates:
 
 
 def _are_numbers(limits: dict[str, Any]) -> bool:
-    return all(type(value) in (int, float) for value in limits.values())
+    return _NUMBERS.issuperset(map(type, limits.values()))
 
 
 class _Selections:
@@ -68,7 +69,7 @@ class _Selections:
     def _of_host(self, host: HostState, limits: dict[str, Any]) -> objects.Selection:
         alike = self._templates.of(limits)
         named = _named(host)
-        if alike is None or not all(type(name) is str for name in named.values()):
+        if alike is None or not _TEXT.issuperset(map(type, named.values())):
             made = selection_of(host, limits, self._zone_if_none)
             self._templates.keep(made, limits)
             return made

@@ -15,7 +15,7 @@ import numpy as np
 
 from scheduler.filters.base import BaseHostFilter
 from scheduler.semantics import Bounds
-from scheduler.standing import History, ReasonNumbers
+from scheduler.standing import Asked, History, ReasonNumbers
 from scheduler.weights.weighing import Valued, normalise
 
 _BASE_BYTES: Final = 1000
@@ -51,18 +51,23 @@ class Detail:
     removed: list[tuple[int, str, np.ndarray]] = field(default_factory=list)
     #: Where scores stood, what they were normalised with; None if nothing was weighed.
     bounds: Sequence[Bounds] | None = None
+    #: Weighers that were asked about few rows while the others stood.
+    asked: Sequence[Asked] = ()
+    #: A filter that removed all that reached it but some rows: its number, the reason, the rows.
+    all_but: tuple[int, str, np.ndarray] | None = None
     #: Where scores did not stand, the weighers' numbers for the rows that were left, in order.
     valued: list[Valued] | None = None
 
     @property
     def nbytes(self) -> int:
         """About how much memory it takes, the history not included."""
+        few = sum(each.nbytes for each in self.asked)
         if not self.removed and not self.valued:
-            return _BASE_BYTES
+            return _BASE_BYTES + few
         arrays = [rows for _filter, _code, rows in self.removed]
         for each in self.valued or ():
             arrays += [n for n in (each.raw, each.multiplier) if isinstance(n, np.ndarray)]
-        return _BASE_BYTES + sum(each.nbytes for each in arrays)
+        return _BASE_BYTES + few + sum(each.nbytes for each in arrays)
 
     def note(self, number: int, code: str, rows: np.ndarray) -> None:
         """Filter number *number* removes *rows* for the reason *code*."""
@@ -82,6 +87,8 @@ class Detail:
             for number in np.unique(of_rows[of_rows > 0]).tolist():
                 standing[self.numbers.meaning(number)] = self.rows[of_rows == number]
         asked = {(number, code): rows for number, code, rows in self.removed}
+        if self.all_but is not None:
+            self._add_others(asked, {**standing, **asked}, *self.all_but)
         gone = np.zeros(0, dtype=np.int64)
         found: list[tuple[Verdict, np.ndarray]] = []
         for verdict in sorted({*standing, *asked}):
@@ -95,6 +102,20 @@ class Detail:
                 found.append((verdict, rows))
         return found
 
+    def _add_others(
+        self,
+        asked: dict[Verdict, np.ndarray],
+        known: dict[Verdict, np.ndarray],
+        number: int,
+        code: str,
+        few: np.ndarray,
+    ) -> None:
+        """Filter *number* removed all that no other had removed before it, but a *few*."""
+        before = [rows for (earlier, _code), rows in known.items() if earlier < number]
+        others = self.rows[~np.isin(self.rows, np.concatenate([few, *before]))]
+        own = asked.get((number, code), others[:0])
+        asked[number, code] = np.sort(np.concatenate([own, others]))
+
     def ranked(self) -> Ranked | None:
         """The hosts that passed, by weight; None if that is forgotten."""
         verdicts = self.verdicts()
@@ -106,6 +127,8 @@ class Detail:
         if valued is None:
             moment = None if self.history is None else self.history.at(self.at)
             valued = moment.valued(rows, self.bounds) if moment and self.bounds else []
+            for one in self.asked:
+                valued.insert(one.place, one.valued(rows))
         totals = np.zeros(len(rows))
         for each in valued:
             if each.bounds is not None:

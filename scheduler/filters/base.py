@@ -42,6 +42,14 @@ def hinted(spec_obj: Any, hint: str) -> list[str]:
     return [value for value in (spec_obj.scheduler_hints or {}).get(hint, ()) if value]
 
 
+def inputs_of_servers_hinted(hint: str) -> Inputs:
+    """The inputs of a filter for which only hosts count that run servers listed in *hint*."""
+    return Inputs(
+        of_request=lambda request: None if hinted(request, hint) else (),
+        apart=lambda table, request: set(table.showing_instances(hinted(request, hint))),
+    )
+
+
 def extra_specs_of(spec_obj: Any) -> dict[str, str]:
     """The extra specs of the request's flavor; none without a flavor."""
     return {} if spec_obj.flavor is None else spec_obj.flavor.extra_specs

@@ -10,10 +10,16 @@ from oslo_log import log as logging
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.inputs import Inputs
+from scheduler.hosts.table import HostTable
 
 LOG = logging.getLogger(__name__)
 
 TRIED = Reason("retry.tried", "an earlier attempt to build the server there failed")
+
+
+def _tried(table: HostTable, request: Any) -> set[int]:
+    keys = [(each.host, each.hypervisor_hostname) for each in request.retry.hosts]
+    return {table.rows[key] for key in keys if key in table.rows}
 
 
 class RetryFilter(HostFilter):
@@ -21,18 +27,18 @@ class RetryFilter(HostFilter):
 
     reasons = (TRIED,)
     inputs = Inputs(
-        of_request=lambda request: None if request.retry and request.retry.hosts else ()
+        of_request=lambda request: None if request.retry and request.retry.hosts else (),
+        apart=_tried,
     )
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Not among the hosts of ``retry``."""
         retry = request.retry
-        tried = [(each.host, each.hypervisor_hostname) for each in (retry and retry.hosts) or ()]
-        if not tried:
+        if not (retry and retry.hosts):
             return
-        known = hosts.table.rows
-        again = hosts.among([known[key] for key in tried if key in known])
+        again = hosts.among(list(_tried(hosts.table, request)))
         if again.any():
+            tried = [(each.host, each.hypervisor_hostname) for each in retry.hosts]
             failing = [(state.host, state.nodename) for state in hosts.take(again).states()]
             LOG.info("Host %s fails.  Previously tried hosts: %s", failing, tried)
         yield TRIED, ~again

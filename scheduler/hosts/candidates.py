@@ -7,7 +7,6 @@ moment of the decision, from the last heartbeat seen.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -18,6 +17,9 @@ from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.liveness import heard_in_time
 from scheduler.hosts.table import HostTable
+
+#: So few rows are looked up one by one.
+_FEW = 64
 
 
 class Scope:
@@ -162,17 +164,13 @@ class Candidates:
 
     def count_instances(self, uuids: Iterable[str]) -> np.ndarray:
         """How many of the instances *uuids* each candidate's host runs."""
-        homes = self.table.host_of_instance
-        per_host = Counter([homes[uuid] for uuid in set(uuids) if uuid in homes])
-        rows, counts = [], []
-        for host, present in per_host.items():
-            for row in self.table.rows_showing_instances((host,)):
-                rows.append(row)
-                counts.append(present)
-        if not rows:
+        shown = self.table.showing_instances(uuids)
+        if not shown:
             return np.zeros(len(self.rows), dtype=np.int64)
+        if len(self.rows) <= _FEW:
+            return np.array([shown.get(row, 0) for row in self.rows.tolist()], dtype=np.int64)
         of_row = np.zeros(self.table.capacity, dtype=np.int64)
-        of_row[rows] = counts
+        of_row[list(shown)] = list(shown.values())
         return of_row[self.rows]
 
     @property

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scheduler.hosts.table import HostTable
+
+Apart = Callable[["HostTable", Any], set[int]]
+"""The few rows of the table that fare otherwise, with this request, than all others may."""
 
 
 def nothing(request: Any) -> Hashable:
@@ -23,6 +29,13 @@ def unless_in_group(policy: str) -> Callable[[Any], Hashable | None]:
     return lambda request: None if has_group(request, policy) else ()
 
 
+def of_group(table: HostTable, request: Any) -> set[int]:
+    """The rows that have to do with the request's group: by its servers, by name, by its own."""
+    group = request.instance_group
+    shown = table.showing_instances((*(group.members or ()), request.instance_uuid))
+    return {*shown, *table.row_numbers(group.hosts or ())}
+
+
 class Inputs:
     """All that the verdicts of a filter follow from, or the raw values of a weigher.
 
@@ -30,6 +43,9 @@ class Inputs:
     is read of the request as one value; None: more than that, this once.  The result for a host
     must follow from these, from this one host, and from the clock by way of ``service_up`` alone.
     Of a request with the value *idle* a filter passes every host, and reads none of it.
+
+    Of a request of which more is read, *apart* gives the rows that it may make a difference for:
+    all others have the same verdict, or the same raw value, as each other.
     """
 
     def __init__(
@@ -37,10 +53,12 @@ class Inputs:
         *columns: str,
         of_request: Callable[[Any], Hashable | None] = nothing,
         idle: Hashable = None,
+        apart: Apart | None = None,
     ) -> None:
         self.columns = columns
         self.of_request = of_request
         self.idle = idle
+        self.apart = apart
 
     @staticmethod
     def of(part: Any) -> Inputs | None:

@@ -365,6 +365,17 @@ class HostTable:
         bare_metal = self._columns["bare_metal"]
         return [row for row in self.row_numbers(hosts) if not bare_metal[row]]
 
+    def showing_instances(self, uuids: Iterable[str]) -> dict[int, int]:
+        """How many of the instances *uuids* each row shows; those that show none are left out."""
+        homes, bare_metal = self.host_of_instance, self._columns["bare_metal"]
+        found: dict[int, int] = {}
+        for uuid in set(uuids):
+            host = homes.get(uuid)
+            for row in () if host is None else self.rows_of_host.get(host, ()):
+                if not bare_metal[row]:
+                    found[row] = found.get(row, 0) + 1
+        return found
+
     def spellings(self, names: Iterable[str]) -> list[str]:
         """The hosts whose name in lower case is one of *names*."""
         return [host for name in names for host in self._spellings.get(name, ())]

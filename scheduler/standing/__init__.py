@@ -5,9 +5,22 @@ every host for a class (``verdicts``) and what the weighers did (``scores``) sta
 journal of the host table tells of a change; then only the changed rows are asked about again.
 """
 
+from scheduler.standing.apart import Left, left_of_all
 from scheduler.standing.classes import Standing, StandingResults
 from scheduler.standing.history import History
 from scheduler.standing.later import LaterInstances
+from scheduler.standing.own_totals import Asked, OwnTotals, own_totals
 from scheduler.standing.verdicts import ReasonNumbers
 
-__all__ = ["History", "LaterInstances", "ReasonNumbers", "Standing", "StandingResults"]
+__all__ = [
+    "Asked",
+    "History",
+    "LaterInstances",
+    "Left",
+    "OwnTotals",
+    "ReasonNumbers",
+    "Standing",
+    "StandingResults",
+    "left_of_all",
+    "own_totals",
+]

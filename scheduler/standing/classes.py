@@ -15,7 +15,7 @@ from scheduler.concurrency import BREATHS
 from scheduler.filters.base import BaseHostFilter, request_is_rebuild
 from scheduler.filters.chain import FilterCount, Note, apply
 from scheduler.hosts.candidates import Candidates, Scope
-from scheduler.hosts.inputs import nothing
+from scheduler.hosts.inputs import Apart, nothing
 from scheduler.hosts.liveness import Liveness
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import Semantics
@@ -37,6 +37,8 @@ LOG = logging.getLogger(__name__)
 
 #: Beyond this many changed rows, or this part of all, everything is asked anew.
 _FEW, _PART = 64, 4
+#: So many hosts are weighed as quickly as it is found out whether what stands holds for them.
+QUICKLY_WEIGHED = 64
 #: Answers kept for costly questions; beyond, they are asked anew.
 _ANSWERS = 100_000
 
@@ -45,7 +47,8 @@ class Standing:
     """What stands for one class of requests.
 
     *filters* are those of the chain that run: the columns each reads, 0 if it is bypassed, None if
-    it must be asked for every request.  *weighers* likewise.
+    it must be asked for every request.  *scores* likewise.  *apart* says of all filters and then of
+    all weighers whom those single out that must be asked.
     """
 
     def __init__(
@@ -53,12 +56,14 @@ class Standing:
         numbers: ReasonNumbers,
         filters: Mapping[int, int | None],
         scores: Scores,
+        apart: Sequence[Apart | None] = (),
         *,
         remembers: bool,
     ) -> None:
         asked = {index: reads for index, reads in filters.items() if reads}
         self.verdicts = Verdicts(numbers, asked)
         self.scores = scores
+        self.apart = apart
         self.steps = _steps(filters)
         self.position = -1
         self._interest = self.verdicts.interest | scores.reads
@@ -86,28 +91,40 @@ class Standing:
         return self.scores.totals(self.verdicts.passing, self.verdicts.num_passing)
 
     def filter_counts(self) -> list[FilterCount]:
-        """What each filter left and removed, if nothing is left to ask."""
+        """What each filter left and removed, as if those that are left to ask were not there."""
         if self._counts is None:
             counts = self.verdicts.counts
-            indices = [index for step in self.steps for index in step]  # type: ignore[union-attr]
+            indices = [index for step in self.steps if isinstance(step, list) for index in step]
             self._counts = self.verdicts.numbers.counted(counts, indices, int(counts.sum()))
         return self._counts
 
     def totals_within(self, rows: np.ndarray) -> np.ndarray | None:
-        """The total weight of every row if only *rows* are weighed; None if that differs."""
+        """The total weight of every row if only *rows* are weighed.
+
+        None if that differs, or if it is quicker to weigh them, which are few.
+        """
+        if len(rows) <= QUICKLY_WEIGHED:
+            return None
         left = np.zeros(len(self.verdicts.of_row), dtype=np.bool_)
         left[rows] = True
-        if len(rows) < 2 or not self.scores.hold_within(left, self.verdicts.passing):
+        if not self.scores.hold_within(left, self.verdicts.passing):
             return None
         return np.where(left, self.totals(), NO_CANDIDATE)
 
     def run(
-        self, hosts: Candidates, request: Any, note: Note | None = None
+        self,
+        hosts: Candidates,
+        request: Any,
+        note: Note | None = None,
+        steps: Sequence[list[int] | int] | None = None,
     ) -> tuple[Candidates, list[FilterCount]]:
-        """``FilterChain.run`` on some candidates, in which only what is left to ask is asked."""
+        """``FilterChain.run`` on some candidates, in which only what is left to ask is asked.
+
+        *steps* are those to take, if not all.
+        """
         found: list[FilterCount] = []
         numbers = self.verdicts.numbers
-        for step in self.steps:
+        for step in self.steps if steps is None else steps:
             if isinstance(step, list):
                 hosts, counts = self._left_by(step, hosts)
                 found += counts
@@ -253,6 +270,7 @@ class StandingResults:
         self._remembers = remembers
         self._numbers = ReasonNumbers(self.filters)
         self._parts = [(each, read_by(each)) for each in (*self.filters, *self.weighers)]
+        self._apart = [None if read is None else read.apart for _part, read in self._parts]
         #: By place what the parts read of requests, None where that is another for each.
         self._constant: list[Hashable] = [
             () if _is_constant(r) else None for _part, r in self._parts
@@ -337,10 +355,8 @@ class StandingResults:
         ]
         num_filters = len(self.filters)
         weighers = list(zip(self.weighers, reads[num_filters:], strict=True))
-        filters = dict(enumerate(reads[:num_filters]))
-        return Standing(
-            self._numbers, filters, Scores(weighers, self._semantics), remembers=self._remembers
-        )
+        filters, scores = dict(enumerate(reads[:num_filters])), Scores(weighers, self._semantics)
+        return Standing(self._numbers, filters, scores, self._apart, remembers=self._remembers)
 
     def _make_room(self) -> None:
         while len(self._standing) > 1 and self.nbytes > self._limit_bytes:

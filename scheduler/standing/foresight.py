@@ -17,6 +17,8 @@ from scheduler.standing.verdicts import PASSES, Verdicts
 
 #: So many rows are asked about together: twice as many as before when it was of use.
 _FEW, _MANY = 4, 256
+#: After so many picks in a row that nobody had expected, only one of so many is worth a guess.
+_MISSED, _SELDOM = 2, 16
 #: So many instances more on one row that gets one after the other; doubled likewise.
 _DEEPEST = 32
 
@@ -59,6 +61,7 @@ class Foresight:
         self._columns: list[np.ndarray] = []
         self._last = -1
         self._depth = 1
+        self._missed = 0
 
     def of(
         self,
@@ -81,13 +84,17 @@ class Foresight:
             expected, verdict, raws = answers.pop()
             if expected == [column.item(row) for column in self._columns]:
                 self._together = min(_MANY, 2 * self._together)
+                self._missed = 0
                 if answers:
                     self._known[row] = answers
                 return verdict, raws
         self._depth = min(_DEEPEST, 2 * self._depth) if row == self._last else 1
         self._last = row
-        best = (likely or scores.best)(self._together)
-        others = [each for each in best if each != row and each not in self._known]
+        self._missed += 1
+        others: list[int] = []
+        if self._missed <= _MISSED or self._missed % _SELDOM == 0:
+            best = (likely or scores.best)(self._together)
+            others = [each for each in best if each != row and each not in self._known]
         self._ask(scope, request, row, others, verdicts, scores)
         answers = self._known.pop(row)
         _expected, verdict, raws = answers.pop()

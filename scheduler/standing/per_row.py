@@ -52,6 +52,12 @@ class PerRow:
         return not isinstance(values, np.ndarray) or bool((values[rows] == values[rows[0]]).all())
 
     @property
+    def largest(self) -> float:
+        """The largest of all numbers, without its sign."""
+        values = self.values
+        return float(np.abs(values).max()) if isinstance(values, np.ndarray) else abs(values or 0.0)
+
+    @property
     def is_plain(self) -> bool:
         """Whether one number stands for all."""
         return not isinstance(self.values, np.ndarray)

@@ -16,14 +16,19 @@ import numpy as np
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.semantics import Bounds, Semantics
 from scheduler.standing.part import OF_MULTIPLIERS, Part, add_weighted
-from scheduler.standing.per_row import Numbers
+from scheduler.standing.per_row import Numbers, PerRow
 from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.weighing import Valued, bounds_of
 
 #: The total of a row that is no candidate.
 NO_CANDIDATE = -np.inf
-#: After so many changes the totals are added up anew.
+#: The totals of so many rows are added up in plain Python; NumPy costs more for so few.
+_FEW = 12
+#: So many rows are worth remembering for guesses of what will be picked.
 _MANY = 64
+
+_Term = tuple[PerRow, PerRow, float, float, float]
+"""Raw values and multipliers of a weigher that counts, its bounds, and how far they are apart."""
 
 
 class Scores:
@@ -37,7 +42,7 @@ class Scores:
     ) -> None:
         self._given = weighers
         self._weighers = [weigher for weigher, _reads in weighers]
-        self._semantics = chosen
+        self.semantics = chosen
         self.parts = [Part(weigher, reads, capacity) for weigher, reads in weighers]
         self.are_complete = all(part.is_kept for part in self.parts)
         self._kept = [part for part in self.parts if part.is_kept]
@@ -51,13 +56,16 @@ class Scores:
         self.bounds: list[Bounds] | None = None
         #: What the weighers carried then.
         self._carried: list[Any] = []
-        self._unsettled: list[np.ndarray] = []
+        #: Rows that have changed since.
+        self._unsettled: set[int] = set()
+        #: What adds to totals between the bounds that come first.
+        self._terms: tuple[list[Bounds], list[_Term]] = ([], [])
         #: Where a weigher must be asked every time: what the totals of many rows last were.
         self._last: tuple[np.ndarray | None, np.ndarray] = (None, self._totals[:0])
 
     def anew(self, capacity: int) -> Scores:
         """Scores by the same weighers, of which nothing is known yet."""
-        return Scores(self._given, self._semantics, capacity)
+        return Scores(self._given, self.semantics, capacity)
 
     def copy(self) -> Scores:
         """The same, to be changed apart from this one."""
@@ -68,7 +76,7 @@ class Scores:
             other.witnesses, other.is_moved = part.witnesses, part.is_moved
         twin._totals = self._totals.copy()
         twin.bounds, twin._carried = self.bounds, self._carried
-        twin._unsettled = list(self._unsettled)
+        twin._unsettled = set(self._unsettled)
         return twin
 
     def totals_within(self, rows: np.ndarray, bounds: list[Bounds] | None) -> np.ndarray:
@@ -90,8 +98,8 @@ class Scores:
     def best(self, count: int) -> list[int]:
         """The *count* rows with the highest totals as they last were, in any order."""
         rows, totals = self._last
-        if self.are_complete:
-            rows, totals = None, self._totals
+        if rows is None and self.bounds is not None:
+            totals = self._totals
         count = min(count, len(totals) - 1)
         if count < 1:
             return []
@@ -118,7 +126,7 @@ class Scores:
         for number, part in enumerate(self._kept):
             if raws is None or part.is_picked:
                 part.put(row, None if raws is None else raws[number])
-        self._unsettled.append(np.array([row]))
+        self._unsettled.add(row)
 
     def totals_of(self, hosts: Candidates, request: Any) -> tuple[np.ndarray, list[Valued]]:
         """The totals of *hosts*, some of those that pass, if they alone are weighed; and of what.
@@ -129,7 +137,7 @@ class Scores:
         valued = []
         if len(hosts) > 1:
             for part in self.parts:
-                valued.append(part.weigh(totals, hosts, request, self._semantics))
+                valued.append(part.weigh(totals, hosts, request, self.semantics))
         self._last = (hosts.rows, totals) if len(hosts) > _MANY else (None, totals[:0])
         return totals, valued
 
@@ -173,7 +181,7 @@ class Scores:
             part.witnesses, part.is_moved = None, True
             if part.is_picked and len(rows):
                 part.raw.put(rows, values[:, number])
-        self._unsettled.append(np.array(list(raws), dtype=np.int64))
+        self._unsettled.update(raws)
 
     @property
     def reads(self) -> int:
@@ -221,9 +229,7 @@ class Scores:
                 if not (are_known and part.multipliers_stand):
                     self._plain_multipliers = None
                 part.ask_again(hosts, request, are_known=are_known)
-        self._unsettled.append(rows)
-        if len(self._unsettled) > _MANY:
-            self._unsettled[:] = [np.unique(np.concatenate(self._unsettled))]
+        self._unsettled |= touched
 
     def hold_within(self, left: np.ndarray, passing: np.ndarray) -> bool:
         """Whether the totals of the rows *passing* are also those of the ones *left* of them.
@@ -238,10 +244,27 @@ class Scores:
                 return False
         return True
 
+    def hold_without(self, gone: set[int], passing: np.ndarray) -> bool:
+        """Whether the totals of the rows *passing* are also theirs if some of them are *gone*.
+
+        Of weighers that must be asked every time nothing is said.
+        """
+        for part in self._kept if gone else ():
+            part.extremes(passing)
+            if part.witnesses is not None and not gone.isdisjoint(part.witnesses):
+                return False
+        return True
+
+    @property
+    def most_weight(self) -> float:
+        """The most that all weighers together whose raw values are kept can add to a total."""
+        return sum(part.multiplier.largest for part in self._kept)
+
     def totals(self, passing: np.ndarray, num_passing: int) -> np.ndarray:
         """The total of every row; ``NO_CANDIDATE`` outside of the mask *passing*.  Not a copy.
 
-        Fewer than two hosts are not weighed and have 0.0.
+        Weighers that must be asked every time add nothing.  Fewer than two hosts are not weighed
+        and have 0.0.
         """
         if num_passing < 2:
             self.bounds = None
@@ -250,10 +273,10 @@ class Scores:
         bounds = self._bounds(passing)
         if bounds != self.bounds:
             self._add_up_all(passing, bounds)
-        elif len(self._unsettled) == 1 and len(self._unsettled[0]) == 1:
-            self._add_up_one(int(self._unsettled[0][0]), passing, bounds)
-        elif self._unsettled:
-            self._add_up(np.concatenate(self._unsettled), passing, bounds)
+        elif len(self._unsettled) <= _FEW:
+            self._add_up_few(self._unsettled, passing, bounds)
+        else:
+            self._add_up(np.array(list(self._unsettled)), passing, bounds)
         self.bounds = bounds
         self._unsettled.clear()
         return self._totals
@@ -275,15 +298,24 @@ class Scores:
 
     def _bounds_of(self, part: Part, passing: np.ndarray) -> Bounds:
         part.is_moved = False
-        return self._semantics.bounds(part.weigher, *part.extremes(passing))
+        if not part.is_kept:
+            return 0.0, 0.0  # it adds nothing
+        return self.semantics.bounds(part.weigher, *part.extremes(passing))
 
-    def _add_up_one(self, row: int, passing: np.ndarray, bounds: list[Bounds]) -> None:
-        total = 0.0
-        for part, (low, high) in zip(self.parts, bounds, strict=True):
-            if low != high:
-                value = min(max(part.raw.of(row), low), high)
-                total += (value - low) / (high - low) * part.multiplier.of(row)
-        self._totals[row] = total if passing[row] else NO_CANDIDATE
+    def _add_up_few(self, rows: set[int], passing: np.ndarray, bounds: list[Bounds]) -> None:
+        if self._terms[0] is not bounds:
+            pairs = zip(self.parts, bounds, strict=True)
+            counted = [(part, low, high) for part, (low, high) in pairs if low != high]
+            self._terms = (
+                bounds,
+                [(part.raw, part.multiplier, low, high, high - low) for part, low, high in counted],
+            )
+        for row in rows:
+            total = 0.0
+            for raw, multiplier, low, high, span in self._terms[1]:
+                value = min(max(raw.of(row), low), high)
+                total += (value - low) / span * multiplier.of(row)
+            self._totals[row] = total if passing[row] else NO_CANDIDATE
 
     def _add_up(self, rows: np.ndarray, passing: np.ndarray, bounds: list[Bounds]) -> None:
         totals = self.totals_within(rows, bounds)

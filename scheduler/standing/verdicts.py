@@ -14,7 +14,7 @@ from scheduler.filters.base import BaseHostFilter
 from scheduler.filters.chain import FilterCount, is_columnar, rejections
 from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates, Scope
-from scheduler.hosts.inputs import Inputs
+from scheduler.hosts.inputs import Apart, Inputs
 
 #: Verdicts that are no reasons: the host passes; there is no such host.
 PASSES, ABSENT = 0, -1
@@ -80,12 +80,14 @@ class ReasonNumbers:
 class Read:
     """What a filter or weigher reads: columns, as bits, and a value of the request.
 
-    A filter that is *idle* for a request, as that value says, reads nothing.
+    A filter that is *idle* for a request, as that value says, reads nothing.  *apart* names the
+    rows that requests make a difference for of which it reads more than that.
     """
 
     bits: int
     of_request: Callable[[Any], Hashable | None]
     idle: Hashable = None
+    apart: Apart | None = None
 
     def bits_for(self, value: Hashable) -> int:
         """The columns that are read for requests with that *value*."""
@@ -98,7 +100,7 @@ def read_by(part: Any) -> Read | None:
     if declared is None or (isinstance(part, BaseHostFilter) and not _runs_as_usual(part)):
         return None
     bits = columns.bits(declared.columns) | PRESENCE
-    return Read(bits, declared.of_request, declared.idle)
+    return Read(bits, declared.of_request, declared.idle, declared.apart)
 
 
 def _runs_as_usual(each: BaseHostFilter) -> bool:

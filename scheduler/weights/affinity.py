@@ -12,7 +12,7 @@ from oslo_log import log as logging
 
 from scheduler import semantics
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs, has_group, unless_in_group
+from scheduler.hosts.inputs import Inputs, has_group, of_group, unless_in_group
 from scheduler.weights.base import HostWeigher
 
 LOG = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class ServerGroupSoftAffinityWeigher(_SoftAffinityWeigher):
     policy = "soft-affinity"
     sign = 1
     multiplier_option = "soft_affinity_weight_multiplier"
-    inputs = Inputs(of_request=unless_in_group("soft-affinity"))
+    inputs = Inputs(of_request=unless_in_group("soft-affinity"), apart=of_group)
 
 
 class ServerGroupSoftAntiAffinityWeigher(_SoftAffinityWeigher):
@@ -60,4 +60,4 @@ class ServerGroupSoftAntiAffinityWeigher(_SoftAffinityWeigher):
     policy = "soft-anti-affinity"
     sign = -1
     multiplier_option = "soft_anti_affinity_weight_multiplier"
-    inputs = Inputs(of_request=unless_in_group("soft-anti-affinity"))
+    inputs = Inputs(of_request=unless_in_group("soft-anti-affinity"), apart=of_group)

@@ -14,13 +14,20 @@ from scheduler import errors
 from scheduler.drivers.pipeline import Decision
 from scheduler.drivers.settings import configured_policy
 from scheduler.explain.record import DecisionRecord
-from scheduler.hosts.books import Books
+from scheduler.hosts.books import Books, TrackedInstance
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.standing import StandingResults
 from scheduler.weights.weighing import weigh
 from tests.builders import NOW, a_conf, a_fleet, a_request
 
-FILTERS = ["RamFilter", "DiskFilter", "ComputeFilter", "ServerGroupAntiAffinityFilter"]
+FILTERS = [
+    "RamFilter",
+    "ServerGroupAffinityFilter",
+    "DiskFilter",
+    "ComputeFilter",
+    "ServerGroupAntiAffinityFilter",
+]
+MEMBER = "cccccccc-0000-4000-a000-000000000001"
 
 
 class Manager:
@@ -80,20 +87,23 @@ HOSTS = st.lists(
 @given(
     hosts=HOSTS,
     sizes=st.lists(st.sampled_from([64, 512, 2048]), min_size=1, max_size=6),
-    grouped=st.booleans(),
+    policy=st.sampled_from(
+        [None, "affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity"]
+    ),
     stands=st.booleans(),
     without_service=st.integers(0, 2),
 )
 def test_counts_add_up_and_details_are_those_of_the_moment(
-    hosts: Any, sizes: Any, grouped: bool, stands: bool, without_service: int
+    hosts: Any, sizes: Any, policy: str | None, stands: bool, without_service: int
 ) -> None:
     table = a_fleet(*hosts)
     for number in range(without_service):
         table.put((f"x{number}", "n"), {"node_id": 100 + number})
+    table.put_instance("h2", MEMBER, TrackedInstance(MEMBER, "h2"))
     engine = Engine(table, stands=stands)
     told = []
     for size in sizes:
-        group = {"policy": "anti-affinity", "hosts": ["h1"]} if grouped else None
+        group = {"policy": policy, "hosts": ["h1", "h2"], "members": [MEMBER]} if policy else None
         request = a_request(flavor={"memory_mb": size, "root_gb": 0}, group=group)
         wanted = engine.from_scratch(request)
         told.append((engine.decide(request), wanted))

@@ -66,6 +66,25 @@ def test_nothing_is_read_that_is_not_declared(part, table, request_spec):
     assert {CLOCK.get(name, name) for name in read} <= set(declared.columns)
 
 
+@pytest.mark.parametrize(
+    "part", [part for part in PARTS if Inputs.of(part).apart], ids=lambda part: part.name
+)
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@given(table=fleets.fleets(max_size=8), request_spec=fleets.requests())
+def test_rows_that_are_not_set_apart_fare_alike(part, table, request_spec):
+    declared = Inputs.of(part)
+    if declared.of_request(request_spec) is not None:
+        return
+    apart, hosts = declared.apart(table, request_spec), candidates(table)
+    others = hosts.take(~hosts.among(list(apart)))
+    assert apart <= set(table.rows.values())
+    if hasattr(part, "conditions"):
+        several = [mask.tolist() for _reason, mask in part.conditions(others, request_spec)]
+    else:
+        several = [part.raw(others, request_spec).tolist()]
+    assert all(len(set(found)) <= 1 for found in several)
+
+
 def test_most_of_what_ships_here_can_be_kept():
     kept = {part.name for part in PARTS}
     assert {cls.__name__ for cls in all_filters()} - kept == {"TypeAffinityFilter"}

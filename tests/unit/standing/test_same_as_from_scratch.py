@@ -21,7 +21,7 @@ from scheduler.filters.base import BaseHostFilter
 from scheduler.hosts.books import Books, TrackedInstance
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable
-from scheduler.standing import StandingResults, front, later
+from scheduler.standing import StandingResults, classes, front, later
 from scheduler.weights.base import BaseHostWeigher
 from tests import cells, fleets
 from tests.builders import NOW, a_conf, a_host, a_request
@@ -71,6 +71,7 @@ KINDS = [
     {"hints": {"query": ['["<", "$num_io_ops", 3]']}},
     {"hints": {"same_host": UUIDS[:2]}},
     {"hints": {"different_host": UUIDS[:1]}},
+    {"hints": {"different_host": UUIDS[2:]}, "group": {"policy": "soft-anti-affinity", **GROUP}},
     {"hints": {"_nova_check_type": ["rebuild"]}},
     {"tried": [("h1", "n1"), ("h2", None)]},
     {"ignore_hosts": ["H1"]},
@@ -305,6 +306,7 @@ CONFIGURATIONS = {
 def test_decisions_are_those_of_a_scheduler_that_starts_anew(parts, apart, monkeypatch):
     monkeypatch.setattr(front, "SIZE", apart)
     monkeypatch.setattr(later, "PAUSE", 0)
+    monkeypatch.setattr(classes, "QUICKLY_WEIGHED", 1 if apart == 3 else 64)
     machine = type("Machine", (Twins,), {"options": {}, "extra": {}, **parts})
     run_state_machine_as_test(
         machine,
