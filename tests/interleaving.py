@@ -70,6 +70,47 @@ def run(
             assert decider.answers() == answers, (seed, step)
 
 
+def run_with_lulls(database: Database, seed: int, steps: int, *, counted: bool) -> None:
+    """The same for single changes, each after a time in which nothing has happened.
+
+    Heartbeats play no part: they are read once a second only.
+    """
+    writers = Writers(database, seed, counted=counted)
+    kinds = [kind for kind in writers.kinds if kind != writers.beat]
+    with contextlib.ExitStack() as stack:
+        stack.callback(writers.commit_all)
+        writers.fill()
+        manager, reader = a_manager(writers, OVERLAP_SECONDS)
+        stack.callback(reader.close)
+        decider = Decider(manager)
+        for step in range(steps):
+            writers.commit_all()
+            writers.time += 3 * OVERLAP_SECONDS
+            for _ in range(2):  # what was written last is settled now, and then nothing is new
+                manager.refresh()
+            writers.random.choice(kinds)()
+            writers.commit_all()
+            manager.refresh()
+            expected, answers = a_fresh_look(writers)
+            found = contents(manager.table)
+            for part in ("order", "instances", "host_of_instance"):
+                assert found[part] == expected[part], (seed, step, part)
+            assert _of_nodes(found) == _of_nodes(expected), (seed, step)
+            assert decider.answers() == answers, (seed, step)
+
+
+def _of_nodes(found: dict[str, Any]) -> dict[Any, dict[str, Any]]:
+    """The rows without what services say, but for whether they are switched off."""
+    return {
+        key: {name: value for name, value in row.items() if _counts_at_once(name)}
+        for key, row in found["rows"].items()
+    }
+
+
+def _counts_at_once(name: str) -> bool:
+    return not name.startswith("service_") or name in ("service_disabled", "service_forced_down")
+
+
 class Decider:
     """Decides with what *manager* has read; like a driver it keeps what it found out before."""
 

@@ -23,6 +23,7 @@ from scheduler.db import aggregates as aggregate_rows
 from scheduler.db import change_counters, fleet_services, single_host, tables
 from scheduler.db.database import Database
 from scheduler.db.fleet_aggregates import AggregateReader
+from scheduler.db.fleet_glance import Glance
 from scheduler.db.fleet_metadata import metadata_prefix_for, metadata_where
 from scheduler.db.fleet_services import ServiceReader
 from scheduler.db.fleet_windows import EPOCH, FRESH, Answers, TouchedRows, whole_second
@@ -121,6 +122,7 @@ class FleetReader:
         self._services = ServiceReader(name, overlap, clock)
         self._aggregates = AggregateReader(database) if aggregates else None
         self._looks: dict[bool, sa.Select[Any]] = {}
+        self._glance: Glance | None = None
         self._is_counted = False
         self._vanished: Any = None
         self._living: set[int] = set()
@@ -192,6 +194,11 @@ class FleetReader:
         full = full or self._read_at is None
         since = whole_second((self._read_at or now - PAST) - self.overlap)
         fresh = since if full else max(since, whole_second(now - FRESH))
+        if self._is_glance_enough(connection, since, must_look=full or heartbeats):
+            self._read_at = now
+            return FleetChanges(
+                False, now, (), (), None, (), self._services.flagged, None, self.cell
+            )
         closely = full or not (self._nodes.is_settled and self._instances.is_settled)
         answers = self._ask(connection, since, fresh, closely=closely)
         # What the look has shown is not shown again: until its rows are read, only a full read
@@ -219,6 +226,10 @@ class FleetReader:
 
     # --- the look ------------------------------------------------------------------------
 
+    def _is_glance_enough(self, connection: sa.Connection, since: int, *, must_look: bool) -> bool:
+        glance = None if must_look else self._glance
+        return glance is not None and glance.shows_nothing(connection, since)
+
     def _ask(self, connection: sa.Connection, since: int, fresh: int, *, closely: bool) -> Answers:
         if not self._looks:
             self._build_looks(connection)
@@ -226,7 +237,10 @@ class FleetReader:
         if closely:
             parameters["fresh"] = EPOCH + datetime.timedelta(seconds=fresh)
             parameters |= self._nodes.parameters(fresh) | self._instances.parameters(fresh)
-        return connection.execute(self._looks[closely], parameters).one()._mapping
+        answers = connection.execute(self._looks[closely], parameters).one()._mapping
+        if self._glance is not None:
+            self._glance.note(answers)
+        return answers
 
     def _build_looks(self, connection: sa.Connection) -> None:
         counted = change_counters.counted(connection)
@@ -240,6 +254,7 @@ class FleetReader:
         else:
             living = sa.select(sa.func.count()).where(tables.compute_nodes.c.deleted == 0)
             questions["living"] = living.scalar_subquery()
+        self._glance = Glance(self.database, questions, (self._nodes, self._instances))
         for closely in (False, True):
             both = [each.questions(closely=closely) for each in (self._instances, self._nodes)]
             every = {**questions, **both[0], **both[1]}

@@ -101,5 +101,7 @@ def _members() -> dict[str, Question]:
     return {
         "members": sa.select(sa.func.count()).select_from(table).scalar_subquery(),
         "members_ids": sa.select(sa.func.sum(sa.cast(table.c.id, sa.BigInteger))).scalar_subquery(),
-        "members_updated_at": sa.select(sa.func.max(table.c.updated_at)).scalar_subquery(),
+        "members_updated_at": sa.select(
+            sa.cast(sa.func.max(table.c.updated_at), sa.Text)
+        ).scalar_subquery(),
     }

@@ -50,7 +50,8 @@ class ServiceReader:
         self._names: tuple[str, ...] = ()
         self._seen: tuple[Any, ...] | None = None
         self._switched_off: frozenset[str] | None = None
-        self._flagged: dict[str, tuple[bool, bool]] = {}
+        #: The two flags of each host that is switched off, as of the last read.
+        self.flagged: dict[str, tuple[bool, bool]] = {}
 
     def questions(self, *, counted: bool) -> dict[str, Question]:
         """By name what is asked at every read; *counted*: triggers count who comes and goes."""
@@ -87,12 +88,12 @@ class ServiceReader:
         switched_off = frozenset((answers["switched_off"] or "").split(","))
         beats = self._heartbeats(connection, now, full=full) if heartbeats or full else ()
         if changed or switched_off != self._switched_off:
-            self._flagged, self._switched_off = _flagged(connection), switched_off
+            self.flagged, self._switched_off = _flagged(connection), switched_off
         services = living(connection) if changed else None
         return {
             "services": services,
             "heartbeats": () if full else beats,
-            "flagged": self._flagged,
+            "flagged": self.flagged,
         }
 
     def _heartbeats(

@@ -55,15 +55,27 @@ class Fragments:
         """What rows of one second have in common.  MySQL keeps no fractions, and has an index."""
         return column if self.name == "mysql" else self.second(column)
 
-    def joined(self, *parts: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
-        """The *parts* as one text with colons between them."""
-        texts = [part if self.name == "mysql" else sa.cast(part, sa.Text) for part in parts]
+    def text(self, part: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        """*part* where a text is needed."""
+        return part if self.name == "mysql" else sa.cast(part, sa.Text)
+
+    def text_or(self, part: sa.ColumnElement[Any], absent: str) -> sa.ColumnElement[Any]:
+        """*part* as a text, *absent* if it is NULL."""
+        return sa.func.coalesce(self.text(part), sa.literal(absent, sa.Text()))
+
+    def joined(self, *parts: sa.ColumnElement[Any], separator: str = ":") -> sa.ColumnElement[str]:
+        """The *parts* as one text with colons, or another *separator*, between them."""
+        texts = [self.text(part) for part in parts]
         if self.name != "sqlite":
-            return sa.func.concat_ws(":", *texts)
+            return sa.func.concat_ws(separator, *texts)
         text = texts[0]
         for each in texts[1:]:
-            text = text + ":" + each
+            text = text + separator + each
         return text
+
+    def largest(self, *parts: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+        """The largest of several numbers, none of which is NULL."""
+        return sa.func.max(*parts) if self.name == "sqlite" else sa.func.greatest(*parts)
 
     def version(
         self, table: sa.Table, columns: Sequence[sa.ColumnElement[Any]]
@@ -104,6 +116,9 @@ class _Window:
         sums[2] += sign * row_id * (row_id % _SPREAD)
         if not sums[0]:
             del self._sums[second], self._ids[second]
+
+    def is_empty(self, since: int) -> bool:
+        return all(second < since for second in self._sums)
 
     def differing(self, digest: str | None, since: int) -> set[int]:
         """The seconds in which the server's rows are not those known here."""
@@ -155,6 +170,17 @@ class TouchedRows:
     def is_settled(self) -> bool:
         """Whether no row is known that may be written again under its timestamp."""
         return not self._unsettled
+
+    def is_quiet(self, since: int) -> bool:
+        """Whether no row is known that was touched in the second *since* or later."""
+        windows = self._windows.values()
+        return self.is_settled and all(window.is_empty(since) for window in windows)
+
+    def newest(self) -> list[sa.ColumnElement[Any]]:
+        """For each kind of timestamp the second of the latest one; 0 if there is none."""
+        latest = [sa.func.max(self.table.c[stamp]) for stamp in self.stamps]
+        asked = [sa.select(self._sql.second(each)).scalar_subquery() for each in latest]
+        return [sa.func.coalesce(each, 0) for each in asked]
 
     def questions(self, *, closely: bool = True) -> dict[str, Question]:
         """By name what is asked at every read; only *closely* while something is unsettled."""

@@ -26,6 +26,13 @@ def test_every_refresh_and_decision_is_that_of_a_full_read(tmp_path, seed, count
     interleaving.run(database, seed, STEPS, counted=counted)
 
 
+@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize("seed", range(2))
+def test_a_change_after_a_lull_is_seen_at_once(tmp_path, seed, counted):
+    database = a_database(tmp_path, counted=counted)
+    interleaving.run_with_lulls(database, seed, STEPS, counted=counted)
+
+
 def test_without_the_overlap_something_is_missed(tmp_path):
     database = a_database(tmp_path, counted=True)
     with pytest.raises(AssertionError):

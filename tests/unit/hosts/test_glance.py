@@ -1,0 +1,82 @@
+"""Where nothing has happened for a while, one cheap question shows that nothing has."""
+
+import datetime
+import time
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler.db import compute_nodes, services
+from scheduler.db.tables import change_counters
+from tests.unit.hosts.reading import a_manager, change, value
+
+#: More than the first read looks back.
+LULL_SECONDS = 3600
+
+
+class Clock:
+    """Time that passes when it is told to: heartbeats are never due in between."""
+
+    def __init__(self):
+        self.now = time.time()
+
+    def __call__(self):
+        return self.now
+
+    def utc(self):
+        return datetime.datetime.fromtimestamp(int(self.now), datetime.UTC).replace(tzinfo=None)
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture(params=[True, False], ids=["counted", "of Nova"])
+def at_rest(request, database, clock):
+    """A manager that was asked for a while after anything had happened, and its statements."""
+    if not request.param:
+        with database.write() as connection:
+            connection.execute(change_counters.delete())
+    manager = a_manager(database, clock)
+    for _ in range(3):
+        clock.now += LULL_SECONDS
+        manager.refresh()
+    asked = []
+    sa.event.listen(
+        database.engine,
+        "before_cursor_execute",
+        lambda _conn, _cursor, statement, *_others: asked.append(statement),
+    )
+    return manager, asked
+
+
+def test_one_statement_without_digests_is_enough(at_rest):
+    manager, asked = at_rest
+    manager.refresh()
+    manager.refresh()
+    looks = [each for each in asked if each.startswith("SELECT")]
+    assert len(looks) == 2
+    assert looks[0] == looks[1]
+    assert "GROUP BY" not in looks[0]
+
+
+@pytest.mark.parametrize("stamped_ago_seconds", [0, 30])
+def test_a_report_is_seen_and_looked_at_closely_until_it_is_old(
+    at_rest, database, clock, stamped_ago_seconds
+):
+    manager, asked = at_rest
+    manager.refresh()
+    when = clock.utc() - datetime.timedelta(seconds=stamped_ago_seconds)
+    for free_ram_mb in (100, 200):
+        change(database, compute_nodes.update_usage, 2, {"free_ram_mb": free_ram_mb}, when)
+        manager.refresh()
+        assert value(manager, "h2", "free_ram_mb") == free_ram_mb
+    assert any("GROUP BY" in each for each in asked)
+
+
+def test_a_service_that_is_switched_off_is_seen(at_rest, database):
+    manager, _asked = at_rest
+    change(database, services.set_disabled, "h2", "nova-compute", True, "maintenance")
+    manager.refresh()
+    assert value(manager, "h2", "service_disabled")
