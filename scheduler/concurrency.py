@@ -15,7 +15,7 @@ import pathlib
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 
@@ -93,6 +93,27 @@ def run(module: str, argv: Sequence[str]) -> int:
     """Choose and activate the back end, then import *module* and return ``module.main(argv)``."""
     activate(choose(argv, os.environ))
     return int(importlib.import_module(module).main(list(argv)) or 0)
+
+
+class Greenlets:
+    """Work in at most so many greenlets at a time; without the futures that nobody asks for."""
+
+    def __init__(self, max_workers: int) -> None:
+        self._pool = importlib.import_module("eventlet").GreenPool(max_workers)
+
+    def submit(self, work: Callable[..., None], *arguments: Any) -> None:
+        """Do *work*, which raises nothing, as soon as there is room for it."""
+        self._pool.spawn_n(work, *arguments)
+
+    def shutdown(self, wait: bool = True) -> None:
+        """Wait, if asked to, until all is done."""
+        if wait:
+            self._pool.waitall()
+
+
+def workers() -> type[Greenlets] | None:
+    """What works on requests; None where the library's threads do."""
+    return Greenlets if current() == EVENTLET else None
 
 
 class Breaths:

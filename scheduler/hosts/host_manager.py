@@ -19,7 +19,7 @@ import sqlalchemy.exc
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
 
-from scheduler import errors, objects, semantics
+from scheduler import arrival, errors, objects, semantics
 from scheduler.db.cell_member import CellHealth
 from scheduler.db.fleet import FleetChanges
 from scheduler.hosts import costs, rows, tracking
@@ -136,13 +136,16 @@ class HostManager:
         return self._failing
 
     def refresh(self) -> None:
-        """Bring the table to a state that is not older than this call.
+        """Bring the table to a state that is not older than the request in hand, or this call.
 
-        One read serves every caller that was waiting when it began.  While the database does
+        One read serves all requests that had arrived when it began.  While the database does
         not answer, the last state serves up to ``max_state_age_seconds``; then StateUnavailable.
         """
+        self._refresh(arrival.take())
+
+    def _refresh(self, since: float | None) -> None:
         try:
-            self._shared()
+            self._shared(since)
         except (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError) as error:
             self._on_failed_read(error)
         else:
@@ -153,7 +156,7 @@ class HostManager:
     def refresh_everything(self) -> None:
         """The same with a full read, which repairs whatever the reads of changes missed."""
         self._full_at = None
-        self.refresh()
+        self._refresh(None)
 
     def reconfigure(self, conf: Any, others: Callable[[], None]) -> None:
         """Put *conf* in force between two decisions, together with what *others* puts in force.

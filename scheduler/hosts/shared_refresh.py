@@ -1,29 +1,41 @@
-"""One read of the state for all requests that were waiting when it began."""
+"""One read of the state for all requests that had arrived when it began."""
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
+
+NEVER = float("-inf")
 
 
 class SharedRefresh:
-    """Runs *read* such that every caller gets the result of a run begun after its call.
+    """Runs *read* such that every caller gets the result of a run begun after its arrival.
 
-    Callers that arrive while a run is under way wait for the next one, and share it.  An error
-    of a run is raised in every caller that shared it.
+    Callers that come while a run is under way which began too early for them wait for the next
+    one, and share it.  An error of a run is raised in every caller that shared it; a run that
+    failed serves nobody who comes later.  *clock* never goes back.
     """
 
-    def __init__(self, read: Callable[[], None]) -> None:
+    def __init__(
+        self, read: Callable[[], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._read = read
+        self._clock = clock
         self._changed = threading.Condition()
         self._begun = 0
         self._finished = 0
+        self._begun_at = self._good_since = NEVER
         self._last_error: BaseException | None = None
 
-    def __call__(self) -> None:
-        """Return once a run that began after this call has finished."""
+    def __call__(self, arrived_at: float | None = None) -> None:
+        """Return once a run has finished that began after *arrived_at*; None: after this call."""
+        since = self._clock() if arrived_at is None else arrived_at
+        if self._good_since > since:
+            return
         with self._changed:
-            mine = self._begun + 1
+            is_shared = self._begun > self._finished and self._begun_at > since
+            mine = self._begun + (not is_shared)
             while self._finished < mine and self._begun > self._finished:
                 self._changed.wait()
             if self._finished >= mine:
@@ -31,6 +43,7 @@ class SharedRefresh:
                     raise self._last_error
                 return
             self._begun = mine
+            self._begun_at = self._clock()
         self._run(mine)
 
     def _run(self, number: int) -> None:
@@ -44,4 +57,6 @@ class SharedRefresh:
             with self._changed:
                 self._finished = number
                 self._last_error = error
+                if error is None:
+                    self._good_since = self._begun_at
                 self._changed.notify_all()

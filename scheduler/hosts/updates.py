@@ -158,9 +158,9 @@ class TableUpdater:
                 self.table.put_instance(row.host, row.uuid, instance)
             else:
                 self._to_drop.add(row.uuid)
-        for uuid in self._to_drop - placed:
+        for uuid in [each for each in self._to_drop if each not in placed]:
+            self._to_drop.discard(uuid)
             self.table.drop_instance(uuid)
-        self._to_drop &= placed
         if changes.full:
             live = placed | {row.uuid for row in changes.instances}
             vanished = [

@@ -17,7 +17,9 @@ from oslo_messaging._drivers.amqpdriver import AMQPListener
 from scheduler.afterwards import Afterwards
 from scheduler.rpc import door
 from scheduler.rpc.limits import MessageLimits
+from scheduler.rpc.receiving import QuickReceiver
 from scheduler.rpc.replies import QuicklyAnswered
+from scheduler.rpc.reply_channel import ReplyChannel
 from scheduler.rpc.undelivered import Undelivered
 
 LOG = logging.getLogger(__name__)
@@ -34,11 +36,16 @@ class UnsubscribingListener:
         self._listener = listener
         #: Answers that wait for the queues of their callers.
         self.undelivered = Undelivered()
+        self._answers: ReplyChannel | None = None
         poller = listener._poll_style_listener
         if isinstance(poller, AMQPListener):
-            poller.message_cls = functools.partial(QuicklyAnswered, afterwards, self.undelivered)
+            self._answers = ReplyChannel(poller.driver._connection_pool)
+            poller.message_cls = functools.partial(
+                QuicklyAnswered, afterwards, self.undelivered, self._answers
+            )
             for consumer in poller.conn.connection._consumers:
                 door.guard(consumer, limits)
+            QuickReceiver(poller, limits).install()
         self._on_incoming: Callable[[list[Any]], None] | None = None
 
     @property
@@ -82,7 +89,9 @@ class UnsubscribingListener:
             LOG.info("The connection is broken, which the next look for requests mends: %s", error)
 
     def cleanup(self) -> None:
-        """Close the connection; requests must have been worked on by now."""
+        """Close the connections; requests must have been worked on by now."""
+        if self._answers is not None:
+            self._answers.close()
         self.undelivered.wait()
         self._listener.cleanup()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import re
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ import oslo_messaging
 from oslo_log import log as logging
 from oslo_messaging.rpc.server import RPCServer
 
-from scheduler import concurrency, errors
+from scheduler import arrival, concurrency, errors
 from scheduler.afterwards import Afterwards
 from scheduler.progress import Progress
 from scheduler.rpc import arguments as given
@@ -183,15 +184,25 @@ class Server(RPCServer):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._limits = MessageLimits.from_conf(self.conf)
+        workers = concurrency.workers()
+        if workers is not None:
+            self._executor_cls: Any = workers
         self._room = threading.Semaphore(self.conf.executor_thread_pool_size)
         #: What requests put off until they are answered.
         self.afterwards = Afterwards(waits=concurrency.current() == concurrency.EVENTLET)
 
     def _on_incoming(self, incoming: Any) -> None:
+        arrived_at = time.monotonic()
         while not self._room.acquire(timeout=SIGN_OF_LIFE_SECONDS):
             self.listener.stay_connected()
-        in_hand = self._work_executor.submit(self._process_incoming, incoming)
-        in_hand.add_done_callback(lambda _done: self._room.release())
+        self._work_executor.submit(self._process_arrived, incoming, arrived_at)
+
+    def _process_arrived(self, incoming: Any, arrived_at: float) -> None:
+        try:
+            with arrival.noted(arrived_at):
+                self._process_incoming(incoming)
+        finally:
+            self._room.release()
 
     def _process_incoming(self, incoming: Any) -> None:
         with self.afterwards.answering():

@@ -291,9 +291,9 @@ def test_memory_alone_serves_no_longer_while_the_database_is_away(manager, clock
     clock.ahead_seconds = 3600
     manager.require_state()
     broken(manager, monkeypatch)
-    with pytest.raises(errors.StateUnavailable, match="3600 s old"):
+    with pytest.raises(errors.StateUnavailable, match=r"36\d\d s old"):
         manager.refresh()
-    with pytest.raises(errors.StateUnavailable, match="3600 s old"):
+    with pytest.raises(errors.StateUnavailable, match=r"36\d\d s old"):
         manager.require_state()
     monkeypatch.undo()
     manager.refresh()

@@ -102,3 +102,55 @@ def test_a_failed_read_does_not_fail_the_next_one():
     with pytest.raises(RuntimeError):
         shared()
     shared()
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_requests_that_had_arrived_before_a_read_began_share_it_even_when_it_is_over():
+    clock = Clock()
+    reads = []
+    shared = SharedRefresh(lambda: reads.append(clock.now), clock)
+    shared(99.0)
+    shared(99.5)
+    assert reads == [100.0]
+    clock.now = 101.0
+    shared(100.5)
+    shared(100.5)
+    shared(101.0)  # not before it began
+    shared()
+    assert reads == [100.0, 101.0, 101.0, 101.0]
+
+
+def test_who_had_arrived_before_a_read_began_waits_for_that_one():
+    clock, read = Clock(), SlowRead()
+    shared = SharedRefresh(read, clock)
+    first = in_threads(shared, 1)
+    assert read.begun.acquire(timeout=10)
+    others = in_threads(lambda: shared(99.0), 3)
+    read.go_on.release()
+    join([*first, *others])
+    assert read.runs == 1
+
+
+def test_a_failed_read_is_good_for_nobody_who_comes_later():
+    outcomes = iter([RuntimeError("gone"), None])
+    clock = Clock()
+
+    def read():
+        error = next(outcomes)
+        if error:
+            raise error
+
+    shared = SharedRefresh(read, clock)
+    with pytest.raises(RuntimeError):
+        shared(99.0)
+    shared(99.0)
+    assert next(outcomes, "none left") == "none left"

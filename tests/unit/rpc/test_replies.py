@@ -1,10 +1,12 @@
-"""Which way an answer takes, on connections of the library in this and that condition."""
+"""Which way an answer takes, and what becomes of those that the broker does not confirm."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import struct
 import threading
+from collections import defaultdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,52 +14,106 @@ import pytest
 from oslo_messaging._drivers.amqpdriver import AMQPIncomingMessage, ObsoleteReplyQueuesCache
 
 from scheduler.afterwards import Afterwards
+from scheduler.rpc import reply_channel
 from scheduler.rpc.replies import QuicklyAnswered
+from scheduler.rpc.reply_channel import ReplyChannel
 from scheduler.rpc.undelivered import MISSING, Undelivered
+from tests.waiting import wait_until
 
 RESULT = [[{"host": "cmp1"}]]
 SHORT, LONG, NONE = "short", "long", "none"
+HEADER = struct.Struct(">BHI")
 
 
-class Channel:
-    """What is sent and waited for."""
+class Bus:
+    """A connection to the broker: what was published, and what the broker has said."""
 
-    def __init__(self, *, confirms: bool, error: Exception | None, events: list[Any]) -> None:
-        self.connection: Any = object()
-        self._confirm_selected = confirms
-        self._error = error
-        self._events = events
+    def __init__(self) -> None:
+        self.published: list[tuple[bytes, dict[str, Any]]] = []
+        self.error: Exception | None = None
+        self.told: list[tuple[str, Any]] = []
+        self.transport = Transport(self)
+        self.channels: list[Any] = []
+        self.is_collected = False
 
-    def send_method(self, _method: Any, _format: str, arguments: Any, message: Any) -> None:
-        self._events.append((SHORT, arguments[2], json.loads(message.body)))
+    def channel(self) -> Any:
+        made = SimpleNamespace(
+            connection=self,
+            channel_id=2,
+            events=defaultdict(set),
+            confirm_select=lambda: None,
+            close=lambda: setattr(made, "connection", None),
+        )
+        self.channels.append(made)
+        return made
 
-    def wait(self, _methods: Any, callback: Any) -> None:
-        del callback
-        if self._error is not None:
-            raise self._error
-        self._events.append("confirmed")
+    def frame_writer(self, _type: int, _channel: int, _sig: Any, args: bytes, content: Any) -> None:
+        if self.error is not None:
+            raise self.error
+        assert content._serialize_properties()
+        self.published.append((args, json.loads(content.body)))
+
+    def blocking_read(self) -> None:
+        buffer = self.transport._read_buffer
+        size = HEADER.unpack_from(buffer)[2]
+        self.transport._read_buffer = buffer[HEADER.size + size + 1 :]
+        self._take()
+
+    def drain_events(self, timeout: float) -> None:
+        if not self.told:
+            raise TimeoutError(timeout)
+        self._take()
+
+    def _take(self) -> None:
+        kind, arguments = self.told.pop(0)
+        for callback in list(self.channels[-1].events[kind]):
+            callback(*arguments)
+
+    def collect(self) -> None:
+        self.is_collected = True
+        for each in self.channels:
+            each.connection = None
+
+
+class Transport:
+    """What the broker has sent: a frame for each thing it told."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._read_buffer = b""
+        self._seen = 0
+
+    def having_timeout(self, seconds: float) -> Any:
+        assert seconds == 0
+        return threading.Lock()
+
+    def _quick_recv(self, _count: int) -> bytes:
+        if not self._bus.told:
+            raise TimeoutError
+        return (HEADER.pack(1, 2, 4) + b"told" + b"\xce") * len(self._bus.told)
 
 
 class Pool:
     """One connection of the library."""
 
     def __init__(self, connection: Any) -> None:
-        self._connections = [connection]
+        self.free = [connection]
 
     def get(self) -> Any:
-        return self._connections.pop()
+        return self.free.pop()
 
     def put(self, connection: Any) -> None:
-        self._connections.append(connection)
+        self.free.append(connection)
 
-    @property
-    def is_whole(self) -> bool:
-        return len(self._connections) == 1
+
+@pytest.fixture(autouse=True)
+def _looks_are_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reply_channel, "LOOK_SECONDS", 0.001)
 
 
 @pytest.fixture
 def events(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What happened, in order."""
+    """What went the library's way, and what was put off, in order."""
     found: list[Any] = []
 
     def send(message: Any, _connection: Any, reply: Any, failure: Any) -> None:
@@ -67,68 +123,75 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return found
 
 
-def a_message(channel: Any, *, msg_id: str | None = "7", compression: str | None = None) -> Any:
-    connection = SimpleNamespace(
-        channel=channel,
-        kombu_compression=compression,
-        direct_mandatory_flag=True,
-        _connection_lock=threading.Lock(),
-    )
-    afterwards = Afterwards()
-    driver = SimpleNamespace(
-        _connection_pool=Pool(connection),
-        _get_connection=lambda _purpose: contextlib.nullcontext(),
-        missing_destination_retry_timeout=60,
-    )
-    message = QuicklyAnswered(
-        afterwards,
-        Undelivered(clock=lambda: 0.0),
-        SimpleNamespace(driver=driver),
-        *({}, {}, "unique", msg_id, "reply_q", None, ObsoleteReplyQueuesCache(), None),
-    )
-    return message, afterwards, driver._connection_pool
+class Side:
+    """A server's channel for answers on a fake bus."""
+
+    def __init__(self, *, bus: Any = None, compression: str | None = None) -> None:
+        self.bus = bus or Bus()
+        self.connection = SimpleNamespace(
+            channel=SimpleNamespace(connection=self.bus),
+            kombu_compression=compression,
+            direct_mandatory_flag=True,
+            _connection_lock=threading.RLock(),
+        )
+        self.pool = Pool(self.connection)
+        self.channel = ReplyChannel(self.pool)
+        self.afterwards = Afterwards()
+        self.undelivered = Undelivered(clock=lambda: 0.0)
+        self.obsolete = ObsoleteReplyQueuesCache()
+
+    def message(self, msg_id: str | None = "7") -> Any:
+        driver = SimpleNamespace(
+            _get_connection=lambda _purpose: contextlib.nullcontext(),
+            missing_destination_retry_timeout=60,
+        )
+        return QuicklyAnswered(
+            self.afterwards,
+            self.undelivered,
+            self.channel,
+            SimpleNamespace(driver=driver),
+            *({}, {}, "unique", msg_id, "reply_q", None, self.obsolete, None),
+        )
 
 
 @pytest.mark.parametrize(
-    ("condition", "given", "way"),
+    ("side", "msg_id", "error", "way"),
     [
-        ({}, {}, SHORT),
-        ({"confirms": False}, {}, LONG),
-        ({"error": OSError("gone")}, {}, LONG),
-        ({}, {"compression": "gzip"}, LONG),
-        ({}, {"msg_id": None}, NONE),
+        ({}, "7", None, SHORT),
+        ({}, None, None, NONE),
+        ({"compression": "gzip"}, "7", None, LONG),
+        ({"bus": SimpleNamespace(channel=lambda: 1 / 0)}, "7", None, LONG),
+        ({}, "7", OSError("gone"), LONG),
     ],
 )
 def test_the_way_and_what_was_put_off(
-    events: list[Any], condition: dict[str, Any], given: dict[str, Any], way: str
+    events: list[Any], side: dict[str, Any], msg_id: str | None, error: Any, way: str
 ) -> None:
-    channel = Channel(**{"confirms": True, "error": None, **condition}, events=events)
-    message, afterwards, pool = a_message(channel, **given)
+    made = Side(**side)
+    made.bus.error = error
+    message = made.message(msg_id)
 
-    with afterwards.answering():
-        afterwards.put_off(lambda: events.append("put off"))
+    with made.afterwards.answering():
+        made.afterwards.put_off(lambda: events.append("put off"))
         message.reply(RESULT)
 
-    assert events.count("put off") == 1
-    assert pool.is_whole
-    if way == SHORT:
-        (_way, queue, envelope), *others = events
-        assert others == ["put off", "confirmed"]
-        body = json.loads(envelope["oslo.message"])
-        assert (queue, body["result"], body["ending"]) == ("reply_q", RESULT, True)
-    elif way == LONG:
-        assert (LONG, "reply_q", RESULT) in events
-    else:
-        assert events == ["put off"]
+    assert events == ([(LONG, "reply_q", RESULT)] if way == LONG else []) + ["put off"]
+    if way != SHORT:
+        assert made.pool.free == [made.connection]
+        return
+    ((arguments, envelope),) = made.bus.published
+    body = json.loads(envelope["oslo.message"])
+    assert (body["result"], body["ending"], body["_msg_id"]) == (RESULT, True, "7")
+    assert arguments == b"\0\0\0\x07reply_q\x01"
 
 
 def test_failures_go_the_long_way_and_odd_results_are_made_primitive(events: list[Any]) -> None:
-    channel = Channel(confirms=True, error=None, events=events)
-    message, _afterwards, _pool = a_message(channel)
-    message.reply(failure="an error")
-    message.reply({"addresses": {1}})
-    assert events[0] == (LONG, "reply_q", "an error")
-    assert json.loads(events[1][2]["oslo.message"])["result"] == {"addresses": [1]}
+    side = Side()
+    side.message().reply(failure="an error")
+    side.message().reply({"addresses": {1}})
+    assert events == [(LONG, "reply_q", "an error")]
+    ((_arguments, envelope),) = side.bus.published
+    assert json.loads(envelope["oslo.message"])["result"] == {"addresses": [1]}
 
 
 @pytest.mark.parametrize("error", MISSING)
@@ -140,22 +203,80 @@ def test_nobody_waits_for_a_queue_that_is_missing(
         raise error.__new__(error)
 
     monkeypatch.setattr(AMQPIncomingMessage, "_send_reply", missing)
-    channel = Channel(confirms=True, error=OSError("returned"), events=[])
-    message, _afterwards, _pool = a_message(channel)
-    message.reply(RESULT)
-    message.reply(failure="an error")
-    assert message._undelivered.awaits("reply_q")
+    side = Side()
+    side.bus.error = OSError("returned")
+    side.message().reply(RESULT)
+    side.message().reply(failure="an error")
+    assert side.undelivered.awaits("reply_q")
     assert events == ["tried"]  # for the second, the queue is known to be missing
 
     monkeypatch.setattr(AMQPIncomingMessage, "_send_reply", lambda *given: events.append(given[2:]))
-    message._undelivered.look()
+    side.undelivered.look()
     assert events == ["tried", (RESULT, None), (None, "an error")]
-    assert not message._undelivered.awaits("reply_q")
+    assert not side.undelivered.awaits("reply_q")
 
 
 def test_a_queue_that_was_given_up_gets_no_answers(events: list[Any]) -> None:
-    channel = Channel(confirms=True, error=None, events=events)
-    message, _afterwards, _pool = a_message(channel)
-    message._obsolete_reply_queues.add("reply_q", "6")
-    message.reply(RESULT)
-    assert (events, message._undelivered.dropped) == ([], 1)
+    side = Side()
+    side.obsolete.add("reply_q", "6")
+    side.message().reply(RESULT)
+    assert (events, side.bus.published, side.undelivered.dropped) == ([], [], 1)
+
+
+def a_few_sent(side: Side, number: int = 3) -> None:
+    for each in range(number):
+        side.message(str(each)).reply(each)
+
+
+@pytest.mark.parametrize(
+    ("told", "again"),
+    [
+        ([("basic_ack", (1, False)), ("basic_ack", (3, True))], []),
+        ([("basic_nack", (2, True)), ("basic_ack", (3, False))], [0, 1]),
+        ([("basic_nack", (2, False)), ("basic_ack", (3, True))], [1]),
+        ([("basic_ack", (2, True))], [2]),
+        ([], [0, 1, 2]),
+    ],
+    ids=str,
+)
+def test_what_is_not_confirmed_by_the_end_is_sent_again(
+    events: list[Any], told: list[Any], again: list[int]
+) -> None:
+    side = Side()
+    a_few_sent(side)
+    side.bus.told = told
+    side.channel.close()
+    assert sorted(each[2] for each in events) == again
+    assert side.pool.free == [side.connection]
+
+
+def test_an_answer_that_comes_back_is_sent_again(events: list[Any]) -> None:
+    side = Side()
+    a_few_sent(side)
+    content = json.dumps(side.bus.published[1][1]).encode()
+    returned = (None, "", "reply_q", SimpleNamespace(body=content))
+    side.bus.told = [("basic_return", returned), ("basic_ack", (3, True))]
+    wait_until(lambda: events == [(LONG, "reply_q", 1)])
+    side.channel.close()
+    assert len(events) == 1
+
+
+def test_a_channel_that_broke_is_noticed_without_another_answer(events: list[Any]) -> None:
+    side = Side()
+    a_few_sent(side)
+    side.bus.channels[-1]._confirm_selected = False  # opened anew after an error
+    wait_until(lambda: len(events) == 3)
+    assert side.bus.is_collected
+    side.connection.channel = SimpleNamespace(connection=Bus())
+    a_few_sent(side, 1)
+    assert len(side.connection.channel.connection.published) == 1
+
+
+def test_a_broker_that_is_far_behind_is_waited_for(
+    events: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reply_channel, "MOST_UNCONFIRMED", 2)
+    side = Side()
+    a_few_sent(side)
+    assert events == [(LONG, "reply_q", 2)]
+    assert len(side.bus.published) == 2
