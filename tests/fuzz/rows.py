@@ -30,7 +30,6 @@ READ = {
     NOVA: {"api": (*AGGREGATES, "cell_mappings"), "a": FLEET},
 }
 """By layout and database."""
-KEPT = frozenset({"id"})
 NOT_STORED = "not stored"
 BEGINNING = datetime.datetime(1, 1, 1)
 EXAMPLES: dict[type, Any] = {
@@ -53,7 +52,7 @@ def seeds(layout: str) -> list[bytes]:
 
 def _examples(table: str) -> dict[str, Any]:
     columns: Iterable[sa.Column[Any]] = tables.metadata.tables[table].c
-    return {c.name: EXAMPLES.get(c.type.python_type, "text") for c in columns if c.name not in KEPT}
+    return {c.name: EXAMPLES.get(c.type.python_type, "text") for c in columns if not c.primary_key}
 
 
 def row(world: World, data: bytes) -> Verdict:
@@ -67,7 +66,7 @@ def row(world: World, data: bytes) -> Verdict:
         return Verdict("no row", 0.0)
     if table is None:
         return Verdict("no table", 0.0)
-    changed = set(table.c.keys()) - KEPT
+    changed = {c.name for c in table.c if not c.primary_key}
     values = {key: as_stored(table.c[key], value) for key, value in columns if key in changed}
     hosts = world.manager.driver.host_manager
     began = time.process_time()

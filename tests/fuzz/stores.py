@@ -10,6 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from scheduler.db import tables
 from tests.functional import fleet
 from tests.novas import Nova
 
@@ -57,7 +58,7 @@ class Stores:
 
     def table(self, name: str, table: str) -> sa.Table | None:
         """A table as the database *name* has it; None where there is none."""
-        if name not in self._engines:
+        if name not in self._engines or table not in tables.metadata.tables:
             return None
         if (name, table) not in self._tables:
             try:
@@ -72,9 +73,10 @@ class Stores:
         """Within it the first row has *values*; whether the database took them."""
         engine = self._engines[name]
         with engine.begin() as connection:
-            saved = connection.execute(sa.select(table).order_by(table.c.id)).first()
+            (key,) = table.primary_key
+            saved = connection.execute(sa.select(table).order_by(key)).first()
         assert saved is not None, table.name
-        row = table.c.id == saved.id
+        row = key == getattr(saved, key.name)
         try:
             with engine.begin() as connection:
                 connection.execute(sa.update(table).where(row).values(**values))
