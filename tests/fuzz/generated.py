@@ -2,7 +2,8 @@
 
     python -m tests.fuzz.generated NAME INPUTS SEED FILE
 
-``one field`` goes through all changes of one field, in their order; hypothesis makes the rest.
+``one field`` goes through all changes of one field, in their order; what is named ``by chance`` is
+changed at random; hypothesis makes the rest.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from scheduler import concurrency
 concurrency.activate(concurrency.THREADING)
 
 from tests.fuzz import fields, targets  # noqa: E402 - after the back end is chosen
+from tests.fuzz.sampling import tried_out  # noqa: E402
 from tests.fuzz.strategies import PARTS  # noqa: E402
 from tests.fuzz.tally import Tally  # noqa: E402
+from tests.fuzz.targets_listed import BY_CHANCE  # noqa: E402
 from tests.fuzz.world import World, a_world  # noqa: E402
 
 
@@ -54,17 +57,21 @@ def make_parts(world: World, tally: Tally, name: str, inputs: int) -> None:
     give()
 
 
-def main(name: str, inputs: int, out: pathlib.Path) -> None:
+def main(name: str, inputs: int, seed: int, out: pathlib.Path) -> None:
     """Give the target *name* so many inputs, and write what became of them to *out*."""
     tally = Tally()
     with tempfile.TemporaryDirectory() as folder:  # noqa: SIM117 - the world is in the folder
         with a_world(pathlib.Path(folder), driver="caching_scheduler") as world:
             if name == "one field":
                 change_fields(world, tally, inputs)
+            elif name.endswith(BY_CHANCE):
+                whole = name.removesuffix(BY_CHANCE)
+                target = next(each for each in targets.TARGETS if each.name == whole)
+                tally = tried_out(world, target, inputs, seed)
             else:
                 make_parts(world, tally, name, inputs)
     out.write_text(json.dumps(tally.to_plain()), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), pathlib.Path(sys.argv[4]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), pathlib.Path(sys.argv[4]))

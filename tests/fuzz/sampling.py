@@ -1,4 +1,4 @@
-"""A few inputs of a target, always the same."""
+"""Inputs of a target by chance, and always the same."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.fuzz.world import World
 SEED = 20161006
 
 
-def tried_out(world: World, target: Target) -> Tally:
-    """What became of as many inputs as ``make test`` gives *target*."""
-    chance, tally = random.Random(SEED), Tally()
+def tried_out(world: World, target: Target, inputs: int = 0, seed: int = SEED) -> Tally:
+    """What became of so many inputs of *target*, or as many as ``make test`` gives it."""
+    chance, tally = random.Random(seed), Tally()
     seeds = list(target.seeds())
-    for _ in range(target.few):
+    for _ in range(inputs or target.few):
         data = chance.choice(seeds)
         for _ in range(chance.choice((1, 1, 2))):
             data = target.mutate(data, 1 << 16, chance.getrandbits(31))
