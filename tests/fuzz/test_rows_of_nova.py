@@ -15,4 +15,4 @@ def test_no_row_does_harm(tmp_path: pathlib.Path) -> None:
     with a_world(tmp_path, **target.options) as world:
         tally = tried_out(world, target)
     assert tally.violations == {}
-    assert tally.kinds["accepted"] >= 10
+    assert tally.kinds["accepted"] >= 5

@@ -34,6 +34,7 @@ from scheduler.rpc import door
 from scheduler.rpc.endpoints import SchedulerEndpoint
 from scheduler.rpc.limits import MessageLimits
 from scheduler.rpc.older_endpoints import HavanaEndpoint, IcehouseEndpoint
+from scheduler.rpc.receiving import QuickReceiver
 from scheduler.rpc.serializer import ObjectSerializer
 from scheduler.rpc.server import BaseAPI, Server, build_server
 from scheduler.service import build_manager, older_tasks
@@ -79,7 +80,7 @@ class Incoming(amqpdriver.AMQPIncomingMessage):
 
 
 class Reader(amqpdriver.RpcAMQPListener):
-    """The library's way from a body to a message, without a connection."""
+    """The ways from a body to a message, without a connection: the short one, or the library's."""
 
     message_cls = Incoming
 
@@ -90,12 +91,18 @@ class Reader(amqpdriver.RpcAMQPListener):
         )
         self._consumer._callback = functools.partial(impl_rabbit.Consumer._callback, self._consumer)
         door.guard(self._consumer, limits)
+        self.conn = SimpleNamespace(connection=SimpleNamespace(_consumers=[self._consumer]))
+        QuickReceiver(self, limits).install()
 
     def read(self, body: bytes, content_type: str) -> Incoming | None:
         """The message of a body; None if it was rejected."""
         channel = SimpleNamespace(basic_ack=_nothing, basic_reject=_nothing, no_ack_consumers=None)
         raw = kombu.message.Message(
-            body, content_type=content_type, content_encoding="utf-8", channel=channel
+            body,
+            content_type=content_type,
+            content_encoding="utf-8",
+            channel=channel,
+            properties={"content_type": content_type, "content_encoding": "utf-8"},
         )
         self._consumer._callback(raw)
         self._message_operations_handler.process()
