@@ -101,7 +101,7 @@ class Audit(_Claims, command.List):
 
     differences: Sequence[audit.Difference] = ()
 
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Name every difference."""
         with self.claims_database().read() as connection:
             found = claims.list_all(connection)
@@ -117,6 +117,8 @@ class Audit(_Claims, command.List):
         fleet = audit.Fleet(instances, counts, nodes)
         ratios, fitting = Ratios.from_conf(self.conf), Fitting.from_conf(self.conf)
         self.differences = audit.differences(found, fleet, ratios, fitting, time.time())
+        if not self.differences and parsed_args.formatter == "table":
+            self.app.stderr.write(f"{len(found)} open claim(s), and everything agrees\n")
         return DIFFERENCES, [
             (each.kind, each.host, each.node, each.consumer_uuid, each.what)
             for each in self.differences

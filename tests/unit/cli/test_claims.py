@@ -113,6 +113,13 @@ def test_audit(manage, add_host, claim, instance, row, columns, kind):
     assert [each["Difference"] for each in found] == ([] if kind is None else [kind])
 
 
+def test_people_are_told_that_everything_agrees(config_file, add_host, claim, capsys):
+    add_host("alpha", running_vms=0)
+    claim(NAMES[0], "alpha")
+    assert app.main(["--config-file", config_file, "claims", "audit"]) == exit_codes.OK
+    assert capsys.readouterr().err == "1 open claim(s), and everything agrees\n"
+
+
 def test_audit_of_hosts(manage, add_host, claim, instance):
     add_host("alpha", running_vms=1)
     instance(NAMES[0], "alpha", vm_state="active", task_state=None)
