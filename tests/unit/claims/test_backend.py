@@ -1,11 +1,26 @@
 """Which claims there are: what is configured, and what is found where nothing is."""
 
+import threading
+import time
+from types import SimpleNamespace
+
 import pytest
 
-from scheduler import drivers
+from scheduler import drivers, errors
 from scheduler.claims import backend
+from scheduler.claims.booking import Booking, DatabaseBooking
+from scheduler.claims.books import ClaimBooks
+from scheduler.claims.placement.booking import PlacementBooking
+from scheduler.db import migration
+from scheduler.db.database import Database
 from scheduler.drivers.loading import load_host_manager
+from scheduler.hosts.books import Books
+from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.table import HostTable
 from tests.builders import a_conf
+from tests.unit.db.conftest import empty_url
+
+__all__ = ["empty_url"]
 
 FILTER, CHANCE = "filter_scheduler", "chance_scheduler"
 
@@ -55,3 +70,110 @@ def test_a_driver_that_claims_nothing_is_named(database, caplog, name, serves):
     conf.set_override("claims", "database", group="scheduler")
     assert backend.of_conf(conf, database).serves(a_driver(conf, name)) is serves
     assert ("ChanceScheduler claims nothing" in caplog.text) is not serves
+
+
+def test_why_nothing_is_claimed_is_told(database, empty_url, caplog):
+    caplog.set_level("INFO")
+    conf = a_conf()
+    backend.settle(conf, database)
+    assert f"Hosts are claimed in {database.masked_url}" in caplog.text
+    for found, driver, reason in (
+        (database, a_driver(a_conf(), CHANCE), "ChanceScheduler never does"),
+        (Database(empty_url), None, "empty.sqlite has no tables for that; see [claims] connection"),
+        (Database(database.url, is_read_only=True), None, "is not to be written to"),
+    ):
+        conf = a_conf()
+        backend.settle(conf, found, driver)
+        assert conf.scheduler.claims == "none"
+        assert "Hosts are not claimed: " in caplog.messages[-1]
+        assert reason in caplog.messages[-1]
+        found.dispose()
+
+
+def test_the_database_for_claims_is_another_one_where_one_is_named(database):
+    conf = a_conf()
+    assert backend.claims_database(conf, database) is database
+    conf.set_override("connection", "sqlite:////x/claims", group="claims")
+    other = backend.claims_database(conf, database)
+    assert (other.url.database, other.option) == ("/x/claims", "[claims] connection")
+
+
+def claiming(conf, claims):
+    conf.set_override("claims", claims, group="scheduler")
+    return conf
+
+
+@pytest.mark.parametrize(
+    ("read_only", "tables", "reason"),
+    [
+        (False, True, None),
+        (True, True, "is not to be written to: set [claims] connection to a database"),
+        (False, False, "has no tables for claims: set [claims] connection to a database"),
+    ],
+)
+def test_what_could_not_be_booked_stops_the_start(database, empty_url, read_only, tables, reason):
+    found = Database(database.url if tables else empty_url, is_read_only=read_only)
+    made = backend.of_conf(claiming(a_conf(), "database"), found)
+    if reason is None:
+        made.check_ready()
+        return
+    with pytest.raises(errors.ConfigurationError) as refused:
+        made.check_ready()
+    assert "[scheduler] claims: " in str(refused.value)
+    assert f"{found.masked_url} {reason}" in str(refused.value)
+
+
+def test_tables_of_an_older_release_stop_the_start(empty_url):
+    old = Database(empty_url)
+    migration.sync(old, "0002")
+    with pytest.raises(errors.DatabaseNotReady, match="revision 0002"):
+        backend.of_conf(claiming(a_conf(), "database"), old).check_ready()
+
+
+def test_a_database_for_claims_that_does_not_answer_stops_the_start(database):
+    conf = claiming(a_conf(), "database")
+    conf.set_override("connection", "mysql+pymysql://u:hidden@127.0.0.1:1/c", group="claims")
+    conf.set_override("max_retries", 0, group="database")
+    with pytest.raises(errors.ConfigurationError, match=r"\[claims\] connection") as refused:
+        backend.of_conf(conf, database).check_ready()
+    assert "hidden" not in str(refused.value)
+
+
+def test_books_keep_promises_for_as_long_as_is_configured(database):
+    conf = claiming(a_conf(), "database")
+    conf.set_override("expiry_seconds", 77, group="claims")
+    made = backend.of_conf(conf, database)
+    books = made.books(lambda: 12.0)(HostTable())
+    assert (type(books), books.clock()) == (ClaimBooks, 12.0)
+    assert made.books()(HostTable()).clock is time.time
+    pick = books.pick(a_row(books.table), "u1", Consumption(ram_mb=1, disk_mb=1, vcpus=1), 12.0)
+    assert (pick.terms.created_at, pick.terms.expires_at) == (12.0, 12.0 + 77)
+    booking = made.booking(SimpleNamespace(books=books, lock=threading.Lock()))
+    assert (type(booking), booking.ledger._books) == (DatabaseBooking, books)
+
+
+def a_row(table):
+    return table.put(("h1", "n1"), {"free_ram_mb": 1024, "total_usable_ram_mb": 1024})
+
+
+def test_without_claims_everything_is_one_workers_own(database):
+    for claims in (None, "none"):
+        conf = a_conf() if claims is None else claiming(a_conf(), claims)
+        made = backend.of_conf(conf, database)
+        made.check_ready()
+        assert made.serves(a_driver(a_conf(), CHANCE))
+        assert type(made.books()(HostTable())) is Books
+        assert type(made.booking(None)) is Booking
+
+
+@pytest.mark.parametrize(("name", "serves"), [(FILTER, True), (CHANCE, False)])
+def test_a_driver_that_asks_placement_for_nothing_is_named(database, caplog, name, serves):
+    conf = claiming(a_conf(), "placement")
+    conf.set_override("auth_type", "noauth", group="placement")
+    made = backend.of_conf(conf, database)
+    assert made.serves(a_driver(a_conf(), name)) is serves
+    assert ("ChanceScheduler asks Placement for nothing" in caplog.text) is not serves
+    booking = made.booking("the host manager")
+    assert (type(booking), booking._host_manager) == (PlacementBooking, "the host manager")
+    assert booking._asking is made._asking
+    assert booking._allocating is made._allocating
