@@ -8,12 +8,14 @@ SOAK_MINUTES ?= 10
 SOAK_ARGS ?=
 FUZZ_ARGS ?=
 COVERAGE_TESTS ?= tests/unit tests/functional
-COVERAGE_VERSION := 7.17.3
 export COVERAGE_FOLDER := $(CURDIR)/build/coverage
 MODULES ?=
 # All workers must name the tests alike, sets in the names included, hence the one hash seed.
 # Two workers suit two cores; a file's tests stay together, and so does what they started.
+# tests/conftest.py says which files come first.
 PYTEST_WORKERS ?= 2
+DISTRIBUTED = -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder
+TEST_MARKS ?= not nova and not faults
 
 RUN := $(VENV)/bin
 DECLARED := setup.cfg pyproject.toml constraints.txt .ci/setup-venv
@@ -28,13 +30,11 @@ demo: $(VENV)/ready-run  ## See it work: 8 hosts, about 20 servers, in one proce
 
 .PHONY: test
 test: $(VENV)/ready-test servers  ## Run all tests, on real servers; those with a Nova apart
-	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile \
-		-m "not nova and not faults" $(PYTEST_ARGS)
+	@PYTHONHASHSEED=0 $(RUN)/python -m pytest $(DISTRIBUTED) -m "$(TEST_MARKS)" $(PYTEST_ARGS)
 
 .PHONY: test-nova
 test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which is installed first
-	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -n $(PYTEST_WORKERS) --dist loadfile \
-		-m nova tests/nova $(PYTEST_ARGS)
+	@PYTHONHASHSEED=0 $(RUN)/python -m pytest $(DISTRIBUTED) -m nova tests/nova $(PYTEST_ARGS)
 
 .PHONY: faults
 faults: $(VENV)/ready-test servers  ## Break what can break under load; print promises and results
@@ -49,12 +49,10 @@ fuzz: $(VENV)/ready-fuzz  ## Try out a million inputs that go wrong; print what 
 	@PYTHONHASHSEED=0 $(RUN)/python -m tests.fuzz $(FUZZ_ARGS)
 
 .PHONY: coverage
-coverage: $(VENV)/ready-test servers  ## Tell what the tests run, with branches (COVERAGE_TESTS: which tests)
-	@$(RUN)/python -m pip install -q coverage==$(COVERAGE_VERSION)
+coverage: $(VENV)/ready-coverage servers  ## Tell what the tests run, with branches (COVERAGE_TESTS: which tests)
 	@rm -rf $(COVERAGE_FOLDER) && mkdir -p $(COVERAGE_FOLDER)
 	@COVERAGE_RCFILE=$(CURDIR)/.coveragerc PYTHONHASHSEED=0 $(RUN)/coverage run -m pytest -q \
-		-n $(PYTEST_WORKERS) --dist loadfile -m "not nova and not faults" \
-		--timeout 600 $(COVERAGE_TESTS) $(PYTEST_ARGS)
+		$(DISTRIBUTED) -m "$(TEST_MARKS)" --timeout 600 $(COVERAGE_TESTS) $(PYTEST_ARGS)
 	@$(RUN)/coverage combine -q
 	@$(RUN)/coverage report
 
@@ -80,12 +78,25 @@ bench: $(VENV)/ready-bench servers  ## Measure (BENCH_ARGS: workloads), write do
 	$(RUN)/python -m benchmarks --keep benchmarks/results/results.json --page
 
 .PHONY: lint
-lint: $(VENV)/ready-check  ## Check style, types, weak spots, the house rules and the sample configuration
+lint: lint-types lint-style lint-rules  ## Check style, types, weak spots, the house rules, the sample configuration
+
+.PHONY: lint-types
+lint-types: $(VENV)/ready-check
+	$(RUN)/mypy
+
+.PHONY: lint-style
+lint-style: $(VENV)/ready-check
 	$(RUN)/ruff check .
 	$(RUN)/ruff format --check .
-	$(RUN)/mypy
 	$(RUN)/bandit --quiet --configfile pyproject.toml --recursive scheduler conductor_stub
+
+.PHONY: lint-rules
+lint-rules: $(VENV)/ready-check
 	$(RUN)/python -m pytest -q tests/house
+
+.PHONY: docs
+docs: $(VENV)/ready-check  ## Write the documentation as HTML; a broken reference is an error
+	$(RUN)/python -m sphinx -q -W -b html docs docs/_build/html
 
 .PHONY: audit
 audit: $(VENV)/ready-check  ## Look for known weaknesses in what we depend on, if the data can be had
@@ -128,6 +139,10 @@ $(VENV)/ready-bench: $(DECLARED)
 
 $(VENV)/ready-mutation: $(DECLARED)
 	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test,mutation
+	@touch $@ $(VENV)/ready-run $(VENV)/ready-test
+
+$(VENV)/ready-coverage: $(DECLARED)
+	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test,coverage
 	@touch $@ $(VENV)/ready-run $(VENV)/ready-test
 
 $(VENV)/ready-check: $(DECLARED)

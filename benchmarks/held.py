@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from benchmarks import runner, workload
+from benchmarks.session import NO_SERVERS, Servers
 
 PATH = Path(__file__).parent / "results" / "held.json"
 #: So many times worse than recorded is a collapse.
@@ -20,13 +21,13 @@ Ratios = dict[str, dict[str, float]]
 """By workload and row."""
 
 
-def measure(names: Iterable[str]) -> Ratios:
-    """The held ratios of these workloads."""
+def measure(names: Iterable[str], servers: Servers = NO_SERVERS) -> Ratios:
+    """The held ratios of these workloads, measured on the *servers* given."""
     found: Ratios = {}
     for name in names:
         small = workload.load(name).at_small_size()
         if small is not None:
-            rows = runner.run(small)["rows"]
+            rows = runner.run(small, servers=servers)["rows"]
             found[name] = {row["what"]: row["value"] for row in rows}
     return found
 
@@ -44,13 +45,13 @@ def recorded() -> Ratios:
     return ratios
 
 
-def collapsed_twice(name: str) -> dict[str, str]:
+def collapsed_twice(name: str, servers: Servers = NO_SERVERS) -> dict[str, str]:
     """What of workload *name* has collapsed now, and again in a second measurement.
 
     Somebody else may have had the processor during the first one.
     """
-    found = collapsed(name, measure([name])[name])
-    return collapsed(name, measure([name])[name]) if found else {}
+    found = collapsed(name, measure([name], servers)[name])
+    return collapsed(name, measure([name], servers)[name]) if found else {}
 
 
 def collapsed(name: str, ratios: dict[str, float]) -> dict[str, str]:

@@ -13,7 +13,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Look:
-    """Files, threads and memory of this process and of those looked at; the children there are."""
+    """Files, threads and memory of this process and of those looked at; its children."""
 
     fds: int
     threads: int
@@ -30,7 +30,7 @@ def look(pids: Iterable[int] = ()) -> Look:
         threads=sum(each.num_threads() for each in processes),
         rss_mib=sum(each.memory_info().rss for each in processes) / MIB,
         peak_rss_mib=max(memory_mib(each.pid)["peak_mib"] for each in processes),
-        children=frozenset(each.pid for each in psutil.Process().children(recursive=True)),
+        children=frozenset(each.pid for each in psutil.Process().children()),
     )
 
 
@@ -44,7 +44,10 @@ def grown(before: Look, after: Look) -> dict[str, float]:
 
 
 def left_behind(start: Look) -> dict[str, float]:
-    """Processes that were started since *start* and are still there."""
+    """Processes that were started here since *start* and are still there.
+
+    Servers that ran before start and end processes of their own all the time.
+    """
     return {"processes": len(look().children - start.children)}
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks import expression, leaks, machine, subjects
 from benchmarks.profiling import Profiler
 from benchmarks.sample import Sample, Subject
-from benchmarks.session import Session
+from benchmarks.session import NO_SERVERS, Servers, Session
 from benchmarks.workload import Row, Workload
 
 LOG = logging.getLogger(__name__)
@@ -34,13 +34,15 @@ class _Running:
     answers: Any = None
 
 
-def run(workload: Workload, profiler: Profiler | None = None) -> Result:
-    """Measure *workload*; the result is what JSON can hold."""
+def run(
+    workload: Workload, profiler: Profiler | None = None, servers: Servers = NO_SERVERS
+) -> Result:
+    """Measure *workload*, on the *servers* given; the result is what JSON can hold."""
     began = time.monotonic()
     notes = machine.notes()
     start = leaks.look()
     with contextlib.ExitStack() as ending:
-        session = ending.enter_context(Session(profiler.folder if profiler else None))
+        session = ending.enter_context(Session(profiler.folder if profiler else None, servers))
         running: dict[str, _Running] = {}
         for name, settings in workload.subjects.items():
             LOG.info("%s: %s", workload.name, name)

@@ -6,6 +6,7 @@ import contextlib
 import datetime
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -18,15 +19,25 @@ from tests.servers.rabbitmq import RabbitMQ
 Shared = TypeVar("Shared")
 
 
-class Session:
-    """Servers start when first asked for and end with the session."""
+@dataclass(frozen=True)
+class Servers:
+    """Those that somebody has started, and goes on to use."""
 
-    def __init__(self, profiles: Path | None = None) -> None:
-        """Daemons write their profiles into *profiles*, if given."""
+    rabbitmq: RabbitMQ | None = None
+    mariadb: MariaDB | None = None
+
+
+NO_SERVERS = Servers()
+
+
+class Session:
+    """Servers start when first asked for, and end with the session."""
+
+    def __init__(self, profiles: Path | None = None, servers: Servers = NO_SERVERS) -> None:
+        """Daemons write their profiles into *profiles*, if given; *servers* run already."""
         self._profiles = profiles
         self._ending = contextlib.ExitStack()
-        self._rabbitmq: RabbitMQ | None = None
-        self._mariadb: MariaDB | None = None
+        self._rabbitmq, self._mariadb = servers.rabbitmq, servers.mariadb
         self._made: dict[str, Any] = {}
         #: The time of subjects that move it on by themselves; they take turns.
         self.now = NOW

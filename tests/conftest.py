@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from oslo_context import context
@@ -14,7 +16,28 @@ from scheduler import concurrency
 # other back end run it in a process of its own.
 concurrency.activate(concurrency.THREADING)
 
+_HERE = Path(__file__).parent
+#: Where single files take from tens of seconds to minutes.
+_LONG = (_HERE / "nova", _HERE / "functional", _HERE / "unit/claims", _HERE / "unit/benchmarks")
+
 pytest_plugins = ["tests.servers.fixtures", "tests.daemons.fixtures", "tests.nova.fixtures"]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first, then the largest, in whatever order files of one kind were before.
+
+    Workers take whole files in this order, so none is left alone with a long one at the end.
+    """
+    sizes = Counter(item.path for item in items)
+
+    def place(item: pytest.Item) -> tuple[int, int]:
+        for number, folder in enumerate(_LONG):
+            if item.path.is_relative_to(folder):
+                return number, 0
+        return len(_LONG), -sizes[item.path]
+
+    items.sort(key=place)
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import sqlalchemy
 
+from tests.waiting import wait_until
+
 _NODES = """
     SELECT host, memory_mb, local_gb, vcpus_used, memory_mb_used, local_gb_used, running_vms,
            free_ram_mb, free_disk_gb
@@ -39,6 +41,18 @@ class Books(NamedTuple):
     local_gb: dict[str, int]
     reported: dict[str, Usage]
     summed: dict[str, Usage]
+
+
+def agreeing(database_url: str) -> Books:
+    """The books once what the hosts say is what their instances add up to: soon."""
+
+    def found() -> Books | None:
+        books = read(database_url)
+        return books if books.reported == books.summed else None
+
+    books = wait_until(found, 60, lambda: f"every host to count what it has: {read(database_url)}")
+    assert books is not None
+    return books
 
 
 def read(database_url: str) -> Books:

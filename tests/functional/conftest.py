@@ -51,7 +51,6 @@ def serving_scheduler(
         yield ServingScheduler(daemon, rabbitmq.url(vhost))
     finally:
         deployment.close()
-        rabbitmq.delete_vhost(vhost)
 
 
 @pytest.fixture

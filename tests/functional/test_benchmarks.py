@@ -7,8 +7,15 @@ import math
 import pytest
 
 from benchmarks import held, runner, workload
-from tests.servers import mariadb, rabbitmq
-from tests.servers.fixtures import require
+from benchmarks.session import Servers
+from tests.servers.mariadb import MariaDB
+from tests.servers.rabbitmq import RabbitMQ
+
+
+@pytest.fixture
+def servers(rabbitmq: RabbitMQ, mariadb: MariaDB) -> Servers:
+    """Those of the other tests, as there is nothing to be measured here."""
+    return Servers(rabbitmq, mariadb)
 
 
 def needs_servers(name: str) -> bool:
@@ -17,9 +24,8 @@ def needs_servers(name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", [name for name in workload.names() if needs_servers(name)])
-def test_a_workload_runs(name: str) -> None:
-    require((*rabbitmq.PROGRAMS, *mariadb.PROGRAMS))
-    result = runner.run(workload.load(name).at_tiny_size())
+def test_a_workload_runs(name: str, servers: Servers) -> None:
+    result = runner.run(workload.load(name).at_tiny_size(), servers=servers)
 
     assert {row["what"] for row in result["rows"] if not math.isfinite(row["value"])} == set()
     assert result["leaks"]["processes"] == 0
@@ -31,6 +37,5 @@ def is_held_with_servers(name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", [name for name in workload.names() if is_held_with_servers(name)])
-def test_nothing_has_collapsed(name: str) -> None:
-    require(rabbitmq.PROGRAMS)
-    assert held.collapsed_twice(name) == {}
+def test_nothing_has_collapsed(name: str, servers: Servers) -> None:
+    assert held.collapsed_twice(name, servers) == {}

@@ -99,7 +99,6 @@ def alone(
     ends = start(tmp_path_factory.mktemp("alone"), rabbitmq.url(vhost), release, backend)
     yield ends, release
     stop(ends)
-    rabbitmq.delete_vhost(vhost)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +109,6 @@ def ends(rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     made = start(folder, rabbitmq.url(vhost), None, THREADING, "scheduler")
     yield made
     stop(made)
-    rabbitmq.delete_vhost(vhost)
 
 
 def alternates(*hosts: str) -> list[dict[str, Any]]:

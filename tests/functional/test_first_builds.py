@@ -29,7 +29,6 @@ def cloud(rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield made.start(HOSTS, "--build-seconds", "0")
     finally:
         made.close()
-        rabbitmq.delete_vhost(vhost)
 
 
 def cells(cloud: Deployment, uuids: list[str]) -> set[str]:

@@ -75,7 +75,6 @@ def site(
         yield Site(deployment, url, request.param), request.param
     finally:
         deployment.close()
-        rabbitmq.delete_vhost(vhost)
 
 
 def test_a_server_is_built_or_tried_on_as_many_hosts_as_allowed(site: tuple[Site, str]) -> None:

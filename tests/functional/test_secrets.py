@@ -145,7 +145,6 @@ def site(
     finally:
         made.close()
         rabbitmq.control("delete_user", USER)
-        rabbitmq.delete_vhost(vhost)
         postgresql.drop_database(name)
 
 
@@ -233,8 +232,8 @@ def run_commands(site: Site) -> None:
 
 def report(site: Site) -> None:
     site.daemon.signal(signal.SIGUSR2)
-    wait_until(lambda: " shown, newest first" in site.daemon.log, 30, "a report")
-    wait_until(lambda: "attestation_auth_blob" in site.daemon.log, 30, "its options")
+    wait_until(lambda: " shown, newest first" in site.daemon.log, 60, "a report")
+    wait_until(lambda: "attestation_auth_blob" in site.daemon.log, 60, "its options")
 
 
 def table_of_decisions(site: Site) -> str:
@@ -253,7 +252,7 @@ def test_nothing_secret_is_told_anywhere(site: Site) -> None:
     ask_for_everything(site)
     look_at_pages(site)
     report(site)
-    wait_until(lambda: table_of_decisions(site), 20, "decisions in the table")
+    wait_until(lambda: table_of_decisions(site), 60, "decisions in the table")
     site.told["table of decisions"] = table_of_decisions(site)
     run_commands(site)
     site.told["log"] = site.daemon.log + site.daemon.stdout

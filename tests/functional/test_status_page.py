@@ -81,7 +81,7 @@ class Cloud:
 def cloud(rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     folder = tmp_path_factory.mktemp("status-page")
     vhost, database_url = rabbitmq.create_vhost(), f"sqlite:///{folder}/nova.sqlite"
-    port = port_for.select_random(set(range(20000, 30000)))
+    port = port_for.select_random(set(range(12000, 20000)))  # below those of the servers
     deployment = Deployment(
         folder,
         rabbitmq.url(vhost),
@@ -99,7 +99,6 @@ def cloud(rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield Cloud(deployment, rabbitmq.url(vhost), database_url, url)
     finally:
         deployment.close()
-        rabbitmq.delete_vhost(vhost)
 
 
 def install(database_url: str) -> None:

@@ -26,6 +26,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.systemd
 
 UNIT = "nova-scheduler.service"
+STATUS = re.compile(r"2 workers, 3 hosts, state read \d+ s ago, 0 decisions")
 CALLERS = 4
 WORKERS = 2
 LOG = "/var/log/nova/nova-scheduler.log"
@@ -92,7 +93,6 @@ def scene(rabbitmq: RabbitMQ, mariadb: MariaDB, mariadb_url: str) -> Iterator[Sc
     fleet.install(mariadb_url)
     vhost = rabbitmq.create_vhost()
     with ExitStack() as stack:
-        stack.callback(rabbitmq.delete_vhost, vhost)
         broker = stack.enter_context(Gate(rabbitmq.port))
         database = stack.enter_context(Gate(make_url(mariadb_url).port or mariadb.port))
         try:
@@ -150,8 +150,7 @@ def test_the_life_of_a_service(scene: Scene) -> None:
     assert scene.state() == "activating"
     scene.broker.open()
     wait_until(lambda: scene.state() == "active", 60, scene.describe)
-    status = machine.show(UNIT, "StatusText")
-    assert re.fullmatch(r"2 workers, 3 hosts, state read \d+ s ago, 0 decisions", status)
+    wait_until(lambda: STATUS.fullmatch(machine.show(UNIT, "StatusText")), 60, scene.describe)
     assert_confined(scene)
 
     reload(scene)

@@ -49,10 +49,8 @@ def postgres(authority: Authority) -> Iterator[PostgreSQL]:
 
 
 @pytest.fixture(scope="module")
-def vhost(rabbitmq: RabbitMQ) -> Iterator[str]:
-    name = rabbitmq.create_vhost()
-    yield name
-    rabbitmq.delete_vhost(name)
+def vhost(rabbitmq: RabbitMQ) -> str:
+    return rabbitmq.create_vhost()
 
 
 @pytest.fixture

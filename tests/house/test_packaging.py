@@ -31,6 +31,7 @@ DISTRIBUTION = "nova-scheduler-standalone"
 #: Run as programs, not imported.
 TOOLS = {
     "bandit",
+    "coverage",
     "mypy",
     "pip-audit",
     "ruff",

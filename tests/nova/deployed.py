@@ -111,7 +111,6 @@ def deployed(
     vhost = rabbitmq.create_vhost()
     bus = rabbitmq.url(vhost)
     with contextlib.ExitStack() as stack:
-        stack.callback(rabbitmq.delete_vhost, vhost)
         shared = merged(SHARED, of_both or {}, {"DEFAULT": {"transport_url": bus}})
         made = tables.configured(folder, shared, NOVA_ALONE)
         nova = NovaDriver(made.python, made.config, folder / "nova.log")

@@ -86,11 +86,9 @@ def placement_server(mariadb: MariaDB) -> Iterator[Placement]:
 
 
 @pytest.fixture
-def transport_url(rabbitmq: RabbitMQ) -> Iterator[str]:
+def transport_url(rabbitmq: RabbitMQ) -> str:
     """The URL of a virtual host that only this test uses."""
-    vhost = rabbitmq.create_vhost()
-    yield rabbitmq.url(vhost)
-    rabbitmq.delete_vhost(vhost)
+    return rabbitmq.url(rabbitmq.create_vhost())
 
 
 @pytest.fixture

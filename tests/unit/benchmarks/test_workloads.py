@@ -20,7 +20,7 @@ def test_a_workload_runs(name: str) -> None:
 
     assert {row["what"] for row in result["rows"] if not math.isfinite(row["value"])} == set()
     assert result["leaks"]["processes"] == 0
-    assert result["leaks"]["fds"] == 0
+    assert result["leaks"]["fds"] <= 0  # what earlier tests have left may go meanwhile
 
 
 @pytest.mark.parametrize("name", workload.names())
