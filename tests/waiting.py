@@ -13,7 +13,7 @@ _POLL_SECONDS = 0.05
 
 def wait_until(
     condition: Callable[[], _Value],
-    timeout_seconds: float = 30.0,
+    timeout_seconds: float = 60.0,
     describe: str | Callable[[], str] = "",
 ) -> _Value:
     """Return the first true value of *condition*, asked for again and again until the deadline.

@@ -18,8 +18,8 @@ from typing import Self
 from scheduler import concurrency
 from tests.waiting import wait_until
 
-START_SECONDS = 40
-STOP_SECONDS = 40
+START_SECONDS = 60
+STOP_SECONDS = 60
 BACKENDS = (concurrency.EVENTLET, concurrency.THREADING)
 
 _DATAGRAM_BYTES = 4096
@@ -141,7 +141,7 @@ class Daemon:
             pass
         return "READY=1" in self.notified.messages
 
-    def wait_log(self, text: str, timeout_seconds: float = 30.0) -> Self:
+    def wait_log(self, text: str, timeout_seconds: float = 60.0) -> Self:
         """Return once *text* is in the log."""
         wait_until(
             lambda: text in self.log,

@@ -21,7 +21,7 @@ from scheduler.rpc.context import RequestContext
 from tests.daemons.deployment import render
 
 WIRE = pathlib.Path(__file__).parents[1] / "data" / "wire"
-ANSWER_SECONDS = 30
+ANSWER_SECONDS = 60
 
 
 def recorded(name: str) -> dict[str, Any]:

@@ -68,12 +68,12 @@ def test_allocations_follow_the_servers(
             != ({node_of[each["Host"]]} if each["State"] == "ACTIVE" else set())
         ]
 
-    wait_until(lambda: not wrong(), 10, lambda: str(wrong()))
+    wait_until(lambda: not wrong(), 60, lambda: str(wrong()))
     migrate(cloud, next(each for each in servers if each["State"] == "ACTIVE"))
-    wait_until(lambda: not wrong(), 10, lambda: str(wrong()))
+    wait_until(lambda: not wrong(), 60, lambda: str(wrong()))
     delete(cloud, servers)
 
     def used() -> set[int]:
         return {amount for n in node_of.values() for amount in placement_server.used(n).values()}
 
-    wait_until(lambda: used() == {0}, 10, lambda: str(used()))
+    wait_until(lambda: used() == {0}, 60, lambda: str(used()))

@@ -23,7 +23,7 @@ def test_nothing_of_a_daemon_outlives_its_end(deployment, transport_url, sqlite_
         pids |= {child.pid for child in psutil.Process(pid).children(recursive=True)}
     assert len(pids) >= 3
     cloud.close()
-    wait_until(lambda: not any(map(is_running, pids)), 10, f"the end of {pids}")
+    wait_until(lambda: not any(map(is_running, pids)), 60, f"the end of {pids}")
 
 
 def is_running(pid: int) -> bool:

@@ -93,7 +93,6 @@ def running(
     finally:
         deployment.close()
         database.dispose()
-        rabbitmq.delete_vhost(vhost)
 
 
 def _tables_of_instances() -> list[sa.Table]:

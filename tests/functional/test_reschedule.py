@@ -61,8 +61,7 @@ def test_every_attempt_is_on_another_host_and_is_counted(
             assert server["Attempts"] == len(failed_on) == MAX_ATTEMPTS
             assert server["Host"] is None
             assert f"Exceeded max scheduling attempts {MAX_ATTEMPTS}" in server["Fault"]
-    found = books.read(sqlite_url)
-    assert found.reported == found.summed
+    assert books.agreeing(sqlite_url)
 
 
 def test_a_forced_host_that_fails_is_not_followed_by_another(

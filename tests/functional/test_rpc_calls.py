@@ -177,7 +177,7 @@ def test_a_decision_is_one_line_with_the_callers_identity(
         log = serving_scheduler.daemon.log
         return [each for each in log.splitlines() if request_id in each and " INFO " in each]
 
-    told = wait_until(lines, 10, "the line")
+    told = wait_until(lines, 60, "the line")
     assert len(told) == 1, told
     who = f"[{request_id} {request['_context_user_id']} {request['_context_project_id']} "
     assert who in told[0]

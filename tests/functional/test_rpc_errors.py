@@ -17,6 +17,7 @@ import pytest
 from tests.functional.bus import RawCaller, enveloped, failure_of, recorded
 from tests.functional.conftest import ServingScheduler
 from tests.servers.rabbitmq import RabbitMQ
+from tests.waiting import wait_until
 
 # A caller that wants a sign of life every second, so that errors meet the library's monitor too.
 GOOD = {**recorded("select_destinations-simple.request"), "_timeout": 2}
@@ -185,7 +186,8 @@ def test_unreadable_bodies_do_not_come_again(
     for body, content_type in UNREADABLE.values():
         raw.publish(body, content_type)
     assert raw.call(PING)["failure"] is None
-    assert waiting_messages(rabbitmq, serving_scheduler.transport_url) == 0
+    url = serving_scheduler.transport_url
+    wait_until(lambda: waiting_messages(rabbitmq, url) == 0, 60, "an empty queue")
 
 
 def waiting_messages(broker: RabbitMQ, transport_url: str) -> int:

@@ -90,14 +90,14 @@ def test_a_notification_bus_that_is_away_holds_nothing_up(
         began = time.monotonic()
         assert raw.call(a_request(), TOPIC)["failure"] is None
         assert time.monotonic() - began < PATIENCE_SECONDS
+    scheduler.wait_log("ERROR oslo_messaging.notify.messaging", 60)  # the operator is told
     assert scheduler.terminate() == 0
-    assert "ERROR oslo_messaging.notify.messaging" in scheduler.log, "the operator is told"
 
 
 @pytest.mark.usefixtures("scheduler")
 def test_clients_find_the_configured_topic(transport_url: str, tmp_path: Path) -> None:
     with scheduler_api(tmp_path, transport_url, topic=TOPIC) as api:
-        assert api.ping(a_context(), "hello", timeout_seconds=10) == {
+        assert api.ping(a_context(), "hello", timeout_seconds=60) == {
             "service": "scheduler",
             "arg": "hello",
         }

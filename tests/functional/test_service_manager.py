@@ -49,18 +49,18 @@ def test_a_daemon_of_two_workers(
     scheduler = cloud.start_scheduler(extra_environment=WATCHDOG).wait_ready()
 
     assert scheduler.notified.messages.count("READY=1") == 1
-    assert any(STATUS.fullmatch(line) for line in told(scheduler))
-    assert is_fed(scheduler)
+    wait_until(lambda: any(map(STATUS.fullmatch, told(scheduler))), 60, "a status")
+    wait_until(lambda: is_fed(scheduler), 60, "a watchdog that is fed")
 
     hung, _other = workers(scheduler)
     hung.suspend()
-    wait_until(lambda: not is_fed(scheduler), 20, "a watchdog that starves")
+    wait_until(lambda: not is_fed(scheduler), 60, "a watchdog that starves")
     hung.resume()
-    wait_until(lambda: is_fed(scheduler), 20, "a watchdog that is fed again")
+    wait_until(lambda: is_fed(scheduler), 60, "a watchdog that is fed again")
 
     hung.kill()
-    wait_until(lambda: hung not in workers(scheduler), 20, "the end of the killed worker")
-    wait_until(lambda: is_fed(scheduler), 30, "another worker in the place of the killed one")
+    wait_until(lambda: hung not in workers(scheduler), 60, "the end of the killed worker")
+    wait_until(lambda: is_fed(scheduler), 60, "another worker in the place of the killed one")
     assert scheduler.terminate() == 0
 
 
@@ -84,14 +84,14 @@ def test_a_reload_is_told_of_and_a_decision_that_never_ends_starves_the_watchdog
 
     scheduler.notified.messages.clear()
     scheduler.signal(signal.SIGHUP)
-    wait_until(lambda: scheduler.is_announced, 20, "the end of the reload")
+    wait_until(lambda: scheduler.is_announced, 60, "the end of the reload")
     lines = scheduler.notified.messages
     assert lines.index("RELOADING=1") < lines.index("READY=1")
 
     scheduler.wait_log("This worker is stuck: a request has not moved for")
-    wait_until(lambda: not is_fed(scheduler), 20, "a watchdog that starves")
+    wait_until(lambda: not is_fed(scheduler), 60, "a watchdog that starves")
 
     (gate / gate_driver.OPEN).touch()
-    wait_until(lambda: is_fed(scheduler), 20, "a watchdog that is fed again")
+    wait_until(lambda: is_fed(scheduler), 60, "a watchdog that is fed again")
     assert scheduler.terminate() == 0
     assert conductor.terminate() == 0

@@ -39,10 +39,15 @@ def test_spans_of_one_request(
             reply = raw.call({**recorded("select_destinations-simple.request"), **caller})
         assert reply["failure"] is None
         assert scheduler.terminate() == 0, "which sends what was not sent yet"
-    spans = {span.name: span for span in collected.of("nova-scheduler")}
+    # There may be others, of what the scheduler does by itself.
+    spans = {
+        span.name: span
+        for span in collected.of("nova-scheduler")
+        if span.trace_id.hex() == TRACE_ID
+    }
     assert spans.keys() >= OWN
     outer = spans["select_destinations receive"]
-    assert (outer.trace_id.hex(), outer.parent_span_id.hex()) == (TRACE_ID, PARENT_ID)
+    assert outer.parent_span_id.hex() == PARENT_ID
     inside = {spans[name].parent_span_id for name in ("decode", "decide")}
     assert inside == {outer.span_id}
     stages = {spans[name].parent_span_id for name in OWN - {"decode", "decide"}}

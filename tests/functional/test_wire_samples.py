@@ -136,7 +136,6 @@ def recorded_scheduler(
         yield ServingScheduler(daemon, rabbitmq.url(vhost)), rabbitmq, vhost
     finally:
         deployment.close()
-        rabbitmq.delete_vhost(vhost)
 
 
 @pytest.fixture
@@ -292,7 +291,7 @@ def test_a_slow_request_shows_that_it_lives(caller: RawCaller) -> None:
     asked, *beats, answer = [each["message"] for each in sequence]
     request = {**fresh("select_destinations-simple.request"), "_timeout": asked["_timeout"]}
     hints = request["args"]["spec_obj"][DATA]["scheduler_hints"]
-    hints[PAUSE_HINT] = ["2.5"]  # for each of the two hosts of the zone
+    hints[PAUSE_HINT] = ["3"]  # for each of the two hosts of the zone
 
     began = time.monotonic()
     call_id = caller.send(request)
@@ -300,9 +299,10 @@ def test_a_slow_request_shows_that_it_lives(caller: RawCaller) -> None:
 
     seen = [each for each in caller.received if each["_msg_id"] == call_id]
     assert time.monotonic() - began > asked["_timeout"]
-    assert len(seen) == len(beats) + 1
-    for ours, theirs in zip(seen[:-1], beats, strict=True):
-        assert ours.keys() == theirs.keys()
+    # As many as recorded or, where the machine is slow, more.
+    assert len(seen) > len(beats)
+    for ours in seen[:-1]:
+        assert ours.keys() == beats[0].keys()
         assert (ours["result"], ours["failure"], ours["ending"]) == (None, None, False)
     assert reply.keys() == answer.keys()
     assert (reply["failure"], reply["ending"]) == (None, True)
@@ -314,7 +314,7 @@ def test_a_caller_with_little_patience_gets_a_thousand_servers(
     recorded_scheduler: tuple[ServingScheduler, RabbitMQ, str], tmp_path: Path, hint: str
 ) -> None:
     """The request takes longer than ``rpc_response_timeout``, which only bounds the silence."""
-    patience_seconds = 2
+    patience_seconds = 4
     uuids = [str(uuid.uuid4()) for _ in range(1000)]
     hints = {hint: ["0.0015"]}  # for each of the three hosts and each server
     spec = fleet.a_spec(uuids[0], num_instances=len(uuids), scheduler_hints=hints)

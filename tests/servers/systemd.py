@@ -186,7 +186,7 @@ class Machine:
             self._unshare.kill()  # the kernel ends the first process inside, and so all others
             self._unshare.wait()
         if self._cgroup.is_dir():
-            wait_until(lambda: not _members(self._cgroup), 20, "the end of all inside")
+            wait_until(lambda: not _members(self._cgroup), 60, "the end of all inside")
             for folder, _folders, _files in os.walk(self._cgroup, topdown=False):
                 Path(folder).rmdir()
         shutil.rmtree(self.folder)

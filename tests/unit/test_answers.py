@@ -127,7 +127,7 @@ def test_a_request_in_hand_is_shared(error: Exception | None) -> None:
 
     def slowly() -> list[int]:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return decide()
 
     def ask(function: Any) -> None:
@@ -138,14 +138,14 @@ def test_a_request_in_hand_is_shared(error: Exception | None) -> None:
 
     first = threading.Thread(target=ask, args=[slowly])
     first.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     second = threading.Thread(target=ask, args=[decide])
     second.start()
     while not memory.repeated:
         second.join(0.001)
     go_on.set()
     for thread in (first, second):
-        thread.join(10)
+        thread.join(60)
 
     assert decide.count == 1
     assert outcomes == [error or [1]] * 2

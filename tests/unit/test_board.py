@@ -15,7 +15,7 @@ FULL = Sign(Stage.SERVING, 100.0, 98.0, 12, 345, 4711)
 def in_a_worker(work: Callable[[], None]) -> int | None:
     worker = multiprocessing.get_context("fork").Process(target=work)
     worker.start()
-    worker.join(10)
+    worker.join(60)
     return worker.exitcode
 
 

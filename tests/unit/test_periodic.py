@@ -47,7 +47,7 @@ def test_failures_are_logged_and_do_not_end_it(caplog: pytest.LogCaptureFixture)
     task = RepeatingTask("Driver.run_periodic_tasks", fail, 0.001)
     task.start()
     for _ in range(3):
-        runs.get(timeout=10)
+        runs.get(timeout=60)
     task.stop()
 
     assert "Error during Driver.run_periodic_tasks" in caplog.text
@@ -71,16 +71,16 @@ def test_stop_waits_for_the_run_under_way() -> None:
 
     def run() -> None:
         entered.set()
-        leave.wait(10)
+        leave.wait(60)
         left.set()
 
     task = RepeatingTask("t", run, 3600)
     task.start()
-    assert entered.wait(10)
+    assert entered.wait(60)
     stopper = threading.Thread(target=task.stop)
     stopper.start()
     leave.set()
-    stopper.join(10)
+    stopper.join(60)
 
     assert left.is_set()
     assert not stopper.is_alive()

@@ -28,7 +28,7 @@ def terms() -> Iterator[list[int]]:
 def in_a_worker(work: Callable[[], None]) -> None:
     worker = multiprocessing.get_context("fork").Process(target=work)
     worker.start()
-    worker.join(10)
+    worker.join(60)
     assert worker.exitcode == 0
 
 

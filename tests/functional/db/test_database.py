@@ -84,7 +84,7 @@ def test_a_greenlet_waiting_for_a_lock_lets_its_holder_go_on(database_url):
         env=environ,
         capture_output=True,
         text=True,
-        timeout=25,
+        timeout=100,
         check=False,
     )
     assert (done.stdout, done.returncode) == ("first second\n", 0), done.stderr

@@ -24,7 +24,7 @@ from tests.unit.db.builders import instance
 from tests.unit.hosts.reading import Clock
 from tests.waiting import wait_until
 
-SECONDS = 10
+SECONDS = 60
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_whatever_else_goes_wrong_a_cell_is_tried_again(
 def test_a_cell_that_is_silent_does_not_hold_the_others_for_long(
     nova, managers, caplog, monkeypatch
 ):
-    manager = managers(nova.urls["cell0"], nova.urls["api"], cell_timeout_seconds=1)
+    manager = managers(nova.urls["cell0"], nova.urls["api"])
     reader = manager._reader
     member = reader._members[nova.uuids["a"]]
     gate, asked = threading.Event(), threading.Event()

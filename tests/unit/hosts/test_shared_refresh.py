@@ -20,7 +20,7 @@ class SlowRead:
     def __call__(self) -> None:
         self.runs += 1
         self.begun.release()
-        assert self.go_on.acquire(timeout=10)
+        assert self.go_on.acquire(timeout=60)
         if self.error:
             raise self.error
 
@@ -43,7 +43,7 @@ def in_threads(target, number):
 def join(futures):
     """Wait for all; raises what one of them has raised."""
     for future in futures:
-        future.result(timeout=10)
+        future.result(timeout=60)
 
 
 def test_one_caller_reads_once():
@@ -56,11 +56,11 @@ def test_callers_during_a_read_share_the_next_one():
     read = SlowRead()
     shared = SharedRefresh(read)
     first = in_threads(shared, 1)
-    assert read.begun.acquire(timeout=10)
+    assert read.begun.acquire(timeout=60)
     later = in_threads(shared, 5)
     read.go_on.release()
     join(first)
-    assert read.begun.acquire(timeout=10)  # the second read began after they arrived
+    assert read.begun.acquire(timeout=60)  # the second read began after they arrived
     read.go_on.release()
     read.go_on.release()  # a straggler may have missed the second read
     join(later)
@@ -79,11 +79,11 @@ def test_an_error_reaches_every_caller_that_shared_the_read():
             caught.append(str(error))
 
     first = in_threads(call, 1)
-    assert read.begun.acquire(timeout=10)
+    assert read.begun.acquire(timeout=60)
     later = in_threads(call, 2)
     read.go_on.release()
     join(first)
-    assert read.begun.acquire(timeout=10)
+    assert read.begun.acquire(timeout=60)
     read.error = RuntimeError("gone")
     read.go_on.release(2)
     join(later)

@@ -239,7 +239,7 @@ def test_a_hopeless_guest_is_given_up_soon(semantics: NumaSemantics) -> None:
     place = host(*(cell(n, range(n * 4, n * 4 + 4)) for n in range(12)))
     wishes = [want([n], number=n) for n in range(11)]
     wish = guest(*wishes, want(range(5), number=11))
-    start = time.monotonic()
+    start = time.process_time()
     assert fitted(place, wish, semantics=semantics) is None
     # Twelve cells have half a billion orders.
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5

@@ -51,7 +51,7 @@ class RecordingDriver:
 
     def next_call(self) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
         """The oldest call that was not looked at yet; waits for it."""
-        return self.calls.get(timeout=10)
+        return self.calls.get(timeout=60)
 
 
 class RecordingHostManager:

@@ -83,7 +83,7 @@ def test_the_thread_sees_to_calls_that_come_later_and_are_due_sooner() -> None:
     patient, hasty = Call(600), Call(2)
     monitor.watch(patient)
     monitor.watch(hasty)
-    wait_until(lambda: hasty.signs >= 1, 20, "a sign of life")
+    wait_until(lambda: hasty.signs >= 1, 60, "a sign of life")
     assert patient.signs == 0
     monitor.forget(hasty)
     monitor.forget(patient)

@@ -78,7 +78,7 @@ def test_the_base_interface_is_capped(
     conf.set_override("baseapi", "1.0", group="upgrade_levels")
     try:
         api = SchedulerAPI(transport, conf)
-        assert api.ping(CONTEXT, "x", timeout_seconds=10)["arg"] == "x"
+        assert api.ping(CONTEXT, "x", timeout_seconds=60)["arg"] == "x"
         conf.set_override("baseapi", "2.0", group="upgrade_levels")
         with pytest.raises(oslo_messaging.RPCVersionCapError):
             SchedulerAPI(transport, conf).ping(CONTEXT, "x")
@@ -160,7 +160,7 @@ def test_fanouts_reach_the_host_manager(
 
 
 def test_ping(transport: Any, conf: cfg.ConfigOpts, driver: RecordingDriver) -> None:
-    answer = SchedulerAPI(transport, conf).ping(CONTEXT, "hello", timeout_seconds=10)
+    answer = SchedulerAPI(transport, conf).ping(CONTEXT, "hello", timeout_seconds=60)
     assert answer == {"service": "scheduler", "arg": "hello"}
 
 

@@ -50,7 +50,7 @@ def call(transport: Any, method: str, version: str = "4.5", **arguments: Any) ->
     client = oslo_messaging.get_rpc_client(
         transport,
         oslo_messaging.Target(topic="scheduler", version=version),
-        timeout=20,
+        timeout=60,
         serializer=RequestContextSerializer(ObjectSerializer()),
     )
     return client.call(CONTEXT, method, **arguments)

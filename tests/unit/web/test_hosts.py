@@ -78,7 +78,7 @@ def served() -> Iterator[tuple[str, int]]:
     ],
 )
 def test_over_a_socket(served: tuple[str, int], hosts: list[str], status: int) -> None:
-    connection = http.client.HTTPConnection(*served, timeout=10)
+    connection = http.client.HTTPConnection(*served, timeout=60)
     connection.putrequest("GET", "/", skip_host=True)
     for each in hosts:
         connection.putheader("Host", each)
