@@ -53,6 +53,8 @@ class Hangups:
         """Call *reload* after hang-ups, in a thread (or greenlet) of its own, to the end."""
         self._open()
         self._is_watched = True
+        if self._is_closed:  # told to end before it had begun
+            return
         thread = threading.Thread(target=self._watch, args=(reload,), daemon=True, name="reload")
         thread.start()
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,7 +42,10 @@ def environment(backend: str) -> dict[str, str]:
 
 
 class NotifySocket:
-    """The receiving end of systemd's readiness protocol (reference page service, section 8.4)."""
+    """The receiving end of systemd's readiness protocol (reference page service, section 8.4).
+
+    It takes messages all the time, as systemd does: who tells of himself is never held up.
+    """
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="nst-notify-")
@@ -50,16 +53,26 @@ class NotifySocket:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind(self.path)
         self.messages: list[str] = []
+        self._came = threading.Semaphore(0)
+        self._taking = threading.Thread(target=self._take, daemon=True)
+        self._taking.start()
+
+    def _take(self) -> None:
+        while message := self._socket.recv(_DATAGRAM_BYTES):
+            self.messages += message.decode().splitlines()
+            self._came.release()
 
     def receive(self, timeout_seconds: float) -> bool:
-        """Wait for one message and add its lines to :attr:`messages`; False if none came."""
-        readable, _, _ = select.select([self._socket], [], [], timeout_seconds)
-        if readable:
-            self.messages += self._socket.recv(_DATAGRAM_BYTES).decode().splitlines()
-        return bool(readable)
+        """Wait for one message that is in :attr:`messages` then; False if none came."""
+        if not timeout_seconds:
+            return self._came.acquire(blocking=False)
+        return self._came.acquire(timeout=timeout_seconds)
 
     def close(self) -> None:
         """Remove the socket."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
+            last.sendto(b"", self.path)
+        self._taking.join()
         self._socket.close()
         self._folder.cleanup()
 

@@ -274,6 +274,20 @@ def test_each_hang_up_is_followed_by_a_reload() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
+def test_who_is_told_to_end_before_it_has_begun_watches_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raised: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    hangups, before = Hangups(), set(threading.enumerate())
+    hangups.note()
+    hangups.close()
+    hangups.watch(lambda: None)
+    for each in set(threading.enumerate()) - before:
+        each.join(30)
+    assert raised == []
+
+
 def test_another_login_at_placement_needs_a_restart(
     reloaded: Reloaded, caplog: pytest.LogCaptureFixture
 ) -> None:
