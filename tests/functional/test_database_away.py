@@ -49,7 +49,7 @@ def test_decisions_end_with_the_age_of_the_state_and_come_back(
             "claims": "none",
         },
     }
-    with MariaDB() as server:
+    with MariaDB(durable=True) as server:
         url = server.url(server.create_database())
         fleet.install(url)
         cloud = deployment(transport_url, url, driver, backend, {**settings, **SETTINGS})
