@@ -31,7 +31,7 @@ class CoreFilter(OvercommitFilter):
 
     reasons = (PHYSICAL, INSUFFICIENT)
     ratio_column = "cpu_allocation_ratio"
-    inputs = Inputs(*_READ, of_request=lambda request: request.vcpus)
+    inputs = Inputs(*_READ, of_request=lambda request: request.vcpus, plain=True)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host, unless the ratio is 0, and into the rest."""

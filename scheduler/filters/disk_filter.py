@@ -33,7 +33,7 @@ class DiskFilter(OvercommitFilter):
 
     reasons = (PHYSICAL, INSUFFICIENT)
     ratio_column = "disk_allocation_ratio"
-    inputs = Inputs(*_READ, of_request=wanted_disk_mb)
+    inputs = Inputs(*_READ, of_request=wanted_disk_mb, plain=True)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host (no server overcommits against itself), and into the rest."""

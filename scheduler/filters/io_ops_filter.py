@@ -19,7 +19,7 @@ class IoOpsFilter(HostFilter):
     """Passes hosts with fewer than ``max_io_ops_per_host`` operations."""
 
     reasons = (BUSY,)
-    inputs = Inputs("num_io_ops")
+    inputs = Inputs("num_io_ops", plain=True)
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)

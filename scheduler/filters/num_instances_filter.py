@@ -22,7 +22,7 @@ class NumInstancesFilter(HostFilter):
     """Passes hosts with fewer than ``max_instances_per_host`` servers."""
 
     reasons = (FULL,)
-    inputs = Inputs("num_instances")
+    inputs = Inputs("num_instances", plain=True)
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)

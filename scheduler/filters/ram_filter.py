@@ -25,7 +25,7 @@ class RamFilter(OvercommitFilter):
 
     reasons = (PHYSICAL, INSUFFICIENT)
     ratio_column = "ram_allocation_ratio"
-    inputs = Inputs(*_READ, of_request=lambda request: request.memory_mb)
+    inputs = Inputs(*_READ, of_request=lambda request: request.memory_mb, plain=True)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host (no server overcommits against itself), and into the rest."""

@@ -182,3 +182,16 @@ class Candidates:
         tolerance = self.scope.service_down_time_seconds
         heard = heard_in_time(self.service_last_seen, self.scope.now, tolerance)
         return ~self.service_forced_down & heard
+
+
+class OneCandidate(Candidates):
+    """One host, whose columns are single numbers, for code that can do with these."""
+
+    def __init__(self, scope: Scope, row: int) -> None:
+        super().__init__(scope, np.array([row], dtype=np.int64))
+        self._row = row
+
+    def __getattr__(self, name: str) -> Any:
+        if name in columns.COLUMN_TYPES:
+            return self.table.column(name)[self._row]
+        raise AttributeError(f"the host table has no column {name!r}")

@@ -46,6 +46,9 @@ class Inputs:
 
     Of a request of which more is read, *apart* gives the rows that it may make a difference for:
     all others have the same verdict, or the same raw value, as each other.
+
+    Code that is *plain* only calculates with columns and compares them: it gives one answer where
+    a column is a single number in place of an array.
     """
 
     def __init__(
@@ -54,11 +57,13 @@ class Inputs:
         of_request: Callable[[Any], Hashable | None] = nothing,
         idle: Hashable = None,
         apart: Apart | None = None,
+        plain: bool = False,
     ) -> None:
         self.columns = columns
         self.of_request = of_request
         self.idle = idle
         self.apart = apart
+        self.plain = plain
 
     @staticmethod
     def of(part: Any) -> Inputs | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.candidates import Candidates, OneCandidate, Scope
 from scheduler.standing.scores import Scores
 from scheduler.standing.verdicts import PASSES, Verdicts
 
@@ -90,17 +90,24 @@ class Foresight:
                 return verdict, raws
         self._depth = min(_DEEPEST, 2 * self._depth) if row == self._last else 1
         self._last = row
-        self._missed += 1
-        others: list[int] = []
-        if self._missed <= _MISSED or self._missed % _SELDOM == 0:
-            best = (likely or scores.best)(self._together)
-            others = [each for each in best if each != row and each not in self._known]
+        others = self._likely(row, likely or scores.best)
+        if not others and self._depth == 1:
+            host = OneCandidate(scope, row)
+            verdict = verdicts.judged_alone(host, request)
+            return verdict, scores.raw_alone(host, row, request) if verdict == PASSES else []
         self._ask(scope, request, row, others, verdicts, scores)
         answers = self._known.pop(row)
         _expected, verdict, raws = answers.pop()
         if answers:
             self._known[row] = answers
         return verdict, raws
+
+    def _likely(self, row: int, best: Callable[[int], list[int]]) -> list[int]:
+        """Other rows that may be next; none for a while when guesses do not come true."""
+        self._missed += 1
+        if self._missed > _MISSED and self._missed % _SELDOM:
+            return []
+        return [each for each in best(self._together) if each != row and each not in self._known]
 
     def forget(self, rows: Iterable[int]) -> None:
         """Something else has happened to *rows*."""

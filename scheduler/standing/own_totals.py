@@ -7,8 +7,9 @@ few that are treated otherwise.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,12 @@ from scheduler.weights.weighing import Valued, normalise
 
 #: What rounding may change of a total, per multiplier: the same numbers in another order.
 _ROUNDING = 1e-13
+#: The totals of so many rows are added up in plain Python; NumPy costs more for so few.
+_FEW = 12
+
+
+_Term = tuple[Callable[[int], float], Callable[[int], float], float, float, float]
+"""What gives the raw value and the multiplier of a row, the bounds, and how far they are apart."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +48,11 @@ class Asked:
     multiplier: float
     bounds: Bounds
 
+    def factor(self, row: int) -> float:
+        """The multiplier of a row."""
+        del row
+        return self.multiplier
+
     @property
     def nbytes(self) -> int:
         """Memory taken."""
@@ -54,6 +66,18 @@ class Asked:
             is_own = self.rows[at] == rows
             values[is_own] = self.raws[at[is_own]]
         return values
+
+    @property
+    def more_than_others(self) -> np.ndarray:
+        """By how much what the rows get is more than what the others get, but for rounding."""
+        numbers = np.append(self.raws, self.of_others)
+        weights: np.ndarray = normalise(numbers, *self.bounds) * self.multiplier
+        return weights[:-1] - weights[-1]
+
+    def by_row(self) -> Callable[[int], float]:
+        """Looks up the raw value of a row."""
+        own = dict(zip(self.rows.tolist(), self.raws.tolist(), strict=True))
+        return lambda row: own.get(row, self.of_others)
 
     def valued(self, rows: np.ndarray) -> Valued:
         """What the weigher's part of the totals of *rows* was made of."""
@@ -79,6 +103,8 @@ class OwnTotals:
 
     def of(self, rows: np.ndarray) -> np.ndarray:
         """The totals of *rows*, which are left."""
+        if len(rows) <= _FEW:
+            return np.array([self._of_one(row) for row in rows.tolist()], dtype=np.float64)
         totals = np.zeros(len(rows))
         for place, (part, bounds) in enumerate(zip(self._scores.parts, self._bounds, strict=True)):
             own = self.asked.get(place)
@@ -88,44 +114,89 @@ class OwnTotals:
                 totals += normalise(own.of(rows), *own.bounds) * own.multiplier
         return totals
 
+    def _of_one(self, row: int) -> float:
+        total = 0.0
+        for raw_of, factor_of, low, high, span in self._terms:
+            total += (min(max(raw_of(row), low), high) - low) / span * factor_of(row)
+        return total
+
+    @functools.cached_property
+    def _terms(self) -> list[_Term]:
+        terms: list[_Term] = []
+        for place, (part, bounds) in enumerate(zip(self._scores.parts, self._bounds, strict=True)):
+            own = self.asked.get(place)
+            low, high = bounds if own is None else own.bounds
+            if low == high:
+                continue
+            if own is None:
+                terms.append((part.raw.of, part.multiplier.of, low, high, high - low))
+            else:
+                terms.append((own.by_row(), own.factor, low, high, high - low))
+        return terms
+
     def all(self) -> np.ndarray:
         """The total of every row; ``NO_CANDIDATE`` where it is not left."""
         if not self.asked:
-            return self._standing_of_others([]) if self._gone else self._base
+            return self._standing() if self._gone else self._base
         totals = np.full(len(self._passing), NO_CANDIDATE)
-        rows = np.flatnonzero(self._standing_of_others([]) > NO_CANDIDATE)
+        rows = np.flatnonzero(self._standing() > NO_CANDIDATE)
         totals[rows] = self.of(rows)
         return totals
 
     def head(self, count: int) -> tuple[np.ndarray, np.ndarray, int]:
         """Rows, in order, among which the *count* best are, their totals, and *count*."""
-        few = np.unique(np.concatenate([each.rows for each in self.asked.values()]))
-        least = self._least_of_best(count, few) - 2 * _ROUNDING * self._most_weight()
-        is_near = self._base >= least if math.isfinite(least) else self._base > NO_CANDIDATE
-        is_near[few] = True
-        is_near[self._gone] = False
-        rows = np.flatnonzero(is_near)
+        few, of_few = self._about()
+        rows = self._near_best(few, of_few) if count == 1 else None
+        if rows is None:
+            totals = self._standing()
+            totals[few] = of_few
+            least = np.partition(totals, -count)[-count] - self._reserve
+            is_near = totals >= least if math.isfinite(least) else totals > NO_CANDIDATE
+            rows = np.flatnonzero(is_near)
         return rows, self.of(rows), count
 
-    def _least_of_best(self, count: int, few: np.ndarray) -> float:
-        """The total that the last of the *count* best others has by what stands."""
+    def _near_best(self, few: np.ndarray, of_few: np.ndarray) -> np.ndarray | None:
+        """The rows that may be the best; None if that takes more than a look at all."""
         best = int(self._base.argmax())
-        if count == 1 and best not in few and best not in self._gone:
-            return self._base.item(best)
-        others = self._standing_of_others(few)
-        count = min(count, len(others))
-        return float(np.partition(others, -count)[-count])
+        if best in few or best in self._gone:
+            return None
+        of_best = self._base.item(best)
+        least = of_few.max(initial=of_best) - self._reserve
+        near = few[of_few >= least]
+        if of_best < least:
+            return near
+        if not math.isfinite(least):
+            return None
+        is_near = self._base >= least
+        is_near[near] = True
+        is_near[self._gone] = False
+        return np.flatnonzero(is_near)
 
-    def _standing_of_others(self, few: list[int] | np.ndarray) -> np.ndarray:
-        """What stands, without what is gone and without a *few*."""
+    def _about(self) -> tuple[np.ndarray, np.ndarray]:
+        """The rows that a weigher was asked about, and what they have but for rounding.
+
+        What all others get from these weighers is left out.
+        """
+        asked = list(self.asked.values())
+        rows = (
+            asked[0].rows if len(asked) == 1 else np.unique(np.concatenate([a.rows for a in asked]))
+        )
+        totals = self._base[rows]
+        for each in asked:
+            totals[rows.searchsorted(each.rows)] += each.more_than_others
+        return rows, totals
+
+    def _standing(self) -> np.ndarray:
+        """What stands, without what is gone."""
         totals: np.ndarray = self._base.copy()
-        totals[few] = NO_CANDIDATE
         totals[self._gone] = NO_CANDIDATE
         return totals
 
-    def _most_weight(self) -> float:
+    @property
+    def _reserve(self) -> float:
+        """How much lower one of two totals may stand that are equal when they are added up."""
         of_asked = sum(abs(each.multiplier) for each in self.asked.values())
-        return of_asked + self._scores.most_weight
+        return 4 * _ROUNDING * (of_asked + self._scores.most_weight)
 
     def numbers_of(self, rows: list[int]) -> tuple[list[str], list[Any], list[Any], list[Bounds]]:
         """What the totals of *rows* are made of: names, raw values, multipliers and bounds."""

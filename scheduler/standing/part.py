@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from scheduler.hosts import columns
-from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.candidates import Candidates, OneCandidate
 from scheduler.semantics import Bounds, Semantics
 from scheduler.standing.per_row import Numbers, PerRow
-from scheduler.standing.verdicts import PICKED
+from scheduler.standing.verdicts import PICKED, is_plain
 from scheduler.weights.base import BaseHostWeigher, HostWeigher
 from scheduler.weights.weighing import Valued, normalise
 
@@ -29,6 +29,7 @@ class Part:
         self.multipliers_stand = type(weigher).multipliers is HostWeigher.multipliers
         #: Whether a pick changes the raw value of its host.
         self.is_picked = bool(self.reads & PICKED)
+        self.is_plain = is_plain(weigher)
         self.raw = PerRow(capacity)
         self.multiplier = PerRow(capacity)
         #: Rows that hold the lowest and the highest raw value of those that pass, once looked up.
@@ -55,6 +56,12 @@ class Part:
             self.is_moved = True
         else:
             self._notice(hosts.rows, values, self.witnesses)
+
+    def raw_alone(self, host: OneCandidate, request: Any) -> float:
+        """The raw value of one host."""
+        if self.is_plain:
+            return float(self.weigher.raw(host, request))
+        return float(self.weigher.raw(Candidates(host.scope, host.rows), request)[0])
 
     def weigh(
         self, totals: np.ndarray, hosts: Candidates, request: Any, chosen: Semantics

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.candidates import Candidates, OneCandidate, Scope
 from scheduler.semantics import Bounds, Semantics
 from scheduler.standing.part import OF_MULTIPLIERS, Part, add_weighted
 from scheduler.standing.per_row import Numbers, PerRow
@@ -119,6 +119,13 @@ class Scores:
         for number, part in enumerate(self._kept):
             own = part.weigher.raw(hosts, request) if part.is_picked else part.raw.few(hosts.rows)
             raws[:, number] = own
+        return raws
+
+    def raw_alone(self, host: OneCandidate, row: int, request: Any) -> list[float]:
+        """The same of one host, which is *row*."""
+        raws = [part.raw.of(row) for part in self._kept]
+        for number, _raw in self._picked:
+            raws[number] = self._kept[number].raw_alone(host, request)
         return raws
 
     def put(self, row: int, raws: Sequence[float] | None) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.filters.base import BaseHostFilter
+from scheduler.filters.base import BaseHostFilter, HostFilter
 from scheduler.filters.chain import FilterCount, is_columnar, rejections
 from scheduler.hosts import columns
-from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.candidates import Candidates, OneCandidate, Scope
 from scheduler.hosts.inputs import Apart, Inputs
 
 #: Verdicts that are no reasons: the host passes; there is no such host.
@@ -33,6 +33,8 @@ class ReasonNumbers:
 
     def __init__(self, filters: Sequence[BaseHostFilter]) -> None:
         self.filters = filters
+        #: Those that calculate with single numbers as well.
+        self.plain = frozenset(n for n, each in enumerate(filters) if is_plain(each))
         self._numbers: list[dict[str, int]] = [{} for _ in filters]
         for index, each in enumerate(filters):
             for reason in getattr(each, "reasons", ()):
@@ -103,6 +105,12 @@ def read_by(part: Any) -> Read | None:
     return Read(bits, declared.of_request, declared.idle, declared.apart)
 
 
+def is_plain(part: Any) -> bool:
+    """Whether *part* calculates with single numbers in place of columns, too."""
+    declared = Inputs.of(part)
+    return declared is not None and declared.plain
+
+
 def _runs_as_usual(each: BaseHostFilter) -> bool:
     runs = type(each).run_filter_for_index is BaseHostFilter.run_filter_for_index
     return runs and is_columnar(each)
@@ -157,6 +165,22 @@ class Verdicts:
     def judged(self, hosts: Candidates, request: Any) -> np.ndarray:
         """The verdicts on *hosts* by the filters that depend on what picks change."""
         return self._judged(hosts, request, [i for i, read in self.reads.items() if read & PICKED])
+
+    def judged_alone(self, host: OneCandidate, request: Any) -> int:
+        """The same of one host."""
+        for index, read in self.reads.items():
+            if not read & PICKED:
+                continue
+            each: HostFilter = self.numbers.filters[index]  # type: ignore[assignment]
+            if index in self.numbers.plain:
+                for reason, is_satisfied in each.conditions(host, request):
+                    if not is_satisfied:
+                        return self.numbers.number(index, reason.code)
+            else:
+                found = self._judged(Candidates(host.scope, host.rows), request, [index])
+                if found[0] != PASSES:
+                    return int(found[0])
+        return PASSES
 
     def put(self, row: int, verdict: int) -> None:
         """Set the verdict on a row that passed."""

@@ -19,7 +19,7 @@ class CPUWeigher(HostWeigher):
 
     minval = 0
     multiplier_option = "cpu_weight_multiplier"
-    inputs = Inputs("vcpus_total", "vcpus_used", "cpu_allocation_ratio")
+    inputs = Inputs("vcpus_total", "vcpus_used", "cpu_allocation_ratio", plain=True)
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Processors that may be handed out, less those that are."""

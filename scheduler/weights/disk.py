@@ -19,7 +19,7 @@ class DiskWeigher(HostWeigher):
 
     minval = 0
     multiplier_option = "disk_weight_multiplier"
-    inputs = Inputs("free_disk_mb")
+    inputs = Inputs("free_disk_mb", plain=True)
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Free disk in MB, without overcommit."""

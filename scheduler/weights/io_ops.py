@@ -19,7 +19,7 @@ class IoOpsWeigher(HostWeigher):
 
     minval = 0
     multiplier_option = "io_ops_weight_multiplier"
-    inputs = Inputs("num_io_ops")
+    inputs = Inputs("num_io_ops", plain=True)
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """The number of operations."""

@@ -18,7 +18,7 @@ class NumInstancesWeigher(HostWeigher):
     """How many servers the host runs.  Off unless its multiplier is set."""
 
     multiplier_option = "num_instances_weight_multiplier"
-    inputs = Inputs("num_instances")
+    inputs = Inputs("num_instances", plain=True)
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """The number of servers."""

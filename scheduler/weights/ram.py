@@ -19,7 +19,7 @@ class RAMWeigher(HostWeigher):
 
     minval = 0
     multiplier_option = "ram_weight_multiplier"
-    inputs = Inputs("free_ram_mb")
+    inputs = Inputs("free_ram_mb", plain=True)
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Free memory in MB, without overcommit."""

@@ -11,7 +11,7 @@ from scheduler.filters.json_filter import JsonFilter
 from scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from scheduler.filters.registry import all_filters
 from scheduler.hosts import columns
-from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.candidates import Candidates, OneCandidate
 from scheduler.hosts.inputs import Inputs
 from scheduler.weights.registry import all_weighers
 from tests import fleets
@@ -83,6 +83,22 @@ def test_rows_that_are_not_set_apart_fare_alike(part, table, request_spec):
     else:
         several = [part.raw(others, request_spec).tolist()]
     assert all(len(set(found)) <= 1 for found in several)
+
+
+@pytest.mark.parametrize(
+    "part", [part for part in PARTS if Inputs.of(part).plain], ids=lambda part: part.name
+)
+@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@given(table=fleets.fleets(max_size=8), request_spec=fleets.requests())
+def test_single_numbers_do_as_well_as_columns(part, table, request_spec):
+    hosts = candidates(table)
+    alone = [OneCandidate(hosts.scope, row) for row in hosts.rows.tolist()]
+    if hasattr(part, "conditions"):
+        several = [mask.tolist() for _reason, mask in part.conditions(hosts, request_spec)]
+        found = [[bool(one) for _reason, one in part.conditions(a, request_spec)] for a in alone]
+        assert found == [list(of_host) for of_host in zip(*several, strict=True)]
+    else:
+        assert [part.raw(a, request_spec) for a in alone] == part.raw(hosts, request_spec).tolist()
 
 
 def test_most_of_what_ships_here_can_be_kept():
