@@ -61,12 +61,12 @@ mutants: $(VENV)/ready-mutation  ## Change the code a little; see whether tests 
 	@nice -n 19 $(RUN)/python -m tests.mutation $(MODULES)
 
 .PHONY: nova-venv
-nova-venv:  ## Install Nova into .venv-nova (or $$NOVA_VENV) for the tests with a real one
-	@$(PYTHON) -m tests.nova.environment
+nova-venv: $(VENV)/ready-test  ## Install Nova into .venv-nova (or $$NOVA_VENV) for the tests with a real one
+	@$(RUN)/python -m tests.nova.environment
 
 .PHONY: placement-venv
-placement-venv:  ## Install Placement into .venv-placement (or $$PLACEMENT_VENV) for the tests
-	@$(PYTHON) -m tests.servers.placement
+placement-venv: $(VENV)/ready-test  ## Install Placement into .venv-placement (or $$PLACEMENT_VENV) for the tests
+	@$(RUN)/python -m tests.servers.placement
 
 .PHONY: venv
 venv: $(VENV)/ready-check  ## Install the project and everything for developing it into .venv
