@@ -149,14 +149,8 @@ class FleetReader:
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*, whatever their state, by id."""
-        table = tables.services
-        query = (
-            sa.select(*table.c)
-            .where(table.c.topic == topic, table.c.deleted == 0)
-            .order_by(table.c.id)
-        )
         with self.database.read() as connection:
-            return connection.execute(query).all()
+            return fleet_services.of_topic(connection, topic)
 
     def group_hosts(self, group: str) -> Sequence[str]:
         """The host of each living instance whose system metadata names *group*, if it has one."""
@@ -194,11 +188,9 @@ class FleetReader:
         full = full or self._read_at is None
         since = whole_second((self._read_at or now - PAST) - self.overlap)
         fresh = since if full else max(since, whole_second(now - FRESH))
-        if self._is_glance_enough(connection, since, must_look=full or heartbeats):
-            self._read_at = now
-            return FleetChanges(
-                False, now, (), (), None, (), self._services.flagged, None, self.cell
-            )
+        if not full and self._is_quiet(connection, since, now, heartbeats=heartbeats):
+            flags = self._services.flagged
+            return FleetChanges(False, now, (), (), None, (), flags, None, self.cell)
         closely = full or not (self._nodes.is_settled and self._instances.is_settled)
         answers = self._ask(connection, since, fresh, closely=closely)
         # What the look has shown is not shown again: until its rows are read, only a full read
@@ -226,9 +218,16 @@ class FleetReader:
 
     # --- the look ------------------------------------------------------------------------
 
-    def _is_glance_enough(self, connection: sa.Connection, since: int, *, must_look: bool) -> bool:
-        glance = None if must_look else self._glance
-        return glance is not None and glance.shows_nothing(connection, since)
+    def _is_quiet(
+        self, connection: sa.Connection, since: int, now: datetime.datetime, *, heartbeats: bool
+    ) -> bool:
+        heard_since = self._services.heard_since if heartbeats else None
+        if self._glance is None or not self._glance.shows_nothing(connection, since, heard_since):
+            return False
+        if heartbeats:
+            self._services.heard_nothing(now)
+        self._read_at = now
+        return True
 
     def _ask(self, connection: sa.Connection, since: int, fresh: int, *, closely: bool) -> Answers:
         if not self._looks:
@@ -254,7 +253,8 @@ class FleetReader:
         else:
             living = sa.select(sa.func.count()).where(tables.compute_nodes.c.deleted == 0)
             questions["living"] = living.scalar_subquery()
-        self._glance = Glance(self.database, questions, (self._nodes, self._instances))
+        touched = (self._nodes, self._instances)
+        self._glance = Glance(self.database, questions, touched, self._services.touched)
         for closely in (False, True):
             both = [each.questions(closely=closely) for each in (self._instances, self._nodes)]
             every = {**questions, **both[0], **both[1]}

@@ -20,17 +20,23 @@ _ABSENT = "~"
 
 
 class Glance:
-    """One of *database* by one reader, whose looks ask the *questions* besides what *rows* ask."""
+    """One of *database* by one reader, whose looks ask the *questions* besides what *rows* ask.
+
+    *beaten* are the rows of those who send heartbeats, which are not asked for by every look.
+    """
 
     def __init__(
-        self, database: Database, questions: Mapping[str, Question], rows: Sequence[TouchedRows]
+        self,
+        database: Database,
+        questions: Mapping[str, Question],
+        rows: Sequence[TouchedRows],
+        beaten: TouchedRows,
     ) -> None:
         self._database = database
         self._names = tuple(questions)
         self._rows = rows
-        self._statement = _statement(
-            Fragments(database.dialect_name), list(questions.values()), rows
-        )
+        self._beaten = beaten
+        self._statement = self._question(list(questions.values()))
         self._sql: str | None = None
         self._seen: str | None = None
 
@@ -39,17 +45,24 @@ class Glance:
         texts = [answers[name] for name in self._names]
         self._seen = _BETWEEN.join(_ABSENT if each is None else str(each) for each in texts)
 
-    def shows_nothing(self, connection: sa.Connection, since: int) -> bool:
+    def shows_nothing(
+        self, connection: sa.Connection, since: int, heard_since: int | None = None
+    ) -> bool:
         """Whether all is as it was noted, and nothing was touched in the second *since* or later.
 
-        It may deny that where a look would find nothing either, and never affirms it otherwise.
+        Nor was any heartbeat sent since *heard_since*, if that is given.  It may deny that where a
+        look would find nothing either, and never affirms it otherwise.
         """
         if not all(each.is_quiet(since) for each in self._rows):
+            return False
+        if heard_since is not None and not self._beaten.is_quiet(heard_since):
             return False
         if self._sql is None:
             self._sql = self._in_sql(connection)
         answer = connection.exec_driver_sql(self._sql).scalar_one()
-        newest, _, state = answer.partition(_BETWEEN)
+        newest, heard, state = answer.split(_BETWEEN, 2)
+        if heard_since is not None and int(heard) >= heard_since:
+            return False
         return bool(state == self._seen and int(newest) < since)
 
     def _in_sql(self, connection: sa.Connection) -> str:
@@ -59,10 +72,8 @@ class Glance:
         )
         return str(compiled)
 
-
-def _statement(
-    sql: Fragments, questions: Sequence[Question], rows: Sequence[TouchedRows]
-) -> sa.Select[Any]:
-    newest = sql.largest(*(question for each in rows for question in each.newest()))
-    state = [sql.text_or(each, _ABSENT) for each in questions]
-    return sa.select(sql.joined(newest, *state, separator=_BETWEEN))
+    def _question(self, questions: Sequence[Question]) -> sa.Select[Any]:
+        sql = Fragments(self._database.dialect_name)
+        newest = sql.largest(*(latest for each in self._rows for latest in each.newest()))
+        state = [sql.text_or(each, _ABSENT) for each in questions]
+        return sa.select(sql.joined(newest, *self._beaten.newest(), *state, separator=_BETWEEN))

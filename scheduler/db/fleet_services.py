@@ -42,9 +42,9 @@ class ServiceReader:
         self._clock = clock
         self.overlap = overlap
         self._sql = Fragments(dialect_name)
-        self._touched = TouchedRows(dialect_name, _TABLE, list(_TABLE.c), ("updated_at",))
+        self.touched = TouchedRows(dialect_name, _TABLE, list(_TABLE.c), ("updated_at",))
         self._beats = sa.select(
-            *(each.label(name) for name, each in self._touched.questions().items())
+            *(each.label(name) for name, each in self.touched.questions().items())
         )
         self._beats_at: datetime.datetime | None = None
         self._names: tuple[str, ...] = ()
@@ -96,6 +96,15 @@ class ServiceReader:
             "flagged": self.flagged,
         }
 
+    @property
+    def heard_since(self) -> int:
+        """The second from which on heartbeats are looked for; 0 before they were first read."""
+        return 0 if self._beats_at is None else whole_second(self._beats_at - self.overlap)
+
+    def heard_nothing(self, now: datetime.datetime) -> None:
+        """There were no heartbeats until *now*."""
+        self._beats_at = now
+
     def _heartbeats(
         self, connection: sa.Connection, now: datetime.datetime, *, full: bool
     ) -> Sequence[Any]:
@@ -106,14 +115,14 @@ class ServiceReader:
         parameters = {
             "since": EPOCH + datetime.timedelta(seconds=since),
             "fresh": EPOCH + datetime.timedelta(seconds=fresh),
-            **self._touched.parameters(fresh),
+            **self.touched.parameters(fresh),
         }
         self._beats_at = None
         answers = connection.execute(self._beats, parameters).one()._mapping
-        ids = self._touched.news(answers, since, fresh, clock)
-        differing = self._touched.differing(answers, since)
+        ids = self.touched.news(answers, since, fresh, clock)
+        differing = self.touched.differing(answers, since)
         if differing:
-            ids |= self._touched.look_closer(connection, differing, clock)
+            ids |= self.touched.look_closer(connection, differing, clock)
         found: list[Any] = []
         if not full:
             ordered = sorted(ids)
@@ -128,6 +137,12 @@ class ServiceReader:
 def living(connection: sa.Connection) -> Sequence[Any]:
     """Every living compute service by id."""
     return connection.execute(sa.select(*_TABLE.c).where(*_LIVING).order_by(_TABLE.c.id)).all()
+
+
+def of_topic(connection: sa.Connection, topic: str) -> Sequence[Any]:
+    """Every living service of *topic*, whatever its state, by id."""
+    query = sa.select(*_TABLE.c).where(_TABLE.c.topic == topic, _TABLE.c.deleted == 0)
+    return connection.execute(query.order_by(_TABLE.c.id)).all()
 
 
 def _flag(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:

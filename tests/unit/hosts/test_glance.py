@@ -12,10 +12,12 @@ from tests.unit.hosts.reading import a_manager, change, value
 
 #: More than the first read looks back.
 LULL_SECONDS = 3600
+#: More than any other one does, and less than there is between two full reads.
+SHORT_LULL_SECONDS = 100
 
 
 class Clock:
-    """Time that passes when it is told to: heartbeats are never due in between."""
+    """Time that passes when it is told to: heartbeats are due when that is wanted."""
 
     def __init__(self):
         self.now = time.time()
@@ -59,6 +61,20 @@ def test_one_statement_without_digests_is_enough(at_rest):
     assert len(looks) == 2
     assert looks[0] == looks[1]
     assert "GROUP BY" not in looks[0]
+
+
+def test_heartbeats_that_are_due_are_part_of_it(at_rest, database, clock):
+    manager, asked = at_rest
+    clock.now += SHORT_LULL_SECONDS
+    manager.refresh()
+    assert len([each for each in asked if each.startswith("SELECT")]) == 1
+    clock.now += SHORT_LULL_SECONDS
+    change(database, services.heartbeat_many, [2], clock.utc())
+    manager.refresh()
+    assert (
+        value(manager, "h2", "service_last_seen")
+        == clock.utc().replace(tzinfo=datetime.UTC).timestamp()
+    )
 
 
 @pytest.mark.parametrize("stamped_ago_seconds", [0, 30])
