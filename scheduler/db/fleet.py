@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from scheduler import objects
 from scheduler.db import aggregates as aggregate_rows
-from scheduler.db import change_counters, fleet_services, single_host, tables
+from scheduler.db import change_counters, fleet_rows, fleet_services, single_host, tables
 from scheduler.db.database import Database
 from scheduler.db.fleet_aggregates import AggregateReader
 from scheduler.db.fleet_glance import Glance
@@ -31,27 +31,6 @@ from scheduler.db.read_session import ReadSession
 
 #: How far the first read looks back for instances that ended: nothing is promised to them now.
 PAST = datetime.timedelta(minutes=10)
-#: Rows of one round trip.
-_CHUNK = 500
-
-_NODE_COLUMNS = [
-    tables.compute_nodes.c[name]
-    for name in (
-        *("id", "uuid", "host", "hypervisor_hostname", "deleted", "created_at", "updated_at"),
-        *("deleted_at", "vcpus", "vcpus_used", "memory_mb", "memory_mb_used", "free_ram_mb"),
-        *("local_gb", "local_gb_used", "free_disk_gb", "disk_available_least"),
-        *("hypervisor_type", "hypervisor_version", "host_ip", "cpu_info", "supported_instances"),
-        *("stats", "metrics", "pci_stats", "numa_topology"),
-        *("cpu_allocation_ratio", "ram_allocation_ratio", "disk_allocation_ratio"),
-    )
-]
-_INSTANCE_COLUMNS = [
-    tables.instances.c[name]
-    for name in (
-        *("id", "uuid", "host", "node", "project_id", "user_id", "instance_type_id", "vm_state"),
-        *("task_state", "deleted", "created_at", "updated_at"),
-    )
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +96,8 @@ class FleetReader:
         name = database.dialect_name
         self._clock = clock
         self._session = ReadSession(database)
-        self._nodes = TouchedRows(name, tables.compute_nodes, _NODE_COLUMNS)
-        self._instances = TouchedRows(name, tables.instances, _INSTANCE_COLUMNS)
+        self._nodes = TouchedRows(name, tables.compute_nodes, fleet_rows.NODE_COLUMNS)
+        self._instances = TouchedRows(name, tables.instances, fleet_rows.INSTANCE_COLUMNS)
         self._services = ServiceReader(name, overlap, clock)
         self._aggregates = AggregateReader(database) if aggregates else None
         self._looks: dict[bool, sa.Select[Any]] = {}
@@ -186,7 +165,8 @@ class FleetReader:
         self, connection: sa.Connection, now: datetime.datetime, *, full: bool, heartbeats: bool
     ) -> FleetChanges:
         full = full or self._read_at is None
-        since = whole_second((self._read_at or now - PAST) - self.overlap)
+        late = (self._read_at or now - PAST) - self.overlap
+        since = whole_second((self._read_at or now) - self.overlap)
         fresh = since if full else max(since, whole_second(now - FRESH))
         if not full and self._is_quiet(connection, since, now, heartbeats=heartbeats):
             flags = self._services.flagged
@@ -208,7 +188,7 @@ class FleetReader:
         is_full = changes is None
         if changes is None:
             common.update(services=fleet_services.living(connection), heartbeats=())
-            changes = self._everything(connection, now, instances, common)
+            changes = self._everything(connection, now, late, common)
         if (is_full or aggregates_changed) and self._aggregates is not None:
             found = aggregate_rows.list_all(connection)
             changes = dataclasses.replace(changes, aggregates=found)
@@ -297,9 +277,11 @@ class FleetReader:
 
         The instances come first: a node that reports one is not read before it.
         """
-        instances = self._rows(connection, self._instances, _INSTANCE_COLUMNS, instance_ids)
+        instances = self._rows(
+            connection, self._instances, fleet_rows.INSTANCE_COLUMNS, instance_ids
+        )
         metadata = self._metadata_of(connection, instance_ids)
-        nodes = self._rows(connection, self._nodes, _NODE_COLUMNS, node_ids)
+        nodes = self._rows(connection, self._nodes, fleet_rows.NODE_COLUMNS, node_ids)
         if instances is None or nodes is None:
             return None
         if not self._is_counted:
@@ -324,24 +306,23 @@ class FleetReader:
         self,
         connection: sa.Connection,
         now: datetime.datetime,
-        instance_ids: set[int],
+        late: datetime.datetime,
         common: Mapping[str, Any],
     ) -> FleetChanges:
-        """What lives, and the instances of late that are on no host: somebody may wait for them."""
-        instances = self._rows(connection, self._instances, _INSTANCE_COLUMNS, instance_ids) or ()
-        placed = sa.and_(tables.instances.c.deleted == 0, tables.instances.c.host.is_not(None))
-        present = connection.execute(sa.select(*_INSTANCE_COLUMNS).where(placed)).all()
+        """What lives, and the instances on no host that were touched since *late*.
+
+        Somebody may wait for these.
+        """
+        elsewhere = fleet_rows.instances(connection, fleet_rows.on_no_host(late))
+        present = fleet_rows.instances(connection, fleet_rows.PLACED)
         nodes: Iterable[Any] = self._all_nodes(now)
         if self.cell is not None:
             nodes = list(nodes)  # a cell that fails must do so here, where it can be left out
         return FleetChanges(
             full=True,
             nodes=nodes,
-            instances=[
-                *(row for row in instances if row.deleted or row.host is None),
-                *present,
-            ],
-            system_metadata=metadata_where(connection, self.metadata_prefix, placed),
+            instances=[*elsewhere, *present],
+            system_metadata=metadata_where(connection, self.metadata_prefix, fleet_rows.PLACED),
             aggregates=None,
             **common,
         )
@@ -351,11 +332,11 @@ class FleetReader:
         self._living = set()
         last = 0
         while True:
-            part = self._session.run(functools.partial(_nodes_after, last=last))
+            part = self._session.run(functools.partial(fleet_rows.nodes_after, last=last))
             yield from part
             if not self._is_counted:
                 self._living.update(row.id for row in part)
-            if len(part) < _CHUNK:
+            if len(part) < fleet_rows.CHUNK:
                 break
             last = part[-1].id
         self._read_at = now
@@ -368,7 +349,7 @@ class FleetReader:
         ids: set[int],
     ) -> list[Any] | None:
         found: list[Any] = []
-        for some in _parts(ids):
+        for some in fleet_rows.parts(ids):
             query = sa.select(*columns).where(touched.table.c.id.in_(some))
             found.extend(connection.execute(query.order_by(touched.table.c.id)))
         missing = ids.difference(row.id for row in found) if len(found) < len(ids) else ()
@@ -378,20 +359,8 @@ class FleetReader:
         self, connection: sa.Connection, ids: set[int]
     ) -> dict[str, dict[str, str | None]]:
         found: dict[str, dict[str, str | None]] = {}
-        for some in _parts(ids):
+        for some in fleet_rows.parts(ids):
             found.update(
                 metadata_where(connection, self.metadata_prefix, tables.instances.c.id.in_(some))
             )
         return found
-
-
-def _parts(ids: Iterable[int]) -> Iterator[list[int]]:
-    ordered = sorted(ids)
-    for start in range(0, len(ordered), _CHUNK):
-        yield ordered[start : start + _CHUNK]
-
-
-def _nodes_after(connection: sa.Connection, last: int) -> Sequence[Any]:
-    table = tables.compute_nodes
-    query = sa.select(*_NODE_COLUMNS).where(table.c.deleted == 0, table.c.id > last)
-    return connection.execute(query.order_by(table.c.id).limit(_CHUNK)).all()

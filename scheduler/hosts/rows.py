@@ -6,6 +6,7 @@ Reference page scheduling, sections 6.1 and 6.2; page database, sections 3.1 and
 from __future__ import annotations
 
 import datetime
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,8 +75,13 @@ def last_seen(service: Any, chosen: Semantics = semantics.CURRENT) -> float:
 
 
 def key(row: Any) -> Key:
-    """(host, node) of a compute node's row."""
-    return row.host, row.hypervisor_hostname
+    """(host, node) of a compute node's row: mostly the same name, as its service has it, too."""
+    return once(row.host), once(row.hypervisor_hostname)
+
+
+def once(text: Any) -> Any:
+    """*text* as the one object that is kept of all texts that are equal."""
+    return sys.intern(text) if type(text) is str else text
 
 
 def values(row: Any, ratios: Ratios, cell_uuid: str | None) -> dict[str, Any]:
@@ -131,7 +137,7 @@ def _resources(row: Any, free_disk_gb: int) -> dict[str, Any]:
         "num_io_ops": _count(stats, "io_workload", row),
         "failed_builds": _count(stats, "failed_builds", row),
         "hypervisor_version": row.hypervisor_version or 0,
-        "hypervisor_type": row.hypervisor_type,
+        "hypervisor_type": once(row.hypervisor_type),
         "host_ip": row.host_ip,
     }
 

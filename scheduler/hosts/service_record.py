@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,7 +23,8 @@ class ServiceRecord(Mapping[str, Any]):
         if position is None:
             position = _positions[names] = {name: at for at, name in enumerate(names)}
         self._position = position
-        self._values = tuple(map(_shared, names, record.values()))
+        own: dict[Any, Any] = {}  # a heartbeat is several times the same time
+        self._values = tuple(_shared(name, record[name], own) for name in names)
 
     def __getitem__(self, name: str) -> Any:
         return self._values[self._position[name]]
@@ -37,5 +39,7 @@ class ServiceRecord(Mapping[str, Any]):
         return f"ServiceRecord({dict(self)!r})"
 
 
-def _shared(name: str, value: Any) -> Any:
+def _shared(name: str, value: Any, own: dict[Any, Any]) -> Any:
+    if type(value) is datetime.datetime:
+        return own.setdefault(value, value)
     return sys.intern(value) if name in _SHARED and type(value) is str else value

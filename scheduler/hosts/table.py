@@ -43,6 +43,7 @@ class HostTable:
     def __init__(self) -> None:
         self.rows: dict[Key, int] = {}
         self.rows_of_host: dict[str, list[int]] = {}
+        #: By name in lower case the hosts that are not spelt so.
         self._spellings: dict[str, list[str]] = {}
         self.row_of_node: dict[int, int] = {}
         self.services: dict[str, Mapping[str, Any]] = {}
@@ -221,10 +222,7 @@ class HostTable:
         host_rows.remove(row)
         if not host_rows:
             del self.rows_of_host[key[0]]
-            lower = key[0].lower()
-            self._spellings[lower].remove(key[0])
-            if not self._spellings[lower]:
-                del self._spellings[lower]
+            self._forget_spelling(key[0])
         for name, numbers in self._documents.items():
             if numbers[row] >= 0:
                 self.pools[name].release(int(numbers[row]))
@@ -320,12 +318,21 @@ class HostTable:
         self.changes.note(row, columns.EVERYTHING)
         self.given_at[row] = self.changes.position
         self.rows[key] = row
-        if host not in self.rows_of_host:
-            self.rows_of_host[host] = []
-            self._spellings.setdefault(host.lower(), []).append(host)
-        self.rows_of_host[host].append(row)
+        if host in self.rows_of_host:
+            self.rows_of_host[host].append(row)
+        else:
+            self.rows_of_host[host] = [row]
+            if (lower := host.lower()) != host:
+                self._spellings.setdefault(lower, []).append(host)
         self._order = None
         return row
+
+    def _forget_spelling(self, host: str) -> None:
+        if (lower := host.lower()) == host:
+            return
+        self._spellings[lower].remove(host)
+        if not self._spellings[lower]:
+            del self._spellings[lower]
 
     @staticmethod
     def _grown(array: np.ndarray, capacity: int, fill: Any) -> np.ndarray:
@@ -378,7 +385,12 @@ class HostTable:
 
     def spellings(self, names: Iterable[str]) -> list[str]:
         """The hosts whose name in lower case is one of *names*."""
-        return [host for name in names for host in self._spellings.get(name, ())]
+        found: list[str] = []
+        for name in names:
+            found.extend(self._spellings.get(name, ()))
+            if name in self.rows_of_host and name == name.lower():
+                found.append(name)
+        return found
 
     def row_numbers(self, hosts: Iterable[str]) -> list[int]:
         """Rows of all nodes of the *hosts* named (exact case); unknown names are left out."""

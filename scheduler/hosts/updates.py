@@ -96,7 +96,7 @@ class TableUpdater:
                 continue
             live.add(key)
             self.repairs.look(row, self._known_updated_at(key))
-            self._cell_of_host[row.host] = cell.uuid
+            self._cell_of_host[key[0]] = cell.uuid
             self._rename(node_id, key)
             if self.books.accepts(key, rows.seconds(row.updated_at)):
                 values = {**self._decode(row, self.ratios, cell.uuid), "node_id": node_id}
@@ -135,7 +135,7 @@ class TableUpdater:
 
     def _service(self, record: Any) -> None:
         last_seen = rows.last_seen(record, self._semantics)
-        self.table.set_service(record.host, record._mapping, last_seen)
+        self.table.set_service(rows.once(record.host), record._mapping, last_seen)
 
     def _flags(self, flagged: dict[str, tuple[bool, bool]], cell: Cell) -> None:
         before = self._flagged.get(cell.uuid, {})

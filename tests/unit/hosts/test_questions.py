@@ -17,10 +17,10 @@ from tests.unit.hosts.reading import (
 @pytest.mark.parametrize(
     ("changes", "is_up"),
     [
-        ({"last_seen_up": -59}, True),
+        ({"last_seen_up": -45}, True),
         ({"last_seen_up": -62}, False),
         ({"last_seen_up": 58}, True),
-        ({"last_seen_up": 63}, False),
+        ({"last_seen_up": 90}, False),
         ({"last_seen_up": None, "created_at": -10}, True),
         ({"last_seen_up": None, "created_at": -62}, False),
         ({"disabled": True}, False),
