@@ -18,6 +18,7 @@ from scheduler.hosts.table import HostTable, Key
 from scheduler.hosts.updates import Decoder
 from scheduler.introspection import forms
 from scheduler.numa import HostTopology
+from scheduler.objects.fields import LARGEST_SIZE
 
 MOST_ADDED: Final = 20_000
 _OF_PROFILE: Final = ("like", "count", "name", "aggregates", "availability_zone")
@@ -222,6 +223,9 @@ def _value(name: str, value: Any, argument: str) -> Any:
     if name in _TEXTS:
         return value if isinstance(value, str | None) else json.dumps(value)
     wanted = compute_nodes.c[name].type.python_type
+    if isinstance(value, int | float) and not abs(value) <= LARGEST_SIZE:  # also what is no number
+        reason = f"{name} is {value!r:.50}; {LARGEST_SIZE} at most"
+        raise errors.InvalidRequest(field=argument, reason=reason)
     if value is None or isinstance(value, wanted) and not isinstance(value, bool):
         return value
     if wanted is float and type(value) is int:

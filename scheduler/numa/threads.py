@@ -21,12 +21,12 @@ def siblings_exist(host: HostTopology) -> bool:
     return any(cell.threads_per_core > 1 for cell in host.cells)
 
 
-def requires_threads(flavor: objects.Flavor, image: objects.ImageMeta | None) -> bool:
+def requires_threads(flavor: objects.Flavor | None, image: objects.ImageMeta | None) -> bool:
     """Whether flavor or image ask for pinned CPUs that are siblings.
 
     Asked even of requests without a topology of their own.
     """
-    specs = flavor.extra_specs or {}
+    specs = {} if flavor is None else flavor.extra_specs or {}
     properties = objects.ImageMetaProps() if image is None else image.properties
     policies = (specs.get("hw:cpu_policy"), properties.hw_cpu_policy)
     threads = (specs.get("hw:cpu_thread_policy"), properties.hw_cpu_thread_policy)

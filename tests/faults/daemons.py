@@ -95,7 +95,12 @@ def clock_jumps(world: World, seconds: float) -> None:
     Further than a service may be silent and a promise stands; what hosts report is seen, too.
     """
     clock = Clock(world.folder / "clock")
-    options = {"DEFAULT": {"service_down_time": 300}, "claims": {"expiry_seconds": 600}}
+    options = {
+        "DEFAULT": {"service_down_time": 300},
+        "claims": {"expiry_seconds": 600},
+        # Under libfaketime Python cannot sleep, as the parent of several workers does.
+        "scheduler": {"workers": 1},
+    }
     with world.heartbeats(), world.changed(1, options=options, environment=clock.environment):
         world.load.wait_for_answers(ANSWERS)
         clock.jump(seconds)

@@ -19,10 +19,11 @@ from scheduler.rpc.serializer import ObjectSerializer
 from tests.fuzz import mutations, rows, samples, verdicts
 from tests.fuzz.stores import NOVA, OWN
 from tests.fuzz.verdicts import ACCEPTED, Verdict
-from tests.fuzz.world import World
+from tests.fuzz.world import HOSTS, World
 
 SERIALIZER = ObjectSerializer()
 RATIOS = host_rows.Ratios(16.0, 1.5, 1.0)
+EXPLAIN = samples.introspection()["ask-explain"]
 REQUEST = samples.messages()["select_destinations-simple.request"]
 
 
@@ -58,6 +59,20 @@ def message(world: World, data: bytes) -> Verdict:
     if not isinstance(document, dict):
         return body(world, data)
     return verdicts.of_answer(world.serve(document))
+
+
+def explained(world: World, data: bytes) -> Verdict:
+    """A request that is decided, or not, and then asked about: why, and why not that host."""
+    verdict = message(world, data)
+    if verdict.violation:
+        return verdict
+    name = world.latest_request_id
+    for host in HOSTS:
+        asked = {**EXPLAIN, "args": {"name": name, "on_host": host}}
+        told = verdicts.of_answer(world.serve(asked))
+        if told.violation:
+            return told
+    return verdict
 
 
 def with_spec(change: Callable[[dict[str, Any], Any], None]) -> Callable[[World, bytes], Verdict]:
@@ -195,11 +210,18 @@ def legacy_messages() -> list[bytes]:
     return as_texts(each for name, each in found.items() if "havana" in name or "v4.0" in name)
 
 
+def requests() -> list[bytes]:
+    """Requests for a host, of every version."""
+    found = samples.messages()
+    return as_texts(each for name, each in found.items() if name.startswith("select_destinations"))
+
+
 TARGETS: tuple[Target, ...] = (
     Target("bodies", lambda: list(samples.bodies()), body, 300, raw),
     Target("messages", lambda: as_texts(samples.messages().values()), message, 300),
     Target("older messages", legacy_messages, message, 150),
     Target("what-if", lambda: as_texts([samples.what_if()]), message, 40),
+    Target("explanations", requests, explained, 60),
     Target("objects", lambda: as_texts(samples.envelopes()), envelope, 500),
     Target("queries", lambda: [q.encode() for q in samples.QUERIES], with_spec(query), 100),
     Target("documents of hosts", lambda: as_texts(samples.places()), place, 60),

@@ -54,6 +54,8 @@ def _kind(answer: Answer, names: Collection[str]) -> tuple[str, str | None]:
     kind = FAULT if is_fault and "fault_id" in failure["kwargs"] else str(failure["class"])
     complaint = next(_complaints(kind, failure, names), None)
     told = f"{failure['class']}: {failure['message']}"
+    if kind == FAULT:
+        told = f"{told} at {answer.fault_at}"
     return kind, None if complaint is None else f"{complaint}: {told}"
 
 

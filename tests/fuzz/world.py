@@ -14,6 +14,7 @@ import json
 import logging
 import pathlib
 import time
+import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -26,6 +27,7 @@ from oslo_messaging._drivers import common as driver_common
 from oslo_serialization import jsonutils
 
 from scheduler.db.databases import Databases
+from scheduler.explain import telling
 from scheduler.filters import registry
 from scheduler.introspection.endpoint import IntrospectionEndpoint
 from scheduler.introspection.subject import Subject
@@ -57,6 +59,27 @@ class Answer:
     is_dropped: bool = False
     seconds: float = 0.0
     """Of processor time."""
+    fault_at: str = ""
+    """Where the internal fault that the caller is told of was raised, for people."""
+
+
+class Faults(logging.Handler):
+    """Keeps where the latest internal fault was raised: all that is logged in a world."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.latest = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the innermost places of what *record* tells of."""
+        if record.exc_info is not None and record.exc_info[2] is not None:
+            frames = traceback.extract_tb(record.exc_info[2])[-4:]
+            self.latest = ", ".join(
+                f"{frame.filename.rpartition('/')[2]}:{frame.lineno}" for frame in frames
+            )
+
+
+FAULTS = Faults()
 
 
 class Incoming(amqpdriver.AMQPIncomingMessage):
@@ -141,6 +164,8 @@ class World:
         self._numbers = itertools.count(1)
         self._began_at = time.time()
         self._served = 0
+        self.latest_request_id = ""
+        """Of the message that was served last."""
         self.renew()
 
     def renew(self) -> None:
@@ -173,7 +198,8 @@ class World:
     def serve(self, message: dict[str, Any]) -> Answer:
         """The answer to *message*, sent as a caller of today sends it, and never before."""
         number = next(self._numbers)
-        ids = {"_unique_id": f"u{number}", "_context_request_id": f"req-{number}"}
+        self.latest_request_id = f"req-{number}"
+        ids = {"_unique_id": f"u{number}", "_context_request_id": self.latest_request_id}
         message = {**message, **{key: ids[key] for key in ids if key in message}}
         body = json.dumps({"oslo.version": "2.0", "oslo.message": json.dumps(message)})
         return self.receive(body.encode())
@@ -193,7 +219,7 @@ class World:
         answer = incoming.answer
         if answer is None:
             raise AssertionError("the caller gets no answer")
-        return Answer(answer.result, answer.failure, seconds=seconds)
+        return Answer(answer.result, answer.failure, seconds=seconds, fault_at=FAULTS.latest)
 
 
 def _nothing(*_args: Any, **_kwargs: Any) -> None:
@@ -203,10 +229,18 @@ def _nothing(*_args: Any, **_kwargs: Any) -> None:
 @contextlib.contextmanager
 def a_world(folder: pathlib.Path, layout: str = OWN, **options: Any) -> Iterator[World]:
     """A world in *folder*, silent: millions of refusals would fill any log."""
-    logging.disable(logging.CRITICAL)
+    root, telling_faults = logging.getLogger(), logging.getLogger(telling.__name__)
+    level = root.level
+    root.setLevel(logging.CRITICAL + 1)
+    telling_faults.setLevel(logging.ERROR)
+    telling_faults.addHandler(FAULTS)
+    telling_faults.propagate = False
     world = World(folder, layout, **options)
     try:
         yield world
     finally:
         world.close()
-        logging.disable(logging.NOTSET)
+        root.setLevel(level)
+        telling_faults.setLevel(logging.NOTSET)
+        telling_faults.removeHandler(FAULTS)
+        telling_faults.propagate = True

@@ -150,6 +150,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
         {"add_hosts": [{"vcpus": "x", "memory_mb": 1, "local_gb": 1}]},
         "vcpus is 'x', which is no int",
     ),
+    "size": ({"add_hosts": [{"like": "cmp1", "vcpus": 10**30}]}, "vcpus is 1000.*; 2147483647 at"),
     "count": ({"add_hosts": [{"like": "cmp1", "count": 0}]}, "count 0 is not a number from 1"),
     "aggregate": ({"add_hosts": [{"like": "cmp1", "aggregates": ["x"]}]}, "no aggregate 'x'"),
     "zone": ({"add_hosts": [{"like": "cmp1", "availability_zone": "az-eas"}]}, "mean az-east"),

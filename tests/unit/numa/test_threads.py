@@ -58,3 +58,7 @@ def test_requiring(specs: dict[str, str], properties: dict[str, str], required: 
     assert requires_threads(objects.Flavor(extra_specs=specs), image) is required
     if not properties:
         assert requires_threads(objects.Flavor(extra_specs=specs), None) is required
+
+
+def test_without_a_flavor_none_are_required() -> None:
+    assert not requires_threads(None, None)
