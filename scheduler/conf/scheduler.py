@@ -218,10 +218,10 @@ OPTIONS: list[cfg.Opt] = [
     ),
     cfg.IntOpt(
         "standing_results_bytes",
-        default=64 * 1024 * 1024,
+        default=128 * 1024 * 1024,
         min=0,
         help="Memory, in bytes per worker, for what filters and weighers said of every host, kept "
-        "for the next request that they cannot tell from an earlier one. About 50 bytes per host "
+        "for the next request that they cannot tell from an earlier one. About 100 bytes per host "
         "and kind of request; the kinds not seen for longest make room. 0: nothing is kept, and "
         "every request is decided from scratch.",
     ),

@@ -133,8 +133,8 @@ class Notes:
         if not rows:
             return best
         text = self._table.text
-        pairs = [(text(row, "host"), text(row, "nodename")) for row in rows]
-        self.record.top = Top(pairs, ranking.totals_of(rows), *self._values(rows))
+        pairs = tuple([(text(row, "host"), text(row, "nodename")) for row in rows])
+        self.record.top = Top(pairs, tuple(ranking.totals_of(rows)), *self._values(rows))
         return itertools.chain(rows, best)
 
     def refused(self, hosts: Candidates, request: Any, index: int, chain: FilterChain) -> None:

@@ -77,7 +77,7 @@ class Ranking:
 
     def totals_of(self, rows: list[int]) -> list[float]:
         """The total weights of a few rows."""
-        if self._head.keys() >= set(rows):
+        if self._head and self._head.keys() >= set(rows):
             return [self._head[row] for row in rows]
         if self._rows is None:
             return [self._totals.item(row) for row in rows]

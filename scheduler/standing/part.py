@@ -34,6 +34,8 @@ class Part:
         self.multiplier = PerRow(capacity)
         #: Rows that hold the lowest and the highest raw value of those that pass, once looked up.
         self.witnesses: tuple[int, int] | None = None
+        #: What it made of all rows when they were last added up, and between which bounds.
+        self._weighted: tuple[Bounds, np.ndarray] | None = None
         #: Whether the lowest or highest value may be others than when bounds were last asked for.
         self.is_moved = True
 
@@ -136,24 +138,61 @@ class Part:
         if not isinstance(values, np.ndarray):
             return float(values or 0.0), float(values or 0.0)
         if self.witnesses is None:
-            rows = np.flatnonzero(passing)
-            own = values[rows]
-            self.witnesses = int(rows[own.argmin()]), int(rows[own.argmax()])
+            self.witnesses = _where_extreme(values, passing)
         low, high = self.witnesses
         return float(values[low]), float(values[high])
 
     def add_to(self, totals: np.ndarray, rows: np.ndarray, bounds: Bounds) -> None:
         """Add what the weigher makes of *rows* to their *totals*."""
+        if bounds[0] != bounds[1]:
+            totals += self._weighted_some(rows, bounds)
+
+    def _weighted_some(self, rows: np.ndarray, bounds: Bounds) -> np.ndarray:
         low, high = bounds
-        if low == high:
-            return
         factor = self.multiplier.few(rows)
         values = np.minimum(np.maximum(self.raw.get(rows), low), high)
         values -= low
         values /= high - low
         if isinstance(factor, np.ndarray) or factor != 1.0:
             values *= factor
-        totals += values
+        return values
+
+    def add_all_to(
+        self, totals: np.ndarray, changed: np.ndarray, bounds: Bounds, passing: np.ndarray
+    ) -> None:
+        """The same for all rows at once; of those *changed* since, what it made is no longer so."""
+        if bounds[0] == bounds[1]:
+            self._weighted = None
+            return
+        if self._weighted is None or self._weighted[0] != bounds:
+            kept = np.empty_like(totals) if self._weighted is None else self._weighted[1]
+            extremes = self.extremes(passing)
+            _put_weighted(kept, self.raw.values, self.multiplier.values, bounds, extremes)
+            self._weighted = bounds, kept
+        elif len(changed):
+            self._weighted[1][changed] = self._weighted_some(changed, bounds)
+        totals += self._weighted[1]
+
+    def forget_weighted(self) -> None:
+        """Of too many rows, what the weigher made when all were added up is no longer so."""
+        self._weighted = None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken."""
+        kept = 0 if self._weighted is None else self._weighted[1].nbytes
+        return self.raw.nbytes + self.multiplier.nbytes + kept
+
+
+def _where_extreme(values: np.ndarray, passing: np.ndarray) -> tuple[int, int]:
+    """The first rows with the lowest and the highest of *values* where *passing* is set."""
+    count = np.count_nonzero(passing)
+    if passing[:count].all():  # rows are given out one after the other
+        own = values[:count]
+        return int(own.argmin()), int(own.argmax())
+    rows = np.flatnonzero(passing)
+    own = values[rows]
+    return int(rows[own.argmin()]), int(rows[own.argmax()])
 
 
 def add_weighted(
@@ -168,13 +207,22 @@ def add_weighted(
 
     Between *bounds* that are the *extremes* there is nothing to clip, times 1 nothing to do.
     """
+    if bounds[0] != bounds[1]:
+        _put_weighted(scratch, raw, multiplier, bounds, extremes)
+        totals += scratch
+
+
+def _put_weighted(
+    out: np.ndarray,
+    raw: np.ndarray | float | None,
+    multiplier: np.ndarray | float | None,
+    bounds: Bounds,
+    extremes: Bounds,
+) -> None:
     low, high = bounds
-    if low == high:
-        return
     if bounds != extremes:
-        raw = np.clip(raw, low, high, out=scratch)  # type: ignore[arg-type]
-    np.subtract(raw, low, out=scratch)  # type: ignore[arg-type]
-    np.divide(scratch, high - low, out=scratch)
+        raw = np.clip(raw, low, high, out=out)  # type: ignore[arg-type]
+    np.subtract(raw, low, out=out)  # type: ignore[arg-type]
+    np.divide(out, high - low, out=out)
     if isinstance(multiplier, np.ndarray) or multiplier != 1.0:
-        np.multiply(scratch, multiplier, out=scratch)  # type: ignore[arg-type]
-    totals += scratch
+        np.multiply(out, multiplier, out=out)  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ import numpy as np
 
 from scheduler.hosts.candidates import Candidates, OneCandidate, Scope
 from scheduler.semantics import Bounds, Semantics
-from scheduler.standing.part import OF_MULTIPLIERS, Part, add_weighted
+from scheduler.standing.part import OF_MULTIPLIERS, Part
 from scheduler.standing.per_row import Numbers, PerRow
 from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.weighing import Valued, bounds_of
@@ -24,6 +24,8 @@ from scheduler.weights.weighing import Valued, bounds_of
 NO_CANDIDATE = -np.inf
 #: The totals of so many rows are added up in plain Python; NumPy costs more for so few.
 _FEW = 12
+#: When more than this part of all rows has changed, what weighers made of all is worked out anew.
+_PART = 8
 #: So many rows are worth remembering for guesses of what will be picked.
 _MANY = 64
 
@@ -58,6 +60,8 @@ class Scores:
         self._carried: list[Any] = []
         #: Rows that have changed since.
         self._unsettled: set[int] = set()
+        #: Rows that have changed since all were last added up.
+        self._changed: set[int] = set()
         #: What adds to totals between the bounds that come first.
         self._terms: tuple[list[Bounds], list[_Term]] = ([], [])
         #: Where a weigher must be asked every time: what the totals of many rows last were.
@@ -159,12 +163,12 @@ class Scores:
             multipliers = self._multipliers_of(np.array([row]))
         return _of_one([part.raw.values for part in self._kept], row), multipliers
 
-    def picked(self, row: int) -> list[float | None]:
+    def picked(self, row: int) -> tuple[float | None, ...]:
         """The raw values of one row that a pick changes, per weigher; of others None."""
         found: list[float | None] = [None] * len(self._kept)
         for number, raw in self._picked:
             found[number] = raw.of(row)
-        return found
+        return tuple(found)  # of which the garbage collector soon makes no more work
 
     def _multipliers_of(self, rows: np.ndarray) -> list[Numbers]:
         if self._plain_multipliers is None:
@@ -198,7 +202,7 @@ class Scores:
     @property
     def nbytes(self) -> int:
         """Memory taken."""
-        of_parts = sum(part.raw.nbytes + part.multiplier.nbytes for part in self.parts)
+        of_parts = sum(part.nbytes for part in self.parts)
         return self._totals.nbytes + 2 * self._last[1].nbytes + of_parts
 
     def weigh_all(self, scope: Scope, request: Any, rows: np.ndarray) -> None:
@@ -278,6 +282,7 @@ class Scores:
             self._totals[:] = np.where(passing, 0.0, NO_CANDIDATE)
             return self._totals
         bounds = self._bounds(passing)
+        self._changed |= self._unsettled
         if bounds != self.bounds:
             self._add_up_all(passing, bounds)
         elif len(self._unsettled) <= _FEW:
@@ -330,10 +335,14 @@ class Scores:
 
     def _add_up_all(self, passing: np.ndarray, bounds: list[Bounds]) -> None:
         self._totals[:] = 0.0
-        scratch = np.empty_like(self._totals)
+        if len(self._changed) > len(self._totals) // _PART:
+            self._changed.clear()
+            for part in self.parts:
+                part.forget_weighted()
+        changed = np.array(list(self._changed), dtype=np.int64)
         for part, of_part in zip(self.parts, bounds, strict=True):
-            raw, factor, extremes = part.raw.values, part.multiplier.values, part.extremes(passing)
-            add_weighted(self._totals, scratch, raw, factor, of_part, extremes)
+            part.add_all_to(self._totals, changed, of_part, passing)
+        self._changed.clear()
         np.copyto(self._totals, NO_CANDIDATE, where=~passing)
 
 
