@@ -21,6 +21,7 @@ from tests.servers.attestation import make_certificate
 from tests.servers.fixtures import require
 from tests.servers.private import LOOPBACK
 from tests.servers.rabbitmq import RabbitMQ
+from tests.waiting import wait_until
 
 HOST = "controller"
 ORPHAN = "reply_" + uuid.uuid4().hex
@@ -114,9 +115,15 @@ def managed(broker: ManagedRabbitMQ) -> list[str]:
 
 
 def test_all_is_well(cloud: Deployment, broker: ManagedRabbitMQ) -> None:
-    rows = cloud.manage("broker", "check", *managed(broker))
+    seen: dict[tuple[str, str], dict[str, Any]] = {}
 
-    seen = {(row["What"], row["Name"]): row for row in rows}
+    def is_seen() -> bool:
+        """The management API knows consumers a moment later than the broker."""
+        rows = cloud.manage("broker", "check", *managed(broker))
+        seen.update({(row["What"], row["Name"]): row for row in rows})
+        return "consumed by" in seen["queue", "scheduler"]["Detail"]
+
+    wait_until(is_seen, 60, lambda: str(seen))
     states = {key: row["State"] for key, row in seen.items() if "leftover" not in row["State"]}
     assert states == {
         ("connection", "virtual host /"): "connected",
