@@ -21,7 +21,7 @@ from typing import IO, Any, ClassVar, Self
 import mirakuru
 import port_for
 
-START_SECONDS = 60
+START_SECONDS = 180
 LOOPBACK = "127.0.0.1"
 
 # Below the ports that the kernel gives to clients, so that a server which is stopped and started
