@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -182,7 +181,7 @@ class DriverAttempt:
         decision = Decision(
             manager.books,
             settings.policy,
-            random.Random(record.seed),  # choice among equals, not a secret
+            None,
             manager.clock(),
             record,
             self._watcher if only is None else None,

@@ -19,7 +19,7 @@ import numpy as np
 
 from scheduler import errors
 from scheduler.drivers.noting import Notes
-from scheduler.drivers.ranking import HEAD, Head, Ranking
+from scheduler.drivers.ranking import HEAD, Draws, Head, Ranking
 from scheduler.explain.record import LATER, WEIGH, DecisionRecord
 from scheduler.explain.watcher import Watcher
 from scheduler.filters.chain import FilterChain, log_counts
@@ -82,7 +82,7 @@ class Decision:
         self,
         books: Books,
         policy: Policy,
-        rng: random.Random,
+        rng: random.Random | None,
         now: float,
         record: DecisionRecord,
         watcher: Watcher | None = None,
@@ -92,11 +92,12 @@ class Decision:
     ) -> None:
         """*rows* are the only ones to choose from, in the table's order; None: all.
 
+        Without *rng* there is one that begins with the seed of the *record*.
         *room* says of some rows how many instances they may get.
         """
         self.books = books
         self.policy = policy
-        self.rng = rng
+        self._draws = Draws(record.seed, rng)
         self.now = now
         self.record = record
         self.watcher = watcher or Watcher()
@@ -115,6 +116,11 @@ class Decision:
         self._later: LaterInstances | None = None
         self._amount: Consumption | None = None
         self._ends_at = time.monotonic() + policy.most_seconds
+
+    @property
+    def rng(self) -> random.Random:
+        """What is drawn from."""
+        return self._draws()
 
     def place(self, spec: Any, uuids: Sequence[str], count: int, num_alternates: int) -> Placement:
         """Place *count* instances of *spec*, which is changed as Nova's driver changes it.
@@ -304,7 +310,7 @@ class Decision:
             totals,
             rows,
             self._claimable if self._room else self.books.claimable,
-            self.rng,
+            self._draws,
             self.policy.host_subset_size,
             shuffle_best=self.policy.shuffle_best_same_weighed_hosts,
             head=head,

@@ -23,12 +23,26 @@ Head = tuple[np.ndarray, np.ndarray, int]
 """Rows in order, their totals, and how many of the best of all hosts are certainly among them."""
 
 
+class Draws:
+    """A source of random numbers, made when it is first wanted: few decisions draw."""
+
+    def __init__(self, seed: int, rng: random.Random | None = None) -> None:
+        """With *rng* it is that one."""
+        self._seed = seed
+        self._rng = rng
+
+    def __call__(self) -> random.Random:
+        if self._rng is None:
+            self._rng = random.Random(self._seed)  # choice among equals, not a secret
+        return self._rng
+
+
 class Ranking:
     """An order of hosts by total weight; equal ones stay in the order given.
 
     ``totals[i]`` belongs to row ``rows[i]``, or to row *i* without *rows*; ``-inf`` marks what is
     no host.  Where *shuffle_best* is set, the hosts that are equal to the best are put into an
-    order drawn from *rng*; the pick is drawn among the first *subset_size* that are *claimable*.
+    order drawn from *draws*; the pick is drawn among the first *subset_size* that are *claimable*.
     """
 
     def __init__(
@@ -36,7 +50,7 @@ class Ranking:
         totals: np.ndarray | Callable[[], np.ndarray],
         rows: np.ndarray | None,
         claimable: Claimable,
-        rng: random.Random,
+        draws: Draws,
         subset_size: int = 1,
         *,
         shuffle_best: bool = False,
@@ -48,7 +62,7 @@ class Ranking:
         self._claimable = claimable
         self._order: np.ndarray | None = None
         if shuffle_best:
-            self._order = self._with_best_shuffled(rng)
+            self._order = self._with_best_shuffled(draws())
         self._is_simple = self._order is None and subset_size <= 1
         #: The best in order, and their totals; empty if they were not looked for apart.
         self._head: dict[int, float] = {}
@@ -61,7 +75,7 @@ class Ranking:
         elif self._is_simple:
             self._pick = self._best(self._totals)
         else:
-            self._pick = self._drawn(rng, subset_size)
+            self._pick = self._drawn(draws, subset_size)
 
     @functools.cached_property
     def _totals(self) -> np.ndarray:
@@ -130,12 +144,12 @@ class Ranking:
             best = int(totals.argmax())
         return best if len(totals) and totals[best] > -np.inf else None
 
-    def _drawn(self, rng: random.Random, subset_size: int) -> int | None:
+    def _drawn(self, draws: Draws, subset_size: int) -> int | None:
         order = self._allowed_in_order()
         if not len(order):
             return None
         size = min(max(1, subset_size), len(order))
-        return int(order[rng.randrange(size) if size > 1 else 0])
+        return int(order[draws().randrange(size) if size > 1 else 0])
 
     @functools.cached_property
     def _allowed(self) -> np.ndarray:

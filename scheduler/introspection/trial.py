@@ -6,7 +6,6 @@ made anew, so that those at work learn nothing of it.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -177,7 +176,7 @@ class _Trial:
         decision = Decision(
             books,
             settings.policy,
-            random.Random(asked.seed),  # choice among equals, not a secret
+            None,
             self._now,
             record,
             Deadline(self._ends_at),
