@@ -42,6 +42,10 @@ class Session:
         #: The time of subjects that move it on by themselves; they take turns.
         self.now = NOW
 
+    def clock(self) -> float:
+        """The session's time in seconds since the epoch."""
+        return self.now.timestamp()
+
     @property
     def rabbitmq(self) -> RabbitMQ:
         """The session's broker."""
