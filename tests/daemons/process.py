@@ -69,7 +69,9 @@ class NotifySocket:
         return self._came.acquire(timeout=timeout_seconds)
 
     def close(self) -> None:
-        """Remove the socket."""
+        """Remove the socket; it may be gone already."""
+        if not self._taking.is_alive():
+            return
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
             last.sendto(b"", self.path)
         self._taking.join()
