@@ -106,9 +106,10 @@ class Worker(oslo_service.ServiceBase):
                 self._start(ending)
                 self._ending = ending.pop_all()
         except transport.REFUSALS as refusal:
+            # First of all: whoever hears of the failure ends this process.
+            LOG.critical("%s: the broker refuses this service: %s", transport.OPTION, refusal)
             watchdog.stop()
             self._failed()
-            LOG.critical("%s: the broker refuses this service: %s", transport.OPTION, refusal)
             raise SystemExit(exit_codes.FAILURE) from None
         except BaseException:
             watchdog.stop()

@@ -229,7 +229,9 @@ def test_a_broker_that_refuses_ends_the_daemon_with_one_line(
     refused = daemon(PROGRAM, config(rabbitmq.url().replace(right, wrong), tables), backend=backend)
 
     assert refused.wait() == 1
-    (line,) = [line for line in refused.log.splitlines() if " CRITICAL " in line]
+    lines = [line for line in refused.log.splitlines() if " CRITICAL " in line]
+    assert len(lines) == 1, refused.log
+    (line,) = lines
     assert "[DEFAULT] transport_url: the broker refuses this service: " in line
     assert reason in line
     assert "Traceback" not in refused.log
