@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import random
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -30,6 +31,8 @@ READ = {
     NOVA: {"api": (*AGGREGATES, "cell_mappings"), "a": FLEET},
 }
 """By layout and database."""
+FEW = 0.7
+"""Of the columns so many are left, each time that a row is changed."""
 NOT_STORED = "not stored"
 BEGINNING = datetime.datetime(1, 1, 1)
 EXAMPLES: dict[type, Any] = {
@@ -48,6 +51,17 @@ def seeds(layout: str) -> list[bytes]:
         for name, several in READ[layout].items()
         for table in several
     ]
+
+
+def mutated(data: bytes, max_size: int, seed: int) -> bytes:
+    """The same row of the same table with other values, or fewer of them."""
+    chance = random.Random(seed)
+    document = json.loads(data)
+    columns = document["columns"]
+    few = {name: columns[name] for name in columns if chance.random() < FEW} or columns
+    changed = mutations.mutated(few, chance)
+    text = json.dumps({**document, "columns": changed if isinstance(changed, dict) else few})
+    return text.encode() if len(text) <= max_size else data
 
 
 def _examples(table: str) -> dict[str, Any]:
