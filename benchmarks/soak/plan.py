@@ -59,6 +59,8 @@ def settings() -> dict[str, dict[str, Any]]:
             "standing_results_bytes": 16 * 2**20,
             "answers_kept_servers": 5000,
             "full_refresh_interval_seconds": 1800,
+            # However little of the processor is left for it, growth is what is looked for.
+            "max_decision_seconds": 0,
         },
         "claims": {"expiry_seconds": EXPIRY_SECONDS},
         "explain": {
