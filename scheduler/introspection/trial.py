@@ -98,7 +98,7 @@ def what_if(
     driver = _driver(subject)
     asked = _asked(subject, request, remembered)
     changes = _changes(driver, enable, disable, settings, add_hosts, without_hosts)
-    trial = _Trial(driver, asked, min(float(max_seconds), MOST_SECONDS))
+    trial = _Trial(driver, asked, float(min(max_seconds, MOST_SECONDS)))
     LOG.info("Trying out request %s for an operator; nothing is kept of it", asked.uuids)
     driver.bring_state_up_to_date()
     with copied(subject) as (table, books):

@@ -98,7 +98,7 @@ def names_of(document: Any, path: Path) -> set[str]:
     value = at(document, path)
     names = {str(key) for key in value} if isinstance(value, dict) else set()
     if is_deep(value):  # which is told of what holds it
-        names |= {step for step in path if isinstance(step, str)}
+        names |= {step.removeprefix("_context_") for step in path if isinstance(step, str)}
     for length in range(len(path), 0, -1):
         step = path[length - 1]
         if isinstance(step, int):

@@ -146,6 +146,12 @@ MENDED: dict[str, tuple[dict[str, Any], str]] = {
 }  # fmt: skip
 
 
+def test_a_what_if_may_be_given_any_time(world: World) -> None:
+    message = targets.samples.what_if()
+    message["args"]["max_seconds"] = 10**400
+    assert world.serve(message).failure is None
+
+
 @pytest.mark.parametrize("what", MENDED)
 def test_what_once_was_a_fault_is_refused(world: World, what: str) -> None:
     message, field = MENDED[what]
