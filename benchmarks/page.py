@@ -24,7 +24,7 @@ def write(path: Path, results: Iterable[Mapping[str, Any]]) -> None:
 
 
 def _results(results: list[Mapping[str, Any]]) -> str:
-    notes = {machine.sentence(result["machine"]): None for result in results}
+    notes = machine.sentences([result["machine"] for result in results])
     lines = [*notes, "", report.table(results)]
     return "\n".join(lines)
 
