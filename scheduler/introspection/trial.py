@@ -153,7 +153,6 @@ class _Trial:
         manager, conf = self._driver.host_manager, self._driver.conf
         if changes.values:
             conf = overlay.Overlay(conf, changes.values)
-        imagined.without(table, changes.removed)
         ratios = Ratios.from_conf(conf)
         notes.extend(_apply_ratios(table, ratios, changes.values))
         with manager.lock:
@@ -162,6 +161,7 @@ class _Trial:
             builder = imagined.Builder(table, aggregates, manager.decode, ratios, self._now)
             names = builder.add(changes.added)
             notes.append(f"{len(names)} host(s) added: {names[0]} to {names[-1]}")
+        imagined.without(table, changes.removed)  # which the added ones may be like
         return self.decide(conf, table, books)
 
     def decide(self, conf: Any, table: HostTable, books: Books) -> Outcome:

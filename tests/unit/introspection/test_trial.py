@@ -51,6 +51,11 @@ CASES: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "an old spelling": ({"settings": ["DEFAULT.cpu_allocation_ratio=2"]}, ["cmp5"], ["cmp5"]),
     "a host less": ({"without_hosts": ["cmp5"]}, ["cmp5"], ["cmp4"]),
     "hosts more": ({"add_hosts": [{"like": "cmp1", "count": 3}]}, ["cmp5"], ["cmp1-whatif-1"]),
+    "a host replaced": (
+        {"add_hosts": [{"like": "cmp5", "count": 2}], "without_hosts": ["cmp5", "cmp5"]},
+        ["cmp5"],
+        ["cmp5-whatif-1"],
+    ),
     "hosts of a profile": (
         {"add_hosts": [{"name": "big", "vcpus": 99, "memory_mb": 4000000, "local_gb": 900000}]},
         ["cmp5"],
