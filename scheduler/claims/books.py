@@ -7,10 +7,9 @@ foreign claims that were ever seen on a host: a decision is valid as long as it 
 
 from __future__ import annotations
 
-import datetime
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
 from typing import Any
 
 from scheduler.claims import amounts
@@ -21,7 +20,6 @@ from scheduler.hosts import evidence
 from scheduler.hosts.books import Books, Pick, TrackedInstance
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting
-from scheduler.hosts.steady_clock import is_due
 from scheduler.hosts.table import HostTable, Key
 
 #: How the names begin that stand for instances which a request did not name.
@@ -29,9 +27,6 @@ UNNAMED = "unnamed-"
 OWN_TOLD_AFTER_SECONDS = 2.0
 #: Whoever made a claim closes it; if that worker is gone, any other does a little later.
 FOREIGN_TOLD_AFTER_SECONDS = 15.0
-#: Seconds between two reads of all hosts' generations, and between two purges of old claims.
-HOSTS_READ_SECONDS = 60.0
-PURGE_SECONDS = 60.0
 NEVER_TOLD = float("inf")
 #: What shows that a host has reported something else than before.
 REPORTED = ("updated_at", "free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances")
@@ -58,10 +53,8 @@ class ClaimBooks(Books):
     ) -> None:
         super().__init__(table, expiry_seconds)
         self.clock = clock
-        self.looks = 0
         self._judged = 0
         self._register = register
-        self._hosts_read_at = self._purged_at = float("-inf")
         #: Generation of each host up to which every claim is counted, and how many are our own.
         self.known: dict[Key, int] = {}
         self.host_ids: dict[Key, int] = {}
@@ -77,8 +70,9 @@ class ClaimBooks(Books):
         #: The last report of each host that something was promised on, and the look it came with.
         self._reports: dict[Key, tuple[Any, ...]] = {}
         self._renewed: dict[Key, int] = {}
-        #: Claims whose generations are not known yet.
+        #: Claims whose generations are not known yet, and those that were closed when met.
         self._unconfirmed: set[int] = set()
+        self._met_closed: set[int] = set()
         self._look: Look | None = None
         self._waiting: dict[str, list[Promise]] = {}
 
@@ -162,6 +156,7 @@ class ClaimBooks(Books):
         else:
             self._of_id.pop(promise.row.id, None)
             self._unconfirmed.discard(promise.row.id)
+            self._met_closed.discard(promise.row.id)
             if self._of_consumer.get(promise.consumer) is promise:
                 del self._of_consumer[promise.consumer]
 
@@ -210,42 +205,30 @@ class ClaimBooks(Books):
     # --- claims of all -------------------------------------------------------------------
 
     @property
-    def known_ids(self) -> set[int]:
-        """Ids of the claims that need not be read again."""
-        return self._of_id.keys() | self.over.keys()
+    def looks(self) -> int:
+        """How many looks have begun."""
+        return self._register.looks
 
     def look(self) -> None:
         """Look at the claims; what was seen is taken over by the next call of ``settle``."""
-        self._tidy()
         now = self.clock()
-        with_hosts = is_due(self._hosts_read_at, HOSTS_READ_SECONDS, now)
-        self._look = self._look_now(with_hosts=with_hosts)
-        if with_hosts:
-            self._hosts_read_at = now
+        ids = self.to_close(now)
+        if self._register.close(ids, now):
+            self.closed(ids)
+        self._register.purge(now)
+        self._look = self._register.look(
+            now, lambda: self._of_id.keys() | self.over.keys(), self.held
+        )
 
     def glance(self) -> Look:
         """Look at the claims without a following read of reports; for ``take_new``."""
-        return self._look_now(with_hosts=False)
-
-    def _look_now(self, *, with_hosts: bool) -> Look:
-        self.looks += 1
-        held = dict(self.held)
-        return self._register.look(self.looks, self.known_ids, held, with_hosts=with_hosts)
-
-    def _tidy(self) -> None:
-        now = self.clock()
-        utc = datetime.datetime.fromtimestamp(now, datetime.UTC)
-        when = utc.replace(tzinfo=None, microsecond=0)
-        ids = self.to_close(now)
-        if ids:
-            self._register.close(ids, when)
-            self.closed(ids)
-        if is_due(self._purged_at, PURGE_SECONDS, now):
-            self._register.purge(when)
-            self._purged_at = now
+        return self._register.glance(self.clock())
 
     def learn(self, row: Any, look: Look | None = None) -> None:
-        """Count the claim of *row*, unless it is counted; it was found by *look*, or since."""
+        """Count the claim of *row*, unless it is counted; it was found by *look*, or since.
+
+        One that is closed counts until the next look: the report may not have caught up with it.
+        """
         if row.id in self._of_id or row.id in self.over:
             return
         pending = self._pending_of(row)
@@ -285,7 +268,10 @@ class ClaimBooks(Books):
     def _attach(self, promise: Promise, row: Any) -> None:
         promise.row = row
         self._touched[promise.pick] = None
+        self._register.seen.note({row.id}, self.clock())
         self._unconfirmed.add(row.id)
+        if row.closed_at is not None:
+            self._met_closed.add(row.id)
         self._of_id[row.id] = promise
         self._of_consumer[promise.consumer] = promise
 
@@ -296,15 +282,42 @@ class ClaimBooks(Books):
 
     def take_new(self, look: Look) -> None:
         """Count the claims that came, and none less: the reports may be older than the look."""
-        for row in sorted(look.new, key=lambda each: each.generation):
-            self.learn(row)
+        self._count_rows(look, with_closed=False)
+
+    def _count_rows(self, look: Look, *, with_closed: bool) -> None:
+        """Count the open claims of *look*, and know the generations that follow the known ones.
+
+        Closed ones are in the reports, if these were read after the look: *with_closed*.
+        """
+        self._register.seen.note({row.id for row in look.rows}, look.at)
+        rows = [row for row in look.rows if row.host != claim_rows.NO_HOST]
+        for row in sorted(rows, key=lambda each: each.generation):
+            if row.closed_at is None:
+                self.learn(row, look if with_closed else None)
             key = self._key_of(row)
-            if row.generation == self.known.get(key, 0) + 1:
+            known = self.known.get(key, 0)
+            if row.generation == known + 1 and (with_closed or row.closed_at is None):
                 self.known[key] = row.generation
+            elif row.generation > known:
+                self._register.want_all()
 
     def _take_over(self, look: Look) -> None:
         """Count what *look* found; the reports of all hosts were read after it."""
-        for row in look.new:
+        self._register.taken(look)
+        if look.open_ids is None:
+            self._count_rows(look, with_closed=True)
+            gone = self._of_id.keys() & (look.closed_ids | self._met_closed)
+            over = self.over.keys() & look.closed_ids
+        else:
+            self._count_all(look, look.open_ids)
+            gone = self._of_id.keys() - look.open_ids
+            over = self.over.keys() - look.open_ids
+        self._undo_known([self._of_id[number] for number in gone], look)
+        for number in over:
+            del self.over[number]
+
+    def _count_all(self, look: Look, open_ids: Set[int]) -> None:
+        for row in look.rows:
             self.learn(row, look)
         for generations in (look.held, {self._key_of(row): row.generation for row in look.hosts}):
             for key, generation in generations.items():
@@ -313,20 +326,21 @@ class ClaimBooks(Books):
                     self.held.pop(key, None)
         for row in look.hosts:
             self.host_ids[self._key_of(row)] = row.id
-        self._confirm_seen(look)
-        for number in self.over.keys() - look.ids:
-            del self.over[number]
+        self._confirm(open_ids)
+        waiting = [promise for several in self._waiting.values() for promise in several]
+        self._undo_known(waiting, look)
 
-    def _confirm_seen(self, look: Look) -> None:
-        """Know the generations of the claims that *look* has seen; drop those it should have."""
-        for number in self._unconfirmed & look.ids:
+    def _confirm(self, open_ids: Set[int]) -> None:
+        """Know the generations of the claims that a look at all has seen."""
+        for number in self._unconfirmed & open_ids:
             promise = self._of_id[number]
             key, generation = promise.pick.key, promise.row.generation
             self.known[key] = max(self.known.get(key, 0), generation)
-        self._unconfirmed -= look.ids
-        unseen = [self._of_id[number] for number in self._of_id.keys() - look.ids]
-        unseen += [promise for several in self._waiting.values() for promise in several]
-        for promise in unseen:
+        self._unconfirmed -= open_ids
+
+    def _undo_known(self, promises: Iterable[Promise], look: Look) -> None:
+        """Give back *promises*, which *look* does not show, as far as they were known before it."""
+        for promise in promises:
             if promise.since is not None and promise.since <= look.number:
                 self.undo(promise.pick)
 

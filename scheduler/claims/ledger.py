@@ -7,7 +7,6 @@ were to go are booked all the same (docs/decisions/0007).
 
 from __future__ import annotations
 
-import datetime
 import enum
 import functools
 from collections import Counter
@@ -23,6 +22,7 @@ from scheduler import errors, objects
 from scheduler.claims import amounts, answers
 from scheduler.claims.batches import Batches
 from scheduler.claims.books import ClaimBooks, db_key
+from scheduler.claims.register import utc
 from scheduler.db import claims as claim_rows
 from scheduler.db import rows
 from scheduler.db.database import Database
@@ -323,13 +323,14 @@ class Ledger:
             "source_host": promise.pick.terms.source_host,
             "request_id": entry.request_id,
             "answer": answers.to_text(selections),
-            "created_at": _utc(promise.pick.terms.created_at),
-            "expires_at": _utc(promise.pick.terms.expires_at),
+            "created_at": utc(promise.pick.terms.created_at),
+            "expires_at": utc(promise.pick.terms.expires_at),
         }
 
     def _know_hosts(self, batch: list[Entry]) -> None:
         """Make sure that there is a generation to compare for every host."""
-        missing = {key for each in batch for key in each.keys} - self._books.host_ids.keys()
+        known = self._books.host_ids
+        missing = {key for each in batch for key in each.keys if key not in known}
         if missing:
             self.begin(missing)
 
@@ -362,12 +363,6 @@ class Ledger:
                 left = sorted(set(left) - self._ids_of(left).keys())
             else:
                 return
-
-
-def _utc(seconds: float) -> datetime.datetime:
-    """A time as columns hold it: naive UTC without a fraction of a second."""
-    when = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-    return when.replace(tzinfo=None, microsecond=0)
 
 
 def _is_on(row: Any, key: Key) -> bool:

@@ -102,18 +102,49 @@ def lock_hosts(connection: Connection, ids: Collection[int]) -> dict[int, int]:
 # --- claims ---------------------------------------------------------------------------------
 
 
-def open_ids(connection: Connection) -> set[int]:
-    """The ids of all open claims; the server packs them, as there may be thousands."""
+def _packed_ids(criterion: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Asks for the ids of many claims, which the server packs."""
     offset = claims.c.id % _IDS_AT_ONCE
     bit = sa.cast(1, sa.BigInteger).bitwise_lshift(offset)
     first = (claims.c.id - offset).label("first")
-    query = (
-        sa.select(first, sa.func.sum(bit).label("bits"))
-        .where(claims.c.closed_at.is_(None))
-        .group_by(first)
-    )
+    return sa.select(first, sa.func.sum(bit).label("bits")).where(criterion).group_by(first)
+
+
+_OPEN_IDS = _packed_ids(claims.c.closed_at.is_(None))
+_CLOSED_IDS = _packed_ids(claims.c.closed_at >= sa.bindparam("since"))
+_NEWEST_ID = sa.select(sa.func.max(claims.c.id))
+_NEWER = sa.select(*COLUMNS).where(claims.c.id > sa.bindparam("newest"))
+_NEWER_AND_MISSED = sa.select(*COLUMNS).where(
+    (claims.c.id > sa.bindparam("newest")) | claims.c.id.in_(sa.bindparam("missed", expanding=True))
+)
+
+
+def open_ids(connection: Connection) -> set[int]:
+    """The ids of all open claims, of which there may be thousands."""
+    return _unpack(connection.execute(_OPEN_IDS))
+
+
+def newest_id(connection: Connection) -> int:
+    """The highest id of any claim, open or closed; 0 without claims."""
+    return int(connection.execute(_NEWEST_ID).scalar() or 0)
+
+
+def closed_ids(connection: Connection, since: datetime.datetime) -> set[int]:
+    """The ids of the claims that were closed at that time or later."""
+    return _unpack(connection.execute(_CLOSED_IDS, {"since": since}))
+
+
+def newer(connection: Connection, newest: int, missed: Collection[int]) -> Sequence[Any]:
+    """The claims with ids above *newest*, or among *missed*: open and closed, without answers."""
+    if not missed:
+        return connection.execute(_NEWER, {"newest": newest}).all()
+    values = {"newest": newest, "missed": sorted(missed)}
+    return connection.execute(_NEWER_AND_MISSED, values).all()
+
+
+def _unpack(packed: Iterable[Any]) -> set[int]:
     found: set[int] = set()
-    for row in connection.execute(query):
+    for row in packed:
         found.update(_unpacked(int(row.first), int(row.bits)))
     return found
 
