@@ -52,19 +52,31 @@ class Progress:
         self._decisions = frozenset(decisions)
         self._clock = clock
         self._in_hand: set[_Request] = set()
+        #: Messages that nobody else gets any more, from when they were taken from the bus.
+        self._held: set[object] = set()
         self._show: Callable[[int], None] | None = None
         self._showing = threading.Lock()
         self.lost_before = 0
-        """How many the worker had in hand whose place this one took, if that died."""
+        """How many were lost with the worker whose place this one took, if that died."""
         self._own = threading.local()
         self._moved_at = clock()
         #: By method: when the request that was ended began, of all that were ended the latest.
         self._latest_ended: dict[str, float] = {}
 
-    def show_in_hand(self, show: Callable[[int], None]) -> None:
-        """From now on *show* the number of requests in hand, to whoever comes after this worker."""
+    def show_held(self, show: Callable[[int], None]) -> None:
+        """From now on *show* how many messages are held, to whoever comes after this worker."""
         self._show = show
-        show(len(self._in_hand))
+        show(len(self._held))
+
+    def hold(self, message: object) -> None:
+        """Note that *message* is lost with this worker from now on: the bus has forgotten it."""
+        self._held.add(message)
+        self._shown()
+
+    def release(self, message: object) -> None:
+        """Note that *message* was answered, or needs no answer; it need not have been held."""
+        self._held.discard(message)
+        self._shown()
 
     @property
     def in_hand(self) -> int:
@@ -92,19 +104,17 @@ class Progress:
         request = _Request(method, request_id, self._clock())
         self._own.request = request
         self._in_hand.add(request)
-        self._shown()
         try:
             yield
         finally:
             self._own.request = None
             self._in_hand.discard(request)
-            self._shown()
             self._note_end(request)
 
     def _shown(self) -> None:
         if self._show is not None:
             with self._showing:
-                self._show(len(self._in_hand))
+                self._show(len(self._held))
 
     def breath(self) -> None:
         """Note that the request of this thread, or greenlet, has moved."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import random
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -54,14 +56,17 @@ PERIODIC_JITTER: Final = 0.05
 """Keeps daemons that were started together from reading the database in step."""
 
 
-def build_manager(conf: cfg.ConfigOpts, databases: Databases) -> SchedulerManager:
+def build_manager(
+    conf: cfg.ConfigOpts, databases: Databases, elapsed: Callable[[], float] = time.monotonic
+) -> SchedulerManager:
     """The manager with the configured driver and host manager; nothing connects yet.
 
+    *elapsed* gives seconds that never go back, by which rows that were written settle.
     Raises an error that names the option when one of them, or a filter or weigher, is unknown.
     """
     claims = backend.of_conf(conf, databases.main)
     clock = SteadyClock(databases.main.server_time)
-    reader = CellsReader.from_conf(conf, databases)
+    reader = CellsReader.from_conf(conf, databases, elapsed)
     host_manager = load_host_manager(conf, reader, claims.books(clock))
     if isinstance(host_manager, HostManager):
         host_manager.keep_time_by(clock)

@@ -82,7 +82,7 @@ class Watchdog:
         self._progress.lost_before = lost = self._board.join()
         if lost:
             LOG.error("The worker before this one died with %d requests in hand", lost)
-        self._progress.show_in_hand(self._board.show_in_hand)
+        self._progress.show_held(self._board.show_in_hand)
         self.enter(Stage.STARTING)
         if self._readiness.is_awaited:
             # Under eventlet a greenlet: it looks only as long as the loop turns.

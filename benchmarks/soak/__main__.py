@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import dataclasses
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from benchmarks.soak.plan import BOTH, BUS, ENGINE, Plan
 from scheduler import concurrency
@@ -93,9 +96,12 @@ class _Soak:
         from benchmarks.soak import engine, look, told  # noqa: PLC0415
 
         url = self._plan.engine_database or self._database()
+        _give_way(self._plan.nice)
         kept = look.Kept(self._folder / "engine.jsonl")
         done = engine.run(self._plan, url, kept, self._is_over(self._plan.decisions))
-        form = told.Form.of("In process, with a clock that is moved on", done, [("engine", kept)])
+        scale = dataclasses.replace(engine.SCALE, allowance=self._plan.allowance)
+        title = "In process, with a clock that is moved on"
+        form = told.Form.of(title, done, [("engine", kept)], scale)
         form.write(self._folder)
         return form
 
@@ -107,17 +113,18 @@ class _Soak:
         decisions = round(self._plan.decisions * self._plan.share_on_bus)
         folder = self._folder / BUS
         folder.mkdir(exist_ok=True)
-        done, kept = bus.run(
-            self._plan, folder, rabbitmq, self._database(), self._is_over(decisions)
-        )
-        form = told.Form.of("Over RabbitMQ and MariaDB, in real time", done, kept)
+        url = self._database()
+        _give_way(self._plan.nice)
+        done, kept = bus.run(self._plan, folder, rabbitmq, url, self._is_over(decisions))
+        scale = dataclasses.replace(bus.SCALE, allowance=self._plan.allowance)
+        form = told.Form.of("Over RabbitMQ and MariaDB, in real time", done, kept, scale)
         form.write(folder)
         return form
 
     def _is_over(self, wanted: int) -> Callable[[int], bool]:
         def is_over(decisions: int) -> bool:
             if self._ends_at is not None and time.monotonic() >= self._ends_at:
-                return True
+                return decisions >= self._plan.least_decisions
             return bool(wanted) and decisions >= wanted
 
         return is_over
@@ -127,6 +134,19 @@ class _Soak:
 
         server = self._stack.enter_context(MariaDB())
         return server.url(server.create_database())
+
+
+def _give_way(nice: int) -> None:
+    """Have this process and its servers, each thread of them, work only when others do not.
+
+    What they start from then on does so, too.
+    """
+    if not nice:
+        return
+    own = psutil.Process()
+    for process in (own, *own.children(recursive=True)):
+        for thread in process.threads():
+            os.setpriority(os.PRIO_PROCESS, thread.id, nice)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -26,6 +26,7 @@ from benchmarks.soak.callers import Answer, Caller
 from benchmarks.soak.demands import Demand, Demands
 from benchmarks.soak.estate import Estate
 from benchmarks.soak.plan import Plan, settings
+from benchmarks.soak.verdict import Scale
 from scheduler.db.database import Database
 from scheduler.rpc import worker_client
 from tests.daemons.deployment import Deployment
@@ -40,6 +41,8 @@ RELOAD_SECONDS, ASK_SECONDS, DIE_SECONDS, CAST_SECONDS = 60.0, 7.0, 20.0, 3.0
 #: The broker's own command takes seconds of processor time.
 BROKER_SECONDS: Final = 45.0
 HOST: Final = "soak"
+#: Closed claims stay for five minutes, and are deleted up to a minute later.
+SCALE: Final = Scale(least_of={"rows claims": 420.0})
 MULTIPLIERS: Final = (1.0, 2.0)
 Chores = Mapping[str, tuple[float, Callable[[], None]]]
 
@@ -194,7 +197,11 @@ class Bus:
         with self._opened("metrics") as answer:
             lines = answer.read().decode().splitlines()
         series = sum(1 for line in lines if line and not line.startswith("#"))
-        return {**look.rows(self.database), **self._broker, "series": series}
+        return {
+            **look.rows(self.database, self.counts["hosts replaced"]),
+            **self._broker,
+            "series": series,
+        }
 
     def processes(self) -> dict[int, look.Kept]:
         """What the daemon's processes have seen of themselves, by process."""

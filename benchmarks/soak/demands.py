@@ -14,6 +14,8 @@ from scheduler import objects
 
 #: How many servers one request asks for: one to a thousand.
 COUNTS: Final = (1, 1, 1, 2, 5, 20, 50, 100, 200, 300, 500, 1000)
+#: The same where it is about many decisions in little time.
+LARGE_COUNTS: Final = (1, 2, 20, 100, 300, 500, 1000, 1000, 1000)
 #: Versions of the method: (version, whether it takes the object, and what it then asks for).
 FORMS: Final[Sequence[tuple[str, Mapping[str, Any] | None]]] = (
     ("4.5", {"return_objects": True, "return_alternates": True}),
@@ -69,7 +71,10 @@ class Demand:
 
 
 class Demands:
-    """Draws requests; *hosts* tells which there are, *servers* which live, at any moment."""
+    """Draws requests; *hosts* tells which there are, *servers* which live, at any moment.
+
+    *counts* are the numbers of servers that a request of many may ask for.
+    """
 
     def __init__(
         self,
@@ -77,8 +82,10 @@ class Demands:
         rng: random.Random,
         hosts: Callable[[], Sequence[str]],
         servers: Callable[[], Sequence[str]],
+        counts: Sequence[int] = COUNTS,
     ) -> None:
         self._plan = plan
+        self._counts = counts
         self._rng = rng
         self._hosts = hosts
         self._servers = servers
@@ -90,7 +97,7 @@ class Demands:
         """Another request, for servers that nobody asked for before."""
         self._number += 1
         kind = self._rng.choices(self._names, self._shares)[0]
-        count = self._rng.choice(COUNTS) if kind in BULK else self._rng.choice((1, 1, 1, 2))
+        count = self._rng.choice(self._counts) if kind in BULK else self._rng.choice((1, 1, 1, 2))
         spec = self._spec(kind)
         version, returns = self._rng.choice(FORMS)
         if returns is None:  # the form of dicts names no servers but in its properties

@@ -16,9 +16,10 @@ from oslo_utils import timeutils
 from benchmarks import configuration, install
 from benchmarks.fleet import FleetPlan
 from benchmarks.soak import look
-from benchmarks.soak.demands import Demand, Demands
+from benchmarks.soak.demands import LARGE_COUNTS, Demand, Demands
 from benchmarks.soak.estate import Estate
 from benchmarks.soak.plan import Plan, settings
+from benchmarks.soak.verdict import DECISIONS, Scale
 from scheduler import errors
 from scheduler.answers import Answers
 from scheduler.db.databases import Databases
@@ -34,6 +35,10 @@ REQUESTS_PER_STEP: Final = 4
 #: After so many requests each: the same request again, explain, what-if, a reload, periodic tasks.
 REPEAT_EVERY, EXPLAIN_EVERY, WHAT_IF_EVERY, RELOAD_EVERY, PERIODIC_EVERY = 50, 100, 500, 1000, 20
 MULTIPLIERS: Final = (1.0, 2.0)
+#: Before each look nobody asks for so long, in steps: what is kept for minutes is gone then.
+LULL_STEPS, LULL_STEP_SECONDS = 5, 150.0
+#: After so many decisions there are as many servers as there may be, and what is bounded is full.
+SCALE: Final = Scale(DECISIONS, least=20_000)
 
 
 class Clock:
@@ -68,7 +73,7 @@ class Engine:
         self._conf = self._configured(0)
         self.databases = Databases.from_conf(self._conf)
         self._ending.callback(self.databases.dispose)
-        self.manager = build_manager(self._conf, self.databases)
+        self.manager = build_manager(self._conf, self.databases, elapsed=self.clock)
         self._take_clock()
         self._begin_store()
         rng = random.Random(plan.seed)
@@ -76,17 +81,24 @@ class Engine:
         database = self.databases.main
         self._estate = Estate(database, fleet, plan.servers, rng, self.clock)
         self._demands = Demands(
-            fleet, rng, lambda: self._estate.hosts, lambda: self._estate.servers
+            fleet,
+            rng,
+            lambda: self._estate.hosts,
+            lambda: self._estate.servers,
+            [min(count, plan.largest) for count in LARGE_COUNTS],
         )
         self._subject = Subject(self._conf, self.manager, 1, 1)
         self._requests = 0
+        self._leaked: list[Any] = []
+        self._leak = plan.leak
         self.counts: Counter[str] = self._estate.counts
         self.manager.driver.host_manager.refresh()
         self.manager.driver.booking.prepare()
 
     def _configured(self, reloads: int) -> cfg.ConfigOpts:
         groups = {group: dict(values) for group, values in settings().items()}
-        groups["database"] = {"connection": self._url}
+        # Whoever gives way to all others may wait for long.
+        groups["database"] = {"connection": self._url, "silence_timeout_seconds": 0}
         multiplier = MULTIPLIERS[reloads % len(MULTIPLIERS)]
         groups["filter_scheduler"]["ram_weight_multiplier"] = multiplier
         filters = groups["filter_scheduler"].pop("enabled_filters")
@@ -115,6 +127,7 @@ class Engine:
         self.clock.move(self._rng.expovariate(1 / PAUSE_SECONDS))
         demand = self._demands.next()
         self._ask(demand)
+        self._leaked += [[] for _number in range(self._leak)]
         due = {
             REPEAT_EVERY: lambda: self._ask(demand, is_new=False),
             EXPLAIN_EVERY: lambda: explaining.explain(self._subject, demand.request_id),
@@ -158,10 +171,22 @@ class Engine:
         self.counts["reloads"] += 1
         self.manager.reconfigured(self._configured(self.counts["reloads"]))()
 
+    def lull(self) -> None:
+        """Minutes in which nobody asks: claims are over, and forgotten."""
+        for _number in range(LULL_STEPS):
+            self.clock.move(LULL_STEP_SECONDS)
+            self._estate.step()
+            self.manager.driver.run_periodic_tasks(get_admin_context())
+
     def look(self) -> tuple[look.Sample, Counter[str]]:
         """A look at the process and the tables."""
         sample, types = look.own()
-        return {**sample, **look.rows(self.databases.main)}, types
+        return {**sample, **look.rows(self.databases.main, self.counts["hosts replaced"])}, types
+
+    @property
+    def simulated_seconds(self) -> float:
+        """How much time has passed."""
+        return self.clock() - self.clock.begin
 
     def close(self) -> None:
         """End all of it."""
@@ -169,19 +194,23 @@ class Engine:
 
 
 def run(plan: Plan, url: str, kept: look.Kept, is_over: Any) -> dict[str, Any]:
-    """Work until *is_over* (a function of the number of decisions); what was done."""
+    """Work until *is_over* (a function of the number of decisions); what was done.
+
+    It is judged by the number of decisions, so that a machine that is slow, or busy now and then,
+    sees the same as any other.
+    """
     engine = Engine(plan, url)
     with contextlib.closing(engine):
         began = due_at = time.monotonic()
         while not is_over(engine.counts["decisions"]):
             engine.step()
             if time.monotonic() >= due_at:
+                engine.lull()
+                kept.add(engine.simulated_seconds, *engine.look(), engine.counts["decisions"])
                 due_at = time.monotonic() + plan.sample_seconds
-                seconds = time.monotonic() - began
-                kept.add(seconds, *engine.look(), engine.counts["decisions"])
         return {
             **engine.counts,
-            "simulated hours": round((engine.clock() - engine.clock.begin) / 3600, 2),
+            "simulated hours": round(engine.simulated_seconds / 3600, 2),
             "seconds": round(time.monotonic() - began),
         }
 

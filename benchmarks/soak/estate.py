@@ -35,6 +35,7 @@ NODES: Final = tables.compute_nodes
 SERVICES: Final = tables.services
 INSTANCES: Final = tables.instances
 _AGGREGATE: Final = 4
+_A_REPORT: Final = NODES.update().where(NODES.c.id == sa.bindparam("of"))
 
 
 @dataclass(slots=True)
@@ -289,19 +290,15 @@ class Estate:
         )
 
     def _report(self, connection: Connection) -> None:
-        """Hosts with something new to say say it, all in one statement; some just report."""
+        """Hosts with something new to say say it, one by one; some just report."""
         some = self._rng.sample(list(self._hosts), 5)
-        hosts = [self._hosts[name] for name in {*self._changed, *some} if name in self._hosts]
+        names = dict.fromkeys((*self._changed, *some))
+        hosts = [self._hosts[name] for name in names if name in self._hosts]
         self._changed.clear()
-        columns: dict[str, dict[int, Any]] = {}
-        for host in hosts:
-            for name, value in self._usage(host).items():
-                columns.setdefault(name, {})[host.number] = value
-        values = {name: sa.case(of_id, value=NODES.c.id) for name, of_id in columns.items()}
-        ids = [host.number for host in hosts]
-        connection.execute(
-            NODES.update().where(NODES.c.id.in_(ids)).values({**values, "updated_at": self._now})
-        )
+        values = [
+            {"of": host.number, "updated_at": self._now, **self._usage(host)} for host in hosts
+        ]
+        connection.execute(_A_REPORT, values)
         self.counts["reports"] += len(hosts)
 
     def _usage(self, host: Host) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 from benchmarks import machine
 from benchmarks.soak import look, verdict
-from benchmarks.soak.verdict import Judged
+from benchmarks.soak.verdict import Judged, Scale
 
 NAME: Final = "done.json"
 
@@ -36,15 +36,21 @@ class Form:
         return any(each.is_flat is not None for _title, several in self.judged for each in several)
 
     @classmethod
-    def of(cls, title: str, done: Mapping[str, Any], kept: Sequence[tuple[str, look.Kept]]) -> Self:
+    def of(
+        cls,
+        title: str,
+        done: Mapping[str, Any],
+        kept: Sequence[tuple[str, look.Kept]],
+        scale: Scale = Scale(),  # noqa: B008 - frozen
+    ) -> Self:
         """Judge what was kept."""
         judged, more = [], {}
         for name, looks in kept:
             lines = list(looks)
             if not lines:
                 continue
-            samples = [(each["seconds"], each["sample"]) for each in lines]
-            judged.append((name, verdict.judge_all(samples)))
+            samples = [(each[scale.by], each["sample"]) for each in lines]
+            judged.append((name, verdict.judge_all(samples, scale)))
             more[name] = look.grown_types(lines)
         return cls(title, done, judged, more)
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 #: Samples of the first part are not judged: memory that is bounded fills up.
 WARM_UP_SHARE: Final = 0.4
-#: Closed claims stay for five minutes, and are deleted up to a minute later.
-WARM_UP_SECONDS: Final = {"rows claims": 420.0}
 LEAST_SAMPLES: Final = 6
 #: What goes up and down is not said to grow by less than so many times the width of that.
 NOISE: Final = 2.0
@@ -36,8 +34,23 @@ ALLOWED: Final[Mapping[str, tuple[float, float]]] = {
     "connections": (2.0, 0.0),
 }
 
+SECONDS, DECISIONS = "seconds", "decisions"
 Points = Sequence[tuple[float, float]]
-"""Seconds since the begin, and the value then."""
+"""How far it was, in seconds or decisions since the begin, and the value then."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How a form is judged: *by* what it is told how far it is, SECONDS or DECISIONS.
+
+    The warm-up takes at *least* so much of that, for the quantities in *least_of* at least so much.
+    *allowance* multiplies what is allowed.
+    """
+
+    by: str = SECONDS
+    least: float = 0.0
+    least_of: Mapping[str, float] = field(default_factory=dict)
+    allowance: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -56,26 +69,26 @@ class Judged:
     is_flat: bool | None
 
 
-def judge(name: str, points: Points, warm_up_share: float = WARM_UP_SHARE) -> Judged:
+def judge(name: str, points: Points, scale: Scale = Scale()) -> Judged:
     """Judge one quantity; the points are in the order of time."""
     end = points[-1][0]
-    least = max(warm_up_share * end, WARM_UP_SECONDS.get(name, 0.0))
+    least = max(WARM_UP_SHARE * end, scale.least_of.get(name, scale.least))
     judged = [point for point in points if point[0] >= least]
     if len(judged) < LEAST_SAMPLES:
         return Judged(name, len(judged), points[0][1], points[-1][1], 0.0, 0.0, None)
-    values = [value for _seconds, value in judged]
+    values = [value for _at, value in judged]
     fifth = max(1, len(values) // 5)
     first, last = statistics.median(values[:fifth]), statistics.median(values[-fifth:])
-    per_second = slope(judged)
-    grown = per_second * (judged[-1][0] - judged[0][0])
-    noise = spread([value - per_second * seconds for seconds, value in judged])
+    steepness = slope(judged)
+    grown = steepness * (judged[-1][0] - judged[0][0])
+    noise = spread([value - steepness * at for at, value in judged])
     absolute, share = ALLOWED.get(name) or ALLOWED[name.split()[0]]
-    allowed = max(absolute, share * statistics.median(values), NOISE * noise)
+    allowed = max(absolute, share * statistics.median(values), NOISE * noise) * scale.allowance
     return Judged(name, len(values), first, last, grown, allowed, grown <= allowed)
 
 
 def slope(points: Points) -> float:
-    """The median of the slopes between all pairs of points (Theil and Sen), per second."""
+    """The median of the slopes between all pairs of points (Theil and Sen)."""
     slopes = [
         (later - earlier) / (end - begin)
         for (begin, earlier), (end, later) in itertools.combinations(points, 2)
@@ -90,11 +103,14 @@ def spread(values: Sequence[float]) -> float:
     return third - first
 
 
-def judge_all(samples: Sequence[tuple[float, Mapping[str, float]]]) -> list[Judged]:
+def judge_all(
+    samples: Sequence[tuple[float, Mapping[str, float]]],
+    scale: Scale = Scale(),
+) -> list[Judged]:
     """Judge every quantity that the samples have; those that appear late count from then on."""
-    names = dict.fromkeys(name for _seconds, sample in samples for name in sample)
+    names = dict.fromkeys(name for _at, sample in samples for name in sample)
     return [
-        judge(name, [(seconds, each[name]) for seconds, each in samples if name in each])
+        judge(name, [(at, each[name]) for at, each in samples if name in each], scale)
         for name in names
     ]
 

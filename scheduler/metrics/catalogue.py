@@ -197,7 +197,7 @@ WORKER_STARTS = _metric(
 REQUESTS_LOST = _metric(
     "requests_lost_total",
     Kind.COUNTER,
-    "Requests that a worker had in hand when it died; nobody answers them.",
+    "Requests that a worker had received when it died, begun or not; nobody answers them.",
 )
 CPU_SECONDS = _metric("cpu_seconds_total", Kind.COUNTER, "CPU time of all workers.")
 MEMORY_BYTES = _metric("resident_memory_bytes", Kind.SUM, "Resident memory of all workers.")

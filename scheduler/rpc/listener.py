@@ -15,6 +15,7 @@ from oslo_log import log as logging
 from oslo_messaging._drivers.amqpdriver import AMQPListener
 
 from scheduler.afterwards import Afterwards
+from scheduler.progress import Progress
 from scheduler.rpc import door
 from scheduler.rpc.limits import MessageLimits
 from scheduler.rpc.receiving import QuickReceiver
@@ -28,10 +29,12 @@ LOG = logging.getLogger(__name__)
 class UnsubscribingListener:
     """A listener of the library, made such that ``stop`` ends its subscriptions."""
 
-    def __init__(self, listener: Any, afterwards: Afterwards, limits: MessageLimits) -> None:
+    def __init__(
+        self, listener: Any, afterwards: Afterwards, limits: MessageLimits, progress: Progress
+    ) -> None:
         """Whoever answers a request does what was put off *afterwards*.
 
-        What is beyond *limits* is not let in.
+        What is beyond *limits* is not let in.  *progress* holds what was taken from the bus.
         """
         self._listener = listener
         #: Answers that wait for the queues of their callers.
@@ -40,9 +43,8 @@ class UnsubscribingListener:
         poller = listener._poll_style_listener
         if isinstance(poller, AMQPListener):
             self._answers = ReplyChannel(poller.driver._connection_pool)
-            poller.message_cls = functools.partial(
-                QuicklyAnswered, afterwards, self.undelivered, self._answers
-            )
+            make = functools.partial(QuicklyAnswered, afterwards, self.undelivered, self._answers)
+            poller.message_cls = functools.partial(_held, progress, make)
             for consumer in poller.conn.connection._consumers:
                 door.guard(consumer, limits)
             QuickReceiver(poller, limits).install()
@@ -94,6 +96,13 @@ class UnsubscribingListener:
             self._answers.close()
         self.undelivered.wait()
         self._listener.cleanup()
+
+
+def _held(progress: Progress, make: Callable[..., QuicklyAnswered], *args: Any) -> QuicklyAnswered:
+    """The message that *make* makes, which is acknowledged by now, on whichever way it came."""
+    message = make(*args)
+    progress.hold(message)
+    return message
 
 
 def _unsubscribe(poller: AMQPListener) -> None:

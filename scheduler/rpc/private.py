@@ -20,6 +20,7 @@ from oslo_messaging._drivers.impl_rabbit import Consumer
 from oslo_messaging.transport import RPCTransport
 
 from scheduler.afterwards import Afterwards
+from scheduler.progress import Progress
 from scheduler.rpc.limits import MessageLimits
 from scheduler.rpc.listener import UnsubscribingListener
 from scheduler.rpc.server import Server, build_server
@@ -37,9 +38,14 @@ class PrivateListener(UnsubscribingListener):
     """Reads one queue, and deletes it in the end."""
 
     def __init__(
-        self, listener: Any, afterwards: Afterwards, limits: MessageLimits, consumer: Consumer
+        self,
+        listener: Any,
+        afterwards: Afterwards,
+        limits: MessageLimits,
+        progress: Progress,
+        consumer: Consumer,
     ) -> None:
-        super().__init__(listener, afterwards, limits)
+        super().__init__(listener, afterwards, limits, progress)
         self._consumer = consumer
 
     def cleanup(self) -> None:
@@ -66,7 +72,7 @@ class PrivateServer(Server):
         consumer = _consumer(connection, driver._get_exchange(target), target, listener)
         connection.declare_consumer(consumer)
         adapter = PollStyleListenerAdapter(listener, 1, None)
-        return PrivateListener(adapter, self.afterwards, self._limits, consumer)
+        return self._listening(adapter, PrivateListener, consumer)
 
 
 def build_private_server(

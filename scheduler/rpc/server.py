@@ -79,7 +79,7 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
 
     def __init__(self, *args: Any, progress: Progress, limits: MessageLimits) -> None:
         super().__init__(*args)
-        self._progress = progress
+        self.progress = progress
         self._limits = limits
         self._monitor = CallMonitor()
         self._served: dict[tuple[Any, ...], Callable[..., Any]] = {}
@@ -101,7 +101,7 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
                 incoming.client_timeout = given.patience_seconds(incoming)
             serving = self._serving(message)
             method = str(message.get("method"))
-            with self._progress.request(method, getattr(context, "request_id", None)):
+            with self.progress.request(method, getattr(context, "request_id", None)):
                 if serving is None:
                     return self._not_served(incoming)
                 return self._call(serving, incoming)
@@ -203,6 +203,8 @@ class Server(RPCServer):
                 self._process_incoming(incoming)
         finally:
             self._room.release()
+            for message in incoming:
+                self.dispatcher.progress.release(message)
 
     def _process_incoming(self, incoming: Any) -> None:
         with self.afterwards.answering():
@@ -229,7 +231,13 @@ class Server(RPCServer):
         return 0 if self.listener is None else int(self.listener.undelivered.dropped)
 
     def _create_listener(self) -> UnsubscribingListener:
-        return UnsubscribingListener(super()._create_listener(), self.afterwards, self._limits)
+        return self._listening(super()._create_listener())
+
+    def _listening(
+        self, listener: Any, kind: type[UnsubscribingListener] = UnsubscribingListener, *more: Any
+    ) -> UnsubscribingListener:
+        """The library's *listener* as one of *kind*, made with *more*."""
+        return kind(listener, self.afterwards, self._limits, self.dispatcher.progress, *more)
 
 
 def build_server(

@@ -96,7 +96,7 @@ def row(world: World, data: bytes) -> Verdict:
     violation = verdict.violation
     if verdict.kind != ACCEPTED:
         violation = violation or f"{verdict.kind}, although other hosts have room"
-    if seconds > verdicts.MOST_SECONDS:
+    if seconds > verdicts.most_seconds():
         violation = violation or f"{seconds:.2f} s"
     return Verdict(verdict.kind, seconds, violation)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.fuzz.verdicts import MOST_SECONDS, Verdict
+from tests.fuzz.verdicts import Verdict, most_seconds
 
 MOST_SHOWN = 20
 _IDS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|\b\d+\.\d+ s\b")
@@ -47,7 +47,7 @@ class Tally:
                 verdict.kind, verdict.seconds, f"in a thread: {self._in_threads.pop()}"
             )
         self.kinds[verdict.kind] += 1
-        self.over_limit += verdict.seconds > MOST_SECONDS
+        self.over_limit += verdict.seconds > most_seconds()
         self.slowest_seconds = max(self.slowest_seconds, verdict.seconds)
         if verdict.violation and len(self.violations) < MOST_SHOWN:
             self.violations.setdefault(_IDS.sub("…", verdict.violation)[:300], data[:2000])

@@ -192,7 +192,7 @@ def config(world: World, data: bytes) -> Verdict:
 def timed(kind: str, began: float, violation: str | None = None) -> Verdict:
     """The verdict on what *began* then."""
     seconds = time.process_time() - began
-    if seconds > verdicts.MOST_SECONDS:
+    if seconds > verdicts.most_seconds():
         violation = violation or f"{seconds:.2f} s"
     return Verdict(kind, seconds, violation)
 

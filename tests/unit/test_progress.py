@@ -72,12 +72,18 @@ def test_decisions_are_counted_refusals_included() -> None:
     assert story.progress.in_hand == 0
 
 
-def test_whoever_comes_after_is_shown_what_is_in_hand() -> None:
-    story, shown = Story(), []
-    story.play("+a")
-    story.progress.show_in_hand(shown.append)
-    story.play("+b -a +c -b -c")
-    assert shown == [1, 2, 1, 2, 1, 0]
+def test_whoever_comes_after_is_shown_what_is_held_begun_or_not() -> None:
+    progress, shown = Progress(), []
+    progress.hold("a")
+    progress.show_held(shown.append)
+    progress.hold("b")
+    with progress.request("select_destinations"):  # begins and ends while it is held
+        progress.release("never held")
+    progress.release("a")
+    progress.hold("c")
+    progress.release("b")
+    progress.release("c")
+    assert shown == [1, 2, 2, 1, 2, 1, 0]
 
 
 def test_a_breath_without_a_request_is_nobody_s() -> None:

@@ -57,8 +57,8 @@ def test_requests_of_a_worker_that_died_are_told_of(caplog: pytest.LogCaptureFix
     Watchdog(scene.told, scene.board, successor, Report).start()
     assert successor.lost_before == 2
     assert "died with 2 requests in hand" in caplog.text
-    with successor.request("ping"):
-        assert scene.board.join() == 1
+    successor.hold("ping")
+    assert scene.board.join() == 1
 
 
 def test_ready_comes_when_the_last_worker_serves() -> None:

@@ -12,6 +12,7 @@ import pytest
 from benchmarks.soak import engine, look, told, verdict
 from benchmarks.soak.demands import Demands
 from benchmarks.soak.plan import Plan
+from benchmarks.soak.verdict import DECISIONS, Scale
 
 HOUR = 3600.0
 TIMES = [minute * 60.0 for minute in range(60)]
@@ -39,6 +40,24 @@ def test_what_grows_is_told_from_what_does_not(
     assert verdict.judge(name, list(zip(TIMES, values, strict=True))).is_flat is is_flat
 
 
+@pytest.mark.parametrize(
+    ("scale", "is_flat"),
+    [
+        (Scale(), False),
+        (Scale(least=30_000.0), False),
+        (Scale(least=56_000.0), None),
+        (Scale(least=56_000.0, least_of={"fds": 30_000.0}), False),
+        (Scale(least_of={"fds": 56_000.0}), None),
+        (Scale(allowance=20.0), True),
+    ],
+)
+def test_it_is_judged_after_the_warm_up_by_what_is_allowed(
+    scale: Scale, is_flat: bool | None
+) -> None:
+    points = [(1000.0 * number, 300.0 + number) for number in range(60)]
+    assert verdict.judge("fds", points, scale).is_flat is is_flat
+
+
 def test_what_is_too_short_is_not_judged() -> None:
     points = [(float(at), 10.0 * at) for at in range(5)]
     assert verdict.judge("fds", points).is_flat is None
@@ -52,14 +71,15 @@ def test_every_quantity_has_a_limit(tmp_path: Path) -> None:
 
 def test_a_little_soak_of_everything(tmp_path: Path) -> None:
     """Decisions, refusals, repeats, deletions and reloads happen; the time is simulated."""
-    plan = Plan(hosts=24, servers=60, sample_seconds=0.0)
+    plan = Plan(hosts=24, servers=60, sample_seconds=0.0, largest=20, leak=1000)
     url = f"sqlite:///{tmp_path}/nova.sqlite"
     subject = engine.Engine(plan, url)
     began = time.process_time()
     try:
         for _number in range(60):
             subject.step()
-        sample, _types = subject.look()
+        subject.lull()
+        sample, types = subject.look()
         for every in (subject._what_if, subject._ask):
             every(subject._demands.next())
         subject._reload()
@@ -72,15 +92,16 @@ def test_a_little_soak_of_everything(tmp_path: Path) -> None:
     assert {"requests refused", "servers moved", "reports", "what-ifs"} <= counts.keys()
     assert counts["decisions"] > counts["requests answered"]
     assert subject.clock() - subject.clock.begin > 2 * (time.process_time() - began)
-    assert sample["rows claims"] > 0
+    assert "rows claims" not in sample, "in a lull they are closed, and purged"
+    assert types["list"] > 60 * plan.leak, "so that it can be seen to be found"
     assert {name.split()[0] for name in sample} <= verdict.ALLOWED.keys()
 
 
 def test_results_are_kept_for_another_process(tmp_path: Path) -> None:
     kept = look.Kept(tmp_path / "looks.jsonl")
     for number in range(20):
-        kept.add(number * 30.0, {"fds": 7.0 + number})
-    form = told.Form.of("a form", {"decisions": 1234}, [("a process", kept)])
+        kept.add(30.0, {"fds": 7.0 + number}, decisions=100 * number)
+    form = told.Form.of("a form", {"decisions": 1234}, [("a process", kept)], Scale(DECISIONS))
     form.write(tmp_path)
     assert told.Form.read(tmp_path) == form
     assert form.grows
