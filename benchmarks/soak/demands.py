@@ -45,6 +45,8 @@ _WEIGHTS: Final = {
 }
 #: Kinds that are asked for in large numbers, too.
 BULK: Final = frozenset({"plain", "flavors", "soft-anti-affinity", "zone-and-specs"})
+#: Servers of a group that come at once: there are quotas of its members.
+MOST_OF_A_GROUP: Final = 100
 SMALL: Final = {"memory_mb": 256, "root_gb": 1, "vcpus": 1, "name": "m1.nano"}
 
 
@@ -99,6 +101,8 @@ class Demands:
         kind = self._rng.choices(self._names, self._shares)[0]
         count = self._rng.choice(self._counts) if kind in BULK else self._rng.choice((1, 1, 1, 2))
         spec = self._spec(kind)
+        if spec.instance_group is not None:
+            count = min(count, MOST_OF_A_GROUP)
         version, returns = self._rng.choice(FORMS)
         if returns is None:  # the form of dicts names no servers but in its properties
             count = 1
