@@ -167,10 +167,28 @@ class FleetReader:
         full = full or self._read_at is None
         late = (self._read_at or now - PAST) - self.overlap
         since = whole_second((self._read_at or now) - self.overlap)
-        fresh = since if full else max(since, whole_second(now - FRESH))
         if not full and self._is_quiet(connection, since, now, heartbeats=heartbeats):
             flags = self._services.flagged
             return FleetChanges(False, now, (), (), None, (), flags, None, self.cell)
+        with self._session.one_moment():
+            return self._read_news(connection, now, since, late, full=full, heartbeats=heartbeats)
+
+    def _read_news(
+        self,
+        connection: sa.Connection,
+        now: datetime.datetime,
+        since: int,
+        late: datetime.datetime,
+        *,
+        full: bool,
+        heartbeats: bool,
+    ) -> FleetChanges:
+        """What the look shows, and the rows that it names, all of one moment.
+
+        Rows that are read later than the look may be fuller than it has seen, while other hosts,
+        emptied since, are not read: together a state that never was, and perhaps without room.
+        """
+        fresh = since if full else max(since, whole_second(now - FRESH))
         closely = full or not (self._nodes.is_settled and self._instances.is_settled)
         answers = self._ask(connection, since, fresh, closely=closely)
         # What the look has shown is not shown again: until its rows are read, only a full read
@@ -331,14 +349,15 @@ class FleetReader:
         """Every living node by id, fetched in parts; only after the last one the read is done."""
         self._living = set()
         last = 0
-        while True:
-            part = self._session.run(functools.partial(fleet_rows.nodes_after, last=last))
-            yield from part
-            if not self._is_counted:
-                self._living.update(row.id for row in part)
-            if len(part) < fleet_rows.CHUNK:
-                break
-            last = part[-1].id
+        with self._session.one_moment():
+            while True:
+                part = self._session.run(functools.partial(fleet_rows.nodes_after, last=last))
+                yield from part
+                if not self._is_counted:
+                    self._living.update(row.id for row in part)
+                if len(part) < fleet_rows.CHUNK:
+                    break
+                last = part[-1].id
         self._read_at = now
 
     @staticmethod

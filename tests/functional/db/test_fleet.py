@@ -1,0 +1,96 @@
+"""What a read of the fleet finds while others write, on servers."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import itertools
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler.db import compute_nodes, tables
+from scheduler.db.fleet import FleetReader
+from tests.unit.db.builders import node_values
+
+OVERLAP = datetime.timedelta(seconds=60)
+
+
+def now():
+    return datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+
+
+def report(database, host, free_ram_mb):
+    with database.write() as connection:
+        compute_nodes.upsert(connection, host, host, node_values(free_ram_mb=free_ram_mb))
+
+
+@pytest.fixture
+def reader(database):
+    reader = FleetReader(database, OVERLAP)
+    yield reader
+    reader.close()
+
+
+def told(reader, *, full):
+    (changes,) = reader.read(now(), full=full)
+    return {row.host: row.free_ram_mb for row in changes.nodes}
+
+
+@contextlib.contextmanager
+def written_after(database, number, write):
+    """Have *write* done once, as soon as so many questions were answered."""
+    answered = itertools.count(1)
+
+    def after(_connection, _cursor, statement, *_rest):
+        if statement.startswith("SELECT") and next(answered) == number:
+            write()
+
+    sa.event.listen(database.engine, "after_cursor_execute", after)
+    try:
+        yield
+    finally:
+        sa.event.remove(database.engine, "after_cursor_execute", after)
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_what_is_read_was_so_at_one_moment(database, reader, number, full):
+    """One host is emptied, then the other filled during the read: there was room all the time."""
+    report(database, "filled", 4096)
+    report(database, "emptied", 0)
+    known = told(reader, full=False)
+    report(database, "filled", 2048)
+
+    def write():
+        report(database, "emptied", 4096)
+        report(database, "filled", 0)
+
+    with written_after(database, number, write):
+        known |= told(reader, full=full)
+    assert known in ({"filled": 2048, "emptied": 0}, {"filled": 0, "emptied": 4096})
+    known |= told(reader, full=False)
+    assert known == {"filled": 0, "emptied": 4096}
+
+
+def test_an_interrupted_read_holds_no_moment(database, reader):
+    report(database, "h1", 4096)
+    (changes,) = reader.read(now())
+    rows = iter(changes.nodes)
+    assert next(rows).free_ram_mb == 4096
+    del rows, changes  # before the last of the rows was taken
+    report(database, "h1", 0)
+    assert told(reader, full=False) == {"h1": 0}
+
+
+def test_the_reads_of_one_moment_leave_no_transaction_open(database, reader):
+    report(database, "h1", 4096)
+    told(reader, full=False)
+    report(database, "h1", 0)
+    told(reader, full=False)
+    with database.write() as connection:  # would wait for a reader that still looks
+        connection.execute(sa.delete(tables.compute_nodes))
+    if database.dialect_name == "mysql":
+        query = "SELECT COUNT(*) FROM information_schema.innodb_trx"
+        with database.read() as connection:
+            assert connection.execute(sa.text(query)).scalar() <= 1  # this one
