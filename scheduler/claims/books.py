@@ -18,7 +18,6 @@ from scheduler.claims.register import Look, Register
 from scheduler.db import claims as claim_rows
 from scheduler.hosts import evidence
 from scheduler.hosts.books import Books, Pick, TrackedInstance
-from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.table import HostTable, Key
 
@@ -82,22 +81,12 @@ class ClaimBooks(Books):
         """How many foreign claims on the host this worker has counted."""
         return self.known.get(key, 0) - self._own.get(key, 0)
 
-    def pick(
-        self,
-        row: int,
-        uuid: str | None,
-        amount: Consumption,
-        now: float,
-        stand_in: str | None = None,
-        instance_type_id: int | None = None,
-    ) -> Pick:
-        """Consume *amount* on *row*; a claim is to be made of it."""
-        pick = super().pick(row, uuid, amount, now, stand_in, instance_type_id)
-        consumer = uuid or stand_in or f"{UNNAMED}{secrets.token_hex(8)}"
+    def _promise(self, pick: Pick, name: str | None) -> None:
+        """A claim is to be made of *pick*."""
+        consumer = name or f"{UNNAMED}{secrets.token_hex(8)}"
         promise = Promise(pick, consumer, view=self.view(pick.key))
         self._promises[pick] = promise
-        self._waiting.setdefault(promise.consumer, []).append(promise)
-        return pick
+        self._waiting.setdefault(consumer, []).append(promise)
 
     def confirm(self, picks: Iterable[Pick]) -> None:
         """Nothing yet: a decision stands when it is booked."""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from scheduler import errors
+from scheduler.drivers import together
 from scheduler.drivers.noting import Notes
 from scheduler.drivers.ranking import HEAD, Draws, Head, Ranking
 from scheduler.explain.record import LATER, WEIGH, DecisionRecord
@@ -30,14 +31,7 @@ from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_state import HostState
 from scheduler.semantics import CURRENT, Semantics
-from scheduler.standing import (
-    LaterInstances,
-    Left,
-    Standing,
-    StandingResults,
-    left_of_all,
-    own_totals,
-)
+from scheduler.standing import Left, Run, Standing, StandingResults, left_of_all, own_totals
 from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.weighing import bounds_of, restore_bounds, weigh
 
@@ -113,7 +107,7 @@ class Decision:
         self._last: Ranking | None = None
         self._standing: Standing | None = None
         self._nothing_was_asked = False
-        self._later: LaterInstances | None = None
+        self._later: Run | None = None
         self._amount: Consumption | None = None
         self._ends_at = time.monotonic() + policy.most_seconds
 
@@ -156,12 +150,16 @@ class Decision:
                 best = self._notes.top(best, num_alternates)
             row = next(best, None)
             if row is None:
-                hosts = Candidates(self.scope, self._narrowed)
-                self._notes.refused(hosts, spec, index, self.policy.chain)
-                raise errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
+                raise self._refusal(spec, index)
             if index == 0 and count > 1:
                 began = time.perf_counter()
-                self._later = self._later_instances(spec)
+                later = self._later = self._later_instances(spec)
+                amount = together.amount_alone(later, spec, self.policy, self.books.table)
+                if later is not None and amount is not None:
+                    found = later.rows(row, amount.added, count)
+                    chosen, limits = self._place_together(found, spec, uuids, count, amount)
+                    later.are_told()
+                    break
             state = self.scope.state(row)
             chosen.append(state)
             limits.append(self._limits(state, spec))
@@ -173,6 +171,12 @@ class Decision:
         if count > 1:
             best = self._best(spec, count - 1)
         return Placement(chosen, limits, self._alternates(best, spec, chosen, num_alternates))
+
+    def _refusal(self, spec: Any, index: int) -> errors.NoValidHost:
+        """What to raise when no host is left for instance number *index*."""
+        hosts = Candidates(self.scope, self._narrowed)
+        self._notes.refused(hosts, spec, index, self.policy.chain)
+        return errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
 
     def _require_time(self, index: int, place: str) -> None:
         """Raise DecisionGivenUp when the decision has taken too long; nothing stays consumed."""
@@ -201,7 +205,7 @@ class Decision:
         self._last = self._ranking(hosts, spec, index)
         return self._last.best()
 
-    def _later_instances(self, spec: Any) -> LaterInstances | None:
+    def _later_instances(self, spec: Any) -> Run | None:
         """What makes the later instances cheap, where the choice is simple.
 
         Cells are fitted to the host of the instance before, so the next one asks for others.
@@ -212,7 +216,32 @@ class Decision:
             return None
         if not self.books.claimable(np.flatnonzero(standing.verdicts.passing)).all():
             return None
-        return LaterInstances(standing, self.scope, spec, policy.semantics)
+        return Run(standing, self.scope, spec, policy.semantics)
+
+    def _place_together(
+        self,
+        found: Iterator[list[int]],
+        spec: Any,
+        uuids: Sequence[str],
+        count: int,
+        each: Consumption,
+    ) -> tuple[list[HostState], list[dict[str, Any]]]:
+        """Hosts and limits of all instances; those *found* are told when all are."""
+        rows: list[int] = []
+        try:
+            for several in found:
+                rows += several
+                if len(rows) < count:
+                    self._require_time(len(rows), "not begun")
+        finally:
+            names = together.names(spec, uuids, len(rows), self._stand_in)
+            self.picks += self.books.pick_many(rows, names, each, self.now, spec.flavor.id)
+        last = min(len(rows), count - 1)
+        spec.instance_uuid = uuids[last] if uuids else self._stand_in(last)
+        if len(rows) < count:
+            raise self._refusal(spec, len(rows))
+        states = [self.scope.state(row) for row in rows]
+        return states, self.policy.chain.limits_of_many(self.books.table, states, spec)
 
     def _all_hosts(self, spec: Any) -> Candidates:
         self._notes.begin(self._rows)

@@ -56,6 +56,8 @@ class _Selections:
         self._zone_if_none = zone_if_none
         self._templates = templates
         self._of_row: dict[int, objects.Selection] = {}
+        #: By their id the limits that came before, and a Selection with these.
+        self._of_limits: dict[int, tuple[dict[str, Any], objects.Selection]] = {}
         self._zones: dict[int, str] = {}
 
     def of(self, host: HostState, limits: dict[str, Any]) -> objects.Selection:
@@ -67,20 +69,27 @@ class _Selections:
         return made
 
     def _of_host(self, host: HostState, limits: dict[str, Any]) -> objects.Selection:
-        alike = self._templates.of(limits)
+        alike = self._alike(limits)
         named = _named(host)
         if alike is None or not _TEXT.issuperset(map(type, named.values())):
             made = selection_of(host, limits, self._zone_if_none)
             self._templates.keep(made, limits)
             return made
         twin = _twin(alike)
-        twin.__dict__.update(
-            named,
-            availability_zone=self._zone(host),
-            limits=_twin(alike.limits),
-            limits_exact=dict(limits),
-        )
+        twin.__dict__.update(named, availability_zone=self._zone(host))
         return twin
+
+    def _alike(self, limits: dict[str, Any]) -> objects.Selection | None:
+        """One with these limits, which it has for itself."""
+        _limits, known = self._of_limits.get(id(limits), (limits, None))
+        if known is None:
+            template = self._templates.of(limits)
+            if template is None:
+                return None
+            known = _twin(template)
+            known.__dict__.update(limits=_twin(template.limits), limits_exact=dict(limits))
+            self._of_limits[id(limits)] = limits, known
+        return known
 
     def _zone(self, host: HostState) -> str:
         number = int(host.table.document_numbers("aggregates")[host.row])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,9 @@ from oslo_log import log as logging
 from scheduler.concurrency import BREATHS
 from scheduler.filters.base import BaseHostFilter, HostFilter, Reason, request_is_rebuild
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.inputs import Inputs
+from scheduler.hosts.table import HostTable
 
 LOG = logging.getLogger(__name__)
 
@@ -42,6 +45,12 @@ class FilterChain:
             for each in self.filters
             if isinstance(each, HostFilter) and type(each).limits is not HostFilter.limits
         ]
+        read = [Inputs.of(each) for each in self._limiting]
+        #: What limits follow from, besides the request; None if a filter does not say.
+        self._limits_read: list[str] | None = None
+        if all(each is not None and each.limits is not None for each in read):
+            names = [name for each in read for name in (each and each.limits) or ()]
+            self._limits_read = list(dict.fromkeys(names))
 
     def run(
         self,
@@ -80,6 +89,27 @@ class FilterChain:
                 limits.update(each.limits(host_state, request))
         limits.update(host_state.limits)
         return limits
+
+    @property
+    def limits_stand(self) -> bool:
+        """Whether picks of servers without cells and devices change no limits."""
+        return self._limits_read is not None
+
+    def limits_of_many(
+        self, table: HostTable, states: Sequence[HostState], request: Any
+    ) -> list[dict[str, Any]]:
+        """``limits`` of each, where they stand; hosts that are alike share them."""
+        rows = [state.row for state in states]
+        columns = [table.column(name)[rows].tolist() for name in self._limits_read or ()]
+        known: dict[Hashable, dict[str, Any]] = {}
+        found = []
+        for state, *values in zip(states, *columns, strict=True):
+            key = (*values, id(state) if state.limits else None)
+            limits = known.get(key)
+            if limits is None:
+                limits = known[key] = self.limits(state, request)
+            found.append(limits)
+        return found
 
 
 def bypassed(each: BaseHostFilter, request: Any) -> bool:

@@ -16,6 +16,7 @@ from scheduler.hosts.host_state import HostState
 from scheduler.hosts.inputs import Inputs
 
 _READ = ("vcpus_total", "vcpus_used", "cpu_allocation_ratio")
+_PROMISED = ("vcpus_total", "cpu_allocation_ratio")
 
 LOG = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ class CoreFilter(OvercommitFilter):
 
     reasons = (PHYSICAL, INSUFFICIENT)
     ratio_column = "cpu_allocation_ratio"
-    inputs = Inputs(*_READ, of_request=lambda request: request.vcpus, plain=True)
+    inputs = Inputs(*_READ, of_request=lambda request: request.vcpus, limits=_PROMISED, plain=True)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host, unless the ratio is 0, and into the rest."""
@@ -59,7 +60,12 @@ class AggregateCoreFilter(CoreFilter):
         Reason("aggregate_core.insufficient", INSUFFICIENT.text),
     )
 
-    inputs = Inputs(*_READ, "aggregates", of_request=lambda request: request.vcpus)
+    inputs = Inputs(
+        *_READ,
+        "aggregates",
+        of_request=lambda request: request.vcpus,
+        limits=(*_PROMISED, "aggregates"),
+    )
 
     def ratio(self, hosts: Candidates) -> np.ndarray:
         """The smallest ratio that an aggregate of the host names, else the host's."""

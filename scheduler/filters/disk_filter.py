@@ -18,6 +18,7 @@ PHYSICAL = Reason("disk.physical", "the server needs more disk than the host has
 INSUFFICIENT = Reason("disk.insufficient", "not enough disk left, overcommit included")
 
 _READ = ("total_usable_disk_gb", "free_disk_mb", "disk_allocation_ratio")
+_PROMISED = ("total_usable_disk_gb", "disk_allocation_ratio")
 
 
 def wanted_disk_mb(request: Any) -> int:
@@ -33,7 +34,7 @@ class DiskFilter(OvercommitFilter):
 
     reasons = (PHYSICAL, INSUFFICIENT)
     ratio_column = "disk_allocation_ratio"
-    inputs = Inputs(*_READ, of_request=wanted_disk_mb, plain=True)
+    inputs = Inputs(*_READ, of_request=wanted_disk_mb, limits=_PROMISED, plain=True)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host (no server overcommits against itself), and into the rest."""
@@ -59,7 +60,12 @@ class AggregateDiskFilter(DiskFilter):
         Reason("aggregate_disk.insufficient", INSUFFICIENT.text),
     )
 
-    inputs = Inputs(*_READ, "aggregates", of_request=wanted_disk_mb)
+    inputs = Inputs(
+        *_READ,
+        "aggregates",
+        of_request=wanted_disk_mb,
+        limits=(*_PROMISED, "aggregates"),
+    )
 
     def ratio(self, hosts: Candidates) -> np.ndarray:
         """The smallest ratio that an aggregate of the host names, else the host's."""

@@ -22,7 +22,12 @@ class ExactCoreFilter(HostFilter):
     """Passes hosts with exactly as many free processors as the flavor has; no overcommit."""
 
     reasons = (UNKNOWN, DIFFERENT)
-    inputs = Inputs("vcpus_total", "vcpus_used", of_request=lambda request: request.vcpus)
+    inputs = Inputs(
+        "vcpus_total",
+        "vcpus_used",
+        of_request=lambda request: request.vcpus,
+        limits=("vcpus_total",),
+    )
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Processors known, and as many free as wanted."""

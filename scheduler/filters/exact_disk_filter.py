@@ -18,7 +18,7 @@ class ExactDiskFilter(HostFilter):
     """Passes hosts with exactly as much free disk as root, ephemeral and swap need."""
 
     reasons = (DIFFERENT,)
-    inputs = Inputs("free_disk_mb", of_request=wanted_disk_mb)
+    inputs = Inputs("free_disk_mb", of_request=wanted_disk_mb, limits=("total_usable_disk_gb",))
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """As much free as wanted."""

@@ -17,7 +17,9 @@ class ExactRamFilter(HostFilter):
     """Passes hosts with exactly as much free memory as the flavor has; no overcommit."""
 
     reasons = (DIFFERENT,)
-    inputs = Inputs("free_ram_mb", of_request=lambda request: request.memory_mb)
+    inputs = Inputs(
+        "free_ram_mb", of_request=lambda request: request.memory_mb, limits=("total_usable_ram_mb",)
+    )
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """As much free as wanted."""

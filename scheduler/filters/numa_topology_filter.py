@@ -38,7 +38,7 @@ class NUMATopologyFilter(HostFilter):
     """Passes every host for servers without cells, else those where the cells fit."""
 
     reasons = (THREADS, ABSENT, UNFIT)
-    inputs = Inputs(*_READ, of_request=_wishes)
+    inputs = Inputs(*_READ, of_request=_wishes, limits=_READ)
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)

@@ -18,6 +18,7 @@ PHYSICAL = Reason("ram.physical", "the server needs more memory than the host ha
 INSUFFICIENT = Reason("ram.insufficient", "not enough memory left, overcommit included")
 
 _READ = ("total_usable_ram_mb", "free_ram_mb", "ram_allocation_ratio")
+_PROMISED = ("total_usable_ram_mb", "ram_allocation_ratio")
 
 
 class RamFilter(OvercommitFilter):
@@ -25,7 +26,9 @@ class RamFilter(OvercommitFilter):
 
     reasons = (PHYSICAL, INSUFFICIENT)
     ratio_column = "ram_allocation_ratio"
-    inputs = Inputs(*_READ, of_request=lambda request: request.memory_mb, plain=True)
+    inputs = Inputs(
+        *_READ, of_request=lambda request: request.memory_mb, limits=_PROMISED, plain=True
+    )
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host (no server overcommits against itself), and into the rest."""
@@ -51,7 +54,12 @@ class AggregateRamFilter(RamFilter):
         Reason("aggregate_ram.insufficient", INSUFFICIENT.text),
     )
 
-    inputs = Inputs(*_READ, "aggregates", of_request=lambda request: request.memory_mb)
+    inputs = Inputs(
+        *_READ,
+        "aggregates",
+        of_request=lambda request: request.memory_mb,
+        limits=(*_PROMISED, "aggregates"),
+    )
 
     def ratio(self, hosts: Candidates) -> np.ndarray:
         """The smallest ratio that an aggregate of the host names, else the host's."""

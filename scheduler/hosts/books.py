@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -131,16 +132,57 @@ class Books:
         An instance without *uuid* is seen on its host under the name *stand_in*, if given;
         *instance_type_id* is the number of its flavor.
         """
-        key = (self.table.text(row, "host"), self.table.text(row, "nodename"))
-        name = uuid or stand_in
-        placeholder = None
-        if name:
-            placeholder = TrackedInstance(name, *key, instance_type_id=instance_type_id)
-        expires_at = now + self.expiry_seconds
-        terms = Terms(*key, self._home_of(uuid), instance_type_id, now, expires_at)
-        pick = Pick(key, amount, terms, uuid, placeholder)
+        pick = self._made(self._key_of_row(row), uuid, amount, now, stand_in, instance_type_id)
         self.add(pick)
+        self._promise(pick, uuid or stand_in)
         return pick
+
+    def pick_many(
+        self,
+        rows: Sequence[int],
+        names: Sequence[tuple[str | None, str | None]],
+        amount: Consumption,
+        now: float,
+        instance_type_id: int | None = None,
+    ) -> list[Pick]:
+        """``pick`` for each of *rows* with uuid and stand-in of its instance in *names*.
+
+        None of the rows is bare metal, and *amount* has no wish for cells or devices.
+        """
+        times = Counter(rows)
+        consumption.take_many(self.table, times, amount)
+        keys = {row: self._key_of_row(row) for row in times}
+        picks = [
+            self._made(keys[row], uuid, amount, now, stand_in, instance_type_id)
+            for row, (uuid, stand_in) in zip(rows, names, strict=True)
+        ]
+        for pick, (uuid, stand_in) in zip(picks, names, strict=True):
+            self._remember(pick)
+            self._promise(pick, uuid or stand_in)
+        return picks
+
+    def _promise(self, pick: Pick, name: str | None) -> None:
+        """The instance of that *name* is promised to a host; these books tell nobody."""
+
+    def _key_of_row(self, row: int) -> Key:
+        return self.table.text(row, "host"), self.table.text(row, "nodename")
+
+    def _made(
+        self,
+        key: Key,
+        uuid: str | None,
+        amount: Consumption,
+        now: float,
+        stand_in: str | None,
+        instance_type_id: int | None,
+    ) -> Pick:
+        host, node = key
+        name, placeholder = uuid or stand_in, None
+        if name:
+            placeholder = TrackedInstance(name, host, node, None, None, instance_type_id)
+        expires_at = now + self.expiry_seconds
+        terms = Terms(host, node, self._home_of(uuid), instance_type_id, now, expires_at)
+        return Pick(key, amount, terms, uuid, placeholder)
 
     def _home_of(self, uuid: str | None) -> str | None:
         """The host that the instance is to leave; None for one that is only promised or built."""
@@ -155,6 +197,9 @@ class Books:
         row = self.table.rows.get(pick.key)
         if row is not None:
             pick.booking = consumption.take(self.table, row, pick.amount)
+        self._remember(pick)
+
+    def _remember(self, pick: Pick) -> None:
         placeholder = pick.placeholder
         if placeholder and placeholder.uuid not in self.table.host_of_instance:
             self.table.put_instance(pick.key[0], placeholder.uuid, placeholder)
@@ -183,7 +228,10 @@ class Books:
     def confirm(self, picks: Iterable[Pick]) -> None:
         """A decision stands: its *picks* replace earlier ones of the same instances."""
         for pick in picks:
-            earlier = [each for each in self._of_uuid.get(pick.uuid, ()) if each is not pick]
+            known = self._of_uuid.get(pick.uuid, ())
+            if len(known) < 2:
+                continue
+            earlier = [each for each in known if each is not pick]
             for each in earlier:
                 self.undo(each)
             placeholder = pick.placeholder

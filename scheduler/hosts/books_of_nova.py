@@ -55,6 +55,18 @@ class NewtonBooks(Books):
             self.table.update(row, {"updated_at": now})
         return pick
 
+    def pick_many(
+        self,
+        rows: Sequence[int],
+        names: Sequence[tuple[str | None, str | None]],
+        amount: Consumption,
+        now: float,
+        instance_type_id: int | None = None,
+    ) -> list[Pick]:
+        """See ``pick``."""
+        del names, instance_type_id
+        return [self.pick(row, None, amount, now) for row in rows]
+
     def undo(self, pick: Pick) -> None:
         """Give nothing back, and believe whatever row is read next."""
         self._forget(pick)

@@ -62,6 +62,11 @@ def take(table: HostTable, row: int, amount: Consumption) -> Booking | None:
     return fitting.book(table, row, amount.wish)
 
 
+def take_many(table: HostTable, times: Mapping[int, int], amount: Consumption) -> None:
+    """Consume *amount*, no cells or devices, by row so many times; none is bare metal."""
+    table.add_many(times, amount.added)
+
+
 def give_back(table: HostTable, row: int, amount: Consumption, booking: Booking | None) -> None:
     """Undo a consumption; of those with a booking it must be the last one on the row."""
     if booking is not None:

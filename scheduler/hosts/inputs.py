@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ class Inputs:
     Of a request of which more is read, *apart* gives the rows that it may make a difference for:
     all others have the same verdict, or the same raw value, as each other.
 
+    *limits* names what is read of a host for the limits that a filter puts on it, besides the
+    request: columns and documents that picks of such requests do not change.
+
     Code that is *plain* only calculates with columns and compares them: it gives one answer where
     a column is a single number in place of an array.
     """
@@ -57,12 +60,14 @@ class Inputs:
         of_request: Callable[[Any], Hashable | None] = nothing,
         idle: Hashable = None,
         apart: Apart | None = None,
+        limits: Sequence[str] | None = None,
         plain: bool = False,
     ) -> None:
         self.columns = columns
         self.of_request = of_request
         self.idle = idle
         self.apart = apart
+        self.limits = limits
         self.plain = plain
 
     @staticmethod

@@ -6,6 +6,8 @@ the changes in, and asks for those since.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 #: How many of the latest changes are kept at least.
 KEPT = 16384
 
@@ -29,6 +31,15 @@ class Journal:
         self.position += 1
         if len(self._rows) >= 2 * self._kept:
             del self._rows[: self._kept], self._columns[: self._kept]
+
+    def note_all(self, rows: Sequence[int], columns: int) -> None:
+        """The same *columns* of all *rows* have changed."""
+        self._rows += rows
+        self._columns += [columns] * len(rows)
+        self.position += len(rows)
+        if len(self._rows) >= 2 * self._kept:
+            surplus = len(self._rows) - self._kept
+            del self._rows[:surplus], self._columns[:surplus]
 
     def since(self, position: int, interest: int) -> dict[int, int] | None:
         """By row the columns, of those of *interest*, that changed after *position*.

@@ -199,6 +199,14 @@ class HostTable:
             changed |= columns.BITS[name]
         self.changes.note(row, changed)
 
+    def add_many(self, times: Mapping[int, int], amounts: Mapping[str, int]) -> None:
+        """Add to the numbers of some rows, by row so many times."""
+        rows = list(times)
+        factors = np.fromiter(times.values(), dtype=np.int64, count=len(rows))
+        for name, amount in amounts.items():
+            self._columns[name][rows] += amount * factors
+        self.changes.note_all(rows, columns.bits(amounts))
+
     def set_document(self, row: int, name: str, content: Any) -> None:
         """Replace one document of one row by *content*."""
         if changed := self._replace(row, name, content):
@@ -334,19 +342,13 @@ class HostTable:
         if not self._spellings[lower]:
             del self._spellings[lower]
 
-    @staticmethod
-    def _grown(array: np.ndarray, capacity: int, fill: Any) -> np.ndarray:
-        bigger = np.full(capacity, fill, dtype=array.dtype)
-        bigger[: len(array)] = array
-        return bigger
-
     def _grow(self, capacity: int) -> None:
         for name, kind in columns.COLUMN_TYPES.items():
             old = self._columns.get(name, np.zeros(0, dtype=kind))
-            self._columns[name] = self._grown(old, capacity, 0)
+            self._columns[name] = np.append(old, np.zeros(capacity - len(old), dtype=kind))
         for name in columns.DOCUMENT_PARSERS:
             old = self._documents.get(name, np.zeros(0, dtype=np.int64))
-            self._documents[name] = self._grown(old, capacity, -1)
+            self._documents[name] = np.append(old, np.full(capacity - len(old), -1))
         for values in self._objects.values():
             values.extend([None] * (capacity - len(values)))
         self._show_read_only()

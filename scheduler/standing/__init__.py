@@ -8,17 +8,17 @@ journal of the host table tells of a change; then only the changed rows are aske
 from scheduler.standing.apart import Left, left_of_all
 from scheduler.standing.classes import Standing, StandingResults
 from scheduler.standing.history import History
-from scheduler.standing.later import LaterInstances
 from scheduler.standing.own_totals import Asked, OwnTotals, own_totals
+from scheduler.standing.run import Run
 from scheduler.standing.verdicts import ReasonNumbers
 
 __all__ = [
     "Asked",
     "History",
-    "LaterInstances",
     "Left",
     "OwnTotals",
     "ReasonNumbers",
+    "Run",
     "Standing",
     "StandingResults",
     "left_of_all",

@@ -26,7 +26,7 @@ Answer = tuple[list[int], int, list[float]]
 """What was expected of the row, the verdict on it, and its raw values."""
 
 
-class _OneMore(Candidates):
+class OneMore(Candidates):
     """Candidates as they will be once *more* of the *amounts* have been added to each."""
 
     def __init__(
@@ -43,7 +43,20 @@ class _OneMore(Candidates):
 
     def take(self, chosen: np.ndarray) -> Candidates:
         """The candidates at *chosen*, with as much more."""
-        return _OneMore(self.scope, self.rows[chosen], self._amounts, self._more[chosen])
+        return OneMore(self.scope, self.rows[chosen], self._amounts, self._more[chosen])
+
+    def answers(
+        self, request: Any, verdicts: Verdicts, scores: Scores
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The verdict on each, and the raw values of those that pass, a column per weigher."""
+        found = verdicts.judged(self, request)
+        passes = found == PASSES
+        if passes.all():
+            return found, scores.raw_of(self, request)
+        raws = np.zeros((len(self), scores.num_kept))
+        if passes.any():
+            raws[passes] = scores.raw_of(self.take(passes), request)
+        return found, raws
 
 
 class Foresight:
@@ -128,12 +141,8 @@ class Foresight:
         rows = np.array([row] * depth + others, dtype=np.int64)
         more = np.ones(len(rows), dtype=np.int64)
         more[:depth] = np.arange(depth)  # it has got its instance
-        hosts = _OneMore(scope, rows, self._amounts, more)
-        found = verdicts.judged(hosts, request)
-        passes = found == PASSES
-        raws = np.zeros((len(rows), scores.num_kept))
-        if passes.any():
-            raws[passes] = scores.raw_of(hosts.take(passes), request)
+        hosts = OneMore(scope, rows, self._amounts, more)
+        found, raws = hosts.answers(request, verdicts, scores)
         expected = np.array([getattr(hosts, name) for name in self._amounts]).T
         answers = list(zip(expected.tolist(), found.tolist(), raws.tolist(), strict=True))
         self._known[row] = answers[depth - 1 :: -1]

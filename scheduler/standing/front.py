@@ -31,6 +31,8 @@ class _Column:
         self.multiplier: np.ndarray | float = part.multiplier.of(0)
         if isinstance(part.multiplier.values, np.ndarray):
             self.multiplier = part.multiplier.get(rows)
+        #: The largest multiplier there ever was, without its sign.
+        self.largest_factor = float(np.abs(self.multiplier).max())
         self.of_others: Bounds | None = None
         if len(others):
             self.of_others = _extremes(part.raw.some(others))
@@ -47,7 +49,22 @@ class _Column:
     def is_extreme(self, before: float, value: float) -> bool:
         """Whether with *value* in place of the one *before* others may be the extremes."""
         low, high = self.extremes
-        return not (low < before < high and low <= value <= high)
+        if not low <= value <= high:
+            return True
+        if low < before < high:
+            return False
+        return not self.of_others or before not in self.of_others
+
+    def num_staying(self, order: np.ndarray, values: np.ndarray) -> int:
+        """How many rows at *order* can certainly get their *values* before an extreme moves."""
+        low, high = self.extremes
+        before, after = self.raw[order], values[order]
+        is_moved = (after < low) | (after > high)
+        for extreme in {low, high}.difference(self.of_others or ()):
+            leaves = (before == extreme) & (after != extreme)
+            if leaves.any():
+                is_moved |= leaves.cumsum() >= np.count_nonzero(self.raw == extreme)
+        return num_before(is_moved)
 
     def most_added(self, before: Bounds, after: Bounds) -> float:
         """The most that another row's part of the total grows by with other bounds."""
@@ -55,14 +72,8 @@ class _Column:
             return 0.0
         low, high = self.of_others
         points = {low, high, *(each for each in (*before, *after) if low < each < high)}
-        values = np.array(sorted(points))
-        grown = normalise(values, *after) - normalise(values, *before)
-        return max(factor * each for factor in self._factors for each in _extremes(grown))
-
-    @property
-    def largest_factor(self) -> float:
-        """The largest multiplier, without its sign."""
-        return float(np.abs(self.multiplier).max())
+        grown = [_normalised(each, *after) - _normalised(each, *before) for each in points]
+        return max(factor * each for factor in self._factors for each in grown)
 
     def keep(self, mask: np.ndarray) -> None:
         """Forget the rows outside of *mask*."""
@@ -84,17 +95,20 @@ class Front:
         is_near = _is_near(totals)
         others = rows[~is_near]
         self.rows = rows[is_near]
-        self._totals = totals[is_near]
+        self.totals = totals[is_near]
+        #: The position of the row that was last the first.
+        self._found = 0
         self._num_others = len(others)
         self._most = float(totals[~is_near].max()) if len(others) else NO_CANDIDATE
         ties = rows[totals == self._most]
         self._ties_are_alike = bool(
             len(others) and as_in_table[ties].all() and scores.are_alike(ties)
         )
-        self._times = 1
+        #: How often the totals were added up.
+        self.times = 1
         self._semantics = semantics
-        self._columns = [_Column(part, self.rows, others) for part in scores.parts]
-        self._picked = [(n, each) for n, each in enumerate(self._columns) if each.is_picked]
+        self.columns = [_Column(part, self.rows, others) for part in scores.parts]
+        self.picked = [(n, each) for n, each in enumerate(self.columns) if each.is_picked]
         self.bounds: list[Bounds] = list(scores.bounds or ())
         #: The raw values of rows that are no longer as in the scores; None: it does not pass.
         self.changed: dict[int, Sequence[float] | None] = {}
@@ -107,44 +121,78 @@ class Front:
 
     def take(self, row: int, raws: Sequence[float] | None) -> None:
         """Set the raw values of one of the rows; None if it does not pass any more."""
-        position = int(self.rows.searchsorted(row))
+        position = self._found
+        if position >= len(self.rows) or self.rows.item(position) != row:
+            position = int(self.rows.searchsorted(row))
         self.changed[row] = raws
         if raws is None:
             self._drop(position)
             return
         moved = []
-        for number, column in self._picked:
+        for number, column in self.picked:
             before, value = column.raw.item(position), raws[number]
             if value != before:
                 column.raw[position] = value
                 if column.is_extreme(before, value):
                     moved.append(column)
         if not (moved and self._look_again(moved)):
-            self._totals[position] = self._total(position, raws)
+            self.totals[position] = self._total(position, raws)
 
     def first(self) -> tuple[int, np.ndarray | None] | None:
         """The first row of the highest total and, if there are more, all of them.
 
         None if that may be one of the others.
         """
-        position = int(self._totals.argmax())
-        best = self._totals.item(position)
+        position = self._found = int(self.totals.argmax())
+        best = self.totals.item(position)
         row = self.rows.item(position)
         if self._num_others and best <= self._most + self._rounding:
-            equals = self.rows[self._totals == best]
-            return (row, equals) if self._are_before_others(best, equals) else None
-        later = self._totals[position + 1 :]
+            equals = self.rows[self.totals == best]
+            return (row, equals) if self.are_before_others(best, equals) else None
+        later = self.totals[position + 1 :]
         if not len(later) or later.max() < best:
             return row, None
-        return row, self.rows[self._totals == best]
+        return row, self.rows[self.totals == best]
 
-    def _are_before_others(self, best: float, equals: np.ndarray) -> bool:
+    def are_before_others(self, best: float, equals: np.ndarray) -> bool:
         """Whether the best rows come before all others that are equal to them: as they always did.
 
         They are the first of rows that have always been alike.
         """
-        is_as_it_was = self._times == 1 and best == self._most and self._ties_are_alike
+        is_as_it_was = self.times == 1 and best == self._most and self._ties_are_alike
         return is_as_it_was and self.changed.keys().isdisjoint(equals.tolist())
+
+    def num_sure(self, best: np.ndarray) -> int:
+        """How many of these totals, the highest in order, are sure to be no other rows'."""
+        if not self._num_others:
+            return len(best)
+        sure = num_before(best <= self._most + self._rounding)
+        if sure:
+            return sure
+        equals = self.rows[self.totals == best[0]]
+        return len(equals) if self.are_before_others(float(best[0]), equals) else 0
+
+    def totals_with(self, raws: np.ndarray) -> np.ndarray:
+        """The totals of all rows if these were their raw values; a column per weigher."""
+        totals = np.zeros(len(self.rows))
+        for number, low, high, span, factor in self._terms:
+            values = np.minimum(np.maximum(raws[:, number], low), high)
+            values -= low
+            values /= span
+            values *= factor
+            totals += values
+        return totals
+
+    def take_many(self, at: np.ndarray, raws: np.ndarray, totals: np.ndarray) -> None:
+        """Set the raw values and the totals of the rows *at* some positions; all still pass.
+
+        Given are those of all rows.  No extreme value may change by that.
+        """
+        own = raws[at]
+        for number, column in self.picked:
+            column.raw[at] = own[:, number]
+        self.totals[at] = totals[at]
+        self.changed.update(zip(self.rows[at].tolist(), own.tolist(), strict=True))
 
     def __contains__(self, row: int) -> bool:
         position = int(self.rows.searchsorted(row))
@@ -154,23 +202,23 @@ class Front:
         """The *count* rows with the highest totals, in any order."""
         if count >= len(self.rows):
             return self.rows.tolist()
-        found: list[int] = self.rows[np.argpartition(self._totals, -count)[-count:]].tolist()
+        found: list[int] = self.rows[np.argpartition(self.totals, -count)[-count:]].tolist()
         return found
 
     def are_alike(self, rows: np.ndarray) -> bool:
         """Whether all *rows* have the same values, and so the same totals with any bounds."""
         at = self.rows.searchsorted(rows)
-        if self._ties_are_alike and self._times == 1 and self._totals[at[0]] == self._most:
+        if self._ties_are_alike and self.times == 1 and self.totals[at[0]] == self._most:
             return self.changed.keys().isdisjoint(rows.tolist())
-        values = [column.raw for column in self._columns]
-        values += [m for column in self._columns if isinstance(m := column.multiplier, np.ndarray)]
+        values = [column.raw for column in self.columns]
+        values += [m for column in self.columns if isinstance(m := column.multiplier, np.ndarray)]
         return all(bool((each[at] == each[at[0]]).all()) for each in values)
 
     def totals_within(self, rows: np.ndarray, bounds: list[Bounds] | None) -> np.ndarray:
         """The totals of *rows* if *bounds* were in force; 0.0 if none were."""
         at = self.rows.searchsorted(rows)
         totals = np.zeros(len(rows))
-        for column, (low, high) in zip(self._columns, bounds or (), strict=bounds is not None):
+        for column, (low, high) in zip(self.columns, bounds or (), strict=bounds is not None):
             if low != high:
                 multiplier = column.multiplier
                 own = multiplier[at] if isinstance(multiplier, np.ndarray) else multiplier
@@ -180,12 +228,12 @@ class Front:
     def _drop(self, position: int) -> None:
         mask = np.ones(len(self.rows), dtype=np.bool_)
         mask[position] = False
-        self.rows, self._totals = self.rows[mask], self._totals[mask]
-        gone = [column.raw.item(position) for column in self._columns]
-        for column in self._columns:
+        self.rows, self.totals = self.rows[mask], self.totals[mask]
+        gone = [column.raw.item(position) for column in self.columns]
+        for column in self.columns:
             column.keep(mask)
         if self.is_enough:
-            held = zip(self._columns, gone, strict=True)
+            held = zip(self.columns, gone, strict=True)
             moved = [column for column, value in held if value in column.extremes]
             if not self._look_again(moved):
                 self._settle_terms()  # which go by position
@@ -193,37 +241,41 @@ class Front:
     def _look_again(self, moved: Sequence[_Column]) -> bool:
         """See what the extremes are now; whether all totals were added up anew."""
         bounds = list(self.bounds)
-        for number, column in enumerate(self._columns):
+        for number, column in enumerate(self.columns):
             if column in moved:
                 before, column.extremes = column.extremes, column.find_extremes()
                 if column.extremes != before:
                     bounds[number] = self._semantics.bounds(column.weigher, *column.extremes)
         if bounds == self.bounds:
             return False
-        for column, before, after in zip(self._columns, self.bounds, bounds, strict=True):
-            if before != after:
+        is_felt = False
+        for column, before, after in zip(self.columns, self.bounds, bounds, strict=True):
+            if before != after and column.largest_factor:
                 self._most += column.most_added(before, after)
-        self._times += 1
+                is_felt = True
+        self.times += is_felt
         self.bounds = bounds
         self._settle_terms()
-        self._totals[:] = 0.0
-        scratch = np.empty_like(self._totals)
-        for column, of_column in zip(self._columns, bounds, strict=True):
+        if not is_felt:
+            return False
+        self.totals[:] = 0.0
+        scratch = np.empty_like(self.totals)
+        for column, of_column in zip(self.columns, bounds, strict=True):
             factor, extremes = column.multiplier, column.extremes
-            add_weighted(self._totals, scratch, column.raw, factor, of_column, extremes)
+            add_weighted(self.totals, scratch, column.raw, factor, of_column, extremes)
         return True
 
     def _settle_terms(self) -> None:
         counted = [
             (number, low, high, high - low, column.multiplier)
             for number, (column, (low, high)) in enumerate(
-                zip(self._columns, self.bounds, strict=True)
+                zip(self.columns, self.bounds, strict=True)
             )
             if low != high
         ]
         self._terms = counted
-        largest = sum(self._columns[number].largest_factor for number, *_rest in counted)
-        self._rounding = _ROUNDING * (1 + self._times) * largest
+        largest = sum(self.columns[number].largest_factor for number, *_rest in counted)
+        self._rounding = _ROUNDING * (1 + self.times) * largest
 
     def _total(self, position: int, raws: Sequence[float]) -> float:
         total = 0.0
@@ -247,6 +299,17 @@ def _is_near(totals: np.ndarray) -> np.ndarray:
     equals = np.flatnonzero(totals == last)
     is_near[equals[: SIZE - np.count_nonzero(is_near)]] = True
     return is_near
+
+
+def num_before(mask: np.ndarray) -> int:
+    """How many are not set before the first one that is."""
+    first = int(mask.argmax()) if len(mask) else 0
+    return first if len(mask) and mask[first] else len(mask)
+
+
+def _normalised(value: float, low: float, high: float) -> float:
+    """The same as ``normalise`` of one value."""
+    return 0.0 if low == high else (min(max(value, low), high) - low) / (high - low)
 
 
 def _extremes(values: np.ndarray) -> Bounds:

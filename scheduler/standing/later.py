@@ -75,20 +75,8 @@ class LaterInstances:
     def _from_front(self) -> int | None:
         """The best row if it is sure to be among those kept apart."""
         front = self._front
-        if front is None:
+        if front is None or not self._is_told(front) or not front.is_enough:
             return None
-        news = self._news()
-        if news:
-            if self._foresight is None or not self._is_given(news):
-                return None
-            self._position = self._scope.table.changes.position
-            row = next(iter(news))
-            verdict, raws = self._answer(self._foresight, row, front.best)
-            if verdict != PASSES:
-                self._verdicts.put(row, ABSENT)
-            front.take(row, raws if verdict == PASSES else None)
-            if not front.is_enough:
-                return None
         found = front.first()
         if found is None:
             return None
@@ -97,6 +85,20 @@ class LaterInstances:
         if equals is None or not self._keeps_ranking:
             return row
         return self._first_before(equals, front)
+
+    def _is_told(self, front: Front) -> bool:
+        """Tell *front* what has happened; whether that was something for it."""
+        news = self._news()
+        if news:
+            if self._foresight is None or not self._is_given(news):
+                return False
+            self._position = self._scope.table.changes.position
+            row = next(iter(news))
+            verdict, raws = self._answer(self._foresight, row, front.best)
+            if verdict != PASSES:
+                self._verdicts.put(row, ABSENT)
+            front.take(row, raws if verdict == PASSES else None)
+        return True
 
     def _from_all(self) -> int | None:
         """The best row of all."""

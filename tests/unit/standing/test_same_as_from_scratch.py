@@ -21,7 +21,7 @@ from scheduler.filters.base import BaseHostFilter
 from scheduler.hosts.books import Books, TrackedInstance
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable
-from scheduler.standing import StandingResults, classes, front, later
+from scheduler.standing import StandingResults, classes, front, later, run
 from scheduler.weights.base import BaseHostWeigher
 from tests import cells, fleets
 from tests.builders import NOW, a_conf, a_host, a_request
@@ -306,6 +306,7 @@ CONFIGURATIONS = {
 def test_decisions_are_those_of_a_scheduler_that_starts_anew(parts, apart, monkeypatch):
     monkeypatch.setattr(front, "SIZE", apart)
     monkeypatch.setattr(later, "PAUSE", 0)
+    monkeypatch.setattr(run, "WORTH", 0)
     monkeypatch.setattr(classes, "QUICKLY_WEIGHED", 1 if apart == 3 else 64)
     machine = type("Machine", (Twins,), {"options": {}, "extra": {}, **parts})
     run_state_machine_as_test(
@@ -356,7 +357,7 @@ LARGE = {
 
 
 @pytest.mark.parametrize("options", LARGE.values(), ids=LARGE.keys())
-@pytest.mark.parametrize("apart", [2, 8, 64])
+@pytest.mark.parametrize(("apart", "calm"), [(2, 0), (8, 0), (64, 2)])
 @example(hosts=EQUALS, factors={}, counts=[10], alternates=0)
 @example(hosts=FULL_FIRST, factors={"ram_weight_multiplier": "2"}, counts=[47, 33], alternates=1)
 @settings(
@@ -375,10 +376,12 @@ LARGE = {
     alternates=st.integers(0, 2),
 )
 def test_many_servers_go_where_they_would_go_one_by_one(
-    monkeypatch, options, apart, hosts, factors, counts, alternates
+    monkeypatch, options, apart, calm, hosts, factors, counts, alternates
 ):
     monkeypatch.setattr(front, "SIZE", apart)
     monkeypatch.setattr(later, "PAUSE", 0)
+    for name, value in {"CALM": calm, "WORTH": calm, "PATIENT": calm}.items():
+        monkeypatch.setattr(run, name, value)
     conf = a_conf(enabled_filters=["RamFilter", "DiskFilter", "IoOpsFilter"])
     for group, values in options.items():
         for name, value in values.items():
