@@ -38,6 +38,9 @@ HEARTBEAT_READ_SECONDS = 1.0
 #: From so many hosts on the garbage collector does not look through them again and again.
 MANY_HOSTS = 1000
 
+#: What is raised while the database does not answer.
+_READ_ERRORS = (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError)
+
 
 class Reader(Protocol):
     """Where the rows come from."""
@@ -89,7 +92,7 @@ class HostManager:
         )
         self._tracker = tracking.InstanceTracker(self.table)
         self._aggregates: dict[int, Any] = {}
-        self._shared = SharedRefresh(self._read_measured)
+        self._shared = SharedRefresh(self._read_noted)
         self._full_at: float | None = None
         self._heartbeats_at = float("-inf")
         self._failing = False
@@ -146,12 +149,8 @@ class HostManager:
     def _refresh(self, since: float | None) -> None:
         try:
             self._shared(since)
-        except (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError) as error:
-            self._on_failed_read(error)
-        else:
-            if self._failing:
-                LOG.info("The state of the compute hosts is being read again.")
-            self._failing = False
+        except _READ_ERRORS:
+            self.require_state()
 
     def refresh_everything(self) -> None:
         """The same with a full read, which repairs whatever the reads of changes missed."""
@@ -176,7 +175,7 @@ class HostManager:
         self._at_next_read, self._full_at = take, None
         try:
             self._shared()
-        except (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError) as error:
+        except _READ_ERRORS as error:
             if needs_read:
                 raise errors.StateUnavailable(reason="it could not be read") from error
             LOG.warning("The state of the compute hosts could not be read with the reload.")
@@ -259,15 +258,19 @@ class HostManager:
         if self._failing and age > self._max_age_seconds:
             raise errors.StateUnavailable(reason=f"the last state read is {age:.0f} s old")
 
-    def _on_failed_read(self, error: Exception) -> None:
-        if not self._failing:
-            LOG.error("The state of the compute hosts cannot be read: %s", error)
-        self._failing = True
-        self.require_state()
-
-    def _read_measured(self) -> None:
-        with costs.measured(self._updater.repairs, self.read_listeners):
-            self._read()
+    def _read_noted(self) -> None:
+        """Read, and note whether that failed; requests that an earlier read serves do not know."""
+        try:
+            with costs.measured(self._updater.repairs, self.read_listeners):
+                self._read()
+        except _READ_ERRORS as error:
+            if not self._failing:
+                LOG.error("The state of the compute hosts cannot be read: %s", error)
+            self._failing = True
+            raise
+        if self._failing:
+            LOG.info("The state of the compute hosts is being read again.")
+        self._failing = False
 
     def _read(self) -> None:
         began = self.clock()

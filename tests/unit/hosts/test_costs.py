@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import logging
+import time
 
 import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
+from scheduler import arrival
 from scheduler.db import compute_nodes, tables
 from scheduler.hosts.costs import MISSED_AFTER_SECONDS, ReadCost
 from tests.unit.hosts.reading import change, utc_now, value
@@ -58,10 +61,11 @@ def test_repairs(manager, database, clock, told, written_ago, repairs):
     assert told[-1].repairs == 0, "it is known now"
 
 
-def test_a_read_that_fails(manager, told, monkeypatch):
-    def refuse(*_arguments, **_more):
-        raise db_exception.DBConnectionError()
+def refuse(*_arguments, **_more):
+    raise db_exception.DBConnectionError()
 
+
+def test_a_read_that_fails(manager, told, monkeypatch):
     assert not manager.is_failing
     monkeypatch.setattr(manager._reader, "read", refuse)
     manager.refresh()
@@ -71,3 +75,17 @@ def test_a_read_that_fails(manager, told, monkeypatch):
     manager.refresh()
     assert [cost.failed for cost in told] == [True, False]
     assert not manager.is_failing
+
+
+def test_who_is_served_by_an_earlier_read_does_not_end_the_failure(manager, monkeypatch, caplog):
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(manager._reader, "read", refuse)
+    manager.refresh()
+    with arrival.noted(time.monotonic() - 60):
+        manager.refresh()
+    assert manager.is_failing
+    assert "being read again" not in caplog.text
+    monkeypatch.undo()
+    manager.refresh()
+    assert not manager.is_failing
+    assert caplog.text.count("being read again") == 1
