@@ -110,13 +110,11 @@ class Member:
         self.cell = self.reader.cell = cell
         self._name = name
 
-    def read(
-        self, now: datetime.datetime, *, full: bool, heartbeats: bool
-    ) -> Sequence[FleetChanges]:
+    def read(self, now: datetime.datetime, *, full: bool) -> Sequence[FleetChanges]:
         """What changed in the cell; everything, if the last read reached nobody."""
         with self._reading:
             full = full or self._must_be_full
-            changes = self.reader.read(now, full=full, heartbeats=heartbeats)
+            changes = self.reader.read(now, full=full)
             self._must_be_full = False
             self._read_at = now
             return changes
@@ -170,7 +168,7 @@ class Member:
         while not self._closed.wait(RETRY_SECONDS):
             try:
                 with self._reading:
-                    self.reader.read(timeutils.utcnow(), full=True, heartbeats=False)
+                    self.reader.read(timeutils.utcnow(), full=True)
                     self._must_be_full = True  # what was read now reaches nobody
             except FAILURES as error:
                 LOG.debug("Cell %s does not answer yet: %s", self._uuid, error)

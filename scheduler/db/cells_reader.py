@@ -67,16 +67,14 @@ class CellsReader:
         self._make_reader = make
         return any([member.reader.read_more(conf) for member in self._members.values()])
 
-    def read(
-        self, now: datetime.datetime, *, full: bool = False, heartbeats: bool = True
-    ) -> Sequence[FleetChanges]:
+    def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
         """See the host manager's protocol.  A full read looks for new and changed cells, too.
 
         Raises oslo.db's errors when no cell answers.
         """
         if full or not self._members:
             self._look_up()
-        answers = self._ask_all(lambda member: member.read(now, full=full, heartbeats=heartbeats))
+        answers = self._ask_all(lambda member: member.read(now, full=full))
         try:
             of_all = self._read_aggregates(now, full=full)
         except FAILURES:

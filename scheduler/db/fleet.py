@@ -24,6 +24,7 @@ from scheduler.db import change_counters, fleet_rows, fleet_services, single_hos
 from scheduler.db.database import Database
 from scheduler.db.fleet_aggregates import AggregateReader
 from scheduler.db.fleet_glance import Glance
+from scheduler.db.fleet_heartbeats import EVERY_SECONDS
 from scheduler.db.fleet_metadata import metadata_prefix_for, metadata_where
 from scheduler.db.fleet_services import ServiceReader
 from scheduler.db.fleet_windows import EPOCH, FRESH, Answers, TouchedRows, whole_second
@@ -76,7 +77,8 @@ class FleetReader:
 
     *metadata_prefix* makes it read the instances' system metadata with such keys, too.  *cell* is
     the one that the database belongs to, if there are several.  Without *aggregates* it leaves
-    them to whoever reads them elsewhere.  *clock* never goes back.
+    them to whoever reads them elsewhere.  *clock* never goes back.  Each host's heartbeats are
+    read as often as *heartbeat_seconds* says.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class FleetReader:
         *,
         aggregates: bool = True,
         clock: Callable[[], float] = time.monotonic,
+        heartbeat_seconds: float = EVERY_SECONDS,
     ) -> None:
         self.database = database
         self.cell = cell
@@ -98,7 +101,7 @@ class FleetReader:
         self._session = ReadSession(database)
         self._nodes = TouchedRows(name, tables.compute_nodes, fleet_rows.NODE_COLUMNS)
         self._instances = TouchedRows(name, tables.instances, fleet_rows.INSTANCE_COLUMNS)
-        self._services = ServiceReader(name, overlap, clock)
+        self._services = ServiceReader(name, overlap, clock, heartbeat_seconds)
         self._aggregates = AggregateReader(database) if aggregates else None
         self._looks: dict[bool, sa.Select[Any]] = {}
         self._glance: Glance | None = None
@@ -148,30 +151,26 @@ class FleetReader:
         """Give the connection up; the next read opens another."""
         self._session.close()
 
-    def read(
-        self, now: datetime.datetime, *, full: bool = False, heartbeats: bool = True
-    ) -> Sequence[FleetChanges]:
+    def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
         """What changed since the last read (*now*: naive UTC), or everything.
 
-        Heartbeats are only read when asked for.  Raises oslo.db's errors when the database does
-        not answer; after that, the next read is a full one.
+        Raises oslo.db's errors when the database does not answer; after that, the next read is a
+        full one.
         """
-        changes = self._session.run(
-            lambda connection: self._read(connection, now, full=full, heartbeats=heartbeats)
-        )
+        changes = self._session.run(lambda connection: self._read(connection, now, full=full))
         return [changes]
 
     def _read(
-        self, connection: sa.Connection, now: datetime.datetime, *, full: bool, heartbeats: bool
+        self, connection: sa.Connection, now: datetime.datetime, *, full: bool
     ) -> FleetChanges:
         full = full or self._read_at is None
         late = (self._read_at or now - PAST) - self.overlap
         since = whole_second((self._read_at or now) - self.overlap)
-        if not full and self._is_quiet(connection, since, now, heartbeats=heartbeats):
+        if not full and self._is_quiet(connection, since, now):
             flags = self._services.flagged
             return FleetChanges(False, now, (), (), None, (), flags, None, self.cell)
         with self._session.one_moment():
-            return self._read_news(connection, now, since, late, full=full, heartbeats=heartbeats)
+            return self._read_news(connection, now, since, late, full=full)
 
     def _read_news(
         self,
@@ -181,7 +180,6 @@ class FleetReader:
         late: datetime.datetime,
         *,
         full: bool,
-        heartbeats: bool,
     ) -> FleetChanges:
         """What the look shows, and the rows that it names, all of one moment.
 
@@ -197,7 +195,7 @@ class FleetReader:
         instances = self._touched(connection, self._instances, answers, since, fresh)
         nodes = self._touched(connection, self._nodes, answers, since, fresh)
         vanished = self._have_vanished(answers)
-        services = self._services.read(connection, answers, now, full=full, heartbeats=heartbeats)
+        services = self._services.read(connection, answers, now, full=full)
         aggregates_changed = self._aggregates is not None and self._aggregates.have_changed(answers)
         common: dict[str, Any] = {"read_at": now, "cell": self.cell, **services}
         changes = None
@@ -216,14 +214,12 @@ class FleetReader:
 
     # --- the look ------------------------------------------------------------------------
 
-    def _is_quiet(
-        self, connection: sa.Connection, since: int, now: datetime.datetime, *, heartbeats: bool
-    ) -> bool:
-        heard_since = self._services.heard_since if heartbeats else None
+    def _is_quiet(self, connection: sa.Connection, since: int, now: datetime.datetime) -> bool:
+        heard_since = self._services.heartbeats.heard_since(now)
         if self._glance is None or not self._glance.shows_nothing(connection, since, heard_since):
             return False
-        if heartbeats:
-            self._services.heard_nothing(now)
+        if heard_since is not None:
+            self._services.heartbeats.heard_nothing(now)
         self._read_at = now
         return True
 
@@ -252,7 +248,7 @@ class FleetReader:
             living = sa.select(sa.func.count()).where(tables.compute_nodes.c.deleted == 0)
             questions["living"] = living.scalar_subquery()
         touched = (self._nodes, self._instances)
-        self._glance = Glance(self.database, questions, touched, self._services.touched)
+        self._glance = Glance(self.database, questions, touched, self._services.heartbeats)
         for closely in (False, True):
             both = [each.questions(closely=closely) for each in (self._instances, self._nodes)]
             every = {**questions, **both[0], **both[1]}

@@ -13,6 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from scheduler.db.database import Database
+from scheduler.db.fleet_heartbeats import HeartbeatReader
 from scheduler.db.fleet_windows import Answers, Fragments, Question, TouchedRows
 
 _BETWEEN = "|"
@@ -22,7 +23,7 @@ _ABSENT = "~"
 class Glance:
     """One of *database* by one reader, whose looks ask the *questions* besides what *rows* ask.
 
-    *beaten* are the rows of those who send heartbeats, which are not asked for by every look.
+    *beaten* knows those who send heartbeats, which are not asked for by every look.
     """
 
     def __init__(
@@ -30,7 +31,7 @@ class Glance:
         database: Database,
         questions: Mapping[str, Question],
         rows: Sequence[TouchedRows],
-        beaten: TouchedRows,
+        beaten: HeartbeatReader,
     ) -> None:
         self._database = database
         self._names = tuple(questions)

@@ -9,7 +9,7 @@ timestamp of whole seconds may be given to several writes, so a row that is new 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -144,7 +144,8 @@ class TouchedRows:
     """What was touched lately in one *table*; *columns* are those whose content counts.
 
     The questions of :meth:`questions` go into a SELECT of the caller's; bound to them are
-    ``since``, ``fresh`` (naive UTC) and what :meth:`parameters` gives.
+    ``since``, ``fresh`` (naive UTC) and what :meth:`parameters` gives.  Only rows are
+    looked at for whose ids the condition *only* holds.
     """
 
     def __init__(
@@ -153,8 +154,10 @@ class TouchedRows:
         table: sa.Table,
         columns: Sequence[sa.ColumnElement[Any]],
         stamps: Sequence[str] = STAMPS,
+        only: Callable[[sa.ColumnElement[int]], sa.ColumnElement[bool]] | None = None,
     ) -> None:
         self.table = table
+        self._only = only
         self.stamps = stamps
         self._sql = Fragments(dialect_name)
         self._version = self._sql.version(table, columns)
@@ -177,7 +180,7 @@ class TouchedRows:
         return self.is_settled and all(window.is_empty(since) for window in windows)
 
     def newest(self) -> list[sa.ColumnElement[Any]]:
-        """For each kind of timestamp the second of the latest one; 0 if there is none."""
+        """For each kind of timestamp the second of the latest one in the whole table, or 0."""
         latest = [sa.func.max(self.table.c[stamp]) for stamp in self.stamps]
         asked = [sa.select(self._sql.second(each)).scalar_subquery() for each in latest]
         return [sa.func.coalesce(each, 0) for each in asked]
@@ -188,7 +191,7 @@ class TouchedRows:
         for stamp in self.stamps:
             found[self._name("digest", stamp)] = self._digest(stamp)
         for stamp in self.stamps if closely else ():
-            fresh = self._within(stamp, sa.bindparam("fresh", type_=sa.DateTime()))
+            fresh = self._chosen(stamp, sa.bindparam("fresh", type_=sa.DateTime()))
             found[self._name("fresh", stamp)] = self._listed(stamp, fresh)
         if not closely:
             return found
@@ -208,11 +211,23 @@ class TouchedRows:
     def _name(self, kind: str, stamp: str = "") -> str:
         return f"{self.table.name}_{kind}_{stamp}"
 
-    def _within(self, stamp: str, lower: sa.BindParameter[Any]) -> sa.ColumnElement[bool]:
-        condition = self.table.c[stamp] >= lower
+    def _within(
+        self, stamp: str, lower: sa.BindParameter[Any], table: sa.FromClause | None = None
+    ) -> sa.ColumnElement[bool]:
+        columns = (self.table if table is None else table).c
+        condition = columns[stamp] >= lower
+        if self._only is not None:
+            condition = sa.and_(condition, self._only(columns.id))
         if stamp == "created_at":  # counts only until the first update
-            return sa.and_(condition, self.table.c.updated_at.is_(None))
+            return sa.and_(condition, columns.updated_at.is_(None))
         return condition
+
+    def _chosen(self, stamp: str, lower: sa.BindParameter[Any]) -> sa.ColumnElement[bool]:
+        """The same, and where few of the rows are meant, no others are fetched to look at them."""
+        if self._only is None:
+            return self._within(stamp, lower)
+        same = self.table.alias()
+        return self.table.c.id.in_(sa.select(same.c.id).where(self._within(stamp, lower, same)))
 
     def _digest(self, stamp: str) -> Question:
         column, row_id = self.table.c[stamp], sa.cast(self.table.c.id, sa.BigInteger)

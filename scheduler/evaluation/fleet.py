@@ -11,7 +11,7 @@ from scheduler import objects
 from scheduler.db import tables
 from scheduler.db.cell_member import CellHealth
 from scheduler.db.fleet import Cell, FleetChanges
-from scheduler.db.fleet_services import COMPUTE_BINARY
+from scheduler.db.fleet_heartbeats import COMPUTE_BINARY
 
 #: When rows were created that do not say it.
 CREATED_AT = datetime.datetime(2026, 1, 1)
@@ -55,11 +55,9 @@ class CaseFleet:
         if "aggregates" in step:
             self._set_aggregates(step["aggregates"])
 
-    def read(
-        self, now: datetime.datetime, *, full: bool = False, heartbeats: bool = True
-    ) -> Sequence[FleetChanges]:
+    def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
         """Everything there is, cell by cell."""
-        del full, heartbeats
+        del full
         cells = [None, *dict.fromkeys(self._cell_of_host.values())]
         return [self._read(cell, now) for cell in cells]
 

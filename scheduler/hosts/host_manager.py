@@ -32,9 +32,6 @@ from scheduler.hosts.updates import TableUpdater
 
 LOG = logging.getLogger(__name__)
 
-#: Heartbeats carry a tolerance of ``service_down_time``; reading them this often is enough.
-HEARTBEAT_READ_SECONDS = 1.0
-
 #: From so many hosts on the garbage collector does not look through them again and again.
 MANY_HOSTS = 1000
 
@@ -45,9 +42,7 @@ _READ_ERRORS = (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError)
 class Reader(Protocol):
     """Where the rows come from."""
 
-    def read(
-        self, now: datetime.datetime, *, full: bool = False, heartbeats: bool = True
-    ) -> Sequence[FleetChanges]:
+    def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
         """What changed in each cell since the last read (*now*: naive UTC), or everything."""
 
     def services(self, topic: str) -> Sequence[Any]:
@@ -94,7 +89,6 @@ class HostManager:
         self._aggregates: dict[int, Any] = {}
         self._shared = SharedRefresh(self._read_noted)
         self._full_at: float | None = None
-        self._heartbeats_at = float("-inf")
         self._failing = False
         self.read_listeners: list[costs.Listener] = []
         #: Done with the next full read, under the lock, before what it found is applied.
@@ -280,10 +274,9 @@ class HostManager:
             or self._full_at is None
             or is_due(self._full_at, self._full_interval_seconds, began)
         )
-        heartbeats = is_due(self._heartbeats_at, HEARTBEAT_READ_SECONDS, began)
         now = datetime.datetime.fromtimestamp(began, datetime.UTC).replace(tzinfo=None)
         self.books.look()
-        several = self._reader.read(now, full=full, heartbeats=heartbeats)
+        several = self._reader.read(now, full=full)
         with self.lock:
             if take is not None:
                 take()
@@ -296,8 +289,6 @@ class HostManager:
             self._full_at = began
             if len(self.table) >= MANY_HOSTS:
                 _set_aside()
-        if heartbeats:
-            self._heartbeats_at = began
 
     # --- aggregates and instances, by RPC ------------------------------------------------
 
