@@ -58,6 +58,8 @@ class Ranking:
     ) -> None:
         """Totals that are a function of nothing are added up only if the *head* does not do."""
         self._given = totals
+        if not callable(totals):
+            self._totals = totals
         self._rows = rows
         self._claimable = claimable
         self._order: np.ndarray | None = None

@@ -61,9 +61,9 @@ class Detail:
     @property
     def nbytes(self) -> int:
         """About how much memory it takes, the history not included."""
+        if not (self.asked or self.removed or self.valued):
+            return _BASE_BYTES
         few = sum(each.nbytes for each in self.asked)
-        if not self.removed and not self.valued:
-            return _BASE_BYTES + few
         arrays = [rows for _filter, _code, rows in self.removed]
         for each in self.valued or ():
             arrays += [n for n in (each.raw, each.multiplier) if isinstance(n, np.ndarray)]

@@ -62,7 +62,7 @@ class History:
 
     def note_pick(self, row: int) -> None:
         """What a pick changes of *row* is about to change."""
-        self._befores.append((row, self.of_row.item(row), self._scores.picked(row), ()))
+        self._befores.append((row, self.of_row.item(row), self._scores.raws_of_one(row), ()))
         self.position += 1
 
     def verdicts_at(self, position: int) -> np.ndarray | None:

@@ -53,6 +53,11 @@ class Scores:
         self._picked = [(n, part.raw) for n, part in enumerate(self._kept) if part.is_picked]
         #: The multipliers, where each is the same for all rows and nothing was asked since.
         self._plain_multipliers: list[Numbers] | None = None
+        #: Raw values that are the same for all rows, and the others by place, once a pick can
+        #: change no value of the former.
+        self._raws: tuple[list[Numbers], list[tuple[int, np.ndarray]]] | None = None
+        #: The row that was looked at last, and its raw values, as long as nothing changes.
+        self._latest: tuple[int, tuple[Numbers, ...]] | None = None
         self._totals = np.full(capacity, NO_CANDIDATE)
         #: What the totals were last normalised with; None if fewer than two hosts were left.
         self.bounds: list[Bounds] | None = None
@@ -134,6 +139,7 @@ class Scores:
 
     def put(self, row: int, raws: Sequence[float] | None) -> None:
         """Set the raw values of one row that was weighed; None if it is no longer."""
+        self._latest = None
         for number, part in enumerate(self._kept):
             if raws is None or part.is_picked:
                 part.put(row, None if raws is None else raws[number])
@@ -156,19 +162,32 @@ class Scores:
         """Raw values and multipliers of *rows*, per weigher whose raw values are kept."""
         return [part.raw.few(rows) for part in self._kept], self._multipliers_of(rows)
 
-    def of_one(self, row: int) -> tuple[list[Numbers], list[Numbers]]:
+    def of_one(self, row: int) -> tuple[Sequence[Numbers], list[Numbers]]:
         """The same of one row, as plain numbers."""
         multipliers = self._plain_multipliers
         if multipliers is None:
             multipliers = self._multipliers_of(np.array([row]))
-        return _of_one([part.raw.values for part in self._kept], row), multipliers
+        return self.raws_of_one(row), multipliers
 
-    def picked(self, row: int) -> tuple[float | None, ...]:
-        """The raw values of one row that a pick changes, per weigher; of others None."""
-        found: list[float | None] = [None] * len(self._kept)
-        for number, raw in self._picked:
-            found[number] = raw.of(row)
-        return tuple(found)  # of which the garbage collector soon makes no more work
+    def raws_of_one(self, row: int) -> tuple[Numbers, ...]:
+        """The raw values of one row, per weigher whose raw values are kept."""
+        if self._latest is not None and self._latest[0] == row:
+            return self._latest[1]
+        same, others = self._raws or self._told_apart()
+        found = same.copy()
+        for number, values in others:
+            found[number] = values.item(row)
+        raws = tuple(found)  # of which the garbage collector soon makes no more work
+        self._latest = row, raws
+        return raws
+
+    def _told_apart(self) -> tuple[list[Numbers], list[tuple[int, np.ndarray]]]:
+        values = [part.raw.values for part in self._kept]
+        arrays = [(n, each) for n, each in enumerate(values) if isinstance(each, np.ndarray)]
+        same: list[Numbers] = [0.0 if each is None else each for each in values]
+        if not any(raw.is_plain for _number, raw in self._picked):
+            self._raws = same, arrays
+        return same, arrays
 
     def _multipliers_of(self, rows: np.ndarray) -> list[Numbers]:
         if self._plain_multipliers is None:
@@ -185,6 +204,7 @@ class Scores:
 
     def take_over(self, raws: Mapping[int, Sequence[float] | None]) -> None:
         """Set the raw values of some rows that were weighed; None of those that are no longer."""
+        self._latest = None
         left = {row: values for row, values in raws.items() if values is not None}
         rows = np.array(list(left), dtype=np.int64)
         values = np.array(list(left.values()), dtype=np.float64).reshape(len(left), self.num_kept)
@@ -209,7 +229,7 @@ class Scores:
         """Ask about the *rows*, which are all that pass."""
         if len(rows):
             hosts = Candidates(scope, rows)
-            self._plain_multipliers = None
+            self._plain_multipliers = self._raws = self._latest = None
             for part in self._kept:
                 part.ask(hosts, request)
 
@@ -226,6 +246,7 @@ class Scores:
 
         The masks *passed* and *passes* say which of them passed the filters before and do now.
         """
+        self._raws = self._latest = None
         together = int(np.bitwise_or.reduce(changed))
         new = bool((passes & ~passed).any())
         gone = bool((passed & ~passes).any())
@@ -344,8 +365,3 @@ class Scores:
             part.add_all_to(self._totals, changed, of_part, passing)
         self._changed.clear()
         np.copyto(self._totals, NO_CANDIDATE, where=~passing)
-
-
-def _of_one(values: list[np.ndarray | float | None], row: int) -> list[Numbers]:
-    """The numbers of one row; ``PerRow.of`` for many, at the price of one call."""
-    return [each.item(row) if isinstance(each, np.ndarray) else each or 0.0 for each in values]
