@@ -305,7 +305,8 @@ class HostTable:
 
     def _add(self, key: Key) -> int:
         host = key[0]
-        if self._free:
+        # Hosts that come have higher ids than all others: behind these they are in order.
+        if len(self._free) > max(len(self.rows), _FIRST_CAPACITY):
             row = self._free.pop()
         else:
             if self._used == self._capacity:

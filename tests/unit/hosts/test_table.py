@@ -43,7 +43,7 @@ def test_order_is_by_node_id_of_hosts_with_a_service():
     assert _hosts(table) == ["h2", "h1", "h3"]
 
 
-def test_a_removed_row_leaves_nothing_to_the_next_one():
+def test_a_removed_row_leaves_nothing_to_the_next_one(monkeypatch):
     table = a_fleet(
         {
             "stats": {"a": "1"},
@@ -54,6 +54,7 @@ def test_a_removed_row_leaves_nothing_to_the_next_one():
         }
     )
     row = table.rows["h1", "n1"]
+    monkeypatch.setattr("scheduler.hosts.table._FIRST_CAPACITY", 0)
     table.remove(("h1", "n1"))
     assert len(table) == 0
     assert _hosts(table) == []
@@ -191,6 +192,21 @@ def test_any_course_of_events_leaves_what_was_put_last(steps):
     assert sum(len(rows) for rows in table.rows_of_host.values()) == len(expected)
 
 
+def test_hosts_that_replace_others_leave_it_in_order_and_small():
+    table, hosts = HostTable(), 200
+    for number in range(hosts):
+        a_host(f"h{number}", f"n{number}", table=table, node_id=number)
+    for number in range(hosts, 2 * hosts - 1):
+        table.remove((f"h{number - hosts}", f"n{number - hosts}"))
+        a_host(f"h{number}", f"n{number}", table=table, node_id=number)
+        assert table.in_order
+    for number in range(2 * hosts - 1, 20 * hosts):  # no sizes without end
+        table.remove((f"h{number - hosts}", f"n{number - hosts}"))
+        a_host(f"h{number}", f"n{number}", table=table, node_id=number)
+    assert table.capacity <= 4 * hosts
+    assert list(table.column("node_id")[table.order]) == list(range(19 * hosts, 20 * hosts))
+
+
 def test_the_table_grows_without_losing_anything():
     table = HostTable()
     for number in range(200):
@@ -249,4 +265,4 @@ def test_a_copy_has_all_of_a_row_and_shares_nothing():
     assert table.host_of_instance == {"u1": "h1"}
     assert _hosts(table) == ["h1", "h2"]
     assert table.row_numbers(["h1", "h2"]) == [0, 1]
-    assert twin.row_numbers(["h1", "h2"]) == [0, 1]
+    assert twin.row_numbers(["h1", "h2"]) == [0, 2]
