@@ -6,7 +6,7 @@ committed before.  So whatever made room for a claim stands before the claim.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -41,6 +41,7 @@ TRIGGERS: Final = (
 _READ: Final = (
     "SELECT id, at, kind, uuid, host, memory_mb, state, request FROM race_journal ORDER BY id"
 )
+_NUMBERS: Final = "SELECT id FROM race_journal WHERE id > %s OR id IN %s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,15 @@ def latest(url: str) -> int:
     """Number of the last line; 0 if there is none."""
     ((number,),) = _ask(url, "SELECT COALESCE(MAX(id), 0) FROM race_journal")
     return int(number)
+
+
+def numbers(
+    connection: pymysql.Connection[Any], after: int, missed: Collection[int]
+) -> frozenset[int]:
+    """The numbers of the lines after that one, and of those *missed* that are there."""
+    with connection.cursor() as cursor:
+        cursor.execute(_NUMBERS, (after, [*missed, 0]))
+        return frozenset(number for (number,) in cursor)
 
 
 def open_claims(url: str) -> int:

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from benchmarks.race.journal import Line
-
-#: A transaction that replaces a claim is visible this long after it wrote, at the latest.
-COMMIT_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +74,7 @@ class Slots:
         self,
         lines: Sequence[Line],
         freed_at: Mapping[str, float],
+        seen_at: Mapping[int, float],
         hosts: Sequence[str],
         host_mb: int,
         size_mb: int,
@@ -85,7 +82,7 @@ class Slots:
         self.times: list[float] = [float("-inf")]
         self.slots: list[int] = [len(hosts) * (host_mb // size_mb)]
         free = dict.fromkeys(hosts, host_mb)
-        for at, host, memory_mb in sorted(_visible(lines, freed_at)):
+        for at, host, memory_mb in sorted(_visible(lines, freed_at, seen_at)):
             before, free[host] = free[host] // size_mb, free[host] - memory_mb
             self.times.append(at)
             self.slots.append(self.slots[-1] + max(free[host] // size_mb, 0) - max(before, 0))
@@ -96,12 +93,16 @@ class Slots:
 
 
 def _visible(
-    lines: Sequence[Line], freed_at: Mapping[str, float]
+    lines: Sequence[Line], freed_at: Mapping[str, float], seen_at: Mapping[int, float]
 ) -> Iterator[tuple[float, str, int]]:
-    """Steps at the time at which the memory was taken, or was free for everybody to see."""
+    """Steps at the time at which the memory was taken, or was free for everybody to see.
+
+    That is by server, where the host's report tells of it, or by line of the journal.
+    """
     for step in steps(lines):
         at = step.at
         if step.memory_mb < 0:
             ended = step.line.state in ("deleted", "error")
-            at = freed_at.get(step.uuid, at) if ended else at + COMMIT_SECONDS
+            seen = freed_at.get(step.uuid) if ended else seen_at.get(step.line.id)
+            at = max(at, seen or at)
         yield at, step.host, step.memory_mb

@@ -21,6 +21,7 @@ from benchmarks.race.cycle import Cycle
 from benchmarks.race.ledger import Ledger
 from benchmarks.race.plan import Plan
 from benchmarks.race.schedulers import Schedulers
+from benchmarks.race.sight import Sight
 from tests.daemons.deployment import CommandFailed
 from tests.functional import fleet
 from tests.servers.mariadb import MariaDB
@@ -93,6 +94,7 @@ class _Race:
         self._ledger = Ledger(plan.host_mb)
         self._computes = Computes(plan, database_url, self._ledger)
         self._arrivals = Arrivals(database_url)
+        self._sight = Sight(database_url)
         self._callers = Callers(plan, transport_url, self._ended)
         self._cycle = Cycle(plan, self._computes, self._rng)
         self._new: list[Request] = []
@@ -167,6 +169,7 @@ class _Race:
         self._arrivals.close()
         self._wait_for_the_end_of_claims()
         self._callers.close()
+        self._sight.close()
         lines = journal.read(self._url)
         counts = self._callers.counts + self._computes.counts + self._schedulers.counts
         counts += self._cycle.counts
@@ -178,6 +181,7 @@ class _Race:
                 self._requests,
                 lines,
                 self._computes.freed_at,
+                self._sight.seen_at,
                 journal.end_state(self._url),
             ),
             self._audit(),

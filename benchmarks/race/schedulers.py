@@ -64,13 +64,15 @@ class Schedulers:
         return found
 
     def _kill(self) -> None:
-        while not self._spared.wait(self._plan.kill_seconds):
+        while True:
             every = self._plan.daemon_every
             if every and self.counts["kills"] % every == every - 1:
                 self._kill_daemon()
             else:
                 self._kill_worker()
             self.counts["kills"] += 1
+            if self._spared.wait(self._plan.kill_seconds):
+                return
 
     def _kill_worker(self) -> None:
         daemon = self._rng.choice(self._daemons)

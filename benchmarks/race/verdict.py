@@ -37,12 +37,13 @@ def of(
     requests: Sequence[Request],
     lines: Sequence[Line],
     freed_at: Mapping[str, float],
+    seen_at: Mapping[int, float],
     end_state: Mapping[str, Sequence[Any]],
 ) -> Verdict:
     """Compare."""
     return Verdict(
         excesses=occupancy.excesses(lines, plan.host_mb),
-        refusals=list(_unjust_refusals(plan, requests, lines, freed_at)),
+        refusals=list(_unjust_refusals(plan, requests, lines, freed_at, seen_at)),
         errors=_errors(requests),
         contradictions=[each.id for each in requests if each.contradictions],
         claims=list(_claims_at_odds(requests, lines)) if plan.claims == "database" else [],
@@ -57,7 +58,11 @@ def _errors(requests: Sequence[Request]) -> list[str]:
 
 
 def _unjust_refusals(
-    plan: Plan, requests: Sequence[Request], lines: Sequence[Line], freed_at: Mapping[str, float]
+    plan: Plan,
+    requests: Sequence[Request],
+    lines: Sequence[Line],
+    freed_at: Mapping[str, float],
+    seen_at: Mapping[int, float],
 ) -> list[str]:
     hosts = [f"cmp{number}" for number in range(1, plan.hosts + 1)]
     found = []
@@ -65,7 +70,7 @@ def _unjust_refusals(
         refused = [
             each for each in requests if each.failure == "NoValidHost" and each.memory_mb == size_mb
         ]
-        slots = occupancy.Slots(lines, freed_at, hosts, plan.host_mb, size_mb)
+        slots = occupancy.Slots(lines, freed_at, seen_at, hosts, plan.host_mb, size_mb)
         for each in refused:
             first = bisect_right(slots.times, each.sent_at) - 1
             last = bisect_right(slots.times, each.ended_at) - 1

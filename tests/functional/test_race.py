@@ -19,7 +19,8 @@ def test_nothing_is_promised_twice_and_nothing_is_lost(
     assert not table.broken(plan, outcome), text
     assert "Every promise was kept." in text
     assert outcome.counts["kills"], text
-    assert outcome.most_mb == plan.fleet_mb, text
+    # How full it gets depends on what killed schedulers have claimed, and for how long.
+    assert any(each.failure == "NoValidHost" for each in outcome.requests), text
 
 
 def test_without_claims_hosts_are_promised_twice(
