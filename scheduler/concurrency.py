@@ -21,6 +21,8 @@ Item = TypeVar("Item")
 
 #: How long code that computes may keep everything else in its process waiting, under eventlet.
 BREATH_SECONDS = 0.05
+#: How often the others get their turn: one to be told, one to come.
+TURNS = 2
 
 ENVIRONMENT_VARIABLE = "OS_NOVA_DISABLE_EVENTLET_PATCHING"
 OPTION = "concurrency_backend"
@@ -148,3 +150,12 @@ class Breaths:
 
 BREATHS = Breaths()
 """The process has one hub, and so one time at which it last ran."""
+
+
+def let_others_catch_up() -> None:
+    """Have those who are ready to go on do so, as far as they come without waiting themselves.
+
+    For who is about to do something for all that are there: then there are more.
+    """
+    for _turn in range(TURNS):
+        time.sleep(0)

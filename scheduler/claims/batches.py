@@ -9,15 +9,22 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 
+def _nobody() -> None:
+    """Wait for nobody."""
+
+
 class Batches(Generic[Item]):
     """Hands what callers bring to *write*, together with what others brought meanwhile.
 
-    One write runs at a time.  It must leave its outcome in each item; an error that it raises is
-    raised in every caller whose item was among them.
+    One write runs at a time; before it begins, *gather* lets others come.  *write* must leave its
+    outcome in each item; an error of either is raised in every caller whose item was among them.
     """
 
-    def __init__(self, write: Callable[[list[Item]], None]) -> None:
+    def __init__(
+        self, write: Callable[[list[Item]], None], gather: Callable[[], None] = _nobody
+    ) -> None:
         self._write = write
+        self._gather = gather
         self._changed = threading.Condition()
         self._waiting: list[Item] = []
         self._finished: dict[int, BaseException | None] = {}
@@ -32,13 +39,18 @@ class Batches(Generic[Item]):
             if id(item) in self._finished:
                 self._raise(self._finished.pop(id(item)))
                 return
-            batch, self._waiting = self._waiting, []
             self._is_writing = True
-        self._run(batch, item)
+        self._run(item)
 
-    def _run(self, batch: list[Item], own: Item) -> None:
+    def _run(self, own: Item) -> None:
         error: BaseException | None = None
+        batch: list[Item] = []
         try:
+            try:
+                self._gather()
+            finally:
+                with self._changed:
+                    batch, self._waiting = self._waiting, []
             self._write(batch)
         except BaseException as caught:
             error = caught

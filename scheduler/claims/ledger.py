@@ -18,7 +18,7 @@ from oslo_db import exception as db_exception
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from scheduler import errors, objects
+from scheduler import concurrency, errors, objects
 from scheduler.claims import amounts, answers
 from scheduler.claims.batches import Batches
 from scheduler.claims.books import ClaimBooks, db_key
@@ -96,7 +96,9 @@ class Ledger:
         self._books = books
         self._lock = lock
         self._session = WriteSession(database)
-        self._write_with_others = Batches(self._write)
+        #: Whether hosts had moved on when they were locked last: then they are locked at once.
+        self._is_contended = False
+        self._write_with_others = Batches(self._write, concurrency.let_others_catch_up)
 
     def book(self, entry: Entry) -> Outcome:
         """Book all instances of *entry* or none; what is not booked is given back.
@@ -141,21 +143,26 @@ class Ledger:
             is_first = not self._knows_claims(live)
         if not live:
             return
-        try:
-            if not is_first:
-                raise _Moved
-            self._commit(live, lambda conn: self._swap(conn, live, expected))
-        except (_Moved, db_exception.DBDuplicateEntry):
-            self._write_locked(live)
+        if is_first and not self._is_contended:
+            try:
+                self._commit(live, lambda conn: self._swap(conn, live, expected))
+            except db_exception.DBDuplicateEntry:
+                is_first = False
+            except _Moved:
+                LOG.debug("Others have claimed on the same hosts")
+            else:
+                return
+        self._write_locked(live, is_first=is_first)
 
     def _knows_claims(self, batch: list[Entry]) -> bool:
         """Whether a claim is known for one of the same instances, for this request or another."""
         return any(self._books.claim_of(each) is not None for each in self._consumers(batch))
 
-    def _write_locked(self, batch: list[Entry]) -> None:
-        for _attempt in range(DUPLICATES_MET):
+    def _write_locked(self, batch: list[Entry], *, is_first: bool) -> None:
+        for attempt in range(DUPLICATES_MET):
+            looks = not is_first or attempt > 0
             try:
-                self._commit(batch, lambda conn: self._swap_locked(conn, batch))
+                self._commit(batch, functools.partial(self._swap_locked, batch=batch, looks=looks))
             except db_exception.DBDuplicateEntry:
                 LOG.debug("Another worker has just claimed for one of the same instances")
                 continue
@@ -204,16 +211,18 @@ class Ledger:
             raise _Moved
         return self._insert(conn, batch, expected)
 
-    def _swap_locked(self, conn: Connection, batch: list[Entry]) -> _Written:
+    def _swap_locked(self, conn: Connection, batch: list[Entry], *, looks: bool) -> _Written:
+        """*looks*: for claims of the same instances; DBDuplicateEntry tells of them otherwise."""
         keys = sorted({key for each in _undecided(batch) for key in each.keys}, key=db_key)
         ids = {self._books.host_ids[key]: key for key in keys}
         held = claim_rows.lock_hosts(conn, ids)
         generations = {ids[number]: generation for number, generation in held.items()}
         known = {key: self._books.known.get(key, 0) for key in keys}
         moved = {key: known[key] for key in keys if generations[key] > known[key]}
+        self._is_contended = bool(moved)
         after = {db_key(key): generation for key, generation in moved.items()}
         consumers = set(self._consumers(batch))
-        found = claim_rows.made_after_or_of(conn, after, consumers)
+        found = claim_rows.made_after_or_of(conn, after, consumers) if moved or looks else ()
         existing = {row.consumer_uuid: row for row in found if row.consumer_uuid in consumers}
         given = {
             id(each): claim_rows.answered(conn, self._consumers([each]), each.request_id)

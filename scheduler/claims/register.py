@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from scheduler.claims.seen import SeenIds
 from scheduler.db import claims as claim_rows
+from scheduler.db.claims_news import News
 from scheduler.db.database import Database
 from scheduler.db.read_session import ReadSession
 from scheduler.hosts.steady_clock import is_due
@@ -66,6 +67,7 @@ class Register:
         self.looks = 0
         self.seen = SeenIds()
         self._session = ReadSession(database)
+        self._news_of = News()
         #: Held during a look: requests glance while the state is read.
         self._looking = threading.Lock()
         self._needs_all = True
@@ -119,11 +121,9 @@ class Register:
 
     def _news(self, number: int, now: float, closed_since: datetime.datetime | None) -> Look:
         def ask(connection: Connection) -> Look:
-            rows = claim_rows.newer(connection, self.seen.newest, self.seen.missed)
-            if closed_since is None:
-                return Look(number, now, rows)
-            closed = claim_rows.closed_ids(connection, closed_since)
-            return Look(number, now, rows, closed_ids=closed)
+            seen = self.seen
+            ids, closed = self._news_of.ids(connection, seen.newest, seen.missed, closed_since)
+            return Look(number, now, claim_rows.by_ids(connection, ids), closed_ids=closed)
 
         return self._run(ask)
 

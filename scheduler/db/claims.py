@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import functools
 import uuid
-from collections import defaultdict
+from collections import defaultdict, namedtuple
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,13 +25,15 @@ Key = tuple[str, str]
 #: The host of what is kept of a request that was refused.
 NO_HOST = ""
 _RETIRED = uuid.UUID("0f3d4bd2-3a0c-4d53-9a5c-8f1c8a6d0c11")
-#: How many ids are packed into one number of 64 bits, with room for its sign.
-_IDS_AT_ONCE = 60
+#: How many ids are packed into one number of 64 bits: a power of two.
+_IDS_AT_ONCE = 32
 #: How many hosts one statement moves on.
 _HOSTS_AT_ONCE = 50
 #: Everything but the answer, which only a repeated request needs.
 COLUMNS = [column for column in claims.c if column.name != "answer"]
-_INSERT_RETURNING = claims.insert().returning(*COLUMNS)
+_INSERT_RETURNING = claims.insert().returning(claims.c.id, claims.c.consumer_uuid)
+_Row: Any = namedtuple("_Row", [column.name for column in COLUMNS])  # type: ignore[misc]
+_NOTHING: dict[str, Any] = dict.fromkeys(_Row._fields)
 
 
 # --- hosts ----------------------------------------------------------------------------------
@@ -102,26 +104,21 @@ def lock_hosts(connection: Connection, ids: Collection[int]) -> dict[int, int]:
 # --- claims ---------------------------------------------------------------------------------
 
 
-def _packed_ids(criterion: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Asks for the ids of many claims, which the server packs."""
-    offset = claims.c.id % _IDS_AT_ONCE
-    bit = sa.cast(1, sa.BigInteger).bitwise_lshift(offset)
+def packed_ids(criterion: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Asks for the ids of many claims, which the server packs: see :func:`unpacked`."""
+    offset = claims.c.id.bitwise_and(_IDS_AT_ONCE - 1)
+    bit = sa.cast(sa.literal_column("1"), sa.BigInteger).bitwise_lshift(offset)
     first = (claims.c.id - offset).label("first")
     return sa.select(first, sa.func.sum(bit).label("bits")).where(criterion).group_by(first)
 
 
-_OPEN_IDS = _packed_ids(claims.c.closed_at.is_(None))
-_CLOSED_IDS = _packed_ids(claims.c.closed_at >= sa.bindparam("since"))
+_OPEN_IDS = packed_ids(claims.c.closed_at.is_(None))
 _NEWEST_ID = sa.select(sa.func.max(claims.c.id))
-_NEWER = sa.select(*COLUMNS).where(claims.c.id > sa.bindparam("newest"))
-_NEWER_AND_MISSED = sa.select(*COLUMNS).where(
-    (claims.c.id > sa.bindparam("newest")) | claims.c.id.in_(sa.bindparam("missed", expanding=True))
-)
 
 
 def open_ids(connection: Connection) -> set[int]:
     """The ids of all open claims, of which there may be thousands."""
-    return _unpack(connection.execute(_OPEN_IDS))
+    return unpacked((int(row.first), int(row.bits)) for row in connection.execute(_OPEN_IDS))
 
 
 def newest_id(connection: Connection) -> int:
@@ -129,23 +126,11 @@ def newest_id(connection: Connection) -> int:
     return int(connection.execute(_NEWEST_ID).scalar() or 0)
 
 
-def closed_ids(connection: Connection, since: datetime.datetime) -> set[int]:
-    """The ids of the claims that were closed at that time or later."""
-    return _unpack(connection.execute(_CLOSED_IDS, {"since": since}))
-
-
-def newer(connection: Connection, newest: int, missed: Collection[int]) -> Sequence[Any]:
-    """The claims with ids above *newest*, or among *missed*: open and closed, without answers."""
-    if not missed:
-        return connection.execute(_NEWER, {"newest": newest}).all()
-    values = {"newest": newest, "missed": sorted(missed)}
-    return connection.execute(_NEWER_AND_MISSED, values).all()
-
-
-def _unpack(packed: Iterable[Any]) -> set[int]:
+def unpacked(packed: Iterable[tuple[int, int]]) -> set[int]:
+    """The ids that the server packed into pairs of numbers."""
     found: set[int] = set()
-    for row in packed:
-        found.update(_unpacked(int(row.first), int(row.bits)))
+    for first, bits in packed:
+        found.update(_unpacked(first, bits))
     return found
 
 
@@ -202,10 +187,20 @@ def insert(connection: Connection, values: Iterable[Mapping[str, Any]]) -> Seque
 
     Returns their rows, without the answers, where the engine tells them (MySQL does not).
     """
-    if connection.dialect.insert_executemany_returning:
-        return connection.execute(_INSERT_RETURNING, list(values)).all()
-    connection.execute(claims.insert(), list(values))
-    return ()
+    several = list(values)
+    if not connection.dialect.insert_executemany_returning:
+        connection.execute(claims.insert(), several)
+        return ()
+    drawn = connection.execute(_INSERT_RETURNING, several)
+    ids = {row.consumer_uuid: row.id for row in drawn}
+    return [_row(each, ids[each["consumer_uuid"]]) for each in several]
+
+
+def _row(values: Mapping[str, Any], number: int) -> Any:
+    """The row that *values* have become."""
+    written = {**_NOTHING, **values, "id": number}
+    written.pop("answer", None)
+    return _Row(**written)
 
 
 def refusal(

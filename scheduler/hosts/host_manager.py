@@ -19,7 +19,7 @@ import sqlalchemy.exc
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
 
-from scheduler import arrival, errors, objects, semantics
+from scheduler import arrival, concurrency, errors, objects, semantics
 from scheduler.db.cell_member import CellHealth
 from scheduler.db.fleet import FleetChanges
 from scheduler.hosts import costs, rows, tracking
@@ -87,7 +87,7 @@ class HostManager:
         )
         self._tracker = tracking.InstanceTracker(self.table)
         self._aggregates: dict[int, Any] = {}
-        self._shared = SharedRefresh(self._read_noted)
+        self._shared = SharedRefresh(self._read_noted, gather=concurrency.let_others_catch_up)
         self._full_at: float | None = None
         self._failing = False
         self.read_listeners: list[costs.Listener] = []

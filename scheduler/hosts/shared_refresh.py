@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-NEVER = float("-inf")
+NEVER, SOON = float("-inf"), float("inf")
 
 
 class SharedRefresh:
@@ -14,13 +14,18 @@ class SharedRefresh:
 
     Callers that come while a run is under way which began too early for them wait for the next
     one, and share it.  An error of a run is raised in every caller that shared it; a run that
-    failed serves nobody who comes later.  *clock* never goes back.
+    failed serves nobody who comes later.  Before a run *gather* lets others come, who share it.
+    *clock* never goes back.
     """
 
     def __init__(
-        self, read: Callable[[], None], clock: Callable[[], float] = time.monotonic
+        self,
+        read: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+        gather: Callable[[], None] = lambda: None,
     ) -> None:
         self._read = read
+        self._gather = gather
         self._clock = clock
         self._changed = threading.Condition()
         self._begun = 0
@@ -43,12 +48,14 @@ class SharedRefresh:
                     raise self._last_error
                 return
             self._begun = mine
-            self._begun_at = self._clock()
+            self._begun_at = SOON
         self._run(mine)
 
     def _run(self, number: int) -> None:
         error: BaseException | None = None
         try:
+            self._gather()
+            self._begun_at = self._clock()
             self._read()
         except BaseException as caught:
             error = caught

@@ -62,3 +62,33 @@ def test_an_error_is_raised_in_all_whose_items_were_written():
     gate.error = None
     batches("e")
     assert gate.batches == [["a"], ["b", "c", "d"], ["e"]]
+
+
+def test_who_comes_before_a_write_begins_is_part_of_it():
+    written, futures = [], []
+    with ThreadPoolExecutor(3) as pool:
+
+        def gather():
+            if not futures:
+                futures.extend(pool.submit(batches, item) for item in "bc")
+                wait_until(lambda: len(batches._waiting) == 3, SECONDS, "two more that wait")
+
+        batches = Batches(lambda batch: written.append(sorted(batch)), gather)
+        batches("a")
+        assert [each.result(SECONDS) for each in futures] == [None, None]
+    assert written == [["a", "b", "c"]]
+
+
+def test_an_error_before_a_write_begins_leaves_nothing_behind():
+    errors, written = [ValueError("no")], []
+
+    def gather():
+        if errors:
+            raise errors.pop()
+
+    batches = Batches(written.append, gather)
+    with pytest.raises(ValueError, match="no"):
+        batches("a")
+    batches("b")
+    assert written == [["b"]]
+    assert batches._finished == {}

@@ -150,3 +150,26 @@ def test_a_claim_that_is_met_closed_counts_until_the_next_look(fleet, watching):
     assert watching.free_mb()["h1"] == 2 * GB
     assert not looks_at_all(watching)
     assert watching.free_mb()["h1"] == 3 * GB
+
+
+def booked(worker, entry):
+    """The first word of each statement that booking *entry* takes."""
+    with statements(worker) as asked:
+        assert worker.driver.booking.ledger.book(entry).value == "booked"
+    words = [each.split()[0] for each in asked if each != "SELECT 1"]
+    return [word for word in words if word in ("SELECT", "UPDATE", "INSERT")]
+
+
+def test_a_worker_that_has_met_others_locks_hosts_at_once(worker):
+    one, other = worker(), worker()
+    for each in (one, other):
+        each.driver.booking.prepare()
+    meeting, after, later = (
+        other.driver.booking.decided(other.attempt(f"req-{number}", GB // 2, a_name()))
+        for number in range(3)
+    )
+    one.hosts("req-x", GB // 2, a_name())
+    swap, lock = ["UPDATE", "INSERT"], ["SELECT", "UPDATE", "INSERT"]
+    assert booked(other, meeting) == ["UPDATE", "SELECT", *lock], "others were there"
+    assert booked(other, after) == lock
+    assert booked(other, later) == swap, "nobody was there any more"

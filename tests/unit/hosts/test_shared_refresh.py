@@ -6,6 +6,7 @@ from concurrent.futures import Future
 import pytest
 
 from scheduler.hosts.shared_refresh import SharedRefresh
+from tests.waiting import wait_until
 
 
 class SlowRead:
@@ -154,3 +155,16 @@ def test_a_failed_read_is_good_for_nobody_who_comes_later():
         shared(99.0)
     shared(99.0)
     assert next(outcomes, "none left") == "none left"
+
+
+def test_who_comes_before_a_read_begins_shares_it():
+    reads, futures = [], []
+
+    def gather():
+        futures.extend(in_threads(shared, 3))
+        wait_until(lambda: len(shared._changed._waiters) == 3, 60, "three that wait")
+
+    shared = SharedRefresh(lambda: reads.append(1), gather=gather)
+    shared()
+    join(futures)
+    assert reads == [1]
