@@ -100,13 +100,17 @@ class QuickReceiver:
         """What is in *message*, unless anything about it is unusual."""
         if len(message.body) > self._limits.most_bytes:
             return None
-        request = _opened(message)
+        text = _text(message)
+        if text is None:
+            return None
+        request = _opened(text)
         if request is None or request.get(UNIQUE_ID) in self._poller.msg_id_cache.prev_msgids:
             return None
-        try:
-            self._limits.check_depth(request)
-        except errors.InvalidRequest:
-            return None  # which the library's way finds out, too, and answers
+        if text.count("{") + text.count("[") > self._limits.most_levels:
+            try:
+                self._limits.check_depth(request)
+            except errors.InvalidRequest:
+                return None  # which the library's way finds out, too, and answers
         return request
 
     def _take(self, request: dict[str, Any]) -> None:
@@ -132,8 +136,8 @@ class QuickReceiver:
         )
 
 
-def _opened(message: Any) -> dict[str, Any] | None:
-    """The request in *message*, if it is wrapped as the library of today wraps it."""
+def _text(message: Any) -> str | None:
+    """The text of the request in *message*, if it is wrapped as the library of today wraps it."""
     properties = message.properties
     if (
         properties.get("content_type") != "application/json"
@@ -141,13 +145,24 @@ def _opened(message: Any) -> dict[str, Any] | None:
         or "compression" in (properties.get("application_headers") or {})
     ):
         return None
+    body = message.body
     try:
-        envelope = json.loads(bytes(message.body).decode())
-        if not isinstance(envelope, dict) or envelope.keys() != _ENVELOPE:
-            return None
-        if envelope[driver_common._VERSION_KEY] != driver_common._RPC_ENVELOPE_VERSION:
-            return None
-        request = json.loads(envelope[driver_common._MESSAGE_KEY])
+        # The library's channel has decoded it by now, unless that failed.
+        envelope = json.loads(body if isinstance(body, str) else bytes(body).decode())
     except (ValueError, TypeError, RecursionError):
+        return None  # of which the library tells
+    if not isinstance(envelope, dict) or envelope.keys() != _ENVELOPE:
+        return None
+    if envelope[driver_common._VERSION_KEY] != driver_common._RPC_ENVELOPE_VERSION:
+        return None
+    text = envelope[driver_common._MESSAGE_KEY]
+    return text if isinstance(text, str) else None
+
+
+def _opened(text: str) -> dict[str, Any] | None:
+    """The request of that *text*."""
+    try:
+        request = json.loads(text)
+    except (ValueError, RecursionError):
         return None  # of which the library tells
     return request if isinstance(request, dict) else None

@@ -103,8 +103,15 @@ def a_message(
     return SimpleNamespace(body=raw, delivery_tag=number, properties=properties)
 
 
-def test_a_request_is_acknowledged_and_taken_apart():
-    side = Side([a_message(enveloped(WHOLE), 5)])
+def decoded(message: Any) -> Any:
+    """*message* as the library's channel hands it over."""
+    message.body = message.body.decode()
+    return message
+
+
+@pytest.mark.parametrize("handed_over", [decoded, lambda message: message], ids=["text", "bytes"])
+def test_a_request_is_acknowledged_and_taken_apart(handed_over):
+    side = Side([handed_over(a_message(enveloped(WHOLE), 5))])
     (request,) = side.poller.poll(batch_size=1, batch_timeout=None)
     assert request == (
         {"user_id": "joe", "roles": ["member"], "client_timeout": 60},
@@ -140,6 +147,7 @@ def test_a_message_without_identifiers_is_a_request_too():
         a_message(ENVELOPE, compression="application/x-gzip"),
         a_message(enveloped({"method": "x" * 1000})),
         a_message(enveloped({"method": "ping", "args": {"arg": json.loads("[" * 9 + "]" * 9)}})),
+        decoded(a_message(enveloped({"method": "ping", "args": {"a": [[[[[[[[[]]]]]]]]]}}))),
     ],
     ids=str,
 )
@@ -148,6 +156,12 @@ def test_what_is_unusual_is_left_to_the_library(message):
     assert len(side.poller.poll()) == 1
     assert side.left == [message]
     assert side.acknowledged == [2]
+
+
+def test_many_lists_are_not_deep_ones():
+    side = Side([a_message(enveloped({"method": "ping", "args": {"arg": [[]] * 20}}))])
+    assert len(side.poller.poll()) == 1
+    assert not side.left
 
 
 def test_what_came_before_is_left_to_the_library():
