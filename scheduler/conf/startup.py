@@ -22,7 +22,7 @@ from oslo_service import _options as service_options  # its public module choose
 import scheduler
 from scheduler import concurrency, errors, exit_codes
 from scheduler import conf as project_options
-from scheduler.conf import check, defaults, dropped, names, no_effect
+from scheduler.conf import check, defaults, dropped, log_lines, names, no_effect
 
 LOG = logging.getLogger(__name__)
 
@@ -137,6 +137,7 @@ def _set_up_logging(conf: cfg.ConfigOpts, quiet: bool) -> None:
     if quiet and not conf.debug:
         conf.set_default("default_log_levels", defaults.quiet_log_levels(conf))
     logging.setup(conf, PROJECT, scheduler.__version__)
+    log_lines.install()
 
 
 def _settle_logging(conf: cfg.ConfigOpts) -> None:
@@ -156,6 +157,7 @@ def change_log_levels(before: cfg.ConfigOpts, conf: cfg.ConfigOpts) -> None:
     if conf.log_config_append or before.log_config_append:
         try:
             logging.setup(conf, PROJECT, scheduler.__version__)
+            log_lines.install()
         except (logging.LogConfigError, OSError, ValueError) as error:
             raise errors.ConfigurationError(
                 option="[DEFAULT] log_config_append", reason=str(error)
