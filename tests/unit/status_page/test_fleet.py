@@ -100,8 +100,19 @@ def test_later_answers_are_about_what_has_changed(page, what):
     assert page.changed() == []
 
 
-def test_a_host_that_goes_and_one_that_takes_its_row(page):
+def have_rows_used_again(page, monkeypatch):
+    """As many are free as there are hosts, as when many were replaced."""
+    monkeypatch.setattr("scheduler.hosts.table._FIRST_CAPACITY", 0)
+    for number in range(len(page.table)):
+        a_host(f"gone{number}", f"gone{number}", table=page.table)
+    for number in range(len(page.table) // 2):
+        page.table.remove((f"gone{number}", f"gone{number}"))
     page.changes()
+
+
+def test_a_host_that_goes_and_one_that_takes_its_row(page, monkeypatch):
+    page.changes()
+    have_rows_used_again(page, monkeypatch)
     page.table.remove(("h2", "h2"))
     assert page.changes()["removed"] == [1]
     a_host("h9", "h9", table=page.table)
@@ -113,8 +124,9 @@ def test_a_host_that_goes_and_one_that_takes_its_row(page):
     )
 
 
-def test_a_row_that_went_and_was_taken_between_two_answers(page):
+def test_a_row_that_went_and_was_taken_between_two_answers(page, monkeypatch):
     page.changes()
+    have_rows_used_again(page, monkeypatch)
     page.table.remove(("h2", "h2"))
     a_host("h9", "h9", table=page.table)
     found = page.changes()
