@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 import time
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
@@ -166,7 +168,7 @@ class Standing:
             if self._foresight is not None:
                 self._foresight.forget(changes)
             rows = np.fromiter(changes.keys(), dtype=np.int64, count=len(changes))
-            changed = np.fromiter(changes.values(), dtype=np.int64, count=len(changes))
+            changed = functools.reduce(operator.or_, changes.values())
             self._work_out_again(scope, request, rows, changed)
         self.position = table.changes.position
 
@@ -208,20 +210,20 @@ class Standing:
         self.scores.weigh_all(scope, request, rows[self.verdicts.of_row[rows] == PASSES])
         self.weighing_seconds = time.perf_counter() - began
 
-    def _work_out_again(
-        self, scope: Scope, request: Any, rows: np.ndarray, changed: np.ndarray
-    ) -> None:
+    def _work_out_again(self, scope: Scope, request: Any, rows: np.ndarray, changed: int) -> None:
+        before, masks = self.verdicts.of_row[rows], None
+        passed = not before.any()
         if self._remembers:
-            self.history.note(rows)
-        before = self.verdicts.of_row[rows]
-        self.verdicts.judge_changed(scope, request, rows, changed)
-        after = self.verdicts.of_row[rows]
-        if (before != after).any():
+            are_picks = self.scores.multipliers_stand and not changed & ~PICKED
+            self.history.note(rows, before, only_picks=passed and are_picks)
+        after = self.verdicts.judge_changed(scope, request, rows, changed)
+        if after is not None:
             self._counts = None
-        masks = before == PASSES, after == PASSES
-        if masks[0].any() or masks[1].any():
+        if after is not None or not passed:
+            masks = before == PASSES, (before if after is None else after) == PASSES
+        if masks is None or masks[0].any() or masks[1].any():
             began = time.perf_counter()
-            self.scores.weigh_changed(scope, request, rows, changed, *masks)
+            self.scores.weigh_changed(scope, request, rows, changed, masks)
             self.weighing_seconds = time.perf_counter() - began
 
 

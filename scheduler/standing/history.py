@@ -54,10 +54,18 @@ class History:
         arrays = 0 if self.is_live else self.of_row.nbytes + self._scores.nbytes
         return arrays + _BYTES_PER_CHANGE * len(self._befores)
 
-    def note(self, rows: np.ndarray) -> None:
-        """*rows* are about to change."""
-        raws, multipliers = self._scores.few(rows)
-        self._befores.append((rows, self.of_row[rows], raws, multipliers))
+    def note(self, rows: np.ndarray, verdicts: np.ndarray, *, only_picks: bool) -> None:
+        """*rows*, which have these *verdicts*, are about to change.
+
+        With *only_picks*, nothing but what picks change, and all of them pass.
+        """
+        raws: Sequence[Numbers | None]
+        multipliers: Sequence[Numbers] = ()
+        if only_picks:
+            raws = self._scores.picked_few(rows)
+        else:
+            raws, multipliers = self._scores.few(rows)
+        self._befores.append((rows, verdicts, raws, multipliers))
         self.position += 1
 
     def note_pick(self, row: int) -> None:

@@ -6,6 +6,8 @@ again, and a host that was dropped for one instance does not come back for the n
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -173,14 +175,14 @@ class LaterInstances:
         if self._foresight is not None:
             self._foresight.forget(news)
         rows = np.fromiter(news.keys(), dtype=np.int64, count=len(news))
-        changed = np.fromiter(news.values(), dtype=np.int64, count=len(news))
+        changed = functools.reduce(operator.or_, news.values())
         of_row = self._verdicts.of_row
         before = of_row[rows]
         self._verdicts.judge_changed(self._scope, self._request, rows, changed)
         after = of_row[rows]
         of_row[rows[after != PASSES]] = ABSENT
         masks = before == PASSES, after == PASSES
-        self._scores.weigh_changed(self._scope, self._request, rows, changed, *masks)
+        self._scores.weigh_changed(self._scope, self._request, rows, changed, masks)
 
     def _on_from(self, first: int | None) -> Iterator[int]:
         """Row *first*, then the others, best first; they are looked for when they are wanted."""

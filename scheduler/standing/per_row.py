@@ -46,6 +46,14 @@ class PerRow:
         values = self.values
         return values.item(row) if isinstance(values, np.ndarray) else values or 0.0
 
+    def listed(self, rows: list[int]) -> list[float]:
+        """The numbers of *rows*, which are few."""
+        values = self.values
+        if not isinstance(values, np.ndarray):
+            return [values or 0.0] * len(rows)
+        found: list[float] = values[rows].tolist()
+        return found
+
     def is_one(self, rows: np.ndarray) -> bool:
         """Whether all *rows* have the same number."""
         values = self.values

@@ -17,6 +17,7 @@ from scheduler.hosts.candidates import Candidates, OneCandidate, Scope
 from scheduler.semantics import Bounds, Semantics
 from scheduler.standing.part import OF_MULTIPLIERS, Part
 from scheduler.standing.per_row import Numbers, PerRow
+from scheduler.standing.verdicts import PICKED
 from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.weighing import Valued, bounds_of
 
@@ -48,6 +49,8 @@ class Scores:
         self.parts = [Part(weigher, reads, capacity) for weigher, reads in weighers]
         self.are_complete = all(part.is_kept for part in self.parts)
         self._kept = [part for part in self.parts if part.is_kept]
+        #: Whether all their multipliers follow from aggregates alone.
+        self.multipliers_stand = all(part.multipliers_stand for part in self._kept)
         #: The weighers whose raw values are kept.
         self.names = [part.weigher.name for part in self._kept]
         self._picked = [(n, part.raw) for n, part in enumerate(self._kept) if part.is_picked]
@@ -197,6 +200,10 @@ class Scores:
             self._plain_multipliers = [each.few(rows) for each in several]  # all share it
         return self._plain_multipliers
 
+    def picked_few(self, rows: np.ndarray) -> list[Numbers | None]:
+        """The raw values of *rows* that picks change, per weigher; None of others."""
+        return [part.raw.few(rows) if part.is_picked else None for part in self._kept]
+
     def whole(self) -> tuple[list[Numbers], list[Numbers]]:
         """Copies of all of them."""
         parts = self._kept
@@ -238,23 +245,25 @@ class Scores:
         scope: Scope,
         request: Any,
         rows: np.ndarray,
-        changed: np.ndarray,
-        passed: np.ndarray,
-        passes: np.ndarray,
+        changed: int,
+        masks: tuple[np.ndarray, np.ndarray] | None,
     ) -> None:
-        """Ask again about *rows*, whose columns *changed* (bits).
+        """Ask again about *rows*, whose columns *changed* (bits, those of all rows together).
 
-        The masks *passed* and *passes* say which of them passed the filters before and do now.
+        The *masks* say which of them passed the filters before and which do now; None: all.
         """
-        self._raws = self._latest = None
-        together = int(np.bitwise_or.reduce(changed))
-        new = bool((passes & ~passed).any())
-        gone = bool((passed & ~passes).any())
-        hosts = Candidates(scope, rows[passes])
+        new = gone = False
+        if masks is not None:
+            passed, passes = masks
+            new, gone = bool((passes & ~passed).any()), bool((passed & ~passes).any())
+        hosts = Candidates(scope, rows if masks is None else rows[passes])
         touched = frozenset(rows.tolist())
-        are_known = not (new or together & OF_MULTIPLIERS)
+        are_known = not (new or changed & OF_MULTIPLIERS)
+        self._latest = None
+        if new or changed & ~PICKED:
+            self._raws = None
         for part in self._kept:
-            concerned = together & part.reads
+            concerned = changed & part.reads
             if concerned or new or gone:
                 part.forget_witnesses(touched)
             if (concerned or new) and len(hosts):
@@ -343,11 +352,17 @@ class Scores:
                 bounds,
                 [(part.raw, part.multiplier, low, high, high - low) for part, low, high in counted],
             )
-        for row in rows:
-            total = 0.0
-            for raw, multiplier, low, high, span in self._terms[1]:
-                value = min(max(raw.of(row), low), high)
-                total += (value - low) / span * multiplier.of(row)
+        own = list(rows)
+        totals = [0.0] * len(own)
+        for raw, multiplier, low, high, span in self._terms[1]:
+            factors = multiplier.listed(own)
+            for place, value in enumerate(raw.listed(own)):
+                if value < low:
+                    value = low
+                elif value > high:
+                    value = high
+                totals[place] += (value - low) / span * factors[place]
+        for row, total in zip(own, totals, strict=True):
             self._totals[row] = total if passing[row] else NO_CANDIDATE
 
     def _add_up(self, rows: np.ndarray, passing: np.ndarray, bounds: list[Bounds]) -> None:

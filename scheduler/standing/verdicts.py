@@ -198,22 +198,25 @@ class Verdicts:
         self._passing = None
 
     def judge_changed(
-        self, scope: Scope, request: Any, rows: np.ndarray, changed: np.ndarray
-    ) -> None:
-        """Ask again about *rows*, of which the columns *changed* (bits) are no longer the same."""
-        together = int(np.bitwise_or.reduce(changed))
-        affected = [index for index, read in self.reads.items() if read & together]
-        if not affected and not together & PRESENCE:
-            return
+        self, scope: Scope, request: Any, rows: np.ndarray, changed: int
+    ) -> np.ndarray | None:
+        """Ask again about *rows*, of which the columns *changed* (bits) are no longer the same.
+
+        Gives the verdicts, or None if all are what they were.
+        """
+        affected = [index for index, read in self.reads.items() if read & changed]
+        if not affected and not changed & PRESENCE:
+            return None
         before = self.of_row[rows]
-        after = self._judged_again(scope, request, rows, before, affected, together)
+        after = self._judged_again(scope, request, rows, before, affected, changed)
         if (before == after).all():
-            return
+            return None
         self.of_row[rows] = after
         self._passing = None
         size = len(self.numbers)
         self.counts -= np.bincount(before[before != ABSENT], minlength=size)
         self.counts += np.bincount(after[after != ABSENT], minlength=size)
+        return after
 
     def _judged_again(
         self,
