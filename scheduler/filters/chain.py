@@ -161,7 +161,7 @@ def rejections(
     """Per reason the mask of the hosts that *each* removes for it; every host at most once."""
     alive: np.ndarray | None = None
     for reason, satisfied in each.conditions(hosts, request):
-        if satisfied.all():
+        if len(satisfied) and satisfied[satisfied.argmin()]:  # quicker than all() of few
             continue
         removed = ~satisfied if alive is None else alive & ~satisfied
         if removed.any():

@@ -48,7 +48,7 @@ class Part:
     def ask_again(self, hosts: Candidates, request: Any, *, are_known: bool) -> None:
         """Ask about a few *hosts*; the multipliers of those that *are_known* may stand."""
         before = self.raw.values
-        self.raw.put(hosts.rows, self.weigher.raw(hosts, request))
+        own = self.raw.put_few(hosts.rows, self.weigher.raw(hosts, request))
         if not (are_known and self.multipliers_stand):
             self.multiplier.put(hosts.rows, self.weigher.multipliers(hosts))
         values = self.raw.values
@@ -57,7 +57,7 @@ class Part:
         elif self.witnesses is None:
             self.is_moved = True
         else:
-            self._notice(hosts.rows, values, self.witnesses)
+            self._notice(hosts.rows, own, values, self.witnesses)
 
     def raw_alone(self, host: OneCandidate, request: Any) -> float:
         """The raw value of one host."""
@@ -120,10 +120,11 @@ class Part:
         if self.witnesses is not None and not rows.isdisjoint(self.witnesses):
             self.witnesses, self.is_moved = None, True
 
-    def _notice(self, rows: np.ndarray, values: np.ndarray, known: tuple[int, int]) -> None:
-        """Of the *rows* just asked about, some may be the lowest or highest now."""
+    def _notice(
+        self, rows: np.ndarray, own: list[float], values: np.ndarray, known: tuple[int, int]
+    ) -> None:
+        """Of the *rows* just asked about, with their *own* values, some may be extreme now."""
         low, high = known
-        own: list[float] = values[rows].tolist()  # cheaper than arrays: they are few
         least, most = min(own), max(own)
         if least < values.item(low):
             low = int(rows[own.index(least)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 Numbers = np.ndarray | float
@@ -41,12 +43,22 @@ class PerRow:
             self.values = np.full(self._capacity, 0.0 if self.values is None else self.values)
         self.values[rows] = values
 
+    def put_few(self, rows: np.ndarray, given: np.ndarray | float) -> list[float]:
+        """The same of a few *rows*; gives their numbers."""
+        if isinstance(self.values, np.ndarray) and isinstance(given, np.ndarray):
+            own: list[float] = given.tolist()
+            if math.isfinite(sum(own)):  # cheaper than arrays: they are few
+                self.values[rows] = given
+                return own
+        self.put(rows, given)
+        return self.listed(rows)
+
     def of(self, row: int) -> float:
         """The number of one row."""
         values = self.values
         return values.item(row) if isinstance(values, np.ndarray) else values or 0.0
 
-    def listed(self, rows: list[int]) -> list[float]:
+    def listed(self, rows: list[int] | np.ndarray) -> list[float]:
         """The numbers of *rows*, which are few."""
         values = self.values
         if not isinstance(values, np.ndarray):
