@@ -49,8 +49,10 @@ class Scores:
         self.parts = [Part(weigher, reads, capacity) for weigher, reads in weighers]
         self.are_complete = all(part.is_kept for part in self.parts)
         self._kept = [part for part in self.parts if part.is_kept]
-        #: Whether all their multipliers follow from aggregates alone.
-        self.multipliers_stand = all(part.multipliers_stand for part in self._kept)
+        #: Whether the multipliers of those whose raw values picks change follow from aggregates.
+        self.multipliers_stand = all(
+            part.multipliers_stand or not part.is_picked for part in self._kept
+        )
         #: The weighers whose raw values are kept.
         self.names = [part.weigher.name for part in self._kept]
         self._picked = [(n, part.raw) for n, part in enumerate(self._kept) if part.is_picked]
