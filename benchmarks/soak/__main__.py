@@ -139,7 +139,8 @@ class _Soak:
 def _give_way(nice: int) -> None:
     """Have this process and its servers, each thread of them, work only when others do not.
 
-    What they start from then on does so, too.
+    What they start from then on does so, too.  A kernel that shares out the processor by sessions
+    first is told of those that are theirs alone.
     """
     if not nice:
         return
@@ -147,6 +148,9 @@ def _give_way(nice: int) -> None:
     for process in (own, *own.children(recursive=True)):
         for thread in process.threads():
             os.setpriority(os.PRIO_PROCESS, thread.id, nice)
+        session = Path(f"/proc/{process.pid}/autogroup")
+        if session.exists() and os.getsid(process.pid) == process.pid:
+            session.write_text(str(nice), encoding="ascii")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

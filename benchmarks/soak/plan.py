@@ -71,7 +71,7 @@ def settings() -> dict[str, dict[str, Any]]:
         "explain": {
             "memory_bytes": 8 * 2**20,
             "database": True,
-            "database_kept_records": 300,
+            "database_kept_records": 100,
         },
         "filter_scheduler": {"enabled_filters": list(FILTERS)},
     }

@@ -44,12 +44,13 @@ class Scale:
     """How a form is judged: *by* what it is told how far it is, SECONDS or DECISIONS.
 
     The warm-up takes at *least* so much of that, for the quantities in *least_of* at least so much.
-    *allowance* multiplies what is allowed.
+    *allowed* takes the place of what ALLOWED says of some, *allowance* multiplies all of it.
     """
 
     by: str = SECONDS
     least: float = 0.0
     least_of: Mapping[str, float] = field(default_factory=dict)
+    allowed: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     allowance: float = 1.0
 
 
@@ -82,7 +83,8 @@ def judge(name: str, points: Points, scale: Scale = Scale()) -> Judged:
     steepness = slope(judged)
     grown = steepness * (judged[-1][0] - judged[0][0])
     noise = spread([value - steepness * at for at, value in judged])
-    absolute, share = ALLOWED.get(name) or ALLOWED[name.split()[0]]
+    limits = {**ALLOWED, **scale.allowed}
+    absolute, share = limits.get(name) or limits[name.split()[0]]
     allowed = max(absolute, share * statistics.median(values), NOISE * noise) * scale.allowance
     return Judged(name, len(values), first, last, grown, allowed, grown <= allowed)
 

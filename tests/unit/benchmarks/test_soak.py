@@ -49,6 +49,7 @@ def test_what_grows_is_told_from_what_does_not(
         (Scale(least=56_000.0, least_of={"fds": 30_000.0}), False),
         (Scale(least_of={"fds": 56_000.0}), None),
         (Scale(allowance=20.0), True),
+        (Scale(allowed={"fds": (50.0, 0.0)}), True),
     ],
 )
 def test_it_is_judged_after_the_warm_up_by_what_is_allowed(
