@@ -159,6 +159,8 @@ class Books:
         for pick, (uuid, stand_in) in zip(picks, names, strict=True):
             self._remember(pick)
             self._promise(pick, uuid or stand_in)
+        if picks:  # all expire together
+            self._expiring.setdefault(_last_second(picks[0]), {}).update(dict.fromkeys(picks))
         return picks
 
     def _promise(self, pick: Pick, name: str | None) -> None:
@@ -198,6 +200,7 @@ class Books:
         if row is not None:
             pick.booking = consumption.take(self.table, row, pick.amount)
         self._remember(pick)
+        self._expires(pick)
 
     def _remember(self, pick: Pick) -> None:
         placeholder = pick.placeholder
@@ -206,7 +209,6 @@ class Books:
         self._picks.setdefault(pick.key, []).append(pick)
         if pick.uuid:
             self._of_uuid.setdefault(pick.uuid, []).append(pick)
-        self._expires(pick)
 
     def _expires(self, pick: Pick) -> None:
         self._expiring.setdefault(_last_second(pick), {})[pick] = None

@@ -14,8 +14,9 @@ from scheduler.standing.verdicts import PASSES, Verdicts
 
 #: So many rows are asked about together at first: twice as many each time, up to the last.
 _FEW, _MANY = 4, 256
-#: At most so many instances more on one row are asked about together.
-_DEEPEST = 32
+#: So many instances more on one row that has got some are asked about together: this many times
+#: what it has got, up to the last.
+_DEEPER, _DEEPEST = 8, 32
 
 
 class Ahead:
@@ -58,8 +59,8 @@ class Ahead:
     def take(self, row: int, best: Callable[[int], list[int]]) -> list[float] | None:
         """The raw values of *row*, which gets an instance; None if it does not pass any more.
 
-        If they are not known, the rows that are likely to be next are asked about as well: as many
-        of the *best* as that is asked for.
+        If they are not known for a row that has got none, the rows that are likely to be next are
+        asked about as well: as many of the *best* as that is asked for.
         """
         known = self._known.get(row)
         if not known:
@@ -69,9 +70,12 @@ class Ahead:
 
     def _ask(self, row: int, best: Callable[[int], list[int]]) -> list[list[float] | None]:
         known = self._known
-        others = [each for each in best(self._together) if each != row and not known.get(each)]
-        self._together = min(_MANY, 2 * self._together)
-        depth = min(_DEEPEST, max(1, self._taken.item(row)))
+        others, depth = [], 1
+        if taken := self._taken.item(row):
+            depth = min(_DEEPEST, _DEEPER * taken)
+        else:
+            others = [each for each in best(self._together) if each != row and not known.get(each)]
+            self._together = min(_MANY, 2 * self._together)
         rows = np.array([row] * depth + others, dtype=np.int64)
         more = self._one_more(rows)
         more[:depth] += np.arange(depth)

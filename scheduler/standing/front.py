@@ -6,7 +6,7 @@ and totals are added up anew, among few.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -46,14 +46,14 @@ class _Column:
             low, high = min(low, self.of_others[0]), max(high, self.of_others[1])
         return low, high
 
-    def is_extreme(self, before: float, value: float) -> bool:
-        """Whether with *value* in place of the one *before* others may be the extremes."""
+    def extremes_with(self, before: float, value: float) -> Bounds:
+        """The extremes when *value* has come in place of the one *before*."""
         low, high = self.extremes
-        if not low <= value <= high:
-            return True
-        if low < before < high:
-            return False
-        return not self.of_others or before not in self.of_others
+        if not low < before < high and not (self.of_others and before in self.of_others):
+            is_still = value <= low if before == low else value >= high
+            if low == high or not is_still:
+                return self.find_extremes()
+        return min(low, value), max(high, value)
 
     def num_staying(self, order: np.ndarray, values: np.ndarray) -> int:
         """How many rows at *order* can certainly get their *values* before an extreme moves."""
@@ -128,14 +128,15 @@ class Front:
         if raws is None:
             self._drop(position)
             return
-        moved = []
+        moved = {}
         for number, column in self.picked:
             before, value = column.raw.item(position), raws[number]
             if value != before:
                 column.raw[position] = value
-                if column.is_extreme(before, value):
-                    moved.append(column)
-        if not (moved and self._look_again(moved)):
+                extremes = column.extremes_with(before, value)
+                if extremes != column.extremes:
+                    moved[number] = extremes
+        if not (moved and self._move(moved)):
             self.totals[position] = self._total(position, raws)
 
     def first(self) -> tuple[int, np.ndarray | None] | None:
@@ -233,19 +234,22 @@ class Front:
         for column in self.columns:
             column.keep(mask)
         if self.is_enough:
-            held = zip(self.columns, gone, strict=True)
-            moved = [column for column, value in held if value in column.extremes]
-            if not self._look_again(moved):
+            moved = {
+                number: column.find_extremes()
+                for number, (column, value) in enumerate(zip(self.columns, gone, strict=True))
+                if value in column.extremes
+            }
+            if not self._move(moved):
                 self._settle_terms()  # which go by position
 
-    def _look_again(self, moved: Sequence[_Column]) -> bool:
-        """See what the extremes are now; whether all totals were added up anew."""
+    def _move(self, moved: Mapping[int, Bounds]) -> bool:
+        """Take over the extremes of some columns; whether all totals were added up anew."""
         bounds = list(self.bounds)
-        for number, column in enumerate(self.columns):
-            if column in moved:
-                before, column.extremes = column.extremes, column.find_extremes()
-                if column.extremes != before:
-                    bounds[number] = self._semantics.bounds(column.weigher, *column.extremes)
+        for number, extremes in moved.items():
+            column = self.columns[number]
+            if extremes != column.extremes:
+                column.extremes = extremes
+                bounds[number] = self._semantics.bounds(column.weigher, *extremes)
         if bounds == self.bounds:
             return False
         is_felt = False
@@ -313,4 +317,4 @@ def _normalised(value: float, low: float, high: float) -> float:
 
 
 def _extremes(values: np.ndarray) -> Bounds:
-    return float(values.min()), float(values.max())
+    return values.item(values.argmin()), values.item(values.argmax())
