@@ -220,4 +220,6 @@ def _room(table: HostTable, offered: Mapping[str, int | None]) -> dict[int, int]
 
 def _rows(table: HostTable, keys: Sequence[Key]) -> np.ndarray:
     wanted = {table.rows[key] for key in keys if key in table.rows}
+    if len(wanted) == 1:
+        return np.array([*wanted], dtype=table.order.dtype)
     return table.order[np.isin(table.order, list(wanted))]
