@@ -12,7 +12,8 @@ from scheduler import objects
 from scheduler.db import aggregates as aggregate_rows
 from scheduler.db import change_counters, tables
 from scheduler.db.database import Database
-from scheduler.db.fleet_windows import Answers, Fragments, Question
+from scheduler.db.fleet_windows import Answers, Question
+from scheduler.db.fragments import Fragments
 from scheduler.db.read_session import ReadSession
 
 _SPREAD = 1021

@@ -14,7 +14,8 @@ import sqlalchemy as sa
 
 from scheduler.db.database import Database
 from scheduler.db.fleet_heartbeats import HeartbeatReader
-from scheduler.db.fleet_windows import Answers, Fragments, Question, TouchedRows
+from scheduler.db.fleet_windows import Answers, Question, TouchedRows
+from scheduler.db.fragments import Fragments
 
 _BETWEEN = "|"
 _ABSENT = "~"

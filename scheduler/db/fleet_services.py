@@ -10,7 +10,8 @@ import sqlalchemy as sa
 
 from scheduler.db import change_counters, tables
 from scheduler.db.fleet_heartbeats import EVERY_SECONDS, LIVING, HeartbeatReader
-from scheduler.db.fleet_windows import Answers, Fragments, Question
+from scheduler.db.fleet_windows import Answers, Question
+from scheduler.db.fragments import Fragments
 
 _TABLE = tables.services
 _SWITCHED_OFF = (

@@ -9,22 +9,23 @@ timestamp of whole seconds may be given to several writes, so a row that is new 
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
+from scheduler.db.fragments import Fragments
+
 #: A row may be written again under the timestamp it was first seen with for this long: until the
 #: second is over, and until a transaction that stamped within it has been committed.
 SETTLE_SECONDS = 3.0
-#: What is at most this much older than now is listed without being asked for.
-FRESH = datetime.timedelta(seconds=SETTLE_SECONDS + 1)
+#: What is at most this much older than now is listed without being asked for: by then a row is
+#: settled that was stamped when it was written, and soon seen.
+FRESH = datetime.timedelta(seconds=SETTLE_SECONDS + 2)
 STAMPS = ("updated_at", "created_at", "deleted_at")
 
 EPOCH = datetime.datetime(1970, 1, 1)
-_EPOCH_IN_SECONDS_OF_MYSQL = 62167219200
-_SPREAD = 1021
-_ABSENT = "~"
 
 Question = sa.ScalarSelect[Any]
 Answers = Mapping[Any, Any]
@@ -37,61 +38,11 @@ def whole_second(when: datetime.datetime) -> int:
     return int((when - EPOCH).total_seconds() // 1)
 
 
-class Fragments:
-    """What each engine calls the functions needed here."""
-
-    def __init__(self, dialect_name: str) -> None:
-        self.name = dialect_name
-
-    def second(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
-        """Whole seconds since the epoch of a timestamp."""
-        if self.name == "mysql":
-            return sa.func.to_seconds(column) - _EPOCH_IN_SECONDS_OF_MYSQL
-        if self.name == "sqlite":
-            return sa.cast(sa.func.strftime("%s", column), sa.BigInteger)
-        return sa.cast(sa.func.floor(sa.extract("epoch", column)), sa.BigInteger)
-
-    def grouping(self, column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """What rows of one second have in common.  MySQL keeps no fractions, and has an index."""
-        return column if self.name == "mysql" else self.second(column)
-
-    def text(self, part: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """*part* where a text is needed."""
-        return part if self.name == "mysql" else sa.cast(part, sa.Text)
-
-    def text_or(self, part: sa.ColumnElement[Any], absent: str) -> sa.ColumnElement[Any]:
-        """*part* as a text, *absent* if it is NULL."""
-        return sa.func.coalesce(self.text(part), sa.literal(absent, sa.Text()))
-
-    def joined(self, *parts: sa.ColumnElement[Any], separator: str = ":") -> sa.ColumnElement[str]:
-        """The *parts* as one text with colons, or another *separator*, between them."""
-        texts = [self.text(part) for part in parts]
-        if self.name != "sqlite":
-            return sa.func.concat_ws(separator, *texts)
-        text = texts[0]
-        for each in texts[1:]:
-            text = text + separator + each
-        return text
-
-    def largest(self, *parts: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-        """The largest of several numbers, none of which is NULL."""
-        return sa.func.max(*parts) if self.name == "sqlite" else sa.func.greatest(*parts)
-
-    def version(
-        self, table: sa.Table, columns: Sequence[sa.ColumnElement[Any]]
-    ) -> sa.ColumnElement[Any]:
-        """What differs when *columns* of a row differ."""
-        if self.name == "postgresql":
-            return sa.cast(sa.literal_column(f"{table.name}.xmin", sa.Text), sa.Text)
-        absent = sa.literal(_ABSENT, sa.Text())
-        texts = [sa.func.coalesce(sa.type_coerce(each, sa.Text()), absent) for each in columns]
-        return sa.func.crc32(self.joined(*texts))
-
-
 class _Window:
-    """Which rows have a timestamp of one kind within which second."""
+    """Which rows have a timestamp of one kind within which second; *sql* sums them up."""
 
-    def __init__(self) -> None:
+    def __init__(self, sql: Fragments) -> None:
+        self._sql = sql
         self.second_of: dict[int, int] = {}
         self._ids: dict[int, set[int]] = {}
         self._sums: dict[int, list[int]] = {}
@@ -111,9 +62,7 @@ class _Window:
 
     def _add(self, second: int, sign: int, row_id: int) -> None:
         sums = self._sums.setdefault(second, [0, 0, 0])
-        sums[0] += sign
-        sums[1] += sign * row_id
-        sums[2] += sign * row_id * (row_id % _SPREAD)
+        self._sql.count(sums, row_id, sign)
         if not sums[0]:
             del self._sums[second], self._ids[second]
 
@@ -161,10 +110,15 @@ class TouchedRows:
         self.stamps = stamps
         self._sql = Fragments(dialect_name)
         self._version = self._sql.version(table, columns)
-        self._windows = {stamp: _Window() for stamp in stamps}
+        self._windows = {stamp: _Window(self._sql) for stamp in stamps}
         #: Version and second of each row that may be written again under its timestamp, and until
         #: when: seconds of a clock that never goes back.
         self._unsettled: dict[int, tuple[str, int, float]] = {}
+        #: None of these is of an earlier second.
+        self._oldest: float = math.inf
+        self._settled_at = (0, -math.inf)
+        #: What the latest look listed, by question, while nobody has looked closer since.
+        self._listed_last: dict[str, str | None] = {}
         self._listing = self._listing_statement()
 
     # --- questions -----------------------------------------------------------------------
@@ -201,11 +155,13 @@ class TouchedRows:
 
     def parameters(self, fresh: int) -> dict[str, Any]:
         """The values of this table's own parameters; *fresh* in seconds since the epoch."""
-        again = [
-            row_id
-            for row_id, (_version, second, _until) in self._unsettled.items()
-            if second < fresh
-        ]
+        again = []
+        if self._oldest < fresh:
+            again = [
+                row_id
+                for row_id, (_version, second, _until) in self._unsettled.items()
+                if second < fresh
+            ]
         return {self._name("again"): again}
 
     def _name(self, kind: str, stamp: str = "") -> str:
@@ -230,19 +186,20 @@ class TouchedRows:
         return self.table.c.id.in_(sa.select(same.c.id).where(self._within(stamp, lower, same)))
 
     def _digest(self, stamp: str) -> Question:
-        column, row_id = self.table.c[stamp], sa.cast(self.table.c.id, sa.BigInteger)
+        column = self.table.c[stamp]
+        one, other = self._sql.checksums(self.table.c.id)
         inner = (
             sa.select(
                 self._sql.second(column).label("second"),
                 sa.func.count().label("rows_in_it"),
-                sa.func.sum(row_id).label("ids"),
-                sa.func.sum(row_id * (row_id % _SPREAD)).label("spread"),
+                one.label("one"),
+                other.label("other"),
             )
             .where(self._within(stamp, sa.bindparam("since", type_=sa.DateTime())))
             .group_by(self._sql.grouping(column))
             .subquery()
         )
-        text = self._sql.joined(inner.c.second, inner.c.rows_in_it, inner.c.ids, inner.c.spread)
+        text = self._sql.joined(inner.c.second, inner.c.rows_in_it, inner.c.one, inner.c.other)
         return sa.select(sa.func.aggregate_strings(text, ",")).scalar_subquery()
 
     def _listed(self, stamp: str, condition: sa.ColumnElement[bool]) -> Question:
@@ -275,14 +232,14 @@ class TouchedRows:
         goes back.  Where they are equal, everything within the overlap was listed.
         """
         found: set[int] = set()
-        for row_id, _second, version in entries(answers.get(self._name("again"))):
+        for row_id, _second, version in self._differently_listed(answers, self._name("again")):
             known = self._unsettled.get(row_id)
             if known is not None and known[0] != version:
                 self._unsettled[row_id] = (version, known[1], now + SETTLE_SECONDS)
                 found.add(row_id)
         for stamp, window in self._windows.items():
             window.forget_before(since)
-            listed = entries(answers.get(self._name("fresh", stamp)))
+            listed = self._differently_listed(answers, self._name("fresh", stamp))
             found.update(self._take(window, listed, now, again=fresh > since))
         self._settle(fresh, now)  # only now: however long ago the last look was, each had this one
         return found
@@ -303,6 +260,7 @@ class TouchedRows:
         What left may have been written again or be gone for good: read it to see.
         """
         answers = connection.execute(self._listing, self._bounds(differing)).one()._mapping
+        self._listed_last.clear()
         found: set[int] = set()
         for stamp, seconds in differing.items():
             window = self._windows[stamp]
@@ -319,6 +277,17 @@ class TouchedRows:
         """Whether the row was seen deleted within the overlap."""
         return row_id in self._windows["deleted_at"].second_of
 
+    def _differently_listed(self, answers: Answers, name: str) -> list[Entry]:
+        """The entries of one list; none where it is the same as the last time.
+
+        Most looks find what the one before has found, which need not be taken apart again.
+        """
+        text = answers.get(name)
+        if text is not None and text == self._listed_last.get(name):
+            return []
+        self._listed_last[name] = text
+        return entries(text)
+
     def _take(
         self, window: _Window, listed: Iterable[Entry], now: float, *, again: bool
     ) -> Iterable[int]:
@@ -329,9 +298,15 @@ class TouchedRows:
                 window.place(row_id, second)
             if moved or (again if known is None else known[0] != version):
                 self._unsettled[row_id] = (version, second, now + SETTLE_SECONDS)
+                self._oldest = min(self._oldest, second)
                 yield row_id
 
     def _settle(self, fresh: int, now: float) -> None:
+        """Forget what cannot be written again; looked for once a second."""
+        before, then = self._settled_at
+        if fresh == before and then <= now < then + 1:
+            return
+        self._settled_at = fresh, now
         settled = [
             row_id
             for row_id, (_version, second, until) in self._unsettled.items()
@@ -339,6 +314,8 @@ class TouchedRows:
         ]
         for row_id in settled:
             del self._unsettled[row_id]
+        left = (second for _version, second, _until in self._unsettled.values())
+        self._oldest = min(left, default=math.inf)
 
     def _bounds(self, differing: Mapping[str, set[int]]) -> dict[str, Any]:
         bounds: dict[str, Any] = {}
