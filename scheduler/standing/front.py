@@ -28,6 +28,8 @@ class _Column:
         self.weigher = part.weigher
         self.is_picked = part.is_picked
         self.raw = part.raw.get(rows)
+        #: Whether the raw values of all rows are the same, whatever is picked.
+        self.is_same = part.raw.is_plain and not part.is_picked
         self.multiplier: np.ndarray | float = part.multiplier.of(0)
         if isinstance(part.multiplier.values, np.ndarray):
             self.multiplier = part.multiplier.get(rows)
@@ -211,7 +213,7 @@ class Front:
         at = self.rows.searchsorted(rows)
         if self._ties_are_alike and self.times == 1 and self.totals[at[0]] == self._most:
             return self.changed.keys().isdisjoint(rows.tolist())
-        values = [column.raw for column in self.columns]
+        values = [column.raw for column in self.columns if not column.is_same]
         values += [m for column in self.columns if isinstance(m := column.multiplier, np.ndarray)]
         return all(bool((each[at] == each[at[0]]).all()) for each in values)
 

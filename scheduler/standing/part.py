@@ -206,7 +206,7 @@ def add_weighted(
 ) -> None:
     """Add a weigher's part to all *totals* at once, with *scratch* to work in.
 
-    Between *bounds* that are the *extremes* there is nothing to clip, times 1 nothing to do.
+    Where the *extremes* are between the *bounds* there is nothing to clip, times 1 nothing to do.
     """
     if bounds[0] != bounds[1]:
         _put_weighted(scratch, raw, multiplier, bounds, extremes)
@@ -221,8 +221,8 @@ def _put_weighted(
     extremes: Bounds,
 ) -> None:
     low, high = bounds
-    if bounds != extremes:
-        raw = np.clip(raw, low, high, out=out)  # type: ignore[arg-type]
+    if extremes[0] < low or extremes[1] > high:
+        raw = np.minimum(np.maximum(raw, low, out=out), high, out=out)  # type: ignore[arg-type]
     np.subtract(raw, low, out=out)  # type: ignore[arg-type]
     np.divide(out, high - low, out=out)
     if isinstance(multiplier, np.ndarray) or multiplier != 1.0:
