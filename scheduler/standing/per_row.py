@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -51,20 +52,19 @@ class PerRow:
                 self.values[rows] = given
                 return own
         self.put(rows, given)
-        return self.listed(rows)
+        return self.listed(rows.tolist())
 
     def of(self, row: int) -> float:
         """The number of one row."""
         values = self.values
         return values.item(row) if isinstance(values, np.ndarray) else values or 0.0
 
-    def listed(self, rows: list[int] | np.ndarray) -> list[float]:
+    def listed(self, rows: Sequence[int]) -> list[float]:
         """The numbers of *rows*, which are few."""
         values = self.values
         if not isinstance(values, np.ndarray):
             return [values or 0.0] * len(rows)
-        found: list[float] = values[rows].tolist()
-        return found
+        return list(map(values.item, rows))
 
     def is_one(self, rows: np.ndarray) -> bool:
         """Whether all *rows* have the same number."""
