@@ -21,6 +21,8 @@ import psutil
 from benchmarks.soak.plan import BOTH, BUS, ENGINE, Plan
 from scheduler import concurrency
 
+LOG = logging.getLogger(__name__)
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run; see ``--help``."""
@@ -150,7 +152,10 @@ def _give_way(nice: int) -> None:
             os.setpriority(os.PRIO_PROCESS, thread.id, nice)
         session = Path(f"/proc/{process.pid}/autogroup")
         if session.exists() and os.getsid(process.pid) == process.pid:
-            session.write_text(str(nice), encoding="ascii")
+            try:
+                session.write_text(str(nice), encoding="ascii")
+            except OSError as error:  # it works all the same, but takes its share
+                LOG.warning("%s: %s", session, error)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

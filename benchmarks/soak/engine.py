@@ -38,7 +38,7 @@ MULTIPLIERS: Final = (1.0, 2.0)
 #: Before each look nobody asks for so long, in steps: what is kept for minutes is gone then.
 LULL_STEPS, LULL_STEP_SECONDS = 5, 150.0
 #: After so many decisions there are as many servers as there may be, and what is bounded is full.
-SCALE: Final = Scale(DECISIONS, least=50_000, allowed={"gc_objects": (8000.0, 0.03)})
+SCALE: Final = Scale(DECISIONS, least=50_000, allowed={"gc_objects": (12000.0, 0.05)})
 
 
 class Clock:

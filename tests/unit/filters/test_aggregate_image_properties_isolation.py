@@ -38,6 +38,11 @@ OTHER = ["image_isolation.other"]
         pytest.param([{"hw_boot_menu": "x"}], {"hw_boot_menu": False}, [], id="no is nothing"),
         pytest.param([{"hw_cpu_cores": "4"}], {"hw_cpu_cores": 4}, [], id="numbers"),
         pytest.param([{"availability_zone": "z"}], {"os_type": "linux"}, [], id="no property"),
+        pytest.param(
+            [{"availability_zone": "z", "os_type": "linux"}],
+            *({"os_type": "windows"}, OTHER),
+            id="a property after what is none",
+        ),
     ],
 )
 def test_images_are_admitted(metadata, image, reasons):
@@ -61,7 +66,7 @@ def test_a_namespace_leaves_out_other_keys(namespace, separator, reasons):
         aggregate_image_properties_isolation_namespace=namespace,
         aggregate_image_properties_isolation_separator=separator,
     )
-    host = a_host(aggregates=[{"os_type": "linux"}])
+    host = a_host(aggregates=[{"availability_zone": "z", "os_type": "linux"}])
 
     found = verdict(
         AggregateImagePropertiesIsolation(conf), host, a_request(image={"os_type": "windows"})

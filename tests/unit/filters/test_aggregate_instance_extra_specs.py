@@ -22,6 +22,7 @@ SCOPE = "aggregate_instance_extra_specs"
         pytest.param([{"ssd": "true"}], {f"{SCOPE}:ssd": "true"}, [], id="our scope"),
         pytest.param([{"ssd": "no"}], {f"{SCOPE}:ssd": "true"}, REFUSED, id="our scope, refused"),
         pytest.param([{"a:b": "1"}], {f"{SCOPE}:a:b": "1"}, [], id="colons in the key"),
+        pytest.param([{"b": "1"}], {f"{SCOPE}:a:b": "1"}, MISSING, id="and not its end alone"),
         pytest.param([], {f"{SCOPE.title()}:ssd": "x"}, [], id="scopes have a case"),
         pytest.param([{"": "1"}], {f"{SCOPE}:": "1"}, [], id="no key at all"),
         pytest.param([{"ssd": "1, 2 ,3"}], {"ssd": "2"}, [], id="one of several"),

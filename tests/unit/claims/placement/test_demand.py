@@ -195,6 +195,7 @@ IMAGES = "query_placement_for_image_type_support"
 IN = [f"in:{AGGREGATE}"]
 RESTRICTIONS = {
     "a zone": ({"availability_zone": "west"}, {}, {"member_of": IN}),
+    "the first of its zones": ({"availability_zone": "east"}, {}, {"member_of": IN}),
     "an unknown zone": ({"availability_zone": "nova"}, {}, {"member_of": None}),
     "zones off": ({"availability_zone": "west"}, {ZONES: False}, {"member_of": None}),
     "a tenant": ({"project_id": "me"}, {TENANTS: True}, {"member_of": IN}),
