@@ -67,7 +67,7 @@ def both(conf, **record):
         {"resource": "[r] ", "extra_keys": ["resource"]},
         {"request_id": "req-of-record"},
     ],
-    ids=str,
+    ids=lambda record: "-".join(record) or "plain",
 )
 def test_a_line_is_that_of_the_library(conf, context, record):
     expected, found = both(conf, **record)
