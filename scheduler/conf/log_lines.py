@@ -82,11 +82,16 @@ class LineFormatter(formatters.ContextFormatter):
 
 
 def install() -> None:
-    """Have the handlers that the library has set up make their lines so."""
+    """Have the handlers that the library has set up make their lines so.
+
+    Those that write more than lines, as that of the journal does with its fields, read what the
+    library has put into the record, and keep its formatter.
+    """
     handlers = logging.getLogger().handlers
     for handler in handlers:
         known = handler.formatter
-        if type(known) is formatters.ContextFormatter:
+        writes_lines = isinstance(handler, logging.StreamHandler)
+        if writes_lines and type(known) is formatters.ContextFormatter:
             handler.setFormatter(
                 LineFormatter(
                     datefmt=known.datefmt,
@@ -102,8 +107,8 @@ def install() -> None:
 def _may_show_thread(handler: logging.Handler) -> bool:
     """Whether a line of *handler* may say which thread, or process by its name, has logged it."""
     formatter = handler.formatter
-    if not isinstance(formatter, LineFormatter) or not isinstance(handler, logging.StreamHandler):
-        return True  # which may tell more than its line says, as that of the journal does
+    if not isinstance(formatter, LineFormatter):
+        return True  # which may tell more than its line says
     shown = " ".join(str(formatter.conf[name]) for name in _FORMATS)
     return "%(thread" in shown or "%(processName)" in shown
 

@@ -147,6 +147,8 @@ def test_a_handler_that_writes_no_lines_may_show_the_thread(conf, root):
     root.handlers = [journal]
     log_lines.install()
     assert logging.logThreads
+    # Its fields are what the library's formatter has put into the record.
+    assert type(journal.formatter) is formatters.ContextFormatter
 
 
 @pytest.mark.parametrize(
