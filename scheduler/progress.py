@@ -79,6 +79,11 @@ class Progress:
         self._shown()
 
     @property
+    def held(self) -> int:
+        """How many messages are held."""
+        return len(self._held)
+
+    @property
     def in_hand(self) -> int:
         """How many requests are being worked on."""
         return len(self._in_hand)

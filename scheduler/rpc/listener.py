@@ -30,11 +30,17 @@ class UnsubscribingListener:
     """A listener of the library, made such that ``stop`` ends its subscriptions."""
 
     def __init__(
-        self, listener: Any, afterwards: Afterwards, limits: MessageLimits, progress: Progress
+        self,
+        listener: Any,
+        afterwards: Afterwards,
+        limits: MessageLimits,
+        progress: Progress,
+        at_most: int,
     ) -> None:
         """Whoever answers a request does what was put off *afterwards*.
 
-        What is beyond *limits* is not let in.  *progress* holds what was taken from the bus.
+        What is beyond *limits* is not let in.  *progress* holds what was taken from the bus: one
+        request, or several at once while it has less than *at_most*.
         """
         self._listener = listener
         #: Answers that wait for the queues of their callers.
@@ -47,7 +53,7 @@ class UnsubscribingListener:
             poller.message_cls = functools.partial(_held, progress, make)
             for consumer in poller.conn.connection._consumers:
                 door.guard(consumer, limits)
-            QuickReceiver(poller, limits).install()
+            QuickReceiver(poller, limits, lambda: at_most - progress.held).install()
         self._on_incoming: Callable[[list[Any]], None] | None = None
 
     @property

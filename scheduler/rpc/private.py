@@ -43,9 +43,10 @@ class PrivateListener(UnsubscribingListener):
         afterwards: Afterwards,
         limits: MessageLimits,
         progress: Progress,
+        at_most: int,
         consumer: Consumer,
     ) -> None:
-        super().__init__(listener, afterwards, limits, progress)
+        super().__init__(listener, afterwards, limits, progress, at_most)
         self._consumer = consumer
 
     def cleanup(self) -> None:

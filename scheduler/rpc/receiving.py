@@ -11,14 +11,17 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable
+from struct import pack
 from typing import Any, Final
 
+from amqp import spec
 from oslo_log import log as logging
 from oslo_messaging._drivers import common as driver_common
 from oslo_messaging._drivers.amqp import UNIQUE_ID
 from oslo_messaging._drivers.amqpdriver import RpcAMQPListener
 
 from scheduler import errors
+from scheduler.rpc.frames import Outbox, has_frame
 from scheduler.rpc.limits import MessageLimits
 
 LOG = logging.getLogger(__name__)
@@ -29,15 +32,27 @@ READ_BYTES: Final = 65536
 _CONTEXT: Final = "_context_"
 _ENVELOPE: Final = {driver_common._VERSION_KEY, driver_common._MESSAGE_KEY}
 
+_Come = tuple[Any, dict[str, Any]]
+"""A message, and the request in it."""
+
 
 class QuickReceiver:
-    """Stands before the *poller* of a server; what is beyond *limits* goes the guarded way."""
+    """Stands before the *poller* of a server; what is beyond *limits* goes the guarded way.
 
-    def __init__(self, poller: RpcAMQPListener, limits: MessageLimits) -> None:
+    *room* tells how many requests may be taken at present.
+    """
+
+    def __init__(
+        self, poller: RpcAMQPListener, limits: MessageLimits, room: Callable[[], int]
+    ) -> None:
         self._poller = poller
         self._limits = limits
+        self._room = room
         self._poll: Callable[..., Any] = poller.poll
         self._transport: Any = None
+        self._outbox: Any = None
+        #: Requests that came together and are not acknowledged yet; None where each is at once.
+        self._together: list[_Come] | None = None
 
     def install(self) -> None:
         """Receive what comes from now on; to be called before the first look for requests."""
@@ -64,8 +79,8 @@ class QuickReceiver:
             return False
         try:
             with connection._connection_lock:
-                self._read_ahead(bus.transport)
-                bus.drain_events(timeout=WAIT_SECONDS)
+                self._read_ahead(bus)
+                self._take_together(bus)
         except TimeoutError:
             return False
         except Exception as error:  # noqa: BLE001 - whatever it is, a new connection mends it
@@ -74,20 +89,48 @@ class QuickReceiver:
             return False
         return True
 
-    def _read_ahead(self, transport: Any) -> None:
-        """Have *transport* take all that has come from the socket, and not frame by frame."""
+    def _read_ahead(self, bus: Any) -> None:
+        """Have *bus* take all that has come from the socket, and not frame by frame."""
+        transport = bus.transport
         if transport is self._transport:
             return
-        self._transport = transport
+        self._transport, self._outbox = transport, Outbox(bus)
         read = getattr(transport, "_quick_recv", None)
         if read is not None:
             transport._quick_recv = lambda count: read(max(count, READ_BYTES))
+
+    def _take_together(self, bus: Any) -> None:
+        """Wait for a request, and take with it those that have come as a whole.
+
+        All of them are acknowledged at once, and none is worked on should that fail.
+        """
+        together: list[_Come] = []
+        self._together = together
+        room = self._room()
+        try:
+            bus.drain_events(timeout=WAIT_SECONDS)
+            while len(together) < room and has_frame(bus.transport._read_buffer):
+                bus.blocking_read()
+        finally:
+            self._together = None
+            self._acknowledge(together)
+
+    def _acknowledge(self, together: list[_Come]) -> None:
+        for message, _request in together:
+            arguments = pack(">QB", message.delivery_tag, 0)
+            self._outbox.put(message.channel, spec.Basic.Ack, arguments)
+        self._outbox.send()
+        for _message, request in together:
+            self._take(request)
 
     def _received(self, leave: Callable[[Any], None], message: Any) -> None:
         """Take *message*, or *leave* it to the library."""
         request = self._request(message)
         if request is None:
             leave(message)
+            return
+        if self._together is not None:
+            self._together.append((message, request))
             return
         try:
             message.channel.basic_ack(message.delivery_tag)
@@ -104,7 +147,7 @@ class QuickReceiver:
         if text is None:
             return None
         request = _opened(text)
-        if request is None or request.get(UNIQUE_ID) in self._poller.msg_id_cache.prev_msgids:
+        if request is None or self._came_before(request.get(UNIQUE_ID)):
             return None
         if text.count("{") + text.count("[") > self._limits.most_levels:
             try:
@@ -112,6 +155,12 @@ class QuickReceiver:
             except errors.InvalidRequest:
                 return None  # which the library's way finds out, too, and answers
         return request
+
+    def _came_before(self, unique_id: Any) -> bool:
+        together = self._together or ()
+        return unique_id in self._poller.msg_id_cache.prev_msgids or any(
+            request.get(UNIQUE_ID) == unique_id for _message, request in together
+        )
 
     def _take(self, request: dict[str, Any]) -> None:
         poller = self._poller

@@ -1,7 +1,8 @@
 """The channel on which a server's answers go to RabbitMQ, and what becomes of each of them.
 
-The broker's confirmations are not waited for: they are read when the next answer is sent, or a
-moment later.  Answers that it does not confirm, or cannot deliver, are sent again by the library.
+Answers that are ready at the same time leave together.  The broker's confirmations are not waited
+for: they are read when the next answer is sent, or a moment later.  Answers that it does not
+confirm, or cannot deliver, are sent again by the library.
 """
 
 from __future__ import annotations
@@ -9,12 +10,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable
-from struct import pack, unpack_from
+from struct import pack
 from typing import Any, Final, Protocol
 
 import amqp
 from amqp import spec
 from oslo_log import log as logging
+
+from scheduler import concurrency
+from scheduler.rpc.frames import Outbox, has_frame
 
 LOG = logging.getLogger(__name__)
 
@@ -25,10 +29,7 @@ MOST_UNCONFIRMED: Final = 256
 CLOSING_SECONDS: Final = 5.0
 READ_BYTES: Final = 65536
 
-_METHOD_FRAME: Final = 1
 _MANDATORY: Final = 1
-_FRAME_HEADER: Final = ">BHI"
-_HEADER_BYTES: Final = 7
 _LIKE_ALL_ANSWERS: Final = amqp.Message(
     priority=0,
     content_type="application/json",
@@ -56,6 +57,9 @@ class ReplyChannel:
         self._lock = threading.Lock()
         self._connection: Any = None
         self._channel: Any = None
+        self._outbox: Any = None
+        #: Whether somebody is about to send what was put into the outbox.
+        self._is_sending = False
         self._sent = 0
         #: Answers that are not confirmed, by their number on this channel; the oldest first.
         self._unconfirmed: dict[int, Answer] = {}
@@ -72,16 +76,36 @@ class ReplyChannel:
             return False
         try:
             with connection._connection_lock:
-                self._read(connection)
+                if not self._is_sending:
+                    self._read(connection)
                 if len(self._unconfirmed) >= MOST_UNCONFIRMED:
                     return False
-                self._publish(answer, is_mandatory=connection.direct_mandatory_flag)
+                is_alone = not self._unconfirmed
+                number = self._put(connection, answer)
+                if self._is_sending:
+                    return True  # whoever sends takes it along
+                self._is_sending = True
         except Exception as error:  # noqa: BLE001 - the library's way comes to the same, and mends it
             LOG.debug("An answer goes the long way: %s", error)
             self._give_up(connection)
             return False
         self._look_soon()
-        return True
+        if not is_alone:
+            concurrency.let_others_catch_up()
+        return self._is_sent(connection, number)
+
+    def _is_sent(self, connection: Any, number: int) -> bool:
+        """Send all answers that were put in; whether nobody else is to send that *number*."""
+        is_sent = True
+        try:
+            with connection._connection_lock:
+                self._send_all(connection)
+        except Exception as error:  # noqa: BLE001 - the library's way comes to the same, and mends it
+            LOG.debug("Answers go the long way: %s", error)
+            if self._connection is connection:
+                is_sent = self._unconfirmed.pop(number, None) is None
+            self._give_up(connection)
+        return is_sent
 
     def close(self) -> None:
         """Wait until the broker has all answers, and give the connection back."""
@@ -89,6 +113,7 @@ class ReplyChannel:
         if connection is not None:
             try:
                 with connection._connection_lock:
+                    self._send_all(connection)
                     while self._unconfirmed:
                         self._in_order(connection).drain_events(timeout=CLOSING_SECONDS)
                     self._channel.close()
@@ -115,6 +140,7 @@ class ReplyChannel:
                 self._pool.put(connection)
                 return None
             self._connection, self._sent = connection, 0
+            self._outbox, self._is_sending = Outbox(self._channel.connection), False
             return connection
 
     def _opened(self, connection: Any) -> Any:
@@ -138,23 +164,21 @@ class ReplyChannel:
             raise ConnectionError("the channel for answers was closed by the broker")
         return channel.connection
 
-    def _publish(self, answer: Answer, *, is_mandatory: bool) -> None:
+    def _put(self, connection: Any, answer: Answer) -> int:
+        """Have *answer* leave with all others; returns its number."""
+        self._in_order(connection)
         key = answer.reply_q.encode()
-        flags = _MANDATORY if is_mandatory else 0
-        channel = self._channel
+        flags = _MANDATORY if connection.direct_mandatory_flag else 0
+        arguments = b"\0\0\0" + pack("B", len(key)) + key + pack("B", flags)
+        self._outbox.put(self._channel, spec.Basic.Publish, arguments, _Content(answer.body))
         self._sent += 1
         self._unconfirmed[self._sent] = answer
-        try:
-            channel.connection.frame_writer(
-                _METHOD_FRAME,
-                channel.channel_id,
-                spec.Basic.Publish,
-                b"\0\0\0" + pack("B", len(key)) + key + pack("B", flags),
-                _Content(answer.body),
-            )
-        except BaseException:
-            del self._unconfirmed[self._sent]  # whoever sends it is told
-            raise
+        return self._sent
+
+    def _send_all(self, connection: Any) -> None:
+        self._is_sending = False
+        self._in_order(connection)
+        self._outbox.send()
 
     def _give_up(self, connection: Any) -> None:
         with self._lock:
@@ -187,7 +211,7 @@ class ReplyChannel:
         if not come:
             raise ConnectionError("the broker has closed the connection")
         transport._read_buffer += come
-        while _has_frame(transport._read_buffer):
+        while has_frame(transport._read_buffer):
             bus.blocking_read()
 
     def _on_ack(self, number: int, multiple: bool) -> None:
@@ -236,7 +260,10 @@ class ReplyChannel:
                 threading.Thread(target=self._look, name="confirmations", daemon=True).start()
 
     def _look(self) -> None:
-        """Read confirmations now and then until all answers are confirmed."""
+        """Read confirmations now and then until all answers are confirmed.
+
+        And send what was put in by whoever did not come to send it.
+        """
         while True:
             time.sleep(LOOK_SECONDS)
             with self._lock:
@@ -246,6 +273,7 @@ class ReplyChannel:
                     return
             try:
                 with connection._connection_lock:
+                    self._send_all(connection)
                     self._read(connection)
             except Exception as error:  # noqa: BLE001 - what is not confirmed is sent again
                 LOG.debug("Confirmations cannot be read: %s", error)
@@ -265,11 +293,3 @@ class _Content:
 
     def _serialize_properties(self) -> bytes:
         return self._serialized
-
-
-def _has_frame(buffer: bytes) -> bool:
-    """Whether *buffer* begins with a whole frame."""
-    if len(buffer) < _HEADER_BYTES:
-        return False
-    size: int = unpack_from(_FRAME_HEADER, buffer)[2]
-    return len(buffer) > _HEADER_BYTES + size

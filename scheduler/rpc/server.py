@@ -237,7 +237,8 @@ class Server(RPCServer):
         self, listener: Any, kind: type[UnsubscribingListener] = UnsubscribingListener, *more: Any
     ) -> UnsubscribingListener:
         """The library's *listener* as one of *kind*, made with *more*."""
-        return kind(listener, self.afterwards, self._limits, self.dispatcher.progress, *more)
+        progress, at_most = self.dispatcher.progress, self.conf.executor_thread_pool_size
+        return kind(listener, self.afterwards, self._limits, progress, at_most, *more)
 
 
 def build_server(

@@ -115,7 +115,7 @@ class Reader(amqpdriver.RpcAMQPListener):
         self._consumer._callback = functools.partial(impl_rabbit.Consumer._callback, self._consumer)
         door.guard(self._consumer, limits)
         self.conn = SimpleNamespace(connection=SimpleNamespace(_consumers=[self._consumer]))
-        QuickReceiver(self, limits).install()
+        QuickReceiver(self, limits, room=lambda: 1).install()
 
     def read(self, body: bytes, content_type: str) -> Incoming | None:
         """The message of a body; None if it was rejected."""

@@ -5,15 +5,20 @@ from __future__ import annotations
 import collections
 import contextlib
 import json
+import struct
 import threading
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from amqp import spec
 
 from scheduler.rpc.limits import MessageLimits
 from scheduler.rpc.receiving import READ_BYTES, QuickReceiver
 
+A_FRAME = struct.pack(">BHI", 3, 1, 0) + b"\xce"
+ACKNOWLEDGEMENT = struct.Struct(">BHIHHQBB")
 REQUEST = {"method": "ping", "args": {}, "_msg_id": "7", "_reply_q": "reply_1", "_timeout": 60}
 ENVELOPE = {"oslo.version": "2.0", "oslo.message": json.dumps(REQUEST)}
 WHOLE = {**REQUEST, "_unique_id": "u1", "_context_user_id": "joe", "_context_roles": ["member"]}
@@ -24,19 +29,46 @@ def enveloped(request: Any) -> dict[str, Any]:
 
 
 class Bus:
-    """A connection that brings what is given; an error, or nothing within the time, at its end."""
+    """A connection that brings what is given, *at_once* so many; then an error.
 
-    def __init__(self, brings: list[Any], end: Exception) -> None:
+    What it was told to acknowledge is in ``acknowledged``, one list per write.
+    """
+
+    frame_max = 131072
+
+    def __init__(self, brings: list[Any], end: Exception, at_once: int) -> None:
         self.connected = True
-        self.transport = SimpleNamespace(_quick_recv=lambda count: b"x" * count)
+        self.bytes_sent = 0
+        self.error: Exception | None = None
+        self.acknowledged: list[list[int]] = []
+        self.transport = SimpleNamespace(
+            _quick_recv=lambda count: b"x" * count, write=self._write, _read_buffer=b""
+        )
         self._brings = brings
         self._end = end
+        self._at_once = at_once
 
     def drain_events(self, timeout: float) -> None:
         assert timeout > 0
-        if not self._brings:
-            raise self._end
+        if not self.transport._read_buffer:
+            if not self._brings:
+                raise self._end
+            self.transport._read_buffer = A_FRAME * min(self._at_once, len(self._brings))
+        self.blocking_read()
+
+    def blocking_read(self) -> None:
+        self.transport._read_buffer = self.transport._read_buffer[len(A_FRAME) :]
         self._brings.pop(0)()
+
+    def _write(self, frames: bytes) -> None:
+        if self.error is not None:
+            raise self.error
+        size = ACKNOWLEDGEMENT.size
+        parts = [frames[start : start + size] for start in range(0, len(frames), size)]
+        read = [ACKNOWLEDGEMENT.unpack(part) for part in parts]
+        assert all(each[:5] == (1, 3, 13, *spec.Basic.Ack) for each in read)
+        assert all(each[6:] == (0, 0xCE) for each in read)
+        self.acknowledged.append([each[5] for each in read])
 
     def collect(self) -> None:
         self.connected = False
@@ -57,14 +89,20 @@ class Consumer:
 class Side:
     """A receiver in front of a poller."""
 
-    def __init__(self, messages: list[Any] = (), *, end: Exception | None = None) -> None:  # type: ignore[assignment]
+    def __init__(
+        self,
+        messages: Sequence[Any] = (),
+        *,
+        end: Exception | None = None,
+        at_once: int = 1,
+        room: int = 9,
+    ) -> None:
         self.left: list[Any] = []
-        self.acknowledged: list[int] = []
         self.consumer = Consumer(self.left)
         brings = [lambda each=each: self.consumer._callback(each) for each in messages]
-        self.bus = Bus(brings, end or TimeoutError())
-        for each in messages:
-            each.channel = SimpleNamespace(basic_ack=self.acknowledged.append)
+        self.bus = Bus(brings, end or TimeoutError(), at_once)
+        for each in filter(None, messages):
+            each.channel = SimpleNamespace(channel_id=3)
         self.poller: Any = SimpleNamespace(
             incoming=[],
             poll=lambda **_limits: ["the library's"],
@@ -82,7 +120,7 @@ class Side:
             _obsolete_reply_queues=None,
             _message_operations_handler=None,
         )
-        QuickReceiver(self.poller, MessageLimits(1000, 10)).install()
+        QuickReceiver(self.poller, MessageLimits(1000, 10), lambda: room).install()
 
 
 class Cache:
@@ -103,6 +141,10 @@ def a_message(
     return SimpleNamespace(body=raw, delivery_tag=number, properties=properties)
 
 
+def unlike_others(number: int) -> Any:
+    return a_message(enveloped({**REQUEST, "_unique_id": number}), number)
+
+
 def decoded(message: Any) -> Any:
     """*message* as the library's channel hands it over."""
     message.body = message.body.decode()
@@ -121,7 +163,7 @@ def test_a_request_is_acknowledged_and_taken_apart(handed_over):
         "reply_1",
         60,
     )
-    assert side.acknowledged == [5]
+    assert side.bus.acknowledged == [[5]]
     assert not side.left
 
 
@@ -155,7 +197,7 @@ def test_what_is_unusual_is_left_to_the_library(message):
     side = Side([message, a_message(ENVELOPE, 2)])
     assert len(side.poller.poll()) == 1
     assert side.left == [message]
-    assert side.acknowledged == [2]
+    assert side.bus.acknowledged == [[2]]
 
 
 def test_many_lists_are_not_deep_ones():
@@ -164,23 +206,69 @@ def test_many_lists_are_not_deep_ones():
     assert not side.left
 
 
-def test_what_came_before_is_left_to_the_library():
+@pytest.mark.parametrize("at_once", [1, 2])
+def test_what_came_before_is_left_to_the_library(at_once):
     twice = [a_message(enveloped(WHOLE), number) for number in (1, 2)]
-    side = Side(twice)
+    side = Side(twice, at_once=at_once)
     side.poller.poll()
     assert side.poller.poll() == ["the library's"]
     assert side.left == twice[1:]
 
 
-def test_a_request_that_cannot_be_acknowledged_is_not_worked_on():
-    message = a_message(ENVELOPE)
-    side = Side([message])
+@pytest.mark.parametrize(
+    ("room", "acknowledged"),
+    [(9, [[1, 2, 3, 4]]), (2, [[1, 2], [3, 4]]), (0, [[1], [2], [3], [4]])],
+)
+def test_requests_that_came_together_are_acknowledged_together(room, acknowledged):
+    """As many as there is room for: the others stay with the broker."""
+    side = Side([unlike_others(number) for number in (1, 2, 3, 4)], at_once=4, room=room)
+    assert [side.poller.poll()[0][2] for _number in range(4)] == [1, 2, 3, 4]
+    assert side.bus.acknowledged == acknowledged
 
+
+def test_among_requests_what_is_unusual_is_left_to_the_library():
+    messages = [unlike_others(1), a_message(REQUEST, 2), unlike_others(3)]
+    side = Side(messages, at_once=3)
+    side.poller.poll()
+    assert len(side.poller.incoming) == 1
+    assert side.left == messages[1:2]
+    assert side.bus.acknowledged == [[1, 3]]
+
+
+def test_what_came_before_the_connection_broke_is_worked_on():
+    side = Side([a_message(ENVELOPE, 1), None], at_once=2)
+    assert side.poller.poll() == ["the library's"]
+    assert not side.bus.connected
+    assert len(side.poller.incoming) == 1
+    assert side.bus.acknowledged == [[1]]
+
+
+def test_requests_that_cannot_be_acknowledged_are_not_worked_on():
+    side = Side([unlike_others(1), unlike_others(2)], at_once=2)
+    side.bus.error = OSError("gone")
+    assert side.poller.poll() == ["the library's"]
+    assert not side.poller.incoming
+    assert not side.bus.connected
+
+
+def test_a_request_that_the_library_receives_is_acknowledged_by_itself():
+    side = Side()
+    acknowledged: list[int] = []
+    message = a_message(ENVELOPE, 8)
+    message.channel = SimpleNamespace(basic_ack=acknowledged.append)
+    side.consumer._callback(message)
+    assert acknowledged == [8]
+    assert len(side.poller.incoming) == 1
+
+
+def test_one_that_the_library_cannot_acknowledge_is_not_worked_on():
     def fail(_tag: int) -> None:
         raise OSError("gone")
 
-    message.channel.basic_ack = fail
-    assert side.poller.poll() == ["the library's"]
+    side = Side()
+    message = a_message(ENVELOPE)
+    message.channel = SimpleNamespace(basic_ack=fail)
+    side.consumer._callback(message)
     assert not side.poller.incoming
 
 

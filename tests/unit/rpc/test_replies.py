@@ -11,8 +11,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from amqp import spec
 from oslo_messaging._drivers.amqpdriver import AMQPIncomingMessage, ObsoleteReplyQueuesCache
 
+from scheduler import concurrency
 from scheduler.afterwards import Afterwards
 from scheduler.rpc import reply_channel
 from scheduler.rpc.replies import QuicklyAnswered
@@ -26,15 +28,30 @@ HEADER = struct.Struct(">BHI")
 
 
 class Bus:
-    """A connection to the broker: what was published, and what the broker has said."""
+    """A connection to the broker: what was written, and what the broker has said."""
+
+    frame_max = 131072
 
     def __init__(self) -> None:
-        self.published: list[tuple[bytes, dict[str, Any]]] = []
+        self.written: list[bytes] = []
         self.error: Exception | None = None
+        self.bytes_sent = 0
         self.told: list[tuple[str, Any]] = []
         self.transport = Transport(self)
         self.channels: list[Any] = []
         self.is_collected = False
+
+    @property
+    def published(self) -> list[tuple[bytes, dict[str, Any]]]:
+        """The arguments and bodies of what was written."""
+        frames = [frame for each in self.written for frame in frames_of(each)]
+        assert [kind for kind, _payload in frames] == [1, 2, 3] * (len(frames) // 3)
+        payloads = [payload for _kind, payload in frames]
+        assert all(each[:4] == struct.pack(">HH", *spec.Basic.Publish) for each in payloads[::3])
+        return [
+            (method[4:], json.loads(body))
+            for method, body in zip(payloads[::3], payloads[2::3], strict=True)
+        ]
 
     def channel(self) -> Any:
         made = SimpleNamespace(
@@ -46,12 +63,6 @@ class Bus:
         )
         self.channels.append(made)
         return made
-
-    def frame_writer(self, _type: int, _channel: int, _sig: Any, args: bytes, content: Any) -> None:
-        if self.error is not None:
-            raise self.error
-        assert content._serialize_properties()
-        self.published.append((args, json.loads(content.body)))
 
     def blocking_read(self) -> None:
         buffer = self.transport._read_buffer
@@ -75,6 +86,17 @@ class Bus:
             each.connection = None
 
 
+def frames_of(written: bytes) -> list[tuple[int, bytes]]:
+    """Kind and payload of each frame."""
+    found = []
+    while written:
+        kind, _channel, size = HEADER.unpack_from(written)
+        found.append((kind, written[HEADER.size : HEADER.size + size]))
+        assert written[HEADER.size + size] == 0xCE
+        written = written[HEADER.size + size + 1 :]
+    return found
+
+
 class Transport:
     """What the broker has sent: a frame for each thing it told."""
 
@@ -82,6 +104,11 @@ class Transport:
         self._bus = bus
         self._read_buffer = b""
         self._seen = 0
+
+    def write(self, frames: bytes) -> None:
+        if self._bus.error is not None:
+            raise self._bus.error
+        self._bus.written.append(frames)
 
     def having_timeout(self, seconds: float) -> Any:
         assert seconds == 0
@@ -183,6 +210,74 @@ def test_the_way_and_what_was_put_off(
     body = json.loads(envelope["oslo.message"])
     assert (body["result"], body["ending"], body["_msg_id"]) == (RESULT, True, "7")
     assert arguments == b"\0\0\0\x07reply_q\x01"
+
+
+def sizes(side: Side) -> list[int]:
+    """How many answers each write had."""
+    return [len(frames_of(each)) // 3 for each in side.bus.written]
+
+
+def test_answers_that_are_ready_together_leave_together(
+    events: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side = Side()
+    others = [side.message(str(number)) for number in range(2)]
+
+    def others_catch_up() -> None:
+        for each in others:
+            each.reply("ready, too")
+
+    monkeypatch.setattr(concurrency, "let_others_catch_up", others_catch_up)
+    side.message().reply("alone")
+    assert sizes(side) == [1]
+    side.message().reply("first")
+    assert sizes(side) == [1, 3]
+    side.bus.told = [("basic_ack", (4, True))]
+    side.channel.close()
+    assert not events
+
+
+def test_those_that_were_to_leave_together_are_all_sent_again(
+    events: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side = Side()
+    other = side.message("8")
+
+    def break_the_connection() -> None:
+        other.reply("ready, too")
+        side.bus.error = OSError("gone")
+
+    side.message().reply("alone")
+    monkeypatch.setattr(concurrency, "let_others_catch_up", break_the_connection)
+    side.message().reply("first")
+    wait_until(lambda: sorted(each[2] for each in events) == ["alone", "first", "ready, too"])
+    assert side.bus.is_collected
+
+
+class Ended(BaseException):
+    """As a greenlet that is killed."""
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_what_somebody_did_not_come_to_send_is_sent(
+    events: list[Any], monkeypatch: pytest.MonkeyPatch, closes: bool
+) -> None:
+    def end() -> None:
+        raise Ended
+
+    side = Side()
+    if closes:
+        monkeypatch.setattr(side.channel, "_look_soon", lambda: None)
+    side.message().reply("alone")
+    monkeypatch.setattr(concurrency, "let_others_catch_up", end)
+    with pytest.raises(Ended):
+        side.message().reply("kept")
+    assert sizes(side)[0] == 1
+    if closes:
+        side.bus.told = [("basic_ack", (2, True))]
+        side.channel.close()
+    wait_until(lambda: sizes(side) == [1, 1])
+    assert not events
 
 
 def test_failures_go_the_long_way_and_odd_results_are_made_primitive(events: list[Any]) -> None:
