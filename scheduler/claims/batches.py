@@ -9,10 +9,6 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 
-def _nobody() -> None:
-    """Wait for nobody."""
-
-
 class Batches(Generic[Item]):
     """Hands what callers bring to *write*, together with what others brought meanwhile.
 
@@ -21,7 +17,7 @@ class Batches(Generic[Item]):
     """
 
     def __init__(
-        self, write: Callable[[list[Item]], None], gather: Callable[[], None] = _nobody
+        self, write: Callable[[list[Item]], None], gather: Callable[[], None] = lambda: None
     ) -> None:
         self._write = write
         self._gather = gather
@@ -41,6 +37,12 @@ class Batches(Generic[Item]):
                 return
             self._is_writing = True
         self._run(item)
+
+    def wait(self) -> None:
+        """Return when the write that is under way, if there is one, has ended."""
+        with self._changed:
+            if self._is_writing:
+                self._changed.wait()
 
     def _run(self, own: Item) -> None:
         error: BaseException | None = None

@@ -139,6 +139,7 @@ class DatabaseBooking(Booking):
         """
         if not attempt.needs_claims:
             return self._unbooked(attempt)
+        self.ledger.wait()
         attempt.refresh()
         try:
             return self._booked(attempt)

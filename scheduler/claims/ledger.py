@@ -115,6 +115,13 @@ class Ledger:
             raise RuntimeError("a claim was neither booked nor refused")
         return entry.outcome
 
+    def wait(self) -> None:
+        """Let the write that is under way come to its end.
+
+        Who decides after it can come with all others into the next one, and knows what it found.
+        """
+        self._write_with_others.wait()
+
     def refuse(self, request_id: str, uuids: Sequence[str], refusal: errors.NoValidHost) -> bool:
         """Remember that the request gets no host; False if claims of its instances are known.
 

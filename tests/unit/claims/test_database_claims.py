@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import sqlalchemy as sa
 
 from scheduler import errors
 from tests.unit.claims.fleets import GB, a_name
+from tests.waiting import wait_until
+
+SECONDS = 30
 
 #: What of a statement tells which of the three reads it is.
 SIGNS = ("FROM claims", "instances.task_state", "compute_nodes.free_ram_mb")
@@ -299,3 +305,32 @@ def test_an_arrival_in_the_middle_of_a_read_is_not_missed(fleet, worker, clock):
         one.manager.refresh()
         assert one.free_mb()[host] == GB
     assert not next(moments, False), "nothing arrived"
+
+
+def test_a_request_looks_when_the_write_under_way_has_ended(fleet, worker):
+    """So it knows what that found, and those that came meanwhile share a look and a write."""
+    one = worker()
+    batches = one.driver.booking.ledger._write_with_others
+    write, begun, may_end, events = batches._write, threading.Event(), threading.Event(), []
+
+    def write_slowly(batch):
+        begun.set()
+        assert may_end.wait(SECONDS)
+        write(batch)
+        events.append("written")
+
+    def look():
+        events.append("looked")
+        one.manager.refresh()
+
+    batches._write = write_slowly
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(one.hosts, "req-1", GB, a_name())
+        assert begun.wait(SECONDS)
+        attempt = one.attempt("req-2", GB, a_name(), refresh=look)
+        second = pool.submit(one.driver.booking.answer, attempt)
+        wait_until(lambda: len(batches._changed._waiters) == 1, SECONDS, "the second waits")
+        may_end.set()
+        assert len(first.result(SECONDS)) == len(second.result(SECONDS)) == 1
+    assert events == ["written", "looked", "written"]
+    fleet.check()
