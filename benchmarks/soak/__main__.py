@@ -11,13 +11,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from benchmarks.soak.end import End
 from benchmarks.soak.plan import BOTH, BUS, ENGINE, Plan
 from scheduler import concurrency
 
@@ -63,7 +63,7 @@ class _Soak:
 
     def __init__(self, plan: Plan, folder: Path, stack: contextlib.ExitStack) -> None:
         self._plan, self._folder, self._stack = plan, folder, stack
-        self._ends_at = time.monotonic() + plan.minutes * 60 if plan.minutes else None
+        self._end = End(plan)
 
     def run(self) -> int:
         """The exit status."""
@@ -100,8 +100,8 @@ class _Soak:
         url = self._plan.engine_database or self._database()
         _give_way(self._plan.nice)
         kept = look.Kept(self._folder / "engine.jsonl")
-        done = engine.run(self._plan, url, kept, self._is_over(self._plan.decisions))
-        scale = dataclasses.replace(engine.SCALE, allowance=self._plan.allowance)
+        done = engine.run(self._plan, url, kept, self._end)
+        scale = engine.scale(self._plan)
         title = "In process, with a clock that is moved on"
         form = told.Form.of(title, done, [("engine", kept)], scale)
         form.write(self._folder)
@@ -117,19 +117,11 @@ class _Soak:
         folder.mkdir(exist_ok=True)
         url = self._database()
         _give_way(self._plan.nice)
-        done, kept = bus.run(self._plan, folder, rabbitmq, url, self._is_over(decisions))
+        done, kept = bus.run(self._plan, folder, rabbitmq, url, self._end.after(decisions))
         scale = dataclasses.replace(bus.SCALE, allowance=self._plan.allowance)
         form = told.Form.of("Over RabbitMQ and MariaDB, in real time", done, kept, scale)
         form.write(folder)
         return form
-
-    def _is_over(self, wanted: int) -> Callable[[int], bool]:
-        def is_over(decisions: int) -> bool:
-            if self._ends_at is not None and time.monotonic() >= self._ends_at:
-                return decisions >= self._plan.least_decisions
-            return bool(wanted) and decisions >= wanted
-
-        return is_over
 
     def _database(self) -> str:
         from tests.servers.mariadb import MariaDB  # noqa: PLC0415
@@ -142,20 +134,22 @@ def _give_way(nice: int) -> None:
     """Have this process and its servers, each thread of them, work only when others do not.
 
     What they start from then on does so, too.  A kernel that shares out the processor by sessions
-    first is told of those that are theirs alone.
+    first is told of those that are theirs alone; this process gets one for that.
     """
     if not nice:
         return
     own = psutil.Process()
+    with contextlib.suppress(PermissionError):  # it leads a group, of which others may be members
+        os.setsid()
     for process in (own, *own.children(recursive=True)):
-        for thread in process.threads():
-            os.setpriority(os.PRIO_PROCESS, thread.id, nice)
         session = Path(f"/proc/{process.pid}/autogroup")
-        if session.exists() and os.getsid(process.pid) == process.pid:
-            try:
+        try:
+            for thread in process.threads():
+                os.setpriority(os.PRIO_PROCESS, thread.id, nice)
+            if session.exists() and os.getsid(process.pid) == process.pid:
                 session.write_text(str(nice), encoding="ascii")
-            except OSError as error:  # it works all the same, but takes its share
-                LOG.warning("%s: %s", session, error)
+        except (OSError, psutil.Error) as error:  # it works all the same, but takes its share
+            LOG.warning("%s: %s", session, error)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

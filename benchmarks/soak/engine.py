@@ -17,7 +17,9 @@ from benchmarks import configuration, install
 from benchmarks.fleet import FleetPlan
 from benchmarks.soak import look
 from benchmarks.soak.demands import LARGE_COUNTS, Demand, Demands
+from benchmarks.soak.end import End
 from benchmarks.soak.estate import Estate
+from benchmarks.soak.leak import Leak
 from benchmarks.soak.plan import Plan, settings
 from benchmarks.soak.verdict import DECISIONS, Scale
 from scheduler import errors
@@ -37,8 +39,9 @@ REPEAT_EVERY, EXPLAIN_EVERY, WHAT_IF_EVERY, RELOAD_EVERY, PERIODIC_EVERY = 50, 1
 MULTIPLIERS: Final = (1.0, 2.0)
 #: Before each look nobody asks for so long, in steps: what is kept for minutes is gone then.
 LULL_STEPS, LULL_STEP_SECONDS = 5, 150.0
-#: After so many decisions there are as many servers as there may be, and what is bounded is full.
-SCALE: Final = Scale(DECISIONS, least=50_000, allowed={"gc_objects": (12000.0, 0.05)})
+#: After so many decisions for each of the servers that may live at a time all that is bounded by
+#: them has been full for long.
+DECISIONS_PER_SERVER: Final = 8
 
 
 class Clock:
@@ -88,9 +91,9 @@ class Engine:
             [min(count, plan.largest) for count in LARGE_COUNTS],
         )
         self._subject = Subject(self._conf, self.manager, 1, 1)
-        self._requests = 0
-        self._leaked: list[Any] = []
-        self._leak = plan.leak
+        self.requests = 0
+        self._leak = Leak(plan, database)
+        self._ending.callback(self._leak.close)
         self.counts: Counter[str] = self._estate.counts
         self.manager.driver.host_manager.refresh()
         self.manager.driver.booking.prepare()
@@ -123,11 +126,11 @@ class Engine:
 
     def step(self) -> None:
         """One request, and what else is due."""
-        self._requests += 1
+        self.requests += 1
         self.clock.move(self._rng.expovariate(1 / PAUSE_SECONDS))
         demand = self._demands.next()
         self._ask(demand)
-        self._leaked += [[] for _number in range(self._leak)]
+        self._leak.step()
         due = {
             REPEAT_EVERY: lambda: self._ask(demand, is_new=False),
             EXPLAIN_EVERY: lambda: explaining.explain(self._subject, demand.request_id),
@@ -137,7 +140,7 @@ class Engine:
             RELOAD_EVERY: self._reload,
         }
         for every, action in due.items():
-            if self._requests % every == 0:
+            if self.requests % every == 0:
                 action()
 
     def _ask(self, demand: Demand, *, is_new: bool = True) -> None:
@@ -193,26 +196,40 @@ class Engine:
         self._ending.close()
 
 
-def run(plan: Plan, url: str, kept: look.Kept, is_over: Any) -> dict[str, Any]:
-    """Work until *is_over* (a function of the number of decisions); what was done.
+def run(plan: Plan, url: str, kept: look.Kept, end: End) -> dict[str, Any]:
+    """Work until the *end*; what was done.
 
     It is judged by the number of decisions, so that a machine that is slow, or busy now and then,
     sees the same as any other.
     """
     engine = Engine(plan, url)
+    is_over = end.after(plan.decisions)
     with contextlib.closing(engine):
         began = due_at = time.monotonic()
         while not is_over(engine.counts["decisions"]):
             engine.step()
-            if time.monotonic() >= due_at:
+            if plan.sample_requests:
+                is_due = engine.requests % plan.sample_requests == 0
+            else:
+                is_due = time.monotonic() >= due_at
+            if is_due:
                 engine.lull()
                 kept.add(engine.simulated_seconds, *engine.look(), engine.counts["decisions"])
                 due_at = time.monotonic() + plan.sample_seconds
+            end.pause(engine.counts["decisions"])
         return {
             **engine.counts,
+            "requests": engine.requests,
             "simulated hours": round(engine.simulated_seconds / 3600, 2),
             "seconds": round(time.monotonic() - began),
         }
+
+
+def scale(plan: Plan) -> Scale:
+    """How it is judged: by decisions, and by each type of object."""
+    allowed = {"gc_objects": (12000.0, 0.05)}
+    least = DECISIONS_PER_SERVER * plan.servers
+    return Scale(DECISIONS, least, allowed=allowed, allowance=plan.allowance, by_type=True)
 
 
 def _host(answer: Any) -> str:

@@ -20,7 +20,7 @@ from scheduler.db.database import Database
 from tests.servers.rabbitmq import RabbitMQ
 
 MIB: Final = 2**20
-MOST_TYPES: Final = 60
+MOST_TYPES: Final = 400
 CLAIM_HOSTS: Final = tables.claim_hosts.name
 #: Classes by name: not every process has loaded what they come from.
 GREENLETS: Final = ("greenlet", "GreenThread")

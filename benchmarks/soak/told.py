@@ -50,7 +50,9 @@ class Form:
             if not lines:
                 continue
             samples = [(each[scale.by], each["sample"]) for each in lines]
-            judged.append((name, verdict.judge_all(samples, scale)))
+            types = [(each[scale.by], each["types"]) for each in lines]
+            growing = verdict.growing_types(types, scale)
+            judged.append((name, [*verdict.judge_all(samples, scale), *growing]))
             more[name] = look.grown_types(lines)
         return cls(title, done, judged, more)
 

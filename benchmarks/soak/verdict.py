@@ -23,6 +23,8 @@ ALLOWED: Final[Mapping[str, tuple[float, float]]] = {
     "greenlets": (4.0, 0.0),
     # Some for each claim and server of the last minutes, which follow the rate.
     "gc_objects": (4000.0, 0.25),
+    # Of one type, where they are judged by types: caches fill up, answers come and go.
+    "objects": (5000.0, 0.1),
     "rows": (60.0, 0.08),
     "rows claims": (60.0, 0.4),
     "rows instances": (60.0, 0.4),
@@ -45,6 +47,7 @@ class Scale:
 
     The warm-up takes at *least* so much of that, for the quantities in *least_of* at least so much.
     *allowed* takes the place of what ALLOWED says of some, *allowance* multiplies all of it.
+    *by_type*: objects are judged by their types, too.
     """
 
     by: str = SECONDS
@@ -52,6 +55,7 @@ class Scale:
     least_of: Mapping[str, float] = field(default_factory=dict)
     allowed: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     allowance: float = 1.0
+    by_type: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,23 @@ def judge_all(
         judge(name, [(at, each[name]) for at, each in samples if name in each], scale)
         for name in names
     ]
+
+
+def growing_types(
+    samples: Sequence[tuple[float, Mapping[str, int]]], scale: Scale = Scale()
+) -> list[Judged]:
+    """Judge the number of objects of each type; those that grow, if *scale* wants to know them.
+
+    A type that a sample does not tell of has no object, or so few that they do not matter.
+    """
+    if not scale.by_type:
+        return []
+    names = dict.fromkeys(name for _at, types in samples for name in types)
+    judged = (
+        judge(f"objects {name}", [(at, float(types.get(name, 0))) for at, types in samples], scale)
+        for name in names
+    )
+    return [each for each in judged if each.is_flat is False]
 
 
 def table(title: str, judged: Sequence[Judged]) -> str:

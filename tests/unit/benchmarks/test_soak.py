@@ -11,8 +11,12 @@ import pytest
 
 from benchmarks.soak import engine, look, told, verdict
 from benchmarks.soak.demands import Demands
-from benchmarks.soak.plan import Plan
+from benchmarks.soak.end import End
+from benchmarks.soak.leak import Leak
+from benchmarks.soak.plan import DESCRIPTORS, OBJECTS, ROWS, THREADS, Plan
 from benchmarks.soak.verdict import DECISIONS, Scale
+from scheduler.db import migration
+from scheduler.db.database import Database
 
 HOUR = 3600.0
 TIMES = [minute * 60.0 for minute in range(60)]
@@ -70,9 +74,113 @@ def test_every_quantity_has_a_limit(tmp_path: Path) -> None:
     assert sum(types.values()) <= sample["gc_objects"]
 
 
+@pytest.mark.parametrize(
+    ("values", "grows"),
+    [
+        ([25_000 + 1700 * (at % 3) for at in range(30)], False),
+        ([25_000 + 340 * at for at in range(30)], True),
+        ([max(0, 500 * (at - 8)) for at in range(30)], True),
+        ([50 * at for at in range(30)], False),
+    ],
+)
+def test_types_that_grow_are_found(values: list[int], grows: bool) -> None:
+    # What there is none of, or next to none, is not told of.
+    samples = [
+        (1000.0 * at, {"function": 3000, **({"Leaked": value} if value else {})})
+        for at, value in enumerate(values)
+    ]
+    found = verdict.growing_types(samples, Scale(DECISIONS, by_type=True))
+    assert [each.name for each in found] == ["objects Leaked"] * grows
+    assert verdict.growing_types(samples, Scale(DECISIONS)) == []
+
+
+@pytest.mark.parametrize("kind", [OBJECTS, DESCRIPTORS, THREADS, ROWS])
+def test_what_is_planted_shows(tmp_path: Path, kind: str) -> None:
+    database = Database(f"sqlite:///{tmp_path}/nova.sqlite")
+    migration.sync(database)
+    leak = Leak(Plan(leak=0.5, leak_of=kind), database)
+
+    def seen() -> dict[str, float]:
+        return {**look.own()[0], **look.rows(database)}
+
+    name = {OBJECTS: "gc_objects", DESCRIPTORS: "fds", THREADS: "threads", ROWS: "rows services"}
+    leak.step()
+    before = seen().get(name[kind], 0.0)
+    for _number in range(8001 if kind == OBJECTS else 41):
+        leak.step()
+    try:
+        assert seen()[name[kind]] >= before + 20
+    finally:
+        leak.close()
+        database.dispose()
+
+
+class HandClock:
+    """Seconds that pass only when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """Let them pass."""
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted", "minutes", "decisions", "is_over"),
+    [
+        ({}, 0, 9.9, 10**6, False),
+        ({}, 0, 10.0, 0, True),
+        ({}, 500, 1.0, 500, True),
+        ({"least_decisions": 100}, 0, 11.0, 99, False),
+        ({"least_decisions": 100}, 0, 11.0, 100, True),
+        ({"minutes": 0.0}, 500, 1e6, 499, False),
+    ],
+)
+def test_when_it_is_over(
+    options: dict[str, float], wanted: int, minutes: float, decisions: int, is_over: bool
+) -> None:
+    clock = HandClock()
+    end = End(Plan(**options), clock.monotonic, clock.sleep)
+    clock.sleep(minutes * 60)
+    assert end.after(wanted)(decisions) is is_over
+
+
+def test_it_comes_to_an_end_when_it_is_told(tmp_path: Path) -> None:
+    clock, told_by = HandClock(), tmp_path / "end"
+    plan = Plan(end_file=str(told_by), least_decisions=100, grace_seconds=60.0)
+    is_over = End(plan, clock.monotonic, clock.sleep).after(0)
+    assert not is_over(100)
+    told_by.touch()
+    assert is_over(100)
+    assert not is_over(99)
+    clock.sleep(59)
+    assert not is_over(99)
+    clock.sleep(1)
+    assert is_over(0)
+
+
+def test_it_does_no_more_than_it_is_allowed_to(tmp_path: Path) -> None:
+    clock, told_by = HandClock(), tmp_path / "end"
+    plan = Plan(most_per_second=10.0, end_file=str(told_by))
+    end = End(plan, clock.monotonic, clock.sleep)
+    began = clock.now
+    end.pause(50)
+    assert clock.now - began == pytest.approx(5.0)
+    end.pause(40)
+    assert clock.now - began == pytest.approx(5.0)
+    told_by.touch()
+    end.pause(5000)
+    assert clock.now - began < 6.0
+
+
 def test_a_little_soak_of_everything(tmp_path: Path) -> None:
     """Decisions, refusals, repeats, deletions and reloads happen; the time is simulated."""
-    plan = Plan(hosts=24, servers=60, sample_seconds=0.0, largest=20, leak=1000)
+    plan = Plan(hosts=24, servers=60, sample_seconds=0.0, largest=20, leak=1000.0)
     url = f"sqlite:///{tmp_path}/nova.sqlite"
     subject = engine.Engine(plan, url)
     began = time.process_time()
