@@ -57,7 +57,13 @@ class QuickReceiver:
     def install(self) -> None:
         """Receive what comes from now on; to be called before the first look for requests."""
         self._poller.poll = self.poll
-        for consumer in self._poller.conn.connection._consumers:
+        consumers = self._poller.conn.connection._consumers
+        if consumers:
+            # What waits in the queue that all servers share, the library's first one, would pour in
+            # while the others are subscribed to: all that comes by then is taken at once.
+            shared = next(iter(consumers))
+            consumers[shared] = consumers.pop(shared)
+        for consumer in consumers:
             if not consumer.rabbit_stream_fanout:
                 # What the library subscribes with, also after it has connected anew.
                 consumer._callback = functools.partial(self._received, consumer._callback)

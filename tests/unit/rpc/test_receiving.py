@@ -302,3 +302,13 @@ def test_as_much_is_read_as_has_come():
     side = Side([a_message(ENVELOPE)])
     side.poller.poll()
     assert len(side.bus.transport._quick_recv(7)) == READ_BYTES
+
+
+def test_the_queue_that_all_share_is_subscribed_to_last() -> None:
+    side = Side()
+    shared, own, fanout = Consumer([]), Consumer([]), Consumer([])
+    consumers = side.poller.conn.connection._consumers
+    consumers.clear()
+    consumers.update({shared: 1, own: 2, fanout: 3})
+    QuickReceiver(side.poller, MessageLimits(1000, 10), lambda: 9).install()
+    assert list(consumers.items()) == [(own, 2), (fanout, 3), (shared, 1)]
