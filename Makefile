@@ -8,6 +8,8 @@ SOAK_MINUTES ?= 10
 SOAK_ARGS ?=
 FUZZ_ARGS ?=
 COVERAGE_TESTS ?= tests/unit tests/functional
+# Lines with branches that the tests must run, in percent: all tests, not some.
+COVERAGE_LEAST ?= $(if $(filter file,$(origin COVERAGE_TESTS)),90,0)
 export COVERAGE_FOLDER := $(CURDIR)/build/coverage
 MODULES ?=
 # All workers must name the tests alike, sets in the names included, hence the one hash seed.
@@ -51,10 +53,9 @@ fuzz: $(VENV)/ready-fuzz  ## Try out a million inputs that go wrong; print what 
 .PHONY: coverage
 coverage: $(VENV)/ready-coverage servers  ## Tell what the tests run, with branches (COVERAGE_TESTS: which tests)
 	@rm -rf $(COVERAGE_FOLDER) && mkdir -p $(COVERAGE_FOLDER)
-	@COVERAGE_RCFILE=$(CURDIR)/.coveragerc PYTHONHASHSEED=0 $(RUN)/coverage run -m pytest -q \
-		$(DISTRIBUTED) -m "$(TEST_MARKS)" --timeout 600 $(COVERAGE_TESTS) $(PYTEST_ARGS)
-	@$(RUN)/coverage combine -q
-	@$(RUN)/coverage report
+	@status=0; COVERAGE_RCFILE=$(CURDIR)/.coveragerc PYTHONHASHSEED=0 $(RUN)/coverage run -m pytest \
+		-q $(DISTRIBUTED) -m "$(TEST_MARKS)" --timeout 600 $(COVERAGE_TESTS) $(PYTEST_ARGS) || status=$$?; \
+		$(RUN)/coverage combine -q && $(RUN)/coverage report --fail-under=$(COVERAGE_LEAST) && exit $$status
 
 .PHONY: mutants
 mutants: $(VENV)/ready-mutation  ## Change the code a little; see whether tests notice (MODULES)

@@ -30,22 +30,30 @@ def _of(folder: str, *names: str) -> tuple[str, ...]:
     return tuple(f"{folder}/{name}.py" for name in names)
 
 
+# A cell that is silent takes seconds: not a test to be run a thousand times.
+READS = ("tests/unit/hosts", "--ignore=tests/unit/hosts/test_cells.py")
 ANY_PART = ("tests/unit/test_third_party.py", "tests/unit/standing/test_classes.py")
 ROOMS = (
     Room("filters", ("scheduler/filters/*.py",), ("tests/unit/filters", *ANY_PART), 25),
     Room("weights", ("scheduler/weights/*.py",), ("tests/unit/weights", *ANY_PART), 250),
     Room(
         "claims",
-        _of("scheduler/claims", "amounts", "answers", "audit", "batches"),
-        _of("tests/unit/claims", "test_amounts", "test_answers", "test_audit", "test_batches"),
+        _of("scheduler/claims", "amounts", "answers", "audit", "batches", "seen"),
+        _of(
+            "tests/unit/claims",
+            *("test_amounts", "test_answers", "test_audit", "test_batches", "test_seen"),
+        ),
         20,
     ),
     # With a database below them, so that each mutant takes seconds.
     Room(
         "ledger",
-        _of("scheduler/claims", "alternates", "backend", "booking", "books", "ledger", "register"),
+        (
+            *_of("scheduler/claims", "alternates", "backend", "booking", "books", "ledger"),
+            *("scheduler/claims/register.py", "scheduler/db/claims*.py"),
+        ),
         ("tests/unit/claims", "--ignore=tests/unit/claims/placement"),
-        15,
+        10,
     ),
     Room("placement", ("scheduler/claims/placement/*.py",), ("tests/unit/claims/placement",), 15),
     Room(
@@ -68,10 +76,11 @@ ROOMS = (
             *("books_of_nova", "costs", "host_manager", "image_properties", "liveness"),
             *("service_record", "updates"),
         ),
-        # A cell that is silent takes seconds: not a test to be run a thousand times.
-        ("tests/unit/hosts", "--ignore=tests/unit/hosts/test_cells.py"),
-        15,
+        READS,
+        10,
     ),
+    # The questions that the database is asked for a refresh.
+    Room("fleet", ("scheduler/db/fleet*.py",), READS, 10),
 )
 
 
