@@ -8,10 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from scheduler.claims import amounts
 from scheduler.claims.audit import Difference, Fleet, differences
-from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.fitting import Fitting, Wish
 from scheduler.hosts.rows import Ratios
+from tests import cells
 from tests.builders import a_conf, an_instance_row
+from tests.unit.numa.builders import guest, want
 
 NOW = 1000.0
 KEY = ("h1", "n1")
@@ -255,3 +259,26 @@ def test_devices_that_are_not_there(claimed, pools, over):
     assert [(each.kind, each.consumer_uuid) for each in several] == [(OVER, name) for name in over]
     silent = node(pci_stats=pools, free_disk_gb=None)
     assert found(claims, instances, [silent]) == []
+
+
+@pytest.mark.parametrize(
+    ("count", "topology", "over"),
+    [
+        pytest.param(2, cells.TOPOLOGY, [], id="both cells"),
+        pytest.param(3, cells.TOPOLOGY, ["u3"], id="one more than cells"),
+        pytest.param(3, None, [], id="of a host that reports no cells"),
+    ],
+)
+def test_cells_that_are_not_there(count, topology, over):
+    wish = Wish(guest(want(range(4), "dedicated")), (), None, FITTING)
+    columns = amounts.to_columns(Consumption(ram_mb=1, disk_mb=0, vcpus=0, wish=wish))
+    names = [f"u{number + 1}" for number in range(count)]
+    claims = [
+        claim(**columns, consumer_uuid=name, generation=number) for number, name in enumerate(names)
+    ]
+    instances = [an_instance_row(name, None, NOW, vm_state="building") for name in names]
+
+    several = found(claims, instances, [node(numa_topology=topology)])
+
+    assert [(each.kind, each.consumer_uuid) for each in several] == [(OVER, name) for name in over]
+    assert all("no NUMA cells" in each.what for each in several)
