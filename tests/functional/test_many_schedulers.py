@@ -106,7 +106,7 @@ def test_servers_that_fail_go_to_alternates_and_leave_no_claim(
     assert "ACTIVE" in states(servers)
     assert any(each["Attempts"] > 1 for each in servers)
     # Also with nobody asking for hosts the workers see which claims are over.
-    wait_until(lambda: not open_claims(mariadb_url), 30, lambda: str(open_claims(mariadb_url)))
+    wait_until(lambda: not open_claims(mariadb_url), describe=lambda: str(open_claims(mariadb_url)))
 
 
 @pytest.mark.functional
