@@ -80,7 +80,12 @@ ROOMS = (
         10,
     ),
     # The questions that the database is asked for a refresh.
-    Room("fleet", ("scheduler/db/fleet*.py",), READS, 10),
+    Room(
+        "fleet",
+        ("scheduler/db/fleet*.py",),
+        (*_of("tests/unit/db", "test_fleet_aggregates", "test_fleet_heartbeats"), *READS),
+        10,
+    ),
 )
 
 

@@ -69,6 +69,10 @@ def test_hosts_of_a_group_of_havanas_kind(manager, database):
         instance = objects.Instance(uuid=uuid, host=host, metadata={}, system_metadata=metadata)
         change(database, instances.create, instance)
     change(database, instances.destroy, "00000000-0000-4000-a000-000000000002")
+    left = {"instance_uuid": "00000000-0000-4000-a000-000000000005", "key": "group"}
+    with database.write() as connection:
+        gone = tables.instance_system_metadata.insert()
+        connection.execute(gone.values(**left, value="web", deleted=1))
 
     assert manager.group_hosts("web") == ["h1", "h2"]
     assert manager.group_hosts("none") == []

@@ -1,0 +1,91 @@
+"""Aggregates are read again when one of them has changed, and only then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection
+from sqlalchemy.exc import SQLAlchemyError
+
+from scheduler.db import aggregates
+from scheduler.db.database import Database
+from scheduler.db.fleet_aggregates import AggregateReader
+from scheduler.db.tables import aggregate_hosts, change_counters
+from tests.unit.db.builders import NOW
+
+
+@pytest.fixture(params=[True, False], ids=["counted", "of Nova"])
+def reader(request: Any, database: Database) -> Iterator[AggregateReader]:
+    """One that has read two aggregates, of a database with or without counters."""
+    with database.write() as connection:
+        if not request.param:
+            connection.execute(change_counters.delete())
+        aggregates.create(connection, "ssd", {"disk": "ssd"}, ["h1", "h2"])
+        aggregates.create(connection, "hdd", {"disk": "hdd"}, ["h3"])
+    made = AggregateReader(database)
+    assert names(made) == ["ssd", "hdd"]
+    yield made
+    made.close()
+
+
+def names(reader: AggregateReader, *, full: bool = False) -> list[str] | None:
+    found = reader.read(NOW, full=full)
+    return None if found is None else [each.name for each in found]
+
+
+def test_what_is_as_it_was_is_not_read_again(reader: AggregateReader) -> None:
+    assert names(reader) is None
+    assert names(reader, full=True) == ["ssd", "hdd"]
+    assert names(reader) is None
+    reader.forget()
+    assert names(reader) == ["ssd", "hdd"]
+
+
+def exchange_hosts(connection: Connection) -> None:
+    """As many members as before, of the same aggregates."""
+    aggregates.remove_host(connection, 1, "h2")
+    aggregates.add_host(connection, 1, "h4")
+
+
+CHANGES: dict[str, Callable[[Connection], Any]] = {
+    "renamed, the first": lambda conn: aggregates.rename(conn, 1, "flash"),
+    "renamed, the second": lambda conn: aggregates.rename(conn, 2, "disks"),
+    "other metadata": lambda conn: aggregates.set_metadata(conn, 1, {"disk": "nvme"}),
+    "a host more": lambda conn: aggregates.add_host(conn, 2, "h4"),
+    "another host": exchange_hosts,
+    "one more": lambda conn: aggregates.create(conn, "new"),
+    "one less": lambda conn: aggregates.delete(conn, 2),
+    "members moved by hand": lambda conn: conn.execute(
+        aggregate_hosts.update().where(aggregate_hosts.c.host == "h1").values(aggregate_id=2)
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_is_seen_once(reader: AggregateReader, database: Database, change: str) -> None:
+    with database.write() as connection:
+        CHANGES[change](connection)
+        expected = aggregates.list_all(connection)
+    found = reader.read(NOW)
+    assert found is not None
+    assert [(a.name, a.hosts, a.metadata) for a in found] == [
+        (a.name, a.hosts, a.metadata) for a in expected
+    ]
+    assert names(reader) is None
+
+
+def test_after_a_read_that_failed_all_are_read(
+    reader: AggregateReader, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_arguments: Any) -> None:
+        raise SQLAlchemyError("away")
+
+    with database.write() as connection:
+        aggregates.rename(connection, 1, "flash")
+    with monkeypatch.context() as patched:
+        patched.setattr(aggregates, "list_all", away)
+        with pytest.raises(SQLAlchemyError):
+            reader.read(NOW)
+    assert names(reader) == ["flash", "hdd"]
