@@ -22,6 +22,7 @@ from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import Cell, FleetChanges, FleetReader
 from scheduler.db.fleet_aggregates import AggregateReader
+from scheduler.db.fleet_metadata import metadata_prefix_for
 
 LOG = logging.getLogger(__name__)
 
@@ -36,6 +37,8 @@ class CellsReader:
     ) -> None:
         self._databases = databases
         self._make_reader = make_reader
+        #: The latest configuration for which readers are to read more than the first one asked for.
+        self._more: Any = None
         self._timeout_seconds = timeout_seconds
         self._members: dict[str | None, Member] = {}
         self._shown: dict[str, Cell] = {}
@@ -57,14 +60,8 @@ class CellsReader:
 
     def read_more(self, conf: Any) -> bool:
         """See the host manager's protocol; what is read already is not given up."""
-        make_reader = self._make_reader
-
-        def make(database: Database, cell: Cell | None) -> FleetReader:
-            reader = make_reader(database, cell)
-            reader.read_more(conf)
-            return reader
-
-        self._make_reader = make
+        if metadata_prefix_for(conf) is not None:
+            self._more = conf
         return any([member.reader.read_more(conf) for member in self._members.values()])
 
     def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
@@ -114,7 +111,7 @@ class CellsReader:
     def _look_up(self) -> None:
         """Make the members what the databases say now, keeping those that did not change."""
         if not self._databases.has_cells:
-            reader = self._make_reader(self._databases.main, None)
+            reader = self._reader(self._databases.main, None)
             self._members.setdefault(None, Member(reader, None))
             return
         found: dict[str | None, Member] = {}
@@ -141,7 +138,13 @@ class CellsReader:
         if known is not None and known.reader.database is database:
             known.become(cell, mapping.name)
             return known
-        return Member(self._make_reader(database, cell), cell, mapping.name)
+        return Member(self._reader(database, cell), cell, mapping.name)
+
+    def _reader(self, database: Database, cell: Cell | None) -> FleetReader:
+        reader = self._make_reader(database, cell)
+        if self._more is not None:
+            reader.read_more(self._more)
+        return reader
 
     def _ask_all(self, question: Callable[[Member], Any]) -> dict[Member, Any]:
         """The answers of the members that give one in time; raises if there are only failures."""

@@ -15,6 +15,7 @@ from scheduler.db.cells_reader import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import FleetReader
+from scheduler.db.fleet_metadata import IMAGE_KEY_PREFIX
 from scheduler.hosts import selector
 from scheduler.hosts.host_manager import HostManager
 from tests import builders, nova_layouts
@@ -244,6 +245,19 @@ def test_cells_are_looked_up_again_at_a_reload(manager, nova):
     manager.clock.ahead_seconds += 10_000
     manager.refresh()
     assert seen(manager) == ["c1", "n1"]
+
+
+def test_a_cell_that_comes_after_any_number_of_reloads_is_read_as_they_asked(manager, nova):
+    reader = manager._reader
+    assert reader.read_more(builders.a_conf(image_props_weight_multiplier=1.0))
+    without = builders.a_conf()
+    for _number in range(3000):  # more than calls may nest
+        assert not reader.read_more(without)
+    nova.add_cell("new", ["n1"])
+    manager.reconfigure(without, lambda: None)
+    assert seen(manager) == ["a1", "a2", "b1", "n1"]
+    prefixes = [each.reader.metadata_prefix for each in reader._members.values()]
+    assert prefixes == [IMAGE_KEY_PREFIX] * 4
 
 
 def test_a_cell_moves_to_another_database(manager, nova, make_url):
