@@ -102,6 +102,17 @@ class Incoming(amqpdriver.AMQPIncomingMessage):
             self.answer = Answer(result=json.loads(jsonutils.dumps(reply)))
 
 
+class Consumer:
+    """What receives for *callback*, from no queue."""
+
+    rabbit_stream_fanout = False
+    queue = SimpleNamespace(channel=None)
+
+    def __init__(self, callback: Any) -> None:
+        self.callback = callback
+        self._callback: Any = functools.partial(impl_rabbit.Consumer._callback, self)
+
+
 class Reader(amqpdriver.RpcAMQPListener):
     """The ways from a body to a message, without a connection: the short one, or the library's."""
 
@@ -109,12 +120,9 @@ class Reader(amqpdriver.RpcAMQPListener):
 
     def __init__(self, limits: MessageLimits) -> None:
         super().__init__(SimpleNamespace(prefetch_size=1), None)
-        self._consumer = SimpleNamespace(
-            rabbit_stream_fanout=False, queue=SimpleNamespace(channel=None), callback=self
-        )
-        self._consumer._callback = functools.partial(impl_rabbit.Consumer._callback, self._consumer)
+        self._consumer = Consumer(self)
         door.guard(self._consumer, limits)
-        self.conn = SimpleNamespace(connection=SimpleNamespace(_consumers=[self._consumer]))
+        self.conn = SimpleNamespace(connection=SimpleNamespace(_consumers={self._consumer: 1}))
         QuickReceiver(self, limits, room=lambda: 1).install()
 
     def read(self, body: bytes, content_type: str) -> Incoming | None:
@@ -235,11 +243,10 @@ def a_world(folder: pathlib.Path, layout: str = OWN, **options: Any) -> Iterator
     telling_faults.setLevel(logging.ERROR)
     telling_faults.addHandler(FAULTS)
     telling_faults.propagate = False
-    world = World(folder, layout, **options)
     try:
-        yield world
+        with contextlib.closing(World(folder, layout, **options)) as world:
+            yield world
     finally:
-        world.close()
         root.setLevel(level)
         telling_faults.setLevel(logging.NOTSET)
         telling_faults.removeHandler(FAULTS)
