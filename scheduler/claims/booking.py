@@ -54,6 +54,10 @@ class Attempt(Protocol):
     def needs_claims(self) -> bool:
         """Whether it is to take anything of its hosts."""
 
+    @property
+    def is_redelivered(self) -> bool:
+        """Whether another worker may have begun with it, and still be at it."""
+
     def note_claim(self, outcome: str) -> None:
         """What became of claiming what was decided last: the value of an Outcome."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import answers, errors, objects
+from scheduler import answers, arrival, errors, objects
 from scheduler.claims.ledger import Decided, Outcome, Selections
 from scheduler.drivers.pipeline import Decision
 from scheduler.drivers.selections import selection_of, selections_of
@@ -121,6 +121,11 @@ class DriverAttempt:
         """Whether the hosts are to be booked: not if an instance is only rebuilt where it is."""
         hints = self._request.spec.scheduler_hints or {}
         return list(hints.get(CHECK_HINT) or ()) != [REBUILD]
+
+    @property
+    def is_redelivered(self) -> bool:
+        """Whether another worker may have begun with it, and still be at it."""
+        return arrival.is_redelivered()
 
     def decide(
         self, only: Sequence[Key] | None = None, offered: Mapping[str, int | None] | None = None

@@ -126,8 +126,8 @@ class QuickReceiver:
             arguments = pack(">QB", message.delivery_tag, 0)
             self._outbox.put(message.channel, spec.Basic.Ack, arguments)
         self._outbox.send()
-        for _message, request in together:
-            self._take(request)
+        for message, request in together:
+            self._take(message, request)
 
     def _received(self, leave: Callable[[Any], None], message: Any) -> None:
         """Take *message*, or *leave* it to the library."""
@@ -143,7 +143,7 @@ class QuickReceiver:
         except Exception as error:  # noqa: BLE001 - the broker will bring it again
             LOG.warning("Discarding RPC request due to failed acknowledge: %s", error)
             return
-        self._take(request)
+        self._take(message, request)
 
     def _request(self, message: Any) -> dict[str, Any] | None:
         """What is in *message*, unless anything about it is unusual."""
@@ -168,7 +168,7 @@ class QuickReceiver:
             request.get(UNIQUE_ID) == unique_id for _message, request in together
         )
 
-    def _take(self, request: dict[str, Any]) -> None:
+    def _take(self, message: Any, request: dict[str, Any]) -> None:
         poller = self._poller
         unique_id = request.pop(UNIQUE_ID, None)
         poller.msg_id_cache.add(unique_id)
@@ -176,19 +176,20 @@ class QuickReceiver:
         context = {name[len(_CONTEXT) :]: request.pop(name) for name in names}
         msg_id, reply_queue = request.pop("_msg_id", None), request.pop("_reply_q", None)
         context["client_timeout"] = client_timeout = request.pop("_timeout", None)
-        poller.incoming.append(
-            poller.message_cls(
-                poller,
-                context,
-                request,
-                unique_id,
-                msg_id,
-                reply_queue,
-                client_timeout,
-                poller._obsolete_reply_queues,
-                poller._message_operations_handler,
-            )
+        incoming = poller.message_cls(
+            poller,
+            context,
+            request,
+            unique_id,
+            msg_id,
+            reply_queue,
+            client_timeout,
+            poller._obsolete_reply_queues,
+            poller._message_operations_handler,
         )
+        if message.delivery_info.get("redelivered"):
+            incoming.is_redelivered = True
+        poller.incoming.append(incoming)
 
 
 def _text(message: Any) -> str | None:

@@ -26,6 +26,9 @@ LOG = logging.getLogger(__name__)
 class QuicklyAnswered(AMQPIncomingMessage):
     """A request on RabbitMQ, which is answered on *channel* and does *afterwards* what can wait."""
 
+    is_redelivered = False
+    """Whether the broker had sent it to somebody before."""
+
     def __init__(
         self, afterwards: Afterwards, undelivered: Undelivered, channel: ReplyChannel, *args: Any
     ) -> None:

@@ -199,7 +199,8 @@ class Server(RPCServer):
 
     def _process_arrived(self, incoming: Any, arrived_at: float) -> None:
         try:
-            with arrival.noted(arrived_at):
+            again = any(getattr(message, "is_redelivered", False) for message in incoming)
+            with arrival.noted(arrived_at, is_redelivered=again):
                 self._process_incoming(incoming)
         finally:
             self._room.release()

@@ -16,6 +16,15 @@ def test_the_arrival_counts_once_and_only_within_the_request():
     assert arrival.take() >= before
 
 
+def test_whether_somebody_had_it_before_is_known_to_the_end_of_the_request():
+    with arrival.noted(5.0, is_redelivered=True):
+        arrival.take()
+        assert arrival.is_redelivered()
+    assert not arrival.is_redelivered()
+    with arrival.noted(5.0):
+        assert not arrival.is_redelivered()
+
+
 def test_others_know_nothing_of_it():
     found = []
     before = time.monotonic()

@@ -60,6 +60,8 @@ class PlacementBooking(Booking):
         if not attempt.needs_claims:
             return attempt.decide().selections
         work = Work(attempt, Requester.of(attempt.context, attempt.spec))
+        if attempt.is_redelivered:
+            self._earlier.leave_time()
         try:
             return self._claimed(work)
         except Unavailable as error:
@@ -82,8 +84,8 @@ class PlacementBooking(Booking):
             # What an earlier delivery of this very request took may be all there was, or it is
             # being decided by another worker just now.
             self._give_back(work)
-            waits = ATTEMPTS if isinstance(error, errors.AllocationUpdateFailed) else 1
-            answer = self._earlier.answer(work, (), waits)
+            is_at_it = isinstance(error, errors.AllocationUpdateFailed)
+            answer = self._earlier.answer(work, (), ATTEMPTS if is_at_it else 1, is_at_it=is_at_it)
             if answer is None:
                 raise
             work.attempt.note_claim(Outcome.REPEATED.value)

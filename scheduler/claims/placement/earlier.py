@@ -8,8 +8,9 @@ delivery.
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ from scheduler.claims.placement.client import CANDIDATES_VERSION
 from scheduler.claims.placement.offers import Offers
 
 BUILDING: Final = "building"
+#: How long one that another worker may be at is left to it.
+LEFT_SECONDS: Final = 2.0
 Before = dict[str, Any]
 
 
@@ -56,9 +59,15 @@ class Work:
 class Earlier:
     """Looks for the answer that another worker gave to the same request."""
 
-    def __init__(self, allocating: Allocating, host_manager: Any) -> None:
+    def __init__(
+        self,
+        allocating: Allocating,
+        host_manager: Any,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._allocating = allocating
         self._host_manager = host_manager
+        self._pause = pause
 
     def is_move(self, uuid: str) -> bool:
         """Whether the instance lives on a host already, and so keeps what it has there."""
@@ -68,13 +77,27 @@ class Earlier:
             instance = table.instances.get(home or "", {}).get(uuid)
         return instance is not None and instance.vm_state not in (None, BUILDING)
 
+    def leave_time(self) -> None:
+        """Let whoever has begun with the request finish it, before anything is claimed for it.
+
+        Placement does not tell two first claims for an instance apart that come at the same
+        moment: it may say that one has failed, and forget the other, which it has granted.
+        """
+        self._pause(LEFT_SECONDS)
+
     def answer(
-        self, work: Work, selections: Sequence[list[objects.Selection]], waits: int
+        self,
+        work: Work,
+        selections: Sequence[list[objects.Selection]],
+        waits: int,
+        *,
+        is_at_it: bool = False,
     ) -> Selections | None:
         """The hosts claimed for the request by somebody else; None if it was not answered.
 
         Where only some of its instances have allocations, somebody may be at it: *waits* times it
-        is looked.  The alternates are those of *selections*, as Placement keeps none.
+        is looked; also where none has any if it is known that somebody *is_at_it*.  The alternates
+        are those of *selections*, as Placement keeps none.
         """
         uuids = work.attempt.instance_uuids
         for attempt in range(waits if uuids else 0):
@@ -85,7 +108,7 @@ class Earlier:
                 if not existing.get("allocations"):
                     break
                 found[uuid] = existing
-            if not found:
+            if not found and not is_at_it:
                 return None
             if len(found) == len(uuids):
                 return self._from_allocations(work, found, selections)

@@ -86,6 +86,12 @@ class Consumer:
         self.left.append(message)
 
 
+class Taken(tuple[Any, ...]):
+    """What a message is made of."""
+
+    is_redelivered = False
+
+
 class Side:
     """A receiver in front of a poller."""
 
@@ -115,7 +121,7 @@ class Side:
                 )
             ),
             msg_id_cache=Cache(),
-            message_cls=lambda *arguments: arguments[1:7],
+            message_cls=lambda *arguments: Taken(arguments[1:7]),
             _shutdown=threading.Event(),
             _obsolete_reply_queues=None,
             _message_operations_handler=None,
@@ -138,7 +144,9 @@ def a_message(
     properties = {"content_type": content_type, "content_encoding": "utf-8"}
     if headers:
         properties["application_headers"] = headers
-    return SimpleNamespace(body=raw, delivery_tag=number, properties=properties)
+    return SimpleNamespace(
+        body=raw, delivery_tag=number, properties=properties, delivery_info={"redelivered": False}
+    )
 
 
 def unlike_others(number: int) -> Any:
@@ -165,6 +173,14 @@ def test_a_request_is_acknowledged_and_taken_apart(handed_over):
     )
     assert side.bus.acknowledged == [[5]]
     assert not side.left
+
+
+@pytest.mark.parametrize("is_redelivered", [True, False])
+def test_what_the_broker_has_sent_before_is_known(is_redelivered):
+    message = a_message(enveloped(WHOLE), 5)
+    message.delivery_info["redelivered"] = is_redelivered
+    (request,) = Side([message]).poller.poll()
+    assert request.is_redelivered is is_redelivered
 
 
 def test_a_message_without_identifiers_is_a_request_too():

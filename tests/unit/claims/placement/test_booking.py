@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler import errors
-from scheduler.claims.placement import booking
+from scheduler import arrival, errors
+from scheduler.claims.placement import booking, earlier
+from scheduler.claims.placement.allocating import ATTEMPTS
 from scheduler.hosts.books import TrackedInstance
 from tests.builders import a_conf
 from tests.unit.claims.placement.test_calls import (
@@ -71,6 +72,16 @@ def test_a_host_is_claimed_before_it_is_given():
     assert (asked.record.claim, asked.record.races_lost) == ("booked", 0)
 
 
+@pytest.mark.parametrize("is_redelivered", [True, False])
+def test_one_that_another_worker_may_be_at_is_left_to_it_first(monkeypatch, is_redelivered):
+    paused = []
+    monkeypatch.setattr(earlier.Earlier.__init__, "__defaults__", (paused.append,))
+    with arrival.noted(0.0, is_redelivered=is_redelivered):
+        asked = Asked([OFFERED, ON_H2, ON_H2])
+    assert (asked.hosts, asked.record.claim) == (["h2"], "repeated")
+    assert paused == [earlier.LEFT_SECONDS] * is_redelivered
+
+
 def test_a_check_of_where_an_instance_is_asks_and_claims_nothing():
     asked = Asked([], hints={"_nova_check_type": ["rebuild"]})
     assert (asked.hosts, asked.calls, asked.record.claim) == (["h1"], [], None)
@@ -86,6 +97,12 @@ def test_a_check_of_where_an_instance_is_asks_and_claims_nothing():
             ["h2"],
             [ASK, READ, CLAIM, READ],
             id="another worker is at it",
+        ),
+        pytest.param(
+            [OFFERED, NOTHING, CHANGED, NOTHING, ON_H2],
+            ["h2"],
+            [ASK, READ, CLAIM, READ, READ],
+            id="another worker has just begun",
         ),
         pytest.param(
             [*([OFFERED, *FILL] * booking.LOOKS), ON_H1],
@@ -108,8 +125,8 @@ def test_a_request_that_was_answered_before_gets_the_same(answers, hosts, calls)
             [NO_OFFER, NOTHING], errors.NoValidHost, 2, "Got no allocation candidates", id="none"
         ),
         pytest.param(
-            [OFFERED, NOTHING, CHANGED, NOTHING],
-            *(errors.AllocationUpdateFailed, 4, "another process changed"),
+            [OFFERED, NOTHING, CHANGED, *([NOTHING] * ATTEMPTS)],
+            *(errors.AllocationUpdateFailed, 3 + ATTEMPTS, "another process changed"),
             id="another claims for the same",
         ),
         pytest.param(

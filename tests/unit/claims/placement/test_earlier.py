@@ -45,7 +45,7 @@ def work_on(uuids, **request):
     return Work(attempt, Requester("p", "u", "req-1"))
 
 
-def asked(answers, work, selections=(), waits=1, instances=()):
+def asked(answers, work, selections=(), waits=1, instances=(), **how):
     """The answer found, the paths asked for, and the waits."""
     table = a_fleet({}, {})
     for instance in instances:
@@ -54,7 +54,7 @@ def asked(answers, work, selections=(), waits=1, instances=()):
     waited = []
     with a_placement(*answers) as (server, conf):
         allocating = Allocating(PlacementClient.from_conf(conf), waited.append)
-        found = Earlier(allocating, manager).answer(work, selections, waits)
+        found = Earlier(allocating, manager).answer(work, selections, waits, **how)
     assert all(call[2]["x-openstack-request-id"] == "req-1" for call in server.calls)
     hosts = None if found is None else [[each.service_host for each in row] for row in found]
     return hosts, [call[1].rpartition("/")[2] for call in server.calls], waited, found
@@ -82,6 +82,18 @@ def test_allocations_of_all_instances_are_an_answer(answers, waits, hosts, calls
 
     assert (found, asked_for) == (hosts, calls)
     assert waited == list(range(len([uuid for uuid in calls if uuid == UUIDS[0]])))
+
+
+@pytest.mark.parametrize(
+    ("answers", "hosts"),
+    [
+        pytest.param([NOTHING, on("node-h1")], [["H1"]], id="soon"),
+        pytest.param([NOTHING] * 3, None, id="never"),
+    ],
+)
+def test_who_is_known_to_be_at_it_is_waited_for(answers, hosts):
+    found, _asked_for, waited, _answer = asked(answers, work_on(UUIDS[:1]), waits=3, is_at_it=True)
+    assert (found, waited) == (hosts, list(range(len(answers))))
 
 
 def test_instances_without_names_have_no_answer():
