@@ -127,7 +127,11 @@ class QuickReceiver:
             self._outbox.put(message.channel, spec.Basic.Ack, arguments)
         self._outbox.send()
         for message, request in together:
-            self._take(message, request)
+            unique_id = request.get(UNIQUE_ID)
+            if self._came_before(unique_id):  # a moment ago: with the same write
+                LOG.warning("A request that came twice is dropped: %s", unique_id)
+            else:
+                self._take(message, request)
 
     def _received(self, leave: Callable[[Any], None], message: Any) -> None:
         """Take *message*, or *leave* it to the library."""
@@ -163,10 +167,7 @@ class QuickReceiver:
         return request
 
     def _came_before(self, unique_id: Any) -> bool:
-        together = self._together or ()
-        return unique_id in self._poller.msg_id_cache.prev_msgids or any(
-            request.get(UNIQUE_ID) == unique_id for _message, request in together
-        )
+        return unique_id in self._poller.msg_id_cache.prev_msgids
 
     def _take(self, message: Any, request: dict[str, Any]) -> None:
         poller = self._poller

@@ -222,13 +222,21 @@ def test_many_lists_are_not_deep_ones():
     assert not side.left
 
 
-@pytest.mark.parametrize("at_once", [1, 2])
-def test_what_came_before_is_left_to_the_library(at_once):
+def test_what_came_before_is_left_to_the_library():
     twice = [a_message(enveloped(WHOLE), number) for number in (1, 2)]
-    side = Side(twice, at_once=at_once)
+    side = Side(twice)
     side.poller.poll()
     assert side.poller.poll() == ["the library's"]
     assert side.left == twice[1:]
+
+
+def test_what_comes_twice_together_is_worked_on_once():
+    """The library does not know of the first yet, and would take the second."""
+    side = Side([a_message(enveloped(WHOLE), number) for number in (1, 2)], at_once=2)
+    assert len(side.poller.poll()) == 1
+    assert not side.poller.incoming
+    assert not side.left
+    assert side.bus.acknowledged == [[1, 2]]
 
 
 @pytest.mark.parametrize(
