@@ -118,7 +118,8 @@ def _unsubscribe(poller: AMQPListener) -> None:
     try:
         if bus.connected:
             # Not connection.reset(), which forgets which queue to delete when it is closed.
-            for consumer, tag in connection._consumers.items():
+            # That for which most is waiting was the last to be subscribed to.
+            for consumer, tag in reversed(connection._consumers.items()):
                 consumer.cancel(tag)
     except (*bus.connection_errors, *bus.channel_errors) as error:
         # The broker itself gives to others what it has not seen acknowledged.
