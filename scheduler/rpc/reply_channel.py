@@ -230,7 +230,9 @@ class ReplyChannel:
 
     def _on_return(self, _error: Any, _exchange: str, queue: str, message: Any) -> None:
         """There is no such queue, maybe not yet; the broker confirms the answer all the same."""
-        body = bytes(message.body)
+        body = message.body
+        if isinstance(body, str):  # the library's channel has decoded it
+            body = body.encode()
         for number, answer in self._unconfirmed.items():
             if answer.body == body:
                 LOG.debug("There is no queue %s", queue)

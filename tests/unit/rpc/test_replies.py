@@ -106,10 +106,11 @@ def test_what_is_not_confirmed_by_the_end_is_sent_again(
     assert side.pool.free == [side.connection]
 
 
-def test_an_answer_that_comes_back_is_sent_again(events: list[Any]) -> None:
+@pytest.mark.parametrize("handed_over", [str.encode, str], ids=["bytes", "text"])
+def test_an_answer_that_comes_back_is_sent_again(events: list[Any], handed_over: Any) -> None:
     side = Side()
     a_few_sent(side)
-    content = json.dumps(side.bus.published[1][1]).encode()
+    content = handed_over(json.dumps(side.bus.published[1][1]))
     returned = (None, "", "reply_q", SimpleNamespace(body=content))
     side.bus.told = [("basic_return", returned), ("basic_ack", (3, True))]
     wait_until(lambda: events == [(LONG, "reply_q", 1)])
