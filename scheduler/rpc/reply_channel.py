@@ -89,20 +89,21 @@ class ReplyChannel:
             LOG.debug("An answer goes the long way: %s", error)
             self._give_up(connection)
             return False
-        self._look_soon()
         if not is_alone:
             concurrency.let_others_catch_up()
-        return self._is_sent(connection, number)
+        is_sent = self._is_sent(connection, number, answer)
+        self._look_soon()
+        return is_sent
 
-    def _is_sent(self, connection: Any, number: int) -> bool:
-        """Send all answers that were put in; whether nobody else is to send that *number*."""
+    def _is_sent(self, connection: Any, number: int, answer: Answer) -> bool:
+        """Send all answers that were put in; whether nobody else is to send *answer*."""
         is_sent = True
         try:
             with connection._connection_lock:
                 self._send_all(connection)
         except Exception as error:  # noqa: BLE001 - the library's way comes to the same, and mends it
             LOG.debug("Answers go the long way: %s", error)
-            if self._connection is connection:
+            if self._unconfirmed.get(number) is answer:  # another's, if opened anew meanwhile
                 is_sent = self._unconfirmed.pop(number, None) is None
             self._give_up(connection)
         return is_sent
@@ -139,8 +140,9 @@ class ReplyChannel:
             if self._channel is None:
                 self._pool.put(connection)
                 return None
-            self._connection, self._sent = connection, 0
             self._outbox, self._is_sending = Outbox(self._channel.connection), False
+            self._sent = 0
+            self._connection = connection  # from now on others send on it
             return connection
 
     def _opened(self, connection: Any) -> Any:
@@ -258,8 +260,8 @@ class ReplyChannel:
     def _look_soon(self) -> None:
         with self._lock:
             if not self._is_looking:
-                self._is_looking = True
                 threading.Thread(target=self._look, name="confirmations", daemon=True).start()
+                self._is_looking = True
 
     def _look(self) -> None:
         """Read confirmations now and then until all answers are confirmed.

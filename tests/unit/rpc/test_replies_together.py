@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from scheduler import concurrency
-from tests.unit.rpc.replying import Side, sizes
+from scheduler.rpc import reply_channel
+from scheduler.rpc.frames import Outbox
+from tests.unit.rpc.replying import RESULT, Bus, Side, sizes
 from tests.waiting import wait_until
 
 
@@ -47,6 +51,57 @@ def test_those_that_were_to_leave_together_are_all_sent_again(
     side.message().reply("first")
     wait_until(lambda: sorted(each[2] for each in events) == ["alone", "first", "ready, too"])
     assert side.bus.is_collected
+
+
+def test_an_answer_on_a_channel_that_was_opened_anew_is_not_taken_for_another(
+    events: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    side, bus = Side(), Bus()
+
+    def open_anew() -> None:
+        monkeypatch.setattr(concurrency, "let_others_catch_up", lambda: None)
+        side.channel._give_up(side.connection)
+        side.connection.channel = SimpleNamespace(connection=bus)
+        for each in ("third", "fourth"):
+            side.message().reply(each)
+        bus.channels[-1]._confirm_selected = False
+
+    monkeypatch.setattr(side.channel, "_look_soon", lambda: None)
+    side.message().reply("first")
+    monkeypatch.setattr(concurrency, "let_others_catch_up", open_anew)
+    side.message().reply("second")
+    side.channel.close()
+    assert sorted(each[2] for each in events) == ["first", "fourth", "second", "third"]
+
+
+def test_nobody_meets_a_channel_that_is_half_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    side, seen = Side(), []
+
+    def outbox(bus: Bus) -> Outbox:
+        seen.append(side.channel._connection)
+        return Outbox(bus)
+
+    monkeypatch.setattr(reply_channel, "Outbox", outbox)
+    side.message().reply(RESULT)
+    assert seen == [None]
+
+
+def test_answers_are_sent_where_nobody_can_look_for_confirmations(
+    events: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    side = Side()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", fail)
+        with pytest.raises(RuntimeError):
+            side.message().reply("first")
+    side.message().reply("second")
+    assert sizes(side) == [1, 1]
+    side.bus.told = [("basic_ack", (2, True))]
+    wait_until(lambda: not side.channel._unconfirmed)
+    assert not events
 
 
 class Ended(BaseException):
