@@ -1,7 +1,8 @@
 """What can wait until an answer is on its way: writing down, counting and logging what was decided.
 
 Only greenlets put work off: between sending the answer and doing that work nothing else of the
-process runs, so whoever has the answer and asks this worker finds everything done.
+process runs, so whoever has the answer and asks this worker finds everything done.  For an answer
+that leaves with another one, the work is done while it waits for that.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Afterwards:
             self._put_off.set(None)
 
     def answered(self) -> None:
-        """Do what was put off: the answer has been sent."""
+        """Do what was put off: the answer has been sent, or is about to leave with another."""
         waiting = self._put_off.get(None)
         while waiting:
             work = waiting.pop(0)
