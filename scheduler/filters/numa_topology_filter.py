@@ -31,7 +31,7 @@ def _wishes(request: Any) -> tuple[Any, ...]:
 
 
 def _nearby(request: Any) -> tuple[tuple[pci.Request, ...], numa.Networks | None]:
-    return pci.requests_of(request.pci_requests), fitting.networks_of(request)
+    return pci.kinds_of(request.pci_requests), fitting.networks_of(request)
 
 
 class NUMATopologyFilter(HostFilter):

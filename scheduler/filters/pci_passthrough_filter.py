@@ -23,7 +23,7 @@ class PciPassthroughFilter(HostFilter):
     """Passes hosts that can serve all requests for devices together, wherever they sit."""
 
     reasons = (UNREPORTED, LACKING)
-    inputs = Inputs(fitting.POOLS, of_request=lambda request: pci.requests_of(request.pci_requests))
+    inputs = Inputs(fitting.POOLS, of_request=lambda request: pci.kinds_of(request.pci_requests))
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -31,7 +31,7 @@ class PciPassthroughFilter(HostFilter):
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Pools, and enough in them; nothing for requests without devices."""
-        requests = pci.requests_of(request.pci_requests)
+        requests = pci.kinds_of(request.pci_requests)
         if not requests:
             return
         yield UNREPORTED, hosts.per_document(fitting.POOLS, lambda pools: pools is not None)

@@ -13,7 +13,7 @@ from scheduler.pci.aliases import (
 )
 from scheduler.pci.booking import Booking, book, supports
 from scheduler.pci.pools import Pool, Pools
-from scheduler.pci.requests import Request, requests_of
+from scheduler.pci.requests import Request, kinds_of, requests_of
 from scheduler.pci.semantics import CURRENT, NEWTON, PciSemantics
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Request",
     "affinity_policy",
     "book",
+    "kinds_of",
     "parse_aliases",
     "requests_of",
     "requests_of_flavor",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Self
 
@@ -40,3 +41,11 @@ class Request:
 def requests_of(requests: objects.InstancePCIRequests | None) -> tuple[Request, ...]:
     """The requests of an instance, in order; none when there is no object."""
     return () if requests is None else tuple(Request.of(one) for one in requests.requests)
+
+
+def kinds_of(requests: objects.InstancePCIRequests | None) -> tuple[Request, ...]:
+    """The requests of an instance without the ids of their own that each server's have.
+
+    Whether a host has such devices does not depend on those, only who gets which.
+    """
+    return tuple(dataclasses.replace(each, request_id=None) for each in requests_of(requests))

@@ -2,7 +2,10 @@
 
 import pytest
 
+from scheduler import objects
 from scheduler.filters.base import HostFilter, Reason
+from scheduler.filters.numa_topology_filter import NUMATopologyFilter
+from scheduler.filters.pci_passthrough_filter import PciPassthroughFilter
 from scheduler.filters.ram_filter import RamFilter
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.inputs import Inputs
@@ -45,6 +48,30 @@ def results(table, *filters, limit_bytes=10_000_000):
 
 def ask(kept, project="p", now=NOW):
     return kept.of(a_request(project_id=project), Scope(kept.table, now, 60.0))
+
+
+def a_device(request_id, **wanted):
+    spec = [{"vendor_id": "8086", "product_id": "154c"}]
+    asked = {"count": 1, "alias_name": "vf", "numa_policy": "required", **wanted}
+    return objects.InstancePCIRequests(
+        requests=[objects.InstancePCIRequest(spec=spec, request_id=request_id, **asked)]
+    )
+
+
+def test_servers_that_want_the_same_devices_share_results():
+    """Every request for a device has an id of its own."""
+    guest = objects.InstanceNUMATopology(
+        cells=[objects.InstanceNUMACell(id=0, cpuset={0}, memory=1, pagesize=None)]
+    )
+    kept = results(a_fleet({}, {}), PciPassthroughFilter(a_conf()), NUMATopologyFilter(a_conf()))
+
+    def ask_for(devices):
+        spec = a_request(pci_requests=devices, numa_topology=guest)
+        assert kept.of(spec, Scope(kept.table, NOW, 60.0)) is not None
+        return len(kept)
+
+    assert [ask_for(a_device(each)) for each in ("one", "two", None)] == [1, 1, 1]
+    assert ask_for(a_device("three", count=2)) == 2
 
 
 def test_only_changed_rows_are_asked_about_again():
