@@ -59,6 +59,8 @@ def test_images_are_admitted(metadata, image, reasons):
         pytest.param("os", "_", OTHER, id="beginning of the property"),
         pytest.param("os", ".", [], id="never a property"),
         pytest.param("hw", "_", [], id="other properties"),
+        pytest.param("os_t", "", OTHER, id="no separator"),
+        pytest.param("os_t", None, OTHER, id="no separator set"),
     ],
 )
 def test_a_namespace_leaves_out_other_keys(namespace, separator, reasons):
@@ -66,7 +68,8 @@ def test_a_namespace_leaves_out_other_keys(namespace, separator, reasons):
         aggregate_image_properties_isolation_namespace=namespace,
         aggregate_image_properties_isolation_separator=separator,
     )
-    host = a_host(aggregates=[{"availability_zone": "z", "os_type": "linux"}])
+    others = {f"other_{number}": "x" for number in range(20)}  # keys come in any order
+    host = a_host(aggregates=[{**others, "availability_zone": "z", "os_type": "linux"}])
 
     found = verdict(
         AggregateImagePropertiesIsolation(conf), host, a_request(image={"os_type": "windows"})

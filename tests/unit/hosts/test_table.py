@@ -111,6 +111,19 @@ def test_an_instance_is_on_one_host():
     assert table.host_of_instance == {"u1": "h2"}
 
 
+def test_a_node_that_got_another_number_is_found_by_that_alone():
+    table = a_fleet({"node_id": 7})
+    row = table.put(("h1", "n1"), {"node_id": 8})
+    assert table.row_of_node == {8: row}
+
+
+def test_the_documents_of_a_removed_row_are_forgotten():
+    table = a_fleet({"stats": {"a": "1"}})
+    before = len(HostTable().pools["stats"])
+    table.remove(("h1", "n1"))
+    assert len(table.pools["stats"]) == before
+
+
 def test_documents_are_shared_and_forgotten():
     table = a_fleet({"stats": {"a": "1"}}, {"stats": {"a": "1"}}, {"stats": {"b": "2"}})
     first, second, _third = (table.rows[f"h{n}", f"n{n}"] for n in (1, 2, 3))

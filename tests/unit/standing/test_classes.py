@@ -74,6 +74,15 @@ def test_servers_that_want_the_same_devices_share_results():
     assert ask_for(a_device("three", count=2)) == 2
 
 
+def test_servers_whose_images_differ_in_what_cells_they_want_share_nothing():
+    kept = results(a_fleet({}, {}), NUMATopologyFilter(a_conf()))
+    flavor = {"extra_specs": {"hw:cpu_policy": "dedicated"}}
+    for policy in ("prefer", "require"):
+        spec = a_request(flavor=flavor, image={"hw_cpu_thread_policy": policy})
+        assert kept.of(spec, Scope(kept.table, NOW, 60.0)) is not None
+    assert len(kept) == 2
+
+
 def test_only_changed_rows_are_asked_about_again():
     table, each = a_fleet({}, {}, {}), CountingFilter()
     kept = results(table, each)
