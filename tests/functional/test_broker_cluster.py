@@ -14,7 +14,9 @@ import sqlalchemy as sa
 from scheduler.concurrency import THREADING
 from scheduler.rpc.client import SchedulerAPI
 from tests import pages
+from tests.daemons.deployment import Deployment
 from tests.daemons.fixtures import MakeDeployment
+from tests.daemons.process import Daemon
 from tests.functional import fleet
 from tests.functional.bus import a_context, scheduler_api
 from tests.functional.fleet import a_spec
@@ -76,6 +78,17 @@ def queues(node: Node, column: str) -> dict[str, str]:
     return dict(line.split("\t") for line in lines)
 
 
+def subscribed(cloud: Deployment, node: Node) -> list[Daemon]:
+    """Three schedulers that the broker brings requests.
+
+    One that it refuses at first tries again a second later, when all calls may have been answered.
+    """
+    schedulers = [cloud.start_scheduler() for _number in range(3)]
+    assert all(each.wait_ready() for each in schedulers)
+    wait_until(lambda: queues(node, "consumers").get("scheduler") == "3")
+    return schedulers
+
+
 def test_no_request_is_lost_with_a_node(
     cluster: RabbitMQCluster,
     rabbit: Mapping[str, str],
@@ -90,10 +103,7 @@ def test_no_request_is_lost_with_a_node(
         backend=THREADING,
         settings={"DEFAULT": {"service_down_time": 3600}, "oslo_messaging_rabbit": rabbit},
     )
-    schedulers = [cloud.start_scheduler() for _number in range(3)]
-    assert all(each.wait_ready() for each in schedulers)
-    # One that the broker refuses at first tries again a second later, when all may have been asked.
-    wait_until(lambda: queues(cluster.nodes[1], "consumers").get("scheduler") == "3")
+    schedulers = subscribed(cloud, cluster.nodes[1])
     placed: dict[str, tuple[str, int]] = {}
 
     def boot_several(_caller: int) -> None:
