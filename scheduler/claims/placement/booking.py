@@ -5,6 +5,7 @@ The decision lock is held to decide, and never while Placement is talked to.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -22,6 +23,10 @@ LOG = logging.getLogger(__name__)
 
 #: How often Placement is asked anew when others took all that it had offered.
 LOOKS: Final = 3
+#: How long a request that another worker may be at is left to it.  Placement does not keep two
+#: first claims for an instance apart that come at the same moment: it may say that one has failed,
+#: and forget the other with it, which it has granted.
+LEFT_SECONDS: Final = 2.0
 _NOTHING: Final = (
     "Got no allocation candidates from the Placement API. This could be due to insufficient "
     "resources or a temporary occurrence as compute nodes start up."
@@ -40,6 +45,7 @@ class PlacementBooking(Booking):
         self._allocating = allocating
         self._host_manager = host_manager
         self._earlier = Earlier(allocating, host_manager)
+        self.pause: Callable[[float], None] = time.sleep
 
     def reconfigured(self, conf: Any) -> Callable[[], None]:
         """See the base class: what Placement is asked for."""
@@ -61,7 +67,7 @@ class PlacementBooking(Booking):
             return attempt.decide().selections
         work = Work(attempt, Requester.of(attempt.context, attempt.spec))
         if attempt.is_redelivered:
-            self._earlier.leave_time()
+            self.pause(LEFT_SECONDS)
         try:
             return self._claimed(work)
         except Unavailable as error:

@@ -8,9 +8,8 @@ delivery.
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -22,8 +21,6 @@ from scheduler.claims.placement.client import CANDIDATES_VERSION
 from scheduler.claims.placement.offers import Offers
 
 BUILDING: Final = "building"
-#: How long one that another worker may be at is left to it.
-LEFT_SECONDS: Final = 2.0
 Before = dict[str, Any]
 
 
@@ -59,15 +56,9 @@ class Work:
 class Earlier:
     """Looks for the answer that another worker gave to the same request."""
 
-    def __init__(
-        self,
-        allocating: Allocating,
-        host_manager: Any,
-        pause: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, allocating: Allocating, host_manager: Any) -> None:
         self._allocating = allocating
         self._host_manager = host_manager
-        self._pause = pause
 
     def is_move(self, uuid: str) -> bool:
         """Whether the instance lives on a host already, and so keeps what it has there."""
@@ -76,14 +67,6 @@ class Earlier:
             home = table.host_of_instance.get(uuid)
             instance = table.instances.get(home or "", {}).get(uuid)
         return instance is not None and instance.vm_state not in (None, BUILDING)
-
-    def leave_time(self) -> None:
-        """Let whoever has begun with the request finish it, before anything is claimed for it.
-
-        Placement does not tell two first claims for an instance apart that come at the same
-        moment: it may say that one has failed, and forget the other, which it has granted.
-        """
-        self._pause(LEFT_SECONDS)
 
     def answer(
         self,

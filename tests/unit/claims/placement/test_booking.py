@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler import arrival, errors
-from scheduler.claims.placement import booking, earlier
+from scheduler.claims.placement import booking
 from scheduler.claims.placement.allocating import ATTEMPTS
 from scheduler.hosts.books import TrackedInstance
 from tests.builders import a_conf
@@ -46,6 +46,8 @@ class Asked:
             context, spec = request_of(SAMPLE)
             spec.scheduler_hints = hints or {}
             driver = a_driver(conf, SAMPLE)
+            self.pauses = []
+            driver.booking.pause = self.pauses.append
             for each in tracked:
                 driver.host_manager.table.put_instance(each.host, each.uuid, each)
             if options is not None:
@@ -73,13 +75,11 @@ def test_a_host_is_claimed_before_it_is_given():
 
 
 @pytest.mark.parametrize("is_redelivered", [True, False])
-def test_one_that_another_worker_may_be_at_is_left_to_it_first(monkeypatch, is_redelivered):
-    paused = []
-    monkeypatch.setattr(earlier.Earlier.__init__, "__defaults__", (paused.append,))
+def test_one_that_another_worker_may_be_at_is_left_to_it_first(is_redelivered):
     with arrival.noted(0.0, is_redelivered=is_redelivered):
         asked = Asked([OFFERED, ON_H2, ON_H2])
     assert (asked.hosts, asked.record.claim) == (["h2"], "repeated")
-    assert paused == [earlier.LEFT_SECONDS] * is_redelivered
+    assert asked.pauses == [booking.LEFT_SECONDS] * is_redelivered
 
 
 def test_a_check_of_where_an_instance_is_asks_and_claims_nothing():
