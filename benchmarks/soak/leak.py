@@ -8,7 +8,7 @@ import uuid
 from typing import Any, Final
 
 from benchmarks.soak.plan import DESCRIPTORS, OBJECTS, ROWS, THREADS, Plan
-from scheduler.db import tables
+from scheduler.db import services
 from scheduler.db.database import Database
 
 
@@ -51,16 +51,4 @@ class Leak:
         """A service of no compute host: nobody deletes it."""
         name = str(uuid.uuid4())
         with self._database.write() as connection:
-            connection.execute(
-                tables.services.insert().values(
-                    uuid=name,
-                    host=name,
-                    binary="nova-console",
-                    topic="console",
-                    report_count=0,
-                    disabled=False,
-                    forced_down=False,
-                    version=66,
-                    deleted=0,
-                )
-            )
+            services.create_many(connection, [name], "nova-console", "console", 66)
