@@ -4,20 +4,21 @@ PYTHON ?= python3
 VENV ?= .venv
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
-SOAK_MINUTES ?= 10
-SOAK_ARGS ?=
-FUZZ_ARGS ?=
+NIGHTLY_ARGS ?=
 COVERAGE_TESTS ?= tests/unit tests/functional
 # Lines with branches that the tests must run, in percent: all tests, not some.
 COVERAGE_LEAST ?= $(if $(filter file,$(origin COVERAGE_TESTS)),90,0)
 export COVERAGE_FOLDER := $(CURDIR)/build/coverage
-MODULES ?=
 # All workers must name the tests alike, sets in the names included, hence the one hash seed.
 # Two workers suit two cores; a file's tests stay together, and so does what they started.
 # tests/conftest.py says which files come first.
 PYTEST_WORKERS ?= 2
 DISTRIBUTED = -n $(PYTEST_WORKERS) --dist loadfile --no-loadscope-reorder
 TEST_MARKS ?= not nova and not faults
+# What the inner loop leaves out: tests on random fleets, and those that take more than half a second.
+CHECK_MARKS ?= not hypothesis and not slow and not functional
+# Quick, and each of another kind: a broker, schedulers and a database that are killed.
+FAULTS_SAMPLE ?= SIGKILL
 
 RUN := $(VENV)/bin
 DECLARED := setup.cfg pyproject.toml constraints.txt .ci/setup-venv
@@ -34,21 +35,54 @@ demo: $(VENV)/ready-run  ## See it work: 8 hosts, about 20 servers, in one proce
 test: $(VENV)/ready-test servers  ## Run all tests, on real servers; those with a Nova apart
 	@PYTHONHASHSEED=0 $(RUN)/python -m pytest $(DISTRIBUTED) -m "$(TEST_MARKS)" $(PYTEST_ARGS)
 
-.PHONY: test-nova
-test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which is installed first
-	@PYTHONHASHSEED=0 $(RUN)/python -m pytest $(DISTRIBUTED) -m nova tests/nova $(PYTEST_ARGS)
+.PHONY: check
+check: $(VENV)/ready-check  ## Check style and types, run the quick unit tests: the inner loop
+	@$(RUN)/ruff check --quiet .
+	@$(RUN)/ruff format --quiet --check .
+	@$(RUN)/mypy
+	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -q $(DISTRIBUTED) -m "$(CHECK_MARKS)" tests/unit $(PYTEST_ARGS)
+
+# Each takes at most an hour, goes on where it was stopped, and keeps what it found in docs/evidence.
+.PHONY: nightly
+nightly: $(VENV)/ready-fuzz servers  ## Run all that takes long: faults, soak, race, fuzz, test-nova
+	@$(RUN)/python -m tests.nightly $(NIGHTLY_ARGS)
 
 .PHONY: faults
 faults: $(VENV)/ready-test servers  ## Break what can break under load; print promises and results
-	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -p no:randomly -m faults tests/faults $(PYTEST_ARGS)
+	@$(RUN)/python -m tests.nightly faults $(NIGHTLY_ARGS)
 
 .PHONY: soak
-soak: $(VENV)/ready-test servers  ## Work for $SOAK_MINUTES minutes (10) under churn; fail if anything grows
-	@$(RUN)/python -m benchmarks.soak --minutes $(SOAK_MINUTES) $(SOAK_ARGS)
+soak: $(VENV)/ready-test servers  ## Work under churn; fail if anything grows
+	@$(RUN)/python -m tests.nightly soak $(NIGHTLY_ARGS)
+
+.PHONY: race
+race: $(VENV)/ready-test servers  ## Let schedulers race for the last MiB while some are killed
+	@$(RUN)/python -m tests.nightly race $(NIGHTLY_ARGS)
 
 .PHONY: fuzz
-fuzz: $(VENV)/ready-fuzz  ## Try out a million inputs that go wrong; print what became of them
-	@PYTHONHASHSEED=0 $(RUN)/python -m tests.fuzz $(FUZZ_ARGS)
+fuzz: $(VENV)/ready-fuzz servers  ## Try out a million inputs that go wrong; print what became of them
+	@$(RUN)/python -m tests.nightly fuzz $(NIGHTLY_ARGS)
+
+.PHONY: test-nova
+test-nova: $(VENV)/ready-test servers  ## Run the tests with a real Nova, which is installed first
+	@$(RUN)/python -m tests.nightly nova $(NIGHTLY_ARGS)
+
+# A short sample of each; those of race and fuzz are among the tests.
+.PHONY: sample
+sample: sample-faults sample-soak sample-nova  ## Run a short sample of faults, soak and test-nova
+
+.PHONY: sample-faults
+sample-faults: $(VENV)/ready-test
+	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -q -p no:randomly -m faults tests/faults -k "$(FAULTS_SAMPLE)"
+
+.PHONY: sample-soak
+sample-soak: $(VENV)/ready-test
+	@PYTHONHASHSEED=0 $(RUN)/python -m tests.soak --hosts 60 --servers 300 --largest 50 \
+		--sample-requests 40 --minutes 0 --decisions 15000
+
+.PHONY: sample-nova
+sample-nova: $(VENV)/ready-test
+	@PYTHONHASHSEED=0 $(RUN)/python -m pytest -q -m nova tests/nova/test_messages.py tests/nova/test_placements.py
 
 .PHONY: coverage
 coverage: $(VENV)/ready-coverage servers  ## Tell what the tests run, with branches (COVERAGE_TESTS: which tests)
@@ -57,9 +91,10 @@ coverage: $(VENV)/ready-coverage servers  ## Tell what the tests run, with branc
 		-q $(DISTRIBUTED) -m "$(TEST_MARKS)" --timeout 600 $(COVERAGE_TESTS) $(PYTEST_ARGS) || status=$$?; \
 		$(RUN)/coverage combine -q && $(RUN)/coverage report --fail-under=$(COVERAGE_LEAST) && exit $$status
 
-.PHONY: mutants
-mutants: $(VENV)/ready-mutation  ## Change the code a little; see whether tests notice (MODULES)
-	@nice -n 19 $(RUN)/python -m tests.mutation $(MODULES)
+.PHONY: test-versions
+test-versions: servers  ## Test bus and databases with the lowest and the highest versions of libraries allowed
+	@PYTHON="$(PYTHON)" .ci/test-versions lowest
+	@PYTHON="$(PYTHON)" .ci/test-versions highest
 
 .PHONY: nova-venv
 nova-venv: $(VENV)/ready-test  ## Install Nova into .venv-nova (or $$NOVA_VENV) for the tests with a real one
@@ -74,7 +109,7 @@ venv: $(VENV)/ready-check  ## Install the project and everything for developing 
 	@echo "Ready: $(RUN)/python"
 
 .PHONY: bench
-bench: $(VENV)/ready-bench servers  ## Measure (BENCH_ARGS: workloads), write docs/performance.md anew
+bench: $(VENV)/ready-test servers  ## Measure (BENCH_ARGS: workloads), write docs/evidence/benchmarks.md anew
 	$(RUN)/python -m benchmarks --keep benchmarks/results/results.json $(BENCH_ARGS)
 	$(RUN)/python -m benchmarks --keep benchmarks/results/results.json --page
 
@@ -116,9 +151,13 @@ manual: $(VENV)/ready-check  ## Write manual pages, completion and the page of o
 servers:  ## Install the servers for the tests if root and on Debian; else name them
 	@PYTHON="$(PYTHON)" .ci/install-servers
 
+.PHONY: dist
+dist: $(VENV)/ready-test  ## Build wheel and sdist into dist/ (docs/release.md)
+	$(RUN)/python -m build --no-isolation
+
 .PHONY: clean
 clean:  ## Remove what the commands above have made
-	rm -rf $(VENV) .venv-nova* .venv-placement* .tox build *.egg-info docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-lowest .venv-highest .venv-nova* .venv-placement* .tox build dist *.egg-info docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # What is installed is remembered by a file, so that nothing is done while setup.cfg and the
 # constraints stay as they are.
@@ -132,14 +171,6 @@ $(VENV)/ready-test: $(DECLARED)
 
 $(VENV)/ready-fuzz: $(DECLARED)
 	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test,fuzz
-	@touch $@ $(VENV)/ready-run $(VENV)/ready-test
-
-$(VENV)/ready-bench: $(DECLARED)
-	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test,bench
-	@touch $@ $(VENV)/ready-run $(VENV)/ready-test
-
-$(VENV)/ready-mutation: $(DECLARED)
-	@PYTHON="$(PYTHON)" .ci/setup-venv $(VENV) test,mutation
 	@touch $@ $(VENV)/ready-run $(VENV)/ready-test
 
 $(VENV)/ready-coverage: $(DECLARED)

@@ -1,10 +1,17 @@
-"""Compute hosts that report: the writes of a fleet, spread evenly over time."""
+"""Compute hosts that report: the writes of a fleet, spread evenly over time.
+
+``python -m benchmarks.churn DATABASE-URL HOSTS REPORT-SECONDS BEAT-SECONDS`` reports until it is
+told to end.
+"""
 
 from __future__ import annotations
 
 import datetime
 import itertools
 import random
+import signal
+import sys
+import threading
 import time
 
 from benchmarks import install
@@ -57,3 +64,26 @@ class Reports:
                 )
         self.reports += len(nodes)
         self.beats += len(services)
+
+
+def main(url: str, hosts: str, report_seconds: str, beat_seconds: str) -> int:
+    """Report; says when it begins, and at the end how often in how many seconds."""
+    ending = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_arguments: ending.set())
+    database = Database(url)
+    plan = FleetPlan(hosts=int(hosts))
+    reports = Reports(database, plan, float(report_seconds), float(beat_seconds))
+    reports.step()
+    sys.stdout.write("reporting\n")
+    sys.stdout.flush()
+    began = time.monotonic()
+    while not ending.is_set():
+        reports.step()
+    elapsed = time.monotonic() - began
+    database.dispose()
+    sys.stdout.write(f"{reports.reports} {reports.beats} {elapsed}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -96,7 +96,7 @@ def flavors(number: int, plan: FleetPlan) -> objects.RequestSpec:
 def distinct(number: int, plan: FleetPlan) -> objects.RequestSpec:
     """A size that no request before it had."""
     del plan
-    size = {"memory_mb": 512 + number % 30_000, "root_gb": 1 + number % 97}
+    size = {"memory_mb": 512 + number % 30_000, "root_gb": 1 + number // 30_000 % 97}
     return a_request(number, flavor={**size, "name": f"own-{number}"})
 
 
@@ -149,6 +149,27 @@ def pinned(number: int, plan: FleetPlan) -> objects.RequestSpec:
     return a_request(number, flavor=flavor, numa_topology=_guest(4, 4 * MB_PER_GB))
 
 
+def first_shape(number: int, plan: FleetPlan) -> objects.RequestSpec:
+    """Pinned processors with an amount of memory that no request before it had."""
+    del plan
+    memory_mb = 2 * MB_PER_GB + 2 * number
+    flavor = {"vcpus": 4, "memory_mb": memory_mb, "name": f"pinned-{number}"}
+    return a_request(number, flavor=flavor, numa_topology=_guest(4, memory_mb))
+
+
+def new_group(number: int, plan: FleetPlan) -> objects.RequestSpec:
+    """Servers of an anti-affinity group that has no members yet."""
+    del plan
+    group = objects.InstanceGroup(
+        uuid=str(uuid.UUID(int=(7 << 64) + number)),
+        name="group",
+        policy="anti-affinity",
+        members=[],
+        hosts=[],
+    )
+    return a_request(number, instance_group=group)
+
+
 def devices(number: int, plan: FleetPlan) -> objects.RequestSpec:
     """The same, and a network function on the cell where the processors are."""
     del plan
@@ -183,6 +204,8 @@ def _guest(cpus: int, memory_mb: int) -> objects.InstanceNUMATopology:
 
 Kind = Callable[[int, FleetPlan], objects.RequestSpec]
 
+#: Kinds of which no two requests are alike, in all rounds.
+NEVER_ALIKE = frozenset({"distinct", "first-shape"})
 KINDS: Mapping[str, Kind] = {
     "plain": plain,
     "flavors": flavors,
@@ -194,6 +217,8 @@ KINDS: Mapping[str, Kind] = {
     "soft-affinity": functools.partial(_of_group, "soft-affinity"),
     "zone-and-specs": zone_and_specs,
     "json-query": json_query,
+    "new-group": new_group,
     "pinned": pinned,
+    "first-shape": first_shape,
     "devices": devices,
 }

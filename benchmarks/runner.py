@@ -3,26 +3,64 @@
 from __future__ import annotations
 
 import contextlib
+import cProfile
 import gc
+import io
 import logging
+import pstats
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from benchmarks import expression, leaks, machine, subjects
-from benchmarks.profiling import Profiler
+from benchmarks import expression, leaks, subjects
 from benchmarks.sample import Sample, Subject
 from benchmarks.session import NO_SERVERS, Servers, Session
 from benchmarks.workload import Row, Workload
+from tests.world import machine
 
 LOG = logging.getLogger(__name__)
+#: Of each list of a profile.
+LINES = 30
 
 Result = dict[str, Any]
 
 
 class AnswersDiffer(AssertionError):
     """Two subjects that are compared did not do the same work."""
+
+
+class Profiler:
+    """Profiles the rounds of each subject in this process, and whole daemons.
+
+    Daemons that run on threads are seen as far as their main thread goes; on eventlet all is seen.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._profiles: dict[str, cProfile.Profile] = {}
+
+    def run(self, name: str, work: Callable[[float], Sample], seconds: float) -> Sample:
+        """One round of subject *name* under the profiler."""
+        profile = self._profiles.setdefault(name, cProfile.Profile())
+        return profile.runcall(work, seconds)
+
+    def report(self) -> str:
+        """Per subject and daemon the functions that took the most time of their own."""
+        text = io.StringIO()
+        for name, profile in self._profiles.items():
+            text.write(f"=== {name}\n")
+            _print(pstats.Stats(profile, stream=text))
+        for path in sorted(self.folder.iterdir()):
+            text.write(f"=== daemon: {path.name}\n")
+            _print(pstats.Stats(str(path), stream=text))
+        return text.getvalue()
+
+
+def _print(stats: pstats.Stats) -> None:
+    stats.strip_dirs().sort_stats("tottime").print_stats(LINES)
+    stats.sort_stats("cumulative").print_stats(LINES)
 
 
 @dataclass

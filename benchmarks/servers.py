@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from benchmarks import configuration, constant_daemon
 from benchmarks.workload import Settings
-from tests.daemons.deployment import Deployment, render
-from tests.daemons.process import Daemon, environment
+from tests.world.deployment import Deployment, render
+from tests.world.process import Daemon, environment
 
 ROOT = Path(__file__).resolve().parents[1]
 START_SECONDS = 300

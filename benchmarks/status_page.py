@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
 from scheduler import concurrency, objects
+from scheduler.concurrency import HubCalls
 from scheduler.explain.recorder import Recorder
 from scheduler.hosts.host_manager import HostManager
 from scheduler.status_page.fleet import FRESH_SECONDS, Fleet
@@ -64,11 +65,9 @@ def rack_of(number: int) -> tuple[objects.Aggregate, ...]:
 def served(manager: HostManager) -> Iterator[str]:
     """The page of a worker with that host manager; its URL."""
     routes = Routes()
-    page = StatusPage(Workers(None))
-    page.add_to(routes)
     driver = SimpleNamespace(host_manager=manager)
-    worker = SimpleNamespace(driver=driver, recorder=Recorder())
-    page.live = LiveStatus(a_conf(), worker)
+    live = LiveStatus(a_conf(), SimpleNamespace(driver=driver, recorder=Recorder()))
+    StatusPage(Workers(None), HubCalls(1.0), lambda: live).add_to(routes)
     with server.bind("127.0.0.1", 0, "port") as listening:
         serving = Server(listening, routes, "http")
         serving.start()

@@ -17,9 +17,6 @@ from benchmarks import expression
 
 FOLDER = Path(__file__).parent / "workloads"
 FEWEST_ROUNDS = 5
-SMALL_HOSTS = 500
-SMALL_INSTANCES = 2
-SMALL_SECONDS = 0.05
 
 Settings = Mapping[str, Any]
 
@@ -37,23 +34,6 @@ class Row:
     unit: str = ""
     at_least: float | None = None
     at_most: float | None = None
-    #: ``lower`` or ``higher`` is better, for a ratio that is held at a small size as well.
-    hold: str | None = None
-
-
-@dataclass(frozen=True)
-class Plot:
-    """One picture: metric *y* of the *subjects* of each line, against the setting *x* of each."""
-
-    name: str
-    title: str
-    x: str
-    y: str
-    x_label: str
-    y_label: str
-    lines: Mapping[str, list[str]]
-    #: Whether *x* begins at 0, which a logarithmic scale does not have.
-    x_from_zero: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,13 +46,10 @@ class Workload:
     seconds: float
     subjects: Mapping[str, Settings]
     rows: tuple[Row, ...]
-    plots: tuple[Plot, ...] = ()
     #: Subjects that must give the same answers.
     same_answers: tuple[tuple[str, ...], ...] = ()
     #: Settings of every subject at the size of a test.
     tiny: Settings = field(default_factory=dict)
-    #: Settings of every subject where its held ratios are measured, on SMALL_HOSTS hosts.
-    small: Settings = field(default_factory=dict)
 
     def at_tiny_size(self) -> Workload:
         """The same with ``tiny`` merged into every subject, for one short round.
@@ -86,27 +63,6 @@ class Workload:
             for name, settings in self.subjects.items()
         }
         return replace(self, subjects=subjects, rounds=2, seconds=0.02)
-
-    def at_small_size(self) -> Workload | None:
-        """Only what the held ratios need, on SMALL_HOSTS hosts; None if none is held."""
-        held = tuple(row for row in self.rows if row.hold)
-        names = {name for row in held for name in expression.subjects(row.value)}
-        subjects = {
-            name: merged(settings, {"fleet": _small(settings["fleet"])}, self.small)
-            for name, settings in self.subjects.items()
-            if name in names
-        }
-        if not held:
-            return None
-        return replace(
-            self,
-            subjects=subjects,
-            rows=held,
-            rounds=FEWEST_ROUNDS,
-            seconds=SMALL_SECONDS,
-            same_answers=(),
-            plots=(),
-        )
 
     @property
     def needs_servers(self) -> bool:
@@ -129,12 +85,7 @@ class Workload:
         kept = {name: settings for name, settings in self.subjects.items() if name in names}
         rows = tuple(row for row in self.rows if expression.subjects(row.value) <= kept.keys())
         same = tuple(each for each in self.same_answers if set(each) <= kept.keys())
-        return replace(self, subjects=kept, rows=rows, same_answers=same, plots=())
-
-
-def _small(plan: Settings) -> dict[str, int]:
-    instances = min(SMALL_INSTANCES, plan.get("instances_per_host", 0))
-    return {"hosts": SMALL_HOSTS, "instances_per_host": instances}
+        return replace(self, subjects=kept, rows=rows, same_answers=same)
 
 
 def names() -> list[str]:
@@ -164,10 +115,8 @@ def parse(name: str, content: Any) -> Workload:
                 for each, settings in content["subjects"].items()
             },
             rows=tuple(Row(**row) for row in content["rows"]),
-            plots=tuple(Plot(**plot) for plot in content.get("plots", ())),
             same_answers=tuple(tuple(each) for each in content.get("same_answers", ())),
             tiny=content.get("tiny", {}),
-            small=content.get("small", {}),
         )
     except (AttributeError, KeyError, TypeError) as error:
         raise WorkloadError(f"{name}: {type(error).__name__}: {error}") from error
@@ -190,7 +139,6 @@ def _check(workload: Workload) -> None:
         raise WorkloadError(f"{workload.name}: rounds: at least {FEWEST_ROUNDS}")
     named = {name for row in workload.rows for name in _subjects_of(workload, row)}
     named |= {name for together in workload.same_answers for name in together}
-    named |= {name for plot in workload.plots for line in plot.lines.values() for name in line}
     if unknown := named - workload.subjects.keys():
         raise WorkloadError(f"{workload.name}: no subject {', '.join(sorted(unknown))}")
     for name, settings in workload.subjects.items():

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from scheduler import errors, numa, objects, pci, semantics
-from scheduler.db import block_devices, build_requests, groups, instances, mappings
+from scheduler.db import build_requests, groups, instance_parts, instances, mappings
 from scheduler.rpc.context import RequestContext
 
 IMAGE_NAMESPACE = uuid.UUID("2f1d7f5e-5b0c-4f0e-9f5e-6d6c696d6167")
@@ -27,7 +27,7 @@ NO_POWER = 0
 
 @dataclass(frozen=True)
 class Placement:
-    """Where servers may go: a zone, one host or node of it, hosts to keep away from."""
+    """The requested place of servers: a zone, one host or node of it, hosts to avoid."""
 
     zone: str | None = None
     host: str | None = None
@@ -50,7 +50,7 @@ class Wishes:
 
     @classmethod
     def of(cls, flavor: objects.Flavor, image: dict[str, Any], conf: Any) -> Wishes:
-        """What *flavor* and *image* ask for, with the aliases of ``[pci]`` in *conf*.
+        """The cells and devices of *flavor* and *image*, by the aliases of ``[pci]`` in *conf*.
 
         Raises InvalidRequest naming the extra spec, image property or option at fault (reference
         page numa_pci, sections 4 and 7.3).
@@ -78,7 +78,7 @@ class BootRequest:
     wishes: Wishes = field(default_factory=Wishes)
 
     def filter_properties(self) -> dict[str, Any]:
-        """What the conductor is told beside the instances."""
+        """The filter properties for the conductor."""
         hints = dict(self.hints)
         if self.group is not None:
             hints["group"] = self.group.uuid
@@ -143,7 +143,7 @@ def create_servers(conn: Connection, request: BootRequest) -> list[objects.Build
     wanted = want_servers(conn, request)
     for each in wanted:
         instances.create(conn, each.instance)
-        block_devices.create(conn, each.block_device_mappings)
+        instance_parts.create_disks(conn, each.block_device_mappings)
     return wanted
 
 
@@ -221,10 +221,7 @@ def _instance(request: BootRequest, index: int, reservation: str) -> objects.Ins
         root_device_name=ROOT_DEVICE,
         config_drive="",
         instance_type_id=flavor.id,
-        memory_mb=flavor.memory_mb,
-        vcpus=flavor.vcpus,
-        root_gb=flavor.root_gb,
-        ephemeral_gb=flavor.ephemeral_gb,
+        **{name: getattr(flavor, name) for name in instances.FLAVOR_SIZES},
         flavor=flavor,
         pci_requests=objects.InstancePCIRequests(
             instance_uuid=instance_uuid, requests=[each.copy() for each in wishes.devices]

@@ -1,43 +1,41 @@
-"""The second half of ``build_instances``: book a host, write the rows, tell the host.
+"""The second half of a build: book a host, write the rows, tell the host.
 
-Reference page conductor, section 5, step 6 (section 4, step 4).  Each instance is on its own
-here: whatever goes wrong with one ends that one's build and no other's.
+Reference page conductor, section 5, step 6 (section 4, step 4), and section 11.  A failure of
+one instance ends the build of that instance only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oslo_log import log as logging
 
-from conductor_stub import claims, hooks, retry
+from conductor_stub import claims, request_dicts
 from conductor_stub.claims import Claims
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.failure import FailureBranch
-from conductor_stub.hooks import BuildHooks
-from conductor_stub.records import BuildCast, Candidate, Plan
-from conductor_stub.rows import BuildRows, Prepared
+from conductor_stub.planning import Planner
+from conductor_stub.records import Candidate, Order, Plan
+from conductor_stub.request_dicts import legacy_spec_of
+from conductor_stub.stores import BuildRows
 from scheduler import errors, objects
+from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Builder:
-    """Sends the instances of a plan to their hosts; *claims* books alternates first."""
+    """Sends the instances of a plan to their hosts; *claims* claims alternates first."""
 
     rows: BuildRows
     compute: ComputeAPI
     failures: FailureBranch
-    hooks: BuildHooks
     claims: Claims
 
     def build(self, plan: Plan, instance: objects.Instance, candidates: list[Candidate]) -> None:
-        """Build *instance* on the first of *candidates* that can be had.
-
-        Never raises for the instance's own troubles: gone, it is left alone; else it ends in
-        ERROR.
-        """
+        """Build *instance* on the first candidate to be had; a failure ends this build only."""
         order = plan.order
         try:
             self._build(plan, instance, candidates)
@@ -45,7 +43,7 @@ class Builder:
             LOG.debug("Instance deleted during build", extra={"instance_uuid": instance.uuid})
         except Exception as error:
             LOG.debug("Instance %s is not built", instance.uuid, exc_info=True)
-            attempts = retry.attempts(plan.filter_properties)
+            attempts = request_dicts.attempts(plan.filter_properties)
             self.failures.fail(
                 order, instance, error, plan.legacy_spec, attempts, plan.request_spec
             )
@@ -53,19 +51,21 @@ class Builder:
     def _build(self, plan: Plan, instance: objects.Instance, candidates: list[Candidate]) -> None:
         position = self._choose(plan, instance.uuid, candidates)
         chosen, rest = candidates[position], candidates[position + 1 :]
-        properties = retry.populate_filter_properties(
+        properties = request_dicts.populate_filter_properties(
             plan.filter_properties, chosen.host, chosen.node, chosen.limits
         )
-        attempts = retry.attempts(properties)
+        attempts = request_dicts.attempts(properties)
         zone_from_host = self.compute.takes_spec_objects()
         prepared = self.rows.prepare(instance, chosen, attempts, zone_from_host)
         if prepared is None:
             self._drop(plan, instance)
             return
-        if attempts > 1:
-            self._renew_attachments(plan, prepared)
-        cast = BuildCast(
-            order=plan.order,
+        _log_selected(prepared.instance.uuid, chosen, rest)
+        self.compute.cast(
+            plan.order.context,
+            chosen.host,
+            "build_and_run_instance",
+            **plan.order.arguments(),
             instance=prepared.instance,
             request_spec=self._spec_for_host(plan, properties, chosen),
             legacy_spec=plan.legacy_spec,
@@ -74,10 +74,8 @@ class Builder:
             node=chosen.node,
             limits=chosen.limits,
             host_list=[each.selection for each in rest if each.selection is not None],
-            accel_uuids=self._accelerators(plan, prepared.instance, chosen.node),
+            accel_uuids=[],
         )
-        _log_selected(prepared.instance.uuid, chosen, rest)
-        self.compute.build_and_run_instance(plan.order.context, chosen.host, cast)
 
     def _choose(self, plan: Plan, uuid: str, candidates: list[Candidate]) -> int:
         if plan.needs_claim:
@@ -108,27 +106,6 @@ class Builder:
             spec.requested_resources = plan.request_spec.requested_resources
         return spec
 
-    def _renew_attachments(self, plan: Plan, prepared: Prepared) -> None:
-        for device in prepared.block_devices:
-            if device.destination_type != "volume" or not device.attachment_id:
-                continue
-            renewed = self.hooks.renew_attachment(plan.order.context, prepared.instance, device)
-            if renewed is not None:
-                device.attachment_id = renewed
-                self.rows.save_attachment(device)
-
-    def _accelerators(self, plan: Plan, instance: objects.Instance, node: str | None) -> list[str]:
-        profile = hooks.device_profile(instance.flavor)
-        if profile is None:
-            return []
-        try:
-            return self.hooks.request_accelerators(
-                plan.order.context, instance, profile, plan.spec, node
-            )
-        except Exception as error:
-            LOG.exception("Failed to reschedule. Reason: %s", error)
-            raise
-
 
 def _log_selected(uuid: str, chosen: Candidate, rest: list[Candidate]) -> None:
     LOG.debug(
@@ -138,3 +115,90 @@ def _log_selected(uuid: str, chosen: Candidate, rest: list[Candidate]) -> None:
         [(each.host, each.node) for each in rest],
         extra={"instance_uuid": uuid},
     )
+
+
+FIRST_ATTEMPT = 1
+
+
+@dataclass(frozen=True)
+class NewServer:
+    """One server that is asked for, and the request for its host."""
+
+    wanted: objects.BuildRequest
+    spec: objects.RequestSpec
+
+    @property
+    def instance(self) -> objects.Instance:
+        """The server, which has no row yet."""
+        instance: objects.Instance = self.wanted.instance
+        return instance
+
+
+@dataclass(frozen=True)
+class FirstBuilds:
+    """Builds servers that nothing has been written about but what their user wants."""
+
+    planner: Planner
+    builder: Builder
+    failures: FailureBranch
+
+    def run(self, order: Order, servers: Sequence[NewServer]) -> None:
+        """Have *servers* built; where there is no host for all of them, all end in ERROR."""
+        if not servers:
+            return
+        try:
+            found = self.planner.hosts_for(order.context, [each.spec for each in servers])
+        except Exception as error:
+            LOG.debug("No hosts for %d new instance(s)", len(servers), exc_info=True)
+            for server in servers:
+                self._bury(order, server, error)
+            return
+        created = [
+            (server, candidates)
+            for server, candidates in zip(servers, found, strict=True)
+            if self._create(order, server, candidates)
+        ]
+        for server, candidates in created:
+            self._build(order, server, candidates)
+
+    def _create(self, order: Order, server: NewServer, candidates: list[Candidate]) -> bool:
+        """Make the row of *server* where its host is; False when that is not to be built."""
+        try:
+            if not candidates:
+                reason = f"The scheduler named no host for instance {server.instance.uuid}."
+                raise errors.NoValidHost(reason=reason)
+            host = candidates[0].host
+            if not self.builder.rows.is_mapped(host):
+                raise errors.HostMappingNotFound(name=host)
+            if self.builder.rows.create(server.wanted, host):
+                return True
+        except Exception as error:
+            LOG.debug("Instance %s has no cell", server.instance.uuid, exc_info=True)
+            self._release(order.context, server)
+            self._bury(order, server, error)
+            return False
+        self._release(order.context, server)
+        return False
+
+    def _build(self, order: Order, server: NewServer, candidates: list[Candidate]) -> None:
+        try:
+            plan: Plan = self.planner.of_new(order, server.spec, candidates)
+        except Exception as error:
+            LOG.debug("Instance %s has no plan", server.instance.uuid, exc_info=True)
+            self._fail(order, server, error)
+            return
+        self.builder.build(plan, server.instance, candidates)
+
+    def _bury(self, order: Order, server: NewServer, error: Exception) -> None:
+        """Record *server* in cell0, in ERROR; one that its user does not want any more is not."""
+        if self.builder.rows.create(server.wanted, None):
+            self._fail(order, server, error)
+
+    def _fail(self, order: Order, server: NewServer, error: Exception) -> None:
+        self.failures.fail(
+            order, server.instance, error, legacy_spec_of(server.spec), FIRST_ATTEMPT, server.spec
+        )
+
+    def _release(self, context: RequestContext, server: NewServer) -> None:
+        LOG.info("What is booked for instance %s is given back", server.instance.uuid)
+        self.builder.claims.release(context.elevated(), server.instance.uuid)

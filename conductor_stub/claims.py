@@ -1,7 +1,6 @@
-"""Booking an alternate host before a rescheduled build goes there.
+"""Claims of alternates before a rescheduled build goes to one.
 
-Reference page conductor, sections 5 (step 6.2) and 7.  What books is a callable given to the
-conductor; without one only hosts that need no booking are taken.
+Reference page conductor, sections 5 (step 6.2) and 7.
 """
 
 from __future__ import annotations
@@ -31,10 +30,7 @@ def without_placement(
     instance_uuid: str,
     selection: objects.Selection,
 ) -> bool:
-    """Take hosts that want no allocation: their scheduler works without Placement.
-
-    A host that wants one cannot be booked when nothing books allocations.
-    """
+    """Take hosts that need no allocation; without Placement no other can be claimed."""
     if allocation_request(selection) is None:
         return True
     LOG.warning(
@@ -45,13 +41,13 @@ def without_placement(
     return False
 
 
-def nothing_to_release(context: RequestContext, instance_uuid: str) -> None:
-    """Nothing books here, so nothing is given back."""
+def nothing_to_release(_context: RequestContext, _instance_uuid: str) -> None:
+    """Release nothing, as nothing is claimed."""
 
 
 @dataclass(frozen=True)
 class Claims:
-    """Whoever books hosts for instances, and gives them back."""
+    """Functions that claim hosts for instances, and release them."""
 
     claim: Claim = without_placement
     release: Release = nothing_to_release
@@ -66,7 +62,7 @@ def exhausted(instance_uuid: str) -> errors.MaxRetriesExceeded:
 
 
 def allocation_request(selection: objects.Selection) -> dict[str, Any] | None:
-    """What must be booked on the host; None where the scheduler works without Placement."""
+    """The allocation to claim; None where the scheduler works without Placement."""
     text = selection.allocation_request
     return json.loads(text) if text else None
 
@@ -74,10 +70,7 @@ def allocation_request(selection: objects.Selection) -> dict[str, Any] | None:
 def fill_provider_mapping(
     spec: objects.RequestSpec | None, allocation: dict[str, Any] | None
 ) -> None:
-    """Note for every resource group of *spec* which providers its part of the booking went to.
-
-    Nothing is noted without *allocation*, and for a group that it does not speak of.
-    """
+    """Note in the resource groups of *spec* the providers of their *allocation*."""
     groups = (spec.requested_resources if spec is not None else None) or ()
     mappings = (allocation or {}).get("mappings") or {}
     for group in groups:
@@ -92,10 +85,7 @@ def book_first(
     instance_uuid: str,
     candidates: list[Candidate],
 ) -> int:
-    """The position of the first of *candidates* that *claim* books for the instance.
-
-    Raises MaxRetriesExceeded when there is none, or what *claim* raises.
-    """
+    """The position of the first candidate claimed; MaxRetriesExceeded when there is none."""
     for position, candidate in enumerate(candidates):
         selection = candidate.selection
         # Without one it is from an older scheduler, whose hosts want no booking.

@@ -1,25 +1,123 @@
-"""``nova-compute-stub``: one process that is many compute hosts."""
+"""``nova-compute-stub``: one process that is many compute hosts.
+
+Every host has an RPC server with a connection of its own: the RPC library lets a server listen
+for one host only.
+"""
 
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
+from oslo_messaging.rpc.server import RPCServer
+from oslo_messaging.transport import RPCTransport
 
-from conductor_stub.compute import profile_file, profiles
+from conductor_stub.compute import profiles
 from conductor_stub.compute.builds import BuildSettings
-from conductor_stub.compute.service import ComputeService
-from scheduler import concurrency, errors, preflight
+from conductor_stub.compute.clients import Clients
+from conductor_stub.compute.endpoints import endpoints_of
+from conductor_stub.compute.hosts import TOPIC, ComputeHosts
+from conductor_stub.compute.profiles import HostPlan
+from scheduler import concurrency, errors
 from scheduler.conf import startup
-from scheduler.readiness import Readiness
+from scheduler.daemon import preflight
+from scheduler.daemon.periodic import RepeatingTask
+from scheduler.daemon.supervision import Supervision
+from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.worker import Worker, launch
+from scheduler.db.database import Database
 from scheduler.rpc import transport
-from scheduler.supervision import Supervision
-from scheduler.worker import launch
+from scheduler.rpc.server import BaseAPI, build_server
+from scheduler.rpc.transport import get_transport
 
 LOG = logging.getLogger(__name__)
+
+SERVERS_AT_A_TIME = 64
+"""The number of servers that connect, or disconnect, side by side."""
+JITTER = 0.05
+"""Keeps the reports of processes that were started together from coming in step."""
+
+
+class ComputeService(Worker):
+    """The hosts of *plans* on the bus; *luck* decides which of their builds fail."""
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        plans: list[HostPlan],
+        settings: BuildSettings,
+        luck: random.Random,
+        readiness: Readiness,
+        supervision: Supervision,
+    ) -> None:
+        super().__init__(conf, readiness, supervision, TOPIC)
+        self._plans = plans
+        self._settings = settings
+        self._luck = luck
+
+    def _start(self, ending: contextlib.ExitStack) -> None:
+        """Register, serve, announce, report; at the end, running builds are finished first."""
+        database = Database.from_conf(self._conf)
+        ending.callback(database.dispose)
+        transport = get_transport(self._conf)
+        ending.callback(transport.cleanup)
+        hosts = ComputeHosts(
+            self._conf,
+            database,
+            Clients.over(transport, self._conf),
+            self._plans,
+            self._settings,
+            luck=self._luck,
+        )
+        hosts.register()
+        heartbeat = RepeatingTask("heartbeat", hosts.heartbeat, self._conf.report_interval)
+        ending.callback(heartbeat.stop)
+        reports = self._reports(hosts)
+        for task in reports:
+            ending.callback(task.stop)
+        serve(transport, hosts, ending)
+        hosts.announce()
+        if self._conf.report_interval > 0:
+            heartbeat.start()
+        for task in reports if self._conf.periodic_enable else ():
+            task.start(random.uniform(0, self._conf.periodic_fuzzy_delay))
+        LOG.info("Serving as %d compute hosts", len(hosts.names))
+
+    def _reports(self, hosts: ComputeHosts) -> list[RepeatingTask]:
+        """The periodic reports of every compute."""
+        audit = ("update of resources", hosts.audit, self._conf.update_resources_interval)
+        interval = self._conf.scheduler_instance_sync_interval
+        sync = ("sync of instances", hosts.sync_instances, interval)
+        return [RepeatingTask(*audit, JITTER), RepeatingTask(*sync, JITTER)]
+
+
+def serve(transport: RPCTransport, hosts: ComputeHosts, ending: contextlib.ExitStack) -> None:
+    """Take orders for all hosts until *ending* closes, which waits for those in hand."""
+    servers = [
+        build_server(transport, TOPIC, host, [*endpoints_of(hosts, host), BaseAPI(TOPIC)])
+        for host in hosts.names
+    ]
+    started: list[RPCServer] = []
+
+    def start(server: RPCServer) -> None:
+        server.start()  # waits for the broker for as long as it takes
+        started.append(server)
+
+    ending.callback(_of_each, started, RPCServer.wait)
+    ending.callback(_of_each, started, RPCServer.stop)
+    _of_each(servers, start)
+
+
+def _of_each(servers: list[RPCServer], act: Callable[[RPCServer], None]) -> None:
+    if servers:
+        with concurrent.futures.ThreadPoolExecutor(SERVERS_AT_A_TIME) as pool:
+            list(pool.map(act, servers))
+
 
 PROGRAM: Final = "nova-compute-stub"
 DESCRIPTION: Final = "One process that is many compute hosts: they claim, build and report."
@@ -64,8 +162,8 @@ def main(argv: Sequence[str]) -> int:
     conf = startup.parse(argv, PROGRAM, cli_opts=CLI_OPTIONS, description=DESCRIPTION)
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     try:
-        preflight.check_surroundings(conf)
-        profile = profile_file.load(conf.profile)
+        preflight.check(conf)
+        profile = profiles.load(conf.profile)
         plans = profile.plan(conf.hosts or profile.natural_size, conf.host_prefix)
         profiles.merged_aggregates(plans)
     except errors.NovaException as error:

@@ -1,24 +1,128 @@
-"""``nova-conductor-stub``: global options, then ``serve`` or a command on servers."""
+"""``nova-conductor-stub``: the worker of ``serve``, and commands on servers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from cliff import command as cliff_command
 from oslo_config import cfg
 from oslo_log import log as logging
+from oslo_messaging.transport import RPCTransport
 
-from conductor_stub.cli import app
-from conductor_stub.service import ConductorWorker, check_manager
-from scheduler import concurrency, errors, preflight
+from conductor_stub.building import Builder
+from conductor_stub.claims import Claims
+from conductor_stub.cli import boot, servers
+from conductor_stub.compute_rpcapi import compute_api
+from conductor_stub.conductor_rpcapi import TOPIC
+from conductor_stub.failure import SERVICE, FailureBranch
+from conductor_stub.manager import BackportAPI, ComputeTaskManager
+from conductor_stub.planning import Planner, PolicySupport
+from conductor_stub.stores import BuildRows, Stores
+from scheduler import concurrency, errors
+from scheduler.claims import loading
+from scheduler.claims.alternates import AlternateClaims
+from scheduler.claims.placement.allocations import PlacementAlternates
 from scheduler.cli import program
 from scheduler.conf import startup
-from scheduler.readiness import Readiness
+from scheduler.daemon import preflight
+from scheduler.daemon.heartbeat import Heartbeat
+from scheduler.daemon.supervision import Supervision
+from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.worker import Worker, launch
+from scheduler.db.database import Database
+from scheduler.db.databases import Databases
+from scheduler.notifications.notifications import Notifications
 from scheduler.rpc import transport
-from scheduler.supervision import Supervision
-from scheduler.worker import launch
+from scheduler.rpc.client import SchedulerAPI
+from scheduler.rpc.server import BaseAPI, build_server
+from scheduler.rpc.transport import get_notification_transport, get_transport
 
 LOG = logging.getLogger(__name__)
+
+BINARY: Final = "nova-conductor"
+
+
+def claims_of(conf: cfg.ConfigOpts, stores: Stores) -> Claims:
+    """Claims of alternates by ``[scheduler] claims``; raises ConfigurationError."""
+    if conf.scheduler.claims == loading.PLACEMENT:
+        allocations = PlacementAlternates.from_conf(conf)
+        return Claims(claim=allocations.claim, release=allocations.release)
+    if conf.scheduler.claims != loading.DATABASE:
+        return Claims()
+    alternates = AlternateClaims(
+        conf, stores.main, lambda selection: stores.of_host(selection.service_host)
+    )
+    return Claims(claim=alternates.claim, release=alternates.release)
+
+
+def build_manager(
+    conf: cfg.ConfigOpts,
+    stores: Stores,
+    transport: RPCTransport,
+    notifications: Notifications,
+    claims: Claims | None = None,
+) -> ComputeTaskManager:
+    """The manager and its parts, not connected; raises ConfigurationError."""
+    failures = FailureBranch(stores, notifications, conf.host)
+    planner = Planner(
+        stores, SchedulerAPI(transport, conf), PolicySupport(conf), conf.scheduler.max_attempts
+    )
+    builder = Builder(
+        rows=BuildRows(stores, conf.default_availability_zone),
+        compute=compute_api(conf, stores, transport),
+        failures=failures,
+        claims=claims or Claims(),
+    )
+    return ComputeTaskManager(stores, planner, builder, failures)
+
+
+def check_manager(conf: cfg.ConfigOpts, databases: Databases) -> None:
+    """Build the manager and let it go again; raises what :func:`build_manager` does."""
+    with contextlib.ExitStack() as ending:
+        transport = get_transport(conf)
+        ending.callback(transport.cleanup)
+        build_manager(conf, Stores(databases), transport, _notifications(conf, ending))
+
+
+def _notifications(conf: cfg.ConfigOpts, ending: contextlib.ExitStack) -> Notifications:
+    transport = get_notification_transport(conf)
+    ending.callback(transport.cleanup)
+    notifications = Notifications(transport, SERVICE, BINARY, conf.host)
+    ending.callback(notifications.close)
+    return notifications
+
+
+class ConductorWorker(Worker):
+    """One worker of the conductor stub."""
+
+    def __init__(
+        self, conf: cfg.ConfigOpts, readiness: Readiness, supervision: Supervision
+    ) -> None:
+        super().__init__(conf, readiness, supervision, TOPIC)
+
+    def _start(self, ending: contextlib.ExitStack) -> None:
+        databases = Databases.from_conf(self._conf)
+        ending.callback(databases.dispose)
+        transport = get_transport(self._conf)
+        ending.callback(transport.cleanup)
+        notifications = _notifications(self._conf, ending)
+        stores = Stores(databases)
+        claims = claims_of(self._conf, stores)
+        manager = build_manager(self._conf, stores, transport, notifications, claims=claims)
+        own_database = Database.from_conf(self._conf)
+        ending.callback(own_database.dispose)
+        heartbeat = Heartbeat(self._conf, own_database, BINARY, TOPIC)
+        heartbeat.register()
+        ending.callback(heartbeat.stop)
+        endpoints = [manager, BackportAPI(), BaseAPI(TOPIC)]
+        server = build_server(transport, TOPIC, self._conf.host, endpoints)
+        server.start()  # waits for the broker for as long as it takes
+        ending.callback(server.wait)
+        ending.callback(server.stop)
+        heartbeat.start()
+
 
 SERVE: Final = "serve"
 
@@ -26,21 +130,56 @@ SERVE: Final = "serve"
 def main(argv: Sequence[str]) -> int:
     """Do what the command line asks for; returns the status to exit with."""
     transport.set_defaults()
-    option = program.command_option(app.PROG, app.WORDS)
+    option = program.command_option(PROG, WORDS)
     # The daemon's log lines are wanted, those of commands are not; the first word tells.
-    first_word = next((word for word in argv if word in app.WORDS), None)
-    conf = startup.parse(argv, app.PROG, cli_opts=[option], quiet=first_word != SERVE)
+    first_word = next((word for word in argv if word in WORDS), None)
+    conf = startup.parse(argv, PROG, cli_opts=[option], quiet=first_word != SERVE)
     if conf.command.name == SERVE:
         return _serve(conf)
-    return app.run(conf)
+    return run(conf)
 
 
 def _serve(conf: cfg.ConfigOpts) -> int:
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     try:
-        preflight.check_surroundings(conf, check_manager)
+        preflight.check(conf, check_manager)
     except errors.NovaException as error:
-        return preflight.refuse(conf, app.PROG, error)
+        return preflight.refuse(conf, PROG, error)
     supervision = Supervision()
     conductor = ConductorWorker(conf, Readiness(), supervision)
     return launch(conf, conductor, supervision, conf.conductor.workers)
+
+
+PROG = "nova-conductor-stub"
+
+COMMANDS: Mapping[str, type[cliff_command.Command]] = {
+    "boot": boot.Boot,
+    "list": servers.List,
+    "show": servers.Show,
+    "resize": servers.Resize,
+    "migrate": servers.Migrate,
+    "delete": servers.Delete,
+}
+
+WORDS = {
+    "serve": "be the conductor",
+    "boot": "boot servers",
+    "list": "list the servers",
+    "show": "show one server",
+    "resize": "give a server another flavor",
+    "migrate": "move a server to another host",
+    "delete": "delete servers",
+}
+
+
+class Servers(program.Program):
+    """The program."""
+
+    NAME = PROG
+    DESCRIPTION = "A small conductor, and servers without an API."
+    COMMANDS = COMMANDS
+
+
+def run(conf: cfg.ConfigOpts) -> int:
+    """Run the command that *conf* was filled for; returns the exit status."""
+    return program.run(Servers, conf)

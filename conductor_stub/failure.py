@@ -1,4 +1,4 @@
-"""What happens to a server that cannot be built: ERROR, with everything around it tidied up.
+"""The end of a failed build: the server in ERROR, with its fault and a notification.
 
 Reference page conductor, section 6.
 """
@@ -12,21 +12,16 @@ from typing import Any
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from conductor_stub import hooks
-from conductor_stub.hooks import BuildHooks
 from conductor_stub.records import Order
-from conductor_stub.stores import Stores
-from scheduler import errors, faults, objects
+from conductor_stub.stores import ATTEMPTS_KEY, Stores
+from scheduler import errors, objects
 from scheduler.db import build_requests, instances
 from scheduler.notifications.notifications import Notifications
-from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
 
 SERVICE = "compute_task"
 METHOD = "build_instances"
-ATTEMPTS_KEY = "nova_scheduler_attempts"
-"""The key of the system metadata under which the number of attempts is kept for operators."""
 
 
 def record(
@@ -37,14 +32,12 @@ def record(
     host: str,
     attempts: int,
 ) -> None:
-    """Write that the build of the instance has ended with *error*, as *host* saw it.
-
-    Raises InstanceNotFound when the instance is gone.
-    """
-    fault = faults.fault_of(error)
+    """Write *error* as the end of the build; raises InstanceNotFound when it is gone."""
+    fault = errors.Fault.from_error(error)
     instances.update(cell, uuid, vm_state="error", task_state=None)
     instances.add_fault(cell, uuid, fault.code, fault.message, fault.details, host)
     instances.set_system_metadata(cell, uuid, ATTEMPTS_KEY, str(attempts))
+    instances.set_system_metadata(cell, uuid, "network_allocated", "False")
     try:
         build_requests.destroy(api, uuid)
     except errors.BuildRequestNotFound:
@@ -57,7 +50,6 @@ class FailureBranch:
 
     stores: Stores
     notifications: Notifications
-    hooks: BuildHooks
     host: str
 
     def fail(
@@ -75,7 +67,7 @@ class FailureBranch:
         An instance that is gone is left alone: there is nobody to tell.
         """
         extra = {"instance_uuid": instance.uuid}
-        LOG.warning("Failed to %s_%s: %s", SERVICE, METHOD, faults.message_of(error), extra=extra)
+        LOG.warning("Failed to %s_%s: %s", SERVICE, METHOD, errors.message_of(error), extra=extra)
         LOG.warning("Setting instance to ERROR state.", extra=extra)
         try:
             self.stores.write(
@@ -88,33 +80,3 @@ class FailureBranch:
         self.notifications.task_failed(
             order.context, f"{SERVICE}.{METHOD}", instance.uuid, legacy_spec, spec, error
         )
-        self._give_back_networks(order.context, instance, order.requested_networks)
-        self._give_back_accelerators(order.context, instance)
-
-    def _give_back_networks(
-        self,
-        context: RequestContext,
-        instance: objects.Instance,
-        requested: objects.NetworkRequestList | None,
-    ) -> None:
-        if requested is None or not requested.no_allocate:
-            try:
-                self.hooks.deallocate_networks(context, instance)
-            except Exception:
-                LOG.exception("Failed to deallocate networks", extra={"instance": instance.uuid})
-                return
-        self.stores.of_instance(instance.uuid).write_retrying(
-            lambda conn: instances.set_system_metadata(
-                conn, instance.uuid, "network_allocated", "False"
-            )
-        )
-
-    def _give_back_accelerators(self, context: RequestContext, instance: objects.Instance) -> None:
-        if not hooks.device_profile(instance.flavor):
-            return
-        try:
-            self.hooks.delete_accelerators(context, instance)
-        except Exception:
-            LOG.exception(
-                "Failed to delete accelerator requests", extra={"instance": instance.uuid}
-            )

@@ -1,21 +1,19 @@
-"""``ComputeTaskManager``: the conductor's RPC methods (reference page conductor, sections 2 to 6).
+"""The conductor's RPC methods (reference page conductor, sections 2 to 6).
 
-``build_instances`` has one form here; what older and newer releases do differently follows from
-what they send and from what their peers understand:
+``build_instances`` has one form here; differences between releases follow from the arguments
+of the sender and from the versions that its peers understand:
 
-* No ``host_lists``, or null (a first build; a Newton compute after a failed one): the scheduler is
-  asked, for Selections with alternates unless ``[upgrade_levels] scheduler`` keeps it to the dict
-  replies of its older interface.  A list: a reschedule; its alternates are claimed one after the
-  other and the scheduler is not asked.
+* No ``host_lists``, or null (a first build; a Newton compute after a failed one): the scheduler
+  chooses, with alternates unless ``[upgrade_levels] scheduler`` keeps it to the dict replies of
+  its older interface.  A list is a reschedule: its alternates are claimed one after the other.
 * ``request_spec`` null: the request is made from the image and the first instance.  Given, it is
-  the request; its provider mapping goes on to the compute.
-* ``[upgrade_levels] compute`` below 5.0: the cast is Newton's (4.0, or 4.19 with alternates), with
-  the request as a dict, and the instance keeps the availability zone that was asked for, because
-  a Newton compute's reschedule makes its request from the instance again.  Otherwise the cast is
-  6.0, 5.11 or 5.0, and the zone of the chosen host is written to the instance.
+  the request, and its provider mapping goes on to the compute.
+* ``[upgrade_levels] compute`` below 5.0: the cast is Newton's (4.0, or 4.19 with alternates) with
+  the request as a dict.  The instance keeps the requested availability zone, because a Newton
+  compute's reschedule makes its request from the instance again.  Otherwise the cast is 6.0,
+  5.11 or 5.0, and the instance gets the zone of its host.
 
-Unlike any Nova, one instance or build request that is gone does not stop the others of its batch
-(all of reference page conductor's recommendations are followed).
+Unlike in Nova, one instance or build request that is gone does not stop the others of its batch.
 """
 
 from __future__ import annotations
@@ -27,20 +25,26 @@ from typing import Any
 import oslo_messaging as messaging
 from oslo_log import log as logging
 
-from conductor_stub import request_specs, retry
-from conductor_stub.building import Builder
+from conductor_stub import request_dicts
+from conductor_stub.building import Builder, FirstBuilds, NewServer
 from conductor_stub.conductor_rpcapi import NAMESPACE
 from conductor_stub.failure import FailureBranch
-from conductor_stub.first_builds import FirstBuilds, NewServer
 from conductor_stub.moving import Mover
 from conductor_stub.planning import GivenHostLists, Planner
-from conductor_stub.records import Order, RebuildOrder, network_requests
+from conductor_stub.records import MoveRequest, Order
 from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import flavors
+from scheduler.objects import registry
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
+
+REBUILD_ARGUMENTS = (
+    *("image_ref", "orig_image_ref", "injected_files", "new_pass", "orig_sys_metadata"),
+    *("bdms", "recreate", "on_shared_storage", "preserve_ephemeral"),
+)
+"""Arguments of ``rebuild_instance`` that go on to the host as they are."""
 
 
 class ComputeTaskManager:
@@ -70,54 +74,34 @@ class ComputeTaskManager:
         )
 
     @messaging.expose
-    def build_instances(  # the wire names these arguments, hence so many
+    def build_instances(
         self,
         context: RequestContext,
         instances: Sequence[objects.Instance],
-        image: dict[str, Any] | None,
         filter_properties: dict[str, Any],
-        admin_password: str | None,
-        injected_files: list[Any],
-        requested_networks: Any,
-        security_groups: list[str],
-        block_device_mapping: Any = None,  # noqa: ARG002  (dropped in 1.7; read from the rows)
-        legacy_bdm: bool = True,  # noqa: ARG002  (the same)
         request_spec: objects.RequestSpec | dict[str, Any] | None = None,
         host_lists: GivenHostLists | None = None,
+        **given: Any,
     ) -> None:
-        """Find hosts for *instances* and have them built there; what cannot be ends in ERROR."""
-        order = Order(
-            context=context,
-            image=image or {},
-            admin_password=admin_password,
-            injected_files=injected_files,
-            requested_networks=network_requests(requested_networks),
-            security_groups=security_groups,
-        )
+        """Find hosts for *instances* and have them built there; failures end in ERROR.
+
+        *given* is an order; disks in it are not read, as they are in the rows since 1.7.
+        """
+        order = Order.from_arguments(context, given)
         self._run(order, list(instances), filter_properties, request_spec, host_lists)
 
     @messaging.expose
-    def schedule_and_build_instances(  # the wire names these arguments, hence so many
+    def schedule_and_build_instances(
         self,
         context: RequestContext,
         build_requests: Sequence[objects.BuildRequest],
         request_specs: Sequence[objects.RequestSpec],
-        image: dict[str, Any] | None,
-        admin_password: str | None,
-        injected_files: list[Any],
-        requested_networks: Any,
         block_device_mapping: objects.BlockDeviceMappingList | None = None,
-        tags: Any = None,  # noqa: ARG002  (there is no table for them)
+        **given: Any,
     ) -> None:
-        """Make the servers of *build_requests* where hosts are found for them, and build them."""
-        order = Order(
-            context=context,
-            image=image or {},
-            admin_password=admin_password,
-            injected_files=injected_files,
-            requested_networks=network_requests(requested_networks),
-            security_groups=_security_groups(request_specs),
-        )
+        """Make the servers of *build_requests* on hosts found for them; *given* is an order."""
+        groups = _security_groups(request_specs)
+        order = Order.from_arguments(context, {**given, "security_groups": groups})
         servers = [
             NewServer(_with_disks(wanted, block_device_mapping), spec)
             for wanted, spec in zip(build_requests, request_specs, strict=True)
@@ -134,12 +118,10 @@ class ComputeTaskManager:
         live: bool,
         rebuild: bool,
         flavor: objects.Flavor | None,
-        block_migration: Any,  # noqa: ARG002  (of live migrations)
-        disk_over_commit: Any,  # noqa: ARG002  (of live migrations)
-        reservations: list[str] | None = None,  # noqa: ARG002  (quota is the API's)
         clean_shutdown: bool = True,
         request_spec: objects.RequestSpec | None = None,
         host_list: list[objects.Selection] | None = None,
+        **_unread: Any,  # of live migrations, and quota of the API
     ) -> None:
         """Move *instance* to another host, with *flavor* from then on (its own: a migration)."""
         if live or rebuild or flavor is None:
@@ -147,7 +129,9 @@ class ComputeTaskManager:
             raise errors.InvalidRequest(field="migrate_server", reason=reason)
         properties = (scheduler_hint or {}).get("filter_properties") or {}
         self._mover.resize(
-            context, instance, flavor, properties, request_spec, host_list, clean_shutdown
+            MoveRequest(
+                context, instance, flavor, properties, request_spec, clean_shutdown, host_list
+            )
         )
 
     @messaging.expose
@@ -163,37 +147,18 @@ class ComputeTaskManager:
 
     @messaging.expose
     @messaging.expected_exceptions(errors.NovaException)
-    def rebuild_instance(  # the wire names these arguments, hence so many
+    def rebuild_instance(
         self,
         context: RequestContext,
         instance: objects.Instance,
-        orig_image_ref: str | None,
-        image_ref: str | None,
-        injected_files: list[Any],
-        new_pass: str | None,
-        orig_sys_metadata: dict[str, Any] | None,
-        bdms: Any,
-        recreate: bool,
-        on_shared_storage: bool | None,
-        preserve_ephemeral: bool = False,
         host: str | None = None,
         request_spec: objects.RequestSpec | None = None,
-        reimage_boot_volume: bool | None = None,  # noqa: ARG002  (there are no volumes)
-        target_state: str | None = None,  # noqa: ARG002  (a server runs afterwards)
+        **given: Any,
     ) -> None:
         """Rebuild *instance* on *host*, or let another host than its own take it over."""
-        order = RebuildOrder(
-            image_ref=image_ref,
-            orig_image_ref=orig_image_ref,
-            injected_files=injected_files,
-            new_pass=new_pass,
-            orig_sys_metadata=orig_sys_metadata,
-            bdms=bdms,
-            recreate=recreate,
-            on_shared_storage=on_shared_storage,
-            preserve_ephemeral=preserve_ephemeral,
-        )
-        self._mover.rebuild(context, instance, order, host, request_spec)
+        given.setdefault("preserve_ephemeral", False)
+        passed = {name: given.get(name) for name in REBUILD_ARGUMENTS}
+        self._mover.rebuild(context, instance, passed, host, request_spec)
 
     def _run(
         self,
@@ -207,11 +172,11 @@ class ComputeTaskManager:
         spec = request_spec if isinstance(request_spec, objects.RequestSpec) else None
         try:
             properties = self._with_flavor(properties)
-            legacy_spec = request_specs.legacy_spec(order.image, instances, request_spec)
+            legacy_spec = request_dicts.legacy_spec(order.image, instances, request_spec)
             plan = self._planner.plan(order, instances, properties, legacy_spec, spec, host_lists)
         except Exception as error:
             LOG.debug("No hosts for %d instance(s)", len(instances), exc_info=True)
-            attempts = retry.attempts(properties)
+            attempts = request_dicts.attempts(properties)
             for instance in instances:
                 self._failures.fail(order, instance, error, legacy_spec, attempts, spec)
             return
@@ -244,3 +209,35 @@ def _with_disks(
     for device in known.block_device_mappings:
         device.uuid = str(uuid.uuid4())
     return known
+
+
+class BackportAPI:
+    """The endpoint of topic ``conductor`` without a namespace, as far as computes need it."""
+
+    target = messaging.Target(version="3.0")
+
+    @messaging.expose
+    @messaging.expected_exceptions(errors.NovaException)
+    def object_backport_versions(
+        self,
+        context: Any,  # noqa: ARG002  (nobody is refused)
+        objinst: objects.WireObject,
+        object_versions: Mapping[str, str],
+    ) -> dict[str, Any]:
+        """*objinst* and its objects in at most the given versions; raises InvalidRequest."""
+        if not isinstance(objinst, objects.WireObject):
+            raise errors.InvalidRequest(field="objinst", reason="it is not an object")
+        try:
+            wanted = {name: _at_most(name, asked) for name, asked in object_versions.items()}
+        except (AttributeError, TypeError, ValueError) as error:
+            raise errors.InvalidRequest(field="object_versions", reason=str(error)) from error
+        return objinst.encoded(wanted)
+
+
+def _at_most(name: str, asked: str) -> str:
+    """The version *asked* for, or ours where that is older: more cannot be said."""
+    cls = getattr(objects, name, None)
+    if cls is None or registry.parse(asked) <= registry.parse(cls.VERSION):
+        return asked
+    ours: str = cls.VERSION
+    return ours

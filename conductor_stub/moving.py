@@ -14,20 +14,14 @@ from typing import Any
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from conductor_stub import claims, request_specs, retry, scheduling
+from conductor_stub import claims, planning, request_dicts
 from conductor_stub.claims import Claims
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.failure import SERVICE
 from conductor_stub.planning import Planner
-from conductor_stub.records import (
-    Candidate,
-    RebuildCast,
-    RebuildOrder,
-    ResizeCast,
-    UnshelveCast,
-)
+from conductor_stub.records import Candidate, MoveRequest
 from conductor_stub.stores import Stores
-from scheduler import errors, faults, objects
+from scheduler import errors, objects
 from scheduler.db import instances
 from scheduler.notifications.notifications import Notifications
 from scheduler.rpc.context import RequestContext
@@ -51,7 +45,7 @@ class Move:
     @property
     def image(self) -> dict[str, Any]:
         """The image in plain values."""
-        found: dict[str, Any] = request_specs.plain(self.spec.image) or {}
+        found: dict[str, Any] = request_dicts.plain(self.spec.image) or {}
         return found
 
 
@@ -66,27 +60,19 @@ class Mover:
     notifications: Notifications
     host: str
 
-    def resize(
-        self,
-        context: RequestContext,
-        instance: objects.Instance,
-        flavor: objects.Flavor,
-        given: Mapping[str, Any],
-        spec: objects.RequestSpec | None,
-        host_list: list[objects.Selection] | None,
-        clean_shutdown: bool,
-    ) -> None:
-        """Have *instance* moved to another host, where it has *flavor*.
+    def resize(self, request: MoveRequest) -> None:
+        """Have the instance moved to another host, where it has the flavor requested.
 
-        *given* are the filter properties of the caller, *host_list* the alternates that are left
-        of an attempt that failed.  Raises NoValidHost, or what else went wrong, when nothing has
-        been started; the instance is as before then.
+        Raises NoValidHost, or what else went wrong, when nothing has been started; the instance
+        is as before then.
         """
-        spec = self._request(instance, given, spec)
+        context, instance, flavor = request.context, request.instance, request.flavor
+        given = request.filter_properties
+        spec = self._request(instance, given, request.request_spec)
         spec.flavor = flavor
         try:
             move = self._counted(context, instance, spec, given)
-            chosen, rest = self._find(move, host_list)
+            chosen, rest = self._find(move, request.host_list)
         except Exception as error:
             self._stays(context, instance, "migrate_server", error, spec)
             if isinstance(error, errors.NoValidHost):
@@ -94,18 +80,21 @@ class Mover:
                 reason = NO_HOST_FOR_SAME_FLAVOR if is_same else NO_HOST_FOR_RESIZE
                 raise errors.NoValidHost(reason=reason) from error
             raise
-        cast = ResizeCast(
+        self.compute.cast(
+            context,
+            chosen.host,
+            "prep_resize",
             instance=instance,
             flavor=flavor,
             image=move.image,
             request_spec=move.spec,
-            legacy_spec=request_specs.legacy_spec_of(move.spec),
+            legacy_spec=request_dicts.legacy_spec_of(move.spec),
             filter_properties=_with_host(move.properties, chosen),
             node=chosen.node,
-            clean_shutdown=clean_shutdown,
+            clean_shutdown=request.clean_shutdown,
+            migration=None,  # no record of it is kept here
             host_list=rest,
         )
-        self.compute.prep_resize(context, chosen.host, cast)
 
     def unshelve(
         self,
@@ -129,14 +118,17 @@ class Mover:
             self._set_task(instance, None)
             LOG.warning(
                 "No valid host found for unshelve instance: %s",
-                faults.message_of(error),
+                errors.message_of(error),
                 extra={"instance_uuid": instance.uuid},
             )
             return
         except Exception:
             self._set_task(instance, None)
             raise
-        cast = UnshelveCast(
+        self.compute.cast(
+            context,
+            chosen.host,
+            "unshelve_instance",
             instance=instance,
             image=move.image,
             filter_properties=_with_host(move.properties, chosen),
@@ -144,20 +136,16 @@ class Mover:
             request_spec=move.spec,
             accel_uuids=[],
         )
-        self.compute.unshelve_instance(context, chosen.host, cast)
 
     def rebuild(
         self,
         context: RequestContext,
         instance: objects.Instance,
-        order: RebuildOrder,
+        given: Mapping[str, Any],
         host: str | None,
         spec: objects.RequestSpec | None,
     ) -> None:
-        """Have *instance* rebuilt on *host*; without one, taken over by another than its own.
-
-        Raises NoValidHost, or what else went wrong; the instance is as before then.
-        """
+        """Have *instance* rebuilt on *host*, or taken over by another; raises NoValidHost."""
         node, limits = None, None
         if host is None:
             spec = self._request(instance, {}, spec)
@@ -168,8 +156,18 @@ class Mover:
                 self._stays(context, instance, "rebuild_server", error, spec)
                 raise
             host, node, limits = chosen.host, chosen.node, chosen.limits
-        cast = RebuildCast(order, instance, node, limits, spec)
-        self.compute.rebuild_instance(context, host, cast)
+        self.compute.cast(
+            context,
+            host,
+            "rebuild_instance",
+            **given,
+            instance=instance,
+            migration=None,
+            scheduled_node=node,
+            limits=limits,
+            request_spec=spec,
+            accel_uuids=[],
+        )
 
     def _request(
         self,
@@ -180,7 +178,7 @@ class Mover:
         """The request of the instance for its next host, which nothing forces any more."""
         if spec is None:
             image = {"id": instance.image_ref} if instance.image_ref else {}
-            legacy = request_specs.build_request_spec(image, [instance])
+            legacy = request_dicts.build_request_spec(image, [instance])
             found = objects.RequestSpec.from_primitives(legacy, given)
         else:
             found = spec.copy()
@@ -196,10 +194,12 @@ class Mover:
         given: Mapping[str, Any],
     ) -> Move:
         """The move with one attempt more, counted from what *given* says of earlier ones."""
-        properties = request_specs.plain(spec.to_legacy_filter_properties_dict())
+        properties = request_dicts.plain(spec.to_legacy_filter_properties_dict())
         if given.get("retry"):
             properties["retry"] = copy.deepcopy(given["retry"])
-        properties = retry.populate_retry(properties, instance.uuid, self.planner.max_attempts)
+        properties = request_dicts.populate_retry(
+            properties, instance.uuid, self.planner.max_attempts
+        )
         if properties.get("retry"):
             spec.retry = objects.SchedulerRetries.from_dict(properties["retry"])
         return Move(context, instance, spec, properties)
@@ -209,13 +209,13 @@ class Mover:
     ) -> tuple[Candidate, list[objects.Selection]]:
         """The host to go to, booked, and the alternates that are left."""
         if host_list is None:
-            candidates = self.planner.hosts_for(move.context, move.spec)
+            candidates = self.planner.hosts_for(move.context, [move.spec])[0]
             if not candidates:
                 reason = f"The scheduler named no host for instance {move.instance.uuid}."
                 raise errors.NoValidHost(reason=reason)
             position = 0
         else:
-            candidates = [scheduling.candidate_of_selection(each) for each in host_list]
+            candidates = [planning.candidate_of_selection(each) for each in host_list]
             uuid, elevated = move.instance.uuid, move.context.elevated()
             position = claims.book_first(self.claims.claim, elevated, move.spec, uuid, candidates)
         chosen = candidates[position]
@@ -233,9 +233,9 @@ class Mover:
     ) -> None:
         """The server keeps its state; its user is told why nothing came of the move."""
         extra = {"instance_uuid": instance.uuid}
-        LOG.warning("Failed to %s_%s: %s", SERVICE, method, faults.message_of(error), extra=extra)
+        LOG.warning("Failed to %s_%s: %s", SERVICE, method, errors.message_of(error), extra=extra)
         state = instance.vm_state or "active"
-        fault = faults.fault_of(error)
+        fault = errors.Fault.from_error(error)
 
         def write(conn: Connection) -> None:
             instances.update(conn, instance.uuid, vm_state=state, task_state=None)
@@ -248,7 +248,7 @@ class Mover:
         except errors.InstanceNotFound:
             LOG.debug("Instance %s was deleted before its move", instance.uuid)
             return
-        legacy = request_specs.legacy_spec_of(spec)
+        legacy = request_dicts.legacy_spec_of(spec)
         task = f"{SERVICE}.{method}"
         self.notifications.task_failed(context, task, instance.uuid, legacy, spec, error, state)
 
@@ -262,4 +262,6 @@ class Mover:
 
 
 def _with_host(properties: dict[str, Any], chosen: Candidate) -> dict[str, Any]:
-    return retry.populate_filter_properties(properties, chosen.host, chosen.node, chosen.limits)
+    return request_dicts.populate_filter_properties(
+        properties, chosen.host, chosen.node, chosen.limits
+    )

@@ -1,19 +1,23 @@
 """The first half of a build: count the attempt, make the request, find hosts.
 
-Reference page conductor, section 5, steps 2 to 4 (section 4, step 3), and section 11.
+Reference page conductor, sections 3.4 and 3.5, section 5 (steps 2 to 4) and section 11.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import oslo_messaging as messaging
+from oslo_config import cfg
 from oslo_log import log as logging
 
-from conductor_stub import groups, retry, scheduling
+from conductor_stub import request_dicts
 from conductor_stub.records import Candidate, HostLists, Order, Plan
-from conductor_stub.request_specs import legacy_spec_of
+from conductor_stub.request_dicts import legacy_spec_of
 from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import groups as group_rows
@@ -21,6 +25,153 @@ from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
+
+
+_ALL_WEIGHERS = frozenset(("nova.scheduler.weights.all_weighers", "scheduler.weights.all_weighers"))
+_AFFINITY_MODULES = ("nova.scheduler.weights.affinity", "scheduler.weights.affinity")
+
+FILTER_OF_POLICY = {
+    "affinity": "ServerGroupAffinityFilter",
+    "anti-affinity": "ServerGroupAntiAffinityFilter",
+}
+WEIGHER_OF_POLICY = {
+    "soft-affinity": "ServerGroupSoftAffinityWeigher",
+    "soft-anti-affinity": "ServerGroupSoftAntiAffinityWeigher",
+}
+
+
+class PolicySupport:
+    """The group policies that this configuration can enforce."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        self._missing = {
+            policy: needed
+            for policy, needed in (FILTER_OF_POLICY | WEIGHER_OF_POLICY).items()
+            if not _is_enabled(conf, needed)
+        }
+
+    def check(self, policies: list[str]) -> bool:
+        """True if any policy concerns the scheduler; raises UnsupportedPolicyException."""
+        concerned = [
+            policy for policy in FILTER_OF_POLICY | WEIGHER_OF_POLICY if policy in policies
+        ]
+        for policy in concerned:
+            if policy in self._missing:
+                reason = f"{self._missing[policy]} not configured"
+                LOG.error("ServerGroup policy is not supported: %s", reason)
+                raise errors.UnsupportedPolicyException(reason=reason)
+        return bool(concerned)
+
+
+def _is_enabled(conf: cfg.ConfigOpts, needed: str) -> bool:
+    if needed in FILTER_OF_POLICY.values():
+        return needed in conf.filter_scheduler.enabled_filters
+    paths = {f"{module}.{needed}" for module in _AFFINITY_MODULES}
+    return bool((paths | _ALL_WEIGHERS) & set(conf.filter_scheduler.weight_classes))
+
+
+def policies_of(group: objects.InstanceGroup) -> list[str]:
+    """The policies of *group*: today's single one, or the list of older releases."""
+    return [group.policy] if group.policy else list(group.policies or [])
+
+
+def setup_instance_group(
+    properties: Mapping[str, Any],
+    group: objects.InstanceGroup,
+    member_hosts: list[str],
+    support: PolicySupport,
+) -> dict[str, Any]:
+    """The filter properties with *group* in them, whose members run on *member_hosts*.
+
+    Hosts that the properties name already are kept.  A policy other than the four adds nothing.
+    Raises UnsupportedPolicyException.
+    """
+    updated = copy.deepcopy(dict(properties))
+    if not support.check(policies_of(group)):
+        return updated
+    updated["group_updated"] = True
+    updated["group_hosts"] = sorted({*(updated.get("group_hosts") or ()), *member_hosts})
+    updated["group_policies"] = policies_of(group)
+    updated["group_members"] = list(group.members or [])
+    updated["group_uuid"] = group.uuid
+    return updated
+
+
+def fill_in_group(
+    specs: Iterable[objects.RequestSpec],
+    group: objects.InstanceGroup,
+    member_hosts: list[str],
+    support: PolicySupport,
+) -> None:
+    """Put *group* into *specs*, whose members run on *member_hosts*: the form of today.
+
+    Hosts that a request names already are kept, as is a group whose policy is not one of the
+    four.  Raises UnsupportedPolicyException.
+    """
+    if not support.check(policies_of(group)):
+        return
+    for spec in specs:
+        known = (spec.instance_group.hosts if spec.instance_group else None) or []
+        spec.instance_group = group.copy()
+        spec.instance_group.hosts = sorted({*known, *member_hosts})
+
+
+def find_hosts(
+    scheduler: SchedulerAPI,
+    context: RequestContext,
+    spec: objects.RequestSpec,
+    instance_uuids: Sequence[str],
+    max_attempts: int,
+) -> HostLists:
+    """Per instance the chosen host and its alternates; raises NoValidHost and other answers."""
+    begun = time.monotonic()
+    uuids = list(instance_uuids)
+    try:
+        selections = scheduler.select_destinations(
+            context, spec, uuids, return_objects=True, return_alternates=True
+        )
+    except errors.SelectionObjectsWithOldRPCVersionNotSupported:
+        replies = _repeated_on_timeout(scheduler, context, spec, uuids, max_attempts)
+        host_lists = [[candidate_of_reply(reply)] for reply in replies]
+    else:
+        host_lists = [[candidate_of_selection(each) for each in chosen] for chosen in selections]
+    LOG.debug(
+        "Took %.2f seconds to select destinations for %d instance(s).",
+        time.monotonic() - begun,
+        len(uuids),
+    )
+    return host_lists
+
+
+def _repeated_on_timeout(
+    scheduler: SchedulerAPI,
+    context: RequestContext,
+    spec: objects.RequestSpec,
+    uuids: list[str],
+    max_attempts: int,
+) -> list[dict[str, Any]]:
+    for attempt in range(1, max_attempts):
+        try:
+            return scheduler.select_destinations(context, spec, uuids)
+        except messaging.MessagingTimeout:
+            LOG.warning(
+                "Retrying select_destinations after a MessagingTimeout, attempt %s of %s.",
+                attempt,
+                max_attempts - 1,
+            )
+    return scheduler.select_destinations(context, spec, uuids)
+
+
+def candidate_of_selection(selection: objects.Selection) -> Candidate:
+    """One host of today's reply."""
+    limits = selection.limits.to_dict() if selection.limits is not None else {}
+    return Candidate(selection.service_host, selection.nodename, limits, selection)
+
+
+def candidate_of_reply(reply: dict[str, Any]) -> Candidate:
+    """One host of the older reply, whose limits are null when the chance driver chose it."""
+    return Candidate(reply["host"], reply["nodename"], reply["limits"] or {}, None)
+
 
 GivenHostLists = Sequence[list[objects.Selection] | None]
 
@@ -31,7 +182,7 @@ class Planner:
 
     stores: Stores
     scheduler: SchedulerAPI
-    policies: groups.PolicySupport
+    policies: PolicySupport
     max_attempts: int
 
     def plan(
@@ -43,24 +194,18 @@ class Planner:
         request_spec: objects.RequestSpec | None,
         given: GivenHostLists | None,
     ) -> Plan:
-        """Where the instances go: to the alternates *given*, or where the scheduler says.
-
-        Raises MaxRetriesExceeded, UnsupportedPolicyException or what the scheduler answers.
-        """
+        """The plan of a batch, by the scheduler or the alternates *given*; raises its errors."""
         first, uuids = instances[0].uuid, [instance.uuid for instance in instances]
-        properties = retry.populate_retry(properties, first, self.max_attempts)
+        properties = request_dicts.populate_retry(properties, first, self.max_attempts)
         LOG.debug("Rescheduling: %s", given is not None)
         if given is None:
             properties = self._with_group(properties, first)
         spec = objects.RequestSpec.from_primitives(legacy_spec, properties)
         if given is None:
-            host_lists = scheduling.find_hosts(
-                self.scheduler, order.context, spec, uuids, self.max_attempts
-            )
+            host_lists = find_hosts(self.scheduler, order.context, spec, uuids, self.max_attempts)
         else:
             host_lists = [
-                [scheduling.candidate_of_selection(each) for each in alternates or ()]
-                for alternates in given
+                [candidate_of_selection(each) for each in alternates or ()] for alternates in given
             ]
         return Plan(
             order=order,
@@ -72,36 +217,21 @@ class Planner:
             needs_claim=given is not None,
         )
 
-    def plan_new(
-        self, order: Order, specs: Sequence[objects.RequestSpec]
-    ) -> list[tuple[objects.RequestSpec, list[Candidate]]]:
-        """Each of *specs*, which are alike but for their instances, and where its one may go.
+    def hosts_for(self, context: RequestContext, specs: Sequence[objects.RequestSpec]) -> HostLists:
+        """The candidates for each of *specs*, alike but for their instances; see :meth:`plan`.
 
-        The first speaks for all when the scheduler is asked.  Raises what :meth:`plan` does.
+        The first speaks for all when the scheduler is asked.
         """
-        first = specs[0]
-        found = group_of(self.stores, first.instance_uuid)
+        found = group_of(self.stores, specs[0].instance_uuid)
         if found is not None:
-            groups.fill_in_group(specs, *found, self.policies)
+            fill_in_group(specs, *found, self.policies)
         uuids = [spec.instance_uuid for spec in specs]
-        host_lists = scheduling.find_hosts(
-            self.scheduler, order.context, first, uuids, self.max_attempts
-        )
-        return list(zip(specs, _one_each(host_lists, len(specs)), strict=True))
-
-    def hosts_for(self, context: RequestContext, spec: objects.RequestSpec) -> list[Candidate]:
-        """Where the one server of *spec* may go, which exists already; raises as :meth:`plan`."""
-        found = group_of(self.stores, spec.instance_uuid)
-        if found is not None:
-            groups.fill_in_group([spec], *found, self.policies)
-        host_lists = scheduling.find_hosts(
-            self.scheduler, context, spec, [spec.instance_uuid], self.max_attempts
-        )
-        return _one_each(host_lists, 1)[0]
+        host_lists = find_hosts(self.scheduler, context, specs[0], uuids, self.max_attempts)
+        return _one_each(host_lists, len(specs))
 
     def of_new(self, order: Order, spec: objects.RequestSpec, candidates: list[Candidate]) -> Plan:
         """The plan of one server that has no attempt behind it."""
-        properties = retry.populate_retry(
+        properties = request_dicts.populate_retry(
             spec.to_legacy_filter_properties_dict(), spec.instance_uuid, self.max_attempts
         )
         return Plan(
@@ -119,7 +249,7 @@ class Planner:
         found = group_of(self.stores, uuid)
         if found is None:
             return dict(properties)
-        return groups.setup_instance_group(properties, *found, self.policies)
+        return setup_instance_group(properties, *found, self.policies)
 
 
 def group_of(stores: Stores, instance_uuid: str) -> tuple[objects.InstanceGroup, list[str]] | None:

@@ -1,7 +1,8 @@
-"""The small records that pass from one stage of ``build_instances`` to the next."""
+"""Records that pass from one stage of a build to the next."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,7 @@ HostLists = list[list[Candidate]]
 
 @dataclass(frozen=True)
 class Order:
-    """What the caller asked for, the same for every instance of the batch."""
+    """The request of the caller, the same for every instance of the batch."""
 
     context: RequestContext
     image: dict[str, Any]
@@ -36,8 +37,24 @@ class Order:
     requested_networks: objects.NetworkRequestList | None
     security_groups: list[str]
 
+    @classmethod
+    def from_arguments(cls, context: RequestContext, given: Mapping[str, Any]) -> Order:
+        """Read the arguments of a call; other ones are ignored."""
+        return cls(
+            context=context,
+            image=given.get("image") or {},
+            admin_password=given.get("admin_password"),
+            injected_files=given.get("injected_files") or [],
+            requested_networks=_network_requests(given.get("requested_networks")),
+            security_groups=given.get("security_groups") or [],
+        )
 
-def network_requests(given: Any) -> objects.NetworkRequestList | None:
+    def arguments(self) -> dict[str, Any]:
+        """The order as arguments of casts, without its context."""
+        return {name: value for name, value in vars(self).items() if name != "context"}
+
+
+def _network_requests(given: Any) -> objects.NetworkRequestList | None:
     """The networks asked for as an object, also from the tuples of old callers."""
     if given is None or isinstance(given, objects.NetworkRequestList):
         return given
@@ -46,13 +63,12 @@ def network_requests(given: Any) -> objects.NetworkRequestList | None:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is known once hosts have been found, the same for every instance of the batch.
+    """The hosts found, and the request, the same for every instance of the batch.
 
-    ``request_spec`` is the object the caller gave, if any; ``legacy_spec`` the dict form made from
-    it or from the instances; ``filter_properties`` already count this attempt.  A plan that
-    ``needs_claim`` has alternates that nobody has booked yet.  With ``is_new`` the instance was
-    made for this build alone: ``spec`` goes to its host as it is, and if its user cancels the
-    build nothing of it is left.
+    ``request_spec`` is the object of the caller, if any; ``legacy_spec`` the dict made from it or
+    from the instances.  ``filter_properties`` already count this attempt.  A plan that
+    ``needs_claim`` has alternates that are not claimed yet.  With ``is_new`` the instance was
+    made for this build alone: its host gets ``spec``, and a cancelled build leaves nothing.
     """
 
     order: Order
@@ -66,79 +82,32 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class BuildCast:
-    """What a host is told about one instance.
+class MoveRequest:
+    """One server that is to have *flavor* on another host.
 
-    ``legacy_spec`` goes to computes of the 4.x interface in the place of ``request_spec``.
+    *filter_properties* name earlier attempts and hosts to avoid.  *host_list* are the alternates
+    that are left of an attempt that failed; None from a sender that knows none.
     """
 
-    order: Order
-    instance: objects.Instance
-    request_spec: objects.RequestSpec
-    legacy_spec: dict[str, Any]
-    filter_properties: dict[str, Any]
-    block_device_mapping: objects.BlockDeviceMappingList
-    node: str | None
-    limits: dict[str, Any]
-    host_list: list[objects.Selection]
-    accel_uuids: list[str]
-
-
-@dataclass(frozen=True)
-class ResizeCast:
-    """What a host is told about an instance that moves to it, with *flavor* from then on.
-
-    ``legacy_spec`` goes to computes from before 5.1 in the place of ``request_spec``.
-    """
-
+    context: RequestContext
     instance: objects.Instance
     flavor: objects.Flavor
-    image: dict[str, Any]
-    request_spec: objects.RequestSpec
-    legacy_spec: dict[str, Any]
     filter_properties: dict[str, Any]
-    node: str | None
-    clean_shutdown: bool
-    host_list: list[objects.Selection]
-
-
-@dataclass(frozen=True)
-class UnshelveCast:
-    """What a host is told about an instance that was without a host for a while."""
-
-    instance: objects.Instance
-    image: dict[str, Any] | None
-    filter_properties: dict[str, Any]
-    node: str | None
-    request_spec: objects.RequestSpec
-    accel_uuids: list[str]
-
-
-@dataclass(frozen=True)
-class RebuildOrder:
-    """What the caller says about a rebuild; the names are the wire's."""
-
-    image_ref: str | None
-    orig_image_ref: str | None
-    injected_files: list[Any]
-    new_pass: str | None
-    orig_sys_metadata: dict[str, Any] | None
-    bdms: Any
-    recreate: bool
-    on_shared_storage: bool | None
-    preserve_ephemeral: bool
+    request_spec: objects.RequestSpec | None = None
+    clean_shutdown: bool = True
+    host_list: list[objects.Selection] | None = None
 
     def arguments(self) -> dict[str, Any]:
-        """Each under its name."""
-        return dict(vars(self))
-
-
-@dataclass(frozen=True)
-class RebuildCast:
-    """What a host is told about an instance that it shall rebuild or take over."""
-
-    order: RebuildOrder
-    instance: objects.Instance
-    node: str | None
-    limits: dict[str, Any] | None
-    request_spec: objects.RequestSpec | None
+        """The arguments of ``migrate_server``, except ``host_list``."""
+        return {
+            "instance": self.instance,
+            "scheduler_hint": {"filter_properties": self.filter_properties},
+            "live": False,
+            "rebuild": False,
+            "flavor": self.flavor,
+            "block_migration": None,
+            "disk_over_commit": None,
+            "reservations": None,
+            "clean_shutdown": self.clean_shutdown,
+            "request_spec": self.request_spec,
+        }

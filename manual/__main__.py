@@ -1,11 +1,11 @@
-"""Write manual pages, completion and the page of options: here, or below another folder."""
+"""Write manual pages, completion and pages made from the code: here, or below another folder."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from manual import completion, options, pages
+from manual import commands, completion, metrics, options, pages, plugins
 from manual.parsers import all_programs
 
 
@@ -14,8 +14,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m manual", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parents[1])
     folder: Path = parser.parse_args().folder
-    texts: dict[Path, str] = {options.FILE: options.text_of()}
-    for program in all_programs():
+    programs = all_programs()
+    texts: dict[Path, str] = {options.FILE: options.text_of(), metrics.FILE: metrics.text()}
+    texts |= {**dict(plugins.pages()), **dict(commands.pages(programs))}
+    for program in programs:
         texts[pages.FOLDER / f"{program.name}.{pages.SECTION}"] = pages.text_of(program)
         texts[completion.FOLDER / program.name] = completion.text_of(program)
     for name, text in texts.items():

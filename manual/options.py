@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,15 +14,14 @@ from scheduler import conf as project_options
 from scheduler.conf import rereading
 
 FILE = Path("docs/options.md")
-HEAD = """# Every option
+WIDTH = 110
+HEAD = """# Options
 
-Made from the options themselves; [nova.conf.sample](../etc/nova/nova.conf.sample) has each with
-its whole description, and those of the libraries (message bus, databases, log), which have the
-names they have in Nova. *Older names* are those of Havana to today that are still read: a file
-that was written for Nova need not be changed. *Reload* says whether SIGHUP changes it without a
-restart.
+Made from the options themselves. The [sample](../etc/nova/nova.conf.sample) has those of the
+libraries (message bus, databases, log), too, under the names they have in Nova. *Older names* are
+still read: a file that was written for Nova works. *Reload* marks options that SIGHUP changes
+without a restart.
 """
-COLUMNS = "| Option | Default | Older names | Reload | What |\n|---|---|---|---|---|\n"
 
 
 def text_of() -> str:
@@ -30,21 +31,32 @@ def text_of() -> str:
         groups.setdefault(group if isinstance(group, str) else group.name, []).extend(options)
     sections = [HEAD]
     for name, options in groups.items():
-        rows = [_row(name, option) for option in sorted(options, key=lambda each: each.name)]
-        sections.append(f"## [{name}]\n\n{COLUMNS}" + "".join(rows))
+        entries = [_entry(name, option) for option in sorted(options, key=lambda each: each.name)]
+        sections.append(f"## [{name}]\n\n" + "\n".join(entries))
     return "\n".join(sections)
 
 
-def _row(group: str, option: cfg.Opt) -> str:
-    older = sorted(set(_older_names(group, option)))
-    cells = (
-        f"`{option.dest}`",
-        _default(option),
-        "<br>".join(older),
-        "yes" if {(group, option.dest), (group, rereading.ALL)} & rereading.LIVE else "",
-        _first_sentence(option.help or ""),
-    )
-    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |\n"
+def _entry(group: str, option: cfg.Opt) -> str:
+    """A heading, a line of facts, and the whole help."""
+    default, older = _default(option), sorted(set(_older_names(group, option)))
+    facts = [f"Default {default}." if default else "No default."]
+    if {(group, option.dest), (group, rereading.ALL)} & rereading.LIVE:
+        facts.append("Reload.")
+    if older:
+        facts.append(f"Older names: {', '.join(older)}.")
+    paragraphs = [" ".join(facts), *_paragraphs(option.help or "")]
+    return f"### `{option.dest}`\n\n" + "\n".join(f"{_wrapped(each)}\n" for each in paragraphs)
+
+
+def _paragraphs(text: str) -> list[str]:
+    """The help with a full stop at its end; what looks like markup is left as it is."""
+    found = [" ".join(each.split()) for each in text.split("\n\n") if each.strip()]
+    escaped = [re.sub(r"(?<!`)<([^`>]*)>(?!`)", r"\\<\1\\>", each) for each in found]
+    return [each if each[-1] in ".!?:`" else f"{each}." for each in escaped]
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _older_names(group: str, option: cfg.Opt) -> Iterator[str]:
@@ -61,7 +73,3 @@ def _default(option: cfg.Opt) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(f"`{each}`" for each in value)
     return f"`{value}`" if str(value) else "empty"
-
-
-def _first_sentence(text: str) -> str:
-    return " ".join(text.split()).partition(". ")[0].rstrip(".")

@@ -12,11 +12,10 @@ from typing import Any
 from oslo_config import cfg
 
 from conductor_stub import compute_daemon, conductor_daemon
-from conductor_stub.cli import app as servers_app
-from scheduler import daemon
 from scheduler.cli import app as manage_app
 from scheduler.cli import program
 from scheduler.conf import startup
+from scheduler.daemon import main as daemon
 
 #: Where the parser does not know what the program does.
 DEFAULTS = {
@@ -42,7 +41,7 @@ class CommandLine:
 def all_programs() -> list[CommandLine]:
     """Every program."""
     manage = program.command_option(manage_app.PROG, manage_app.GROUPS)
-    conductor = program.command_option(servers_app.PROG, servers_app.WORDS)
+    conductor = program.command_option(conductor_daemon.PROG, conductor_daemon.WORDS)
     serve = argparse.ArgumentParser(description="Be the conductor, until told to stop.")
     return [
         CommandLine("nova-scheduler", daemon.DESCRIPTION, _options("nova-scheduler")),
@@ -53,10 +52,10 @@ def all_programs() -> list[CommandLine]:
             _commands(manage_app.Manage),
         ),
         CommandLine(
-            servers_app.PROG,
-            servers_app.Servers.DESCRIPTION,
-            _options(servers_app.PROG, [conductor]),
-            {conductor_daemon.SERVE: serve, **_commands(servers_app.Servers)},
+            conductor_daemon.PROG,
+            conductor_daemon.Servers.DESCRIPTION,
+            _options(conductor_daemon.PROG, [conductor]),
+            {conductor_daemon.SERVE: serve, **_commands(conductor_daemon.Servers)},
         ),
         CommandLine(
             compute_daemon.PROGRAM,

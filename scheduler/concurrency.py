@@ -8,19 +8,19 @@ to :func:`run`.
 
 from __future__ import annotations
 
+import collections
 import configparser
 import importlib
 import os
 import pathlib
+import socket
+import sys
+import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-Item = TypeVar("Item")
-
-#: How long code that computes may keep everything else in its process waiting, under eventlet.
-BREATH_SECONDS = 0.05
 #: How often the others get their turn: one to be told, one to come.
 TURNS = 2
 
@@ -97,6 +97,83 @@ def run(module: str, argv: Sequence[str]) -> int:
     return int(importlib.import_module(module).main(list(argv)) or 0)
 
 
+def _is_patched() -> bool:
+    patcher = sys.modules.get("eventlet.patcher")
+    return patcher is not None and bool(patcher.is_monkey_patched("thread"))
+
+
+def native(module: str) -> Any:
+    """The standard library's *module* (``threading``, ``socket``) as it is without eventlet.
+
+    Its threads run beside a decision that computes for seconds.  They may not touch a lock, queue
+    or pool that greenlets use as well: see :class:`HubCalls`.
+    """
+    if not _is_patched():
+        return importlib.import_module(module)
+    return importlib.import_module("eventlet.patcher").original(module)
+
+
+class _Call:
+    """One call that a native thread waits for."""
+
+    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self._function = function
+        self._arguments = arguments
+        self._result: Any = None
+        self._error: Exception | None = None
+        self.is_done = native("threading").Event()
+
+    def make(self) -> None:
+        try:
+            self._result = self._function(*self._arguments)
+        except Exception as error:  # noqa: BLE001 - raised where the result is waited for
+            self._error = error
+        self.is_done.set()
+
+    def result(self) -> Any:
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+class HubCalls:
+    """Lets native threads call functions in the thread whose locks and sockets these use.
+
+    Under eventlet a native thread may not wait for a greenlet's lock: nobody would wake it.  With
+    the threading back end all threads are native, and a call is made where it is asked for.
+    """
+
+    def __init__(self, wait_seconds: float) -> None:
+        """A call that the hub does not come to in *wait_seconds* raises TimeoutError."""
+        self._wait_seconds = wait_seconds
+        self._calls: collections.deque[_Call] = collections.deque()
+        self._waking_end: socket.socket | None = None
+
+    def start(self) -> None:
+        """Begin to make calls, in greenlets of the thread that calls this."""
+        if not _is_patched():
+            return
+        woken_end, self._waking_end = socket.socketpair()
+        os.set_blocking(self._waking_end.fileno(), False)
+        threading.Thread(target=self._run, args=(woken_end,), name="calls", daemon=True).start()
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What *function* returns or raises."""
+        if self._waking_end is None:
+            return function(*arguments)
+        call = _Call(function, arguments)
+        self._calls.append(call)
+        os.write(self._waking_end.fileno(), b"\0")
+        if not call.is_done.wait(self._wait_seconds):
+            raise TimeoutError(f"not called within {self._wait_seconds} s")
+        return call.result()
+
+    def _run(self, woken_end: socket.socket) -> None:
+        while woken_end.recv(4096):
+            while self._calls:
+                threading.Thread(target=self._calls.popleft().make, daemon=True).start()
+
+
 class Greenlets:
     """Work in at most so many greenlets at a time; without the futures that nobody asks for."""
 
@@ -116,40 +193,6 @@ class Greenlets:
 def workers() -> type[Greenlets] | None:
     """What works on requests; None where the library's threads do."""
     return Greenlets if current() == EVENTLET else None
-
-
-class Breaths:
-    """Lets heartbeats, to callers and to the broker, be sent while code of others computes.
-
-    Under eventlet nothing else runs until somebody waits; threads are switched anyway.
-    """
-
-    def __init__(self, seconds: float = BREATH_SECONDS) -> None:
-        self._seconds = seconds
-        self._last = time.monotonic()
-        self._tell: Callable[[], None] | None = None
-
-    def tell(self, told: Callable[[], None]) -> None:
-        """Call *told* with every breath, in the thread or greenlet that takes it."""
-        self._tell = told
-
-    def take(self) -> None:
-        """Let others run, unless they just have; costs next to nothing then."""
-        if time.monotonic() - self._last >= self._seconds:
-            if self._tell is not None:
-                self._tell()
-            time.sleep(0)
-            self._last = time.monotonic()
-
-    def between(self, items: Iterable[Item]) -> Iterator[Item]:
-        """*items*, with a breath after each."""
-        for item in items:
-            yield item
-            self.take()
-
-
-BREATHS = Breaths()
-"""The process has one hub, and so one time at which it last ran."""
 
 
 def let_others_catch_up() -> None:

@@ -8,6 +8,8 @@ and those travel on the wire together with the numeric ``code``.
 
 from __future__ import annotations
 
+import traceback
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 WIRE_MODULE = "nova.exception"
@@ -344,3 +346,31 @@ class SelectionObjectsWithOldRPCVersionNotSupported(NovaException):
 
     msg_fmt = "Selection objects need version 4.5 of the scheduler's RPC, not %(version)s."
     code = 400
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The row that a failed build leaves for its user to read (reference page conductor, 6).
+
+    *code* is that of HTTP; *details* a traceback, which only a code of 500 has.
+    """
+
+    code: int
+    message: str
+    details: str
+
+    @classmethod
+    def from_error(cls, error: BaseException) -> Fault:
+        """The fault that *error* becomes."""
+        kwargs = getattr(error, "kwargs", None)
+        code = int(kwargs.get("code", 500)) if isinstance(kwargs, dict) else 500
+        text = message_of(error) or type(error).__name__
+        details = "".join(traceback.format_exception(error)) if code == 500 else ""
+        return cls(code, text, details)
+
+
+def message_of(error: BaseException) -> str:
+    """The text of *error* without the traceback that errors from remote services carry along."""
+    if isinstance(error, NovaException):
+        return error.format_message()
+    return str(error).partition("\n")[0]

@@ -10,12 +10,12 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors, objects
-from scheduler.answers import Answers, key_of
-from scheduler.bounds import Bounds
 from scheduler.drivers.selections import as_dict
 from scheduler.explain.recorder import Recorder
 from scheduler.explain.telling import for_caller
+from scheduler.idempotency import ReplyCache, request_key
 from scheduler.notifications import END, START
+from scheduler.request_limits import RequestLimits
 
 LOG = logging.getLogger(__name__)
 
@@ -45,13 +45,13 @@ class SchedulerManager:
         self, conf: cfg.ConfigOpts, driver: Any, notifications: Telling | None = None
     ) -> None:
         self.driver = driver
-        self.answers = Answers.from_conf(conf)
-        self.notifications = notifications
+        self.replies = ReplyCache.from_conf(conf)
+        self._notifications = notifications
         #: Where decisions are written down: where the driver does that itself, if it can.
         self.recorder: Recorder = getattr(driver, "recorder", None) or Recorder.from_conf(conf)
         self._exposes_reasons = conf.scheduler.expose_reasons
         #: How much one request may ask for; another one after a reload.
-        self.bounds = Bounds.from_conf(conf)
+        self.limits = RequestLimits.from_conf(conf)
 
     def select_destinations(
         self,
@@ -65,14 +65,14 @@ class SchedulerManager:
     ) -> list[Any]:
         """A host for every instance: lists of Selections, or dicts for older callers.
 
-        The same request again gets the same answer, and books nothing.  Raises NoValidHost when
+        The same request again gets the same answer, and claims nothing.  Raises NoValidHost when
         not every instance gets a host, InvalidRequest naming the argument that is missing or wrong;
         a fault of the driver is a NovaException with an id that is in the log.
         """
         try:
             spec = _request(request_spec, filter_properties, spec_obj)
             self._check_instances(spec, instance_uuids)
-            self.bounds.check(spec)
+            self.limits.check(spec)
         except errors.InvalidRequest as error:
             self.recorder.refused(context, error)
             raise
@@ -82,12 +82,12 @@ class SchedulerManager:
         def decide() -> list[Any]:
             return self._decide(context, spec, instance_uuids, alternates)
 
-        key = key_of(context, spec, instance_uuids)
+        key = request_key(context, spec, instance_uuids)
         if key is None:
             chosen = decide()
         else:
             given = (request_spec, filter_properties, spec, instance_uuids, alternates)
-            chosen = self.answers.once(key, given, decide)
+            chosen = self.replies.once(key, given, decide)
         if return_objects:
             return chosen
         is_old = spec_obj is NOT_GIVEN or objects.is_older(spec, FIRST_WITH_NETWORKS)
@@ -101,7 +101,7 @@ class SchedulerManager:
         alternates: bool,
     ) -> list[Any]:
         """Ask the driver, and tell of the start and of the success if it is one that tells."""
-        told = self.notifications
+        told = self._notifications
         if told is not None and not (told.enabled and _tells(self.driver)):
             told = None
         if told is not None:
@@ -130,17 +130,17 @@ class SchedulerManager:
         read anew.  Raises an error that names the option where *conf* cannot be used.
         """
         driver, options = self.driver, conf.scheduler
-        takes = [each.reconfigured(conf) for each in (driver, driver.booking)]
+        takes = [each.reconfigured(conf) for each in (driver, driver.claims)]
 
         def take() -> None:
             for each in takes:
                 each()
-            self.answers.keep(options.answers_kept_seconds, options.answers_kept_servers)
-            self.bounds = Bounds.from_conf(conf)
+            self.replies.reconfigure(conf)
+            self.limits = RequestLimits.from_conf(conf)
             self._exposes_reasons = options.expose_reasons
             self.recorder.records.limit_bytes = conf.explain.memory_bytes
             if driver.builds is not None:
-                driver.builds.max_attempts = options.max_attempts
+                driver.builds.reconfigure(conf)
 
         return functools.partial(driver.host_manager.reconfigure, conf, take)
 
@@ -148,7 +148,7 @@ class SchedulerManager:
         if uuids is not None:
             _check_texts("instance_uuids", uuids)
         count = len(uuids) if uuids else spec.num_instances
-        self.bounds.check_instances("instance_uuids" if uuids else "num_instances", count)
+        self.limits.check_instances("instance_uuids" if uuids else "num_instances", count)
 
     def update_aggregates(self, context: Any, aggregates: Any) -> None:
         """Take one aggregate, or a list of them, that were created or changed."""

@@ -11,18 +11,20 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 from oslo_config import cfg
 
 from scheduler import conf as options
 from scheduler import objects
+from scheduler.engine.filtering import FilterChain
+from scheduler.engine.weighing import weigh
 from scheduler.filters.base import HostFilter
-from scheduler.filters.chain import FilterChain
-from scheduler.hosts.books import TrackedInstance
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.host_state import HostState
+from scheduler.hosts.reservations import TrackedInstance
 from scheduler.hosts.table import HostTable
+from scheduler.semantics import CURRENT
 from scheduler.weights.base import HostWeigher
-from scheduler.weights.weighing import weigh
 
 NOW = 1_800_000_000.0
 OWN_UUID = "00000000-0000-4000-a000-000000000001"
@@ -162,8 +164,9 @@ def contributions(
     weigher: HostWeigher, hosts: Candidates, request: objects.RequestSpec
 ) -> tuple[list[float], list[str]]:
     """What *weigher* adds to each of *hosts*, and their names in the order that follows."""
-    weighed = weigh([weigher], hosts, request)
-    return weighed.components[0].weighted.tolist(), names(weighed.hosts)
+    totals, [part] = weigh([weigher], hosts, request, CURRENT)
+    order = np.argsort(-totals, kind="stable")
+    return part.weighted.tolist(), names(hosts.take(order))
 
 
 def an_instance_row(uuid: str, host: str | None, updated_at: float = 0, **columns: Any) -> Any:

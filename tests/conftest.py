@@ -18,18 +18,30 @@ concurrency.activate(concurrency.THREADING)
 
 _HERE = Path(__file__).parent
 #: Where single files take from tens of seconds to minutes.
-_LONG = (_HERE / "nova", _HERE / "functional", _HERE / "unit/claims", _HERE / "unit/benchmarks")
+_LONG = tuple(_HERE / name for name in ("functional", "race", "fuzz", "soak", "unit/claims"))
+#: Files and folders below ``unit`` whose tests take more than half a second, most of them.
+_SLOW = tuple(
+    _HERE / "unit" / name
+    for name in (
+        *("benchmarks", "claims/test_protocol.py", "cli/test_evaluate.py"),
+        *("cli/test_workers.py", "hosts/test_interleaved_writers.py", "test_write_a_filter.py"),
+        *("test_nightly.py", "test_third_party.py"),
+    )
+)
 
-pytest_plugins = ["tests.servers.fixtures", "tests.daemons.fixtures", "tests.nova.fixtures"]
+pytest_plugins = ["tests.servers.fixtures", "tests.world.fixtures", "tests.nova.fixtures"]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first, then the largest, in whatever order files of one kind were before.
+    """Mark slow tests; put long files first, then the largest, else leave the order as it was.
 
     Workers take whole files in this order, so none is left alone with a long one at the end.
     """
     sizes = Counter(item.path for item in items)
+    for item in items:
+        if any(item.path.is_relative_to(each) for each in _SLOW):
+            item.add_marker(pytest.mark.slow)
 
     def place(item: pytest.Item) -> tuple[int, int]:
         for number, folder in enumerate(_LONG):

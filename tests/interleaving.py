@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import random
 from collections.abc import Iterator
 from typing import Any
 
 from scheduler import errors, objects
 from scheduler.db.database import Database
 from scheduler.db.fleet import FleetReader
-from scheduler.drivers.pipeline import Decision
+from scheduler.db.fleet_services import LATE_SECONDS
 from scheduler.drivers.settings import Settings
-from scheduler.explain.record import DecisionRecord
+from scheduler.engine import decide
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable
 from tests.builders import a_conf, a_request
@@ -73,7 +72,7 @@ def run(
 def run_with_lulls(database: Database, seed: int, steps: int, *, counted: bool) -> None:
     """The same for single changes, each after a time in which nothing has happened.
 
-    What services say may be a second old; whether they are switched off may not.
+    Heartbeats may be seconds old; the flags of services may not.
     """
     writers = Writers(database, seed, counted=counted)
     silent = [kind for kind in writers.kinds if kind != writers.beat]
@@ -88,7 +87,7 @@ def run_with_lulls(database: Database, seed: int, steps: int, *, counted: bool) 
             writers.time += 3 * OVERLAP_SECONDS
             for _ in range(2):  # what was written last is settled now, and then nothing is new
                 manager.refresh()
-            passed_seconds = writers.random.choice((0, HEARTBEAT_SECONDS))
+            passed_seconds = writers.random.choice((0, LATE_SECONDS))
             writers.random.choice(writers.kinds if passed_seconds else silent)()
             writers.commit_all()
             writers.time += passed_seconds
@@ -136,21 +135,18 @@ class Decider:
 
     def _answer(self, spec: objects.RequestSpec) -> Any:
         manager, settings = self._manager, self._settings
-        record = DecisionRecord("req-1", (), 1, seed=1)
-        decision = Decision(
-            manager.books,
-            settings.policy,
-            random.Random(1),
-            manager.clock(),
-            record,
-            results=settings.results,
-        )
         try:
-            placed = decision.place(spec, (), 1, len(manager.table))
+            placed = decide(
+                settings.policy,
+                manager.reservations,
+                spec,
+                alternates=len(manager.table),
+                now=manager.clock(),
+            )
         except errors.NoValidHost:
             return None
-        for pick in reversed(decision.picks):
-            manager.books.undo(pick)
+        for pick in reversed(placed.reservations):
+            manager.reservations.release(pick)
         hosts = [*placed.hosts, *placed.alternates[0]]
         return [(each.host, each.nodename, each.limits) for each in hosts], placed.limits
 

@@ -52,7 +52,7 @@ class Arrivals:
         url, hosts = str(self._server.database_url), str(self._server.plan.hosts)
         arguments = [url, hosts, str(self._reports), str(self._heartbeats)]
         process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.reporting", *arguments],
+            [sys.executable, "-m", "benchmarks.churn", *arguments],
             cwd=servers.ROOT,
             stdout=subprocess.PIPE,
             text=True,

@@ -1,10 +1,14 @@
-"""Decisions in this process: by the driver on its host table, and by plain Python."""
+"""Decisions in this process: by the driver on its host table, and by plain Python.
+
+They are timed by the processor time of this process.
+"""
 
 from __future__ import annotations
 
 import datetime
 import itertools
 import time
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +23,8 @@ from scheduler.rpc.context import get_admin_context
 
 #: Requests are made before the clock starts; this many of them, then the same again.
 POOL = 400
+#: Of those of which no two are alike.
+LARGE_POOL = 4000
 WARM_UP_DECISIONS = 5
 ANSWERS = 3
 
@@ -28,20 +34,31 @@ class Requests:
 
     def __init__(self, settings: Settings, plan: fleet.FleetPlan) -> None:
         self.instances = settings.get("instances", 1)
-        kind = requests.KINDS[settings.get("requests", "plain")]
-        self._pool = [kind(number, plan) for number in range(POOL)]
+        name = settings.get("requests", "plain")
+        self._never_alike = name in requests.NEVER_ALIKE
+        self._kind, self._plan = requests.KINDS[name], plan
+        self._begin = 0
+        self._fill(LARGE_POOL if self._never_alike else POOL)
+
+    def _fill(self, count: int) -> None:
+        self._pool = [
+            self._kind(number, self._plan) for number in range(self._begin, self._begin + count)
+        ]
         for spec in self._pool:
             spec.num_instances = self.instances
-        self._numbers = itertools.count(POOL)
+        self._numbers = itertools.count()
 
     def restart(self) -> None:
         """Begin again with the same uuids; those of the last round are given back by then."""
-        self._numbers = itertools.count(POOL)
+        if self._never_alike:
+            self._begin += LARGE_POOL
+            self._fill(LARGE_POOL)
+        self._numbers = itertools.count()
 
     def __call__(self) -> tuple[objects.RequestSpec, list[str]]:
         """The next request, and the uuids of its servers, which nobody had before."""
-        first = next(self._numbers)
-        spec = self._pool[first % POOL]
+        number = next(self._numbers)
+        spec, first = self._pool[number % len(self._pool)], POOL + number
         uuids = [requests.request_uuid(first)]
         if self.instances > 1:
             base = (first + 1) << 20
@@ -52,14 +69,15 @@ class Requests:
 class EngineDecisions:
     """The configured driver, from request object to Selections, without a bus.
 
-    Further settings: ``alternates``, ``expect_failure``.
+    Further settings: ``alternates``, ``expect_failure``; ``cells``, of which the first is disabled.
     """
 
     def __init__(self, settings: Settings, session: Session) -> None:
         del session
         plan = fleet.FleetPlan(**settings["fleet"])
         conf = configuration.in_process(settings)
-        reader = CaseFleet(fleet.rows(plan))
+        self._cells = _cells(plan, settings.get("cells", 0))
+        reader = CaseFleet({**fleet.rows(plan), "cells": self._cells})
         self._manager = host_manager_class(conf)(conf, reader, fleet.NOW.timestamp)
         self._driver = drivers.load(conf, self._manager)
         self._requests = Requests(settings, plan)
@@ -70,6 +88,8 @@ class EngineDecisions:
     def warm_up(self) -> None:
         """Read the fleet and decide a few times."""
         self._manager.refresh()
+        for cell in self._cells[:1]:
+            self._manager.table.cells[cell["uuid"]] = True
         for _number in range(WARM_UP_DECISIONS):
             self._decide()
         self._give_back()
@@ -93,9 +113,9 @@ class EngineDecisions:
         return chosen[0][0].service_host
 
     def _give_back(self) -> None:
-        books = self._manager.books
-        for pick in reversed(list(books)):
-            books.undo(pick)
+        reservations = self._manager.reservations
+        for pick in reversed(list(reservations)):
+            reservations.release(pick)
         self._requests.restart()
 
     def pids(self) -> Sequence[int]:
@@ -150,14 +170,22 @@ class RowByRowDecisions:
         """Nothing is open."""
 
 
+def _cells(plan: fleet.FleetPlan, count: int) -> list[dict[str, Any]]:
+    """So many cells, with one host in each after the other."""
+    return [
+        {"uuid": str(uuid.UUID(int=(10 << 64) + number)), "hosts": plan.names[number::count]}
+        for number in range(count)
+    ]
+
+
 def timed(work: Callable[[], Any], seconds: float) -> tuple[list[float], float, list[Any]]:
-    """Do *work* for about *seconds*; latencies, time taken in all, and the first answers."""
+    """Do *work* for about *seconds*; latencies, processor time in all, and the first answers."""
     latencies: list[float] = []
     answers: list[Any] = []
-    began = before = time.perf_counter()
+    began = before = time.process_time()
     while not latencies or before - began < seconds or len(answers) < ANSWERS:
         answer = work()
-        after = time.perf_counter()
+        after = time.process_time()
         latencies.append(after - before)
         if len(answers) < ANSWERS:
             answers.append(answer)

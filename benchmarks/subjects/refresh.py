@@ -9,14 +9,16 @@ from collections.abc import Sequence
 
 from oslo_config import cfg
 
-from benchmarks import configuration, fleet, install
+from benchmarks import configuration, fleet, install, requests
 from benchmarks.sample import Sample
 from benchmarks.session import Session
 from benchmarks.subjects import nova
 from benchmarks.workload import Settings
-from scheduler.db.cells_reader import CellsReader
+from scheduler import drivers
+from scheduler.db.cells import CellsReader
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import host_manager_class
+from scheduler.rpc.context import get_admin_context
 
 FULL = "full"
 NEVER_SECONDS = 10**9
@@ -29,13 +31,18 @@ class Refreshes:
 
     ``changed: full`` reads everything each time.  Neither the changes nor what other subjects have
     changed before is measured.  Time is the session's: it moves on by ten minutes with every step.
+    With ``decides: true`` it is the driver that refreshes, in the first decision after the changes,
+    and processor time of this process that counts.
     """
 
     def __init__(self, settings: Settings, session: Session) -> None:
         self._plan = fleet.FleetPlan(**settings["fleet"])
         changed = settings["changed"]
         interval = 0 if changed == FULL else NEVER_SECONDS
-        options = {"scheduler": {"full_refresh_interval_seconds": interval}}
+        options = {
+            "DEFAULT": {"service_down_time": NEVER_SECONDS},  # nothing sends heartbeats
+            "scheduler": {"full_refresh_interval_seconds": interval},
+        }
         conf = configuration.in_process({**settings, "options": options})
         conf.set_override("connection", _tables(settings, session, self._plan, conf), "database")
         self._databases = Databases.from_conf(conf)
@@ -45,6 +52,7 @@ class Refreshes:
         self._manager = host_manager_class(conf)(conf, reader, self._now)
         self._changed_rows = 0 if changed == FULL else round(changed * self._plan.hosts)
         self._rng = random.Random(1)
+        self._driver = drivers.load(conf, self._manager) if settings.get("decides") else None
 
     def warm_up(self) -> None:
         """The first read is a full one; then one as in the rounds."""
@@ -75,12 +83,24 @@ class Refreshes:
     def _refresh(self) -> float:
         self._session.now += STEP
         nodes = self._rng.sample(range(1, self._plan.hosts + 1), self._changed_rows)
-        free_ram_mb = self._rng.randrange(1024, 8192)
+        free_ram_mb = self._rng.randrange(4096, 8192)
         self._report(nodes, free_ram_mb)
+        elapsed = self._first_decision() if self._driver else self._read()
+        self._check(nodes, free_ram_mb)
+        return elapsed
+
+    def _read(self) -> float:
         before = time.perf_counter()
         self._manager.refresh()
-        elapsed = time.perf_counter() - before
-        self._check(nodes, free_ram_mb)
+        return time.perf_counter() - before
+
+    def _first_decision(self) -> float:
+        spec, reservations = requests.plain(0, self._plan), self._manager.reservations
+        before = time.process_time()
+        self._driver.select_destinations(get_admin_context(), spec, [spec.instance_uuid])
+        elapsed = time.process_time() - before
+        for pick in reversed(list(reservations)):
+            reservations.release(pick)
         return elapsed
 
     def _report(self, nodes: Sequence[int], free_ram_mb: int) -> None:

@@ -1,19 +1,25 @@
-"""What the commands on servers share."""
+"""Options, progress and waiting that the commands on servers share."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
+import oslo_messaging as messaging
+from oslo_messaging.transport import RPCTransport
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sqlalchemy import Connection
 
-from conductor_stub.servers import Server
+from conductor_stub import servers
+from conductor_stub.servers import Server, Watch
 from scheduler import errors, objects
 from scheduler.cli import on_bus
 from scheduler.db import flavors
+from scheduler.db.database import Database
+from scheduler.rpc.base_client import BaseClient
+from scheduler.rpc.context import get_admin_context
 
 LOCAL_USER = "admin"
 LOCAL_PROJECT = "admin"
@@ -32,31 +38,37 @@ class OnBus(on_bus.OnBus):
     PARTNER = "conductor"
 
 
-@contextlib.contextmanager
-def progress(
-    total: int, done: Callable[[Sequence[Server]], int], text: Callable[[Sequence[Server]], str]
-) -> Iterator[Callable[[Sequence[Server]], None]]:
-    """A bar on stderr that follows the servers given to the function; lines where it is a file."""
-    console = Console(stderr=True)
-    columns: list[Any] = [
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-    ]
-    shown = ""
+def follow(
+    database: Database,
+    uuids: Sequence[str],
+    is_settled: Callable[[Server], bool],
+    text: Callable[[Sequence[Server]], str],
+    timeout: float,
+) -> tuple[Sequence[Server], bool]:
+    """Show servers until all that are left are settled; the servers, and False on a time-out."""
+
+    def read() -> list[Server]:
+        with database.read() as conn:
+            return servers.read(conn, uuids)
+
+    def settled(seen: Sequence[Server]) -> int:
+        return sum(map(is_settled, seen))
+
+    console, shown = Console(stderr=True), ""
+    columns: list[Any] = [BarColumn(), MofNCompleteColumn()]
+    columns += [TextColumn("{task.description}"), TimeElapsedColumn()]
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=total)
+        task = bar.add_task("", total=len(uuids))
 
-        def show(servers: Sequence[Server]) -> None:
+        def show(seen: Sequence[Server]) -> None:
             nonlocal shown
-            description = text(servers)
-            bar.update(task, completed=done(servers), description=description)
-            if not console.is_terminal and description != shown:
-                console.print(description)
-            shown = description
+            done = len(uuids) - len(seen) + settled(seen)
+            bar.update(task, completed=done, description=text(seen))
+            if not console.is_terminal and text(seen) != shown:
+                console.print(text(seen))
+            shown = text(seen)
 
-        yield show
+        return Watch(database).until(read, lambda seen: settled(seen) == len(seen), timeout, show)
 
 
 def add_wait_options(parser: Any, what: str) -> None:
@@ -77,3 +89,44 @@ def flavor_named(conn: Connection, name_or_id: str) -> objects.Flavor:
         return flavors.get_by_name(conn, name_or_id)
     except errors.FlavorNotFound:
         return flavors.get_by_flavorid(conn, name_or_id)
+
+
+PROGRAMS: Final = {
+    "conductor": "nova-conductor-stub serve",
+    "scheduler": "nova-scheduler",
+    "compute": "nova-compute-stub",
+}
+"""The program of each service; its topic has that name unless configured."""
+
+PATIENCE_SECONDS: Final = 30.0
+PING_SECONDS: Final = 1.0
+
+
+def await_services(
+    transport: RPCTransport, timeout_seconds: float, tell: Callable[[str], None]
+) -> None:
+    """Return once each service has answered; raises Failed that names the silent one."""
+    patience = min(timeout_seconds, PATIENCE_SECONDS)
+    for service, program in PROGRAMS.items():
+        topic = transport.conf.scheduler_topic if service == "scheduler" else service
+        deadline = time.monotonic() + patience
+        client = BaseClient(transport, topic, retry=on_bus.BROKER_RETRIES)
+        was_told = False
+        while not _answers(client):
+            if time.monotonic() >= deadline:
+                raise Failed(
+                    reason=f"nothing answers on topic {topic!r}: is {program} running on this bus?"
+                )
+            if not was_told:
+                tell(f"waiting for {program}")
+                was_told = True
+
+
+def _answers(client: BaseClient) -> bool:
+    try:
+        client.ping(get_admin_context(), "boot", PING_SECONDS)
+    except messaging.MessagingTimeout:
+        return False
+    except on_bus.UNDELIVERED as error:
+        raise Failed(reason=f"the message bus cannot be used: {error}") from error
+    return True

@@ -10,11 +10,11 @@ from sqlalchemy import Connection
 
 from conductor_stub import booting, failure, servers
 from conductor_stub.booting import BootRequest, Placement, Wishes
-from conductor_stub.cli import base, presence
+from conductor_stub.cli import base
 from conductor_stub.conductor_rpcapi import ComputeTaskAPI
 from conductor_stub.records import Order
-from conductor_stub.watching import Watch, summary, unheard_of
-from scheduler import errors, exit_codes, faults, objects
+from conductor_stub.servers import Watch, summary, unheard_of
+from scheduler import errors, exit_codes, objects
 from scheduler.cli import command, on_bus
 from scheduler.db import aggregates, compute_nodes, groups, instances
 from scheduler.rpc.context import RequestContext
@@ -59,13 +59,10 @@ class Boot(base.OnBus, command.List):
     def take_action(
         self, parsed_args: argparse.Namespace
     ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        """Write the rows, ask the conductor, wait if told to.
-
-        Who waits for the servers also waits for the services, which may be starting as well.
-        """
+        """Write the rows, ask the conductor, and with --wait wait for services and servers."""
         with self.bus() as connection:
             if parsed_args.wait:
-                presence.await_services(connection, parsed_args.timeout, self.tell)
+                base.await_services(connection, parsed_args.timeout, self.tell)
             conductor = ComputeTaskAPI(connection, retry=on_bus.BROKER_RETRIES)
             request, wanted = self.database.write_retrying(
                 lambda conn: self._create(conn, parsed_args)
@@ -107,7 +104,7 @@ class Boot(base.OnBus, command.List):
                 conductor.build_instances(order, servers_asked_for, request.filter_properties())
         except on_bus.UNDELIVERED as error:
             self._give_up(wanted, error, are_made=arguments.api == NEWTON)
-            reason = f"the conductor could not be told: {faults.message_of(error)}"
+            reason = f"the conductor could not be told: {errors.message_of(error)}"
             raise base.Failed(reason=reason) from error
 
     def _give_up(
@@ -126,32 +123,25 @@ class Boot(base.OnBus, command.List):
             return servers.read(conn, uuids)
 
     def _wait(self, uuids: list[str], timeout: float) -> Sequence[servers.Server]:
-        watch, wanted = Watch(self.database), len(uuids)
-        with base.progress(wanted, _settled, lambda seen: summary(seen, wanted)) as show:
-            seen, in_time = watch.until(
-                lambda: self._read(uuids), lambda seen: _settled(seen) == len(seen), timeout, show
-            )
+        wanted = len(uuids)
+        seen, in_time = base.follow(
+            self.database,
+            uuids,
+            lambda each: each.is_settled,
+            lambda seen: summary(seen, wanted),
+            timeout,
+        )
         if not in_time:
-            living = watch.has_living_conductor(self.conf.service_down_time)
+            living = Watch(self.database).has_living_conductor(self.conf.service_down_time)
             self.tell(unheard_of(seen, wanted, timeout, living))
         self._failed = len(seen) < wanted or not all(each.is_active for each in seen)
         return seen
 
 
-def _settled(seen: Sequence[servers.Server]) -> int:
-    return sum(each.is_settled for each in seen)
-
-
 def _row(server: servers.Server) -> Sequence[Any]:
     fault = server.fault.message if server.fault else None
-    return (
-        server.uuid,
-        server.name,
-        server.instance.host,
-        server.attempts,
-        server.state,
-        fault,
-    )
+    host = server.instance.host
+    return server.uuid, server.name, host, server.attempts, server.state, fault
 
 
 def _add_placement(parser: argparse.ArgumentParser) -> None:
@@ -174,7 +164,7 @@ def _add_properties(parser: argparse.ArgumentParser) -> None:
 
 
 def boot_request(conn: Connection, arguments: argparse.Namespace, conf: Any) -> BootRequest:
-    """What the command line asks for; raises an error that names what does not exist."""
+    """The request of the command line; raises an error that names missing things."""
     placement = Placement.parse(arguments.availability_zone, tuple(arguments.ignore_host))
     if placement.zone is None:
         placement = Placement(

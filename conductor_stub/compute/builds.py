@@ -14,8 +14,7 @@ from typing import Any
 import oslo_messaging as messaging
 from oslo_log import log as logging
 
-from conductor_stub.compute.announcements import Announcer
-from conductor_stub.compute.clients import Clients
+from conductor_stub.compute.clients import Announcer, Clients
 from conductor_stub.compute.host_rows import HostRows
 from conductor_stub.records import Order
 from scheduler import errors, objects
@@ -44,7 +43,7 @@ class BuildRequest:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BuildSettings:
-    """How long a build takes, which part of them fails, and how many run at once (0: any).
+    """Duration of builds, the part of them that fails, and how many run at once (0: any).
 
     Builds that fail are tried on other hosts; those that abort, a part of their own, are not.
     """
@@ -56,7 +55,7 @@ class BuildSettings:
 
 
 class Builds:
-    """What one host does with the instances it is sent."""
+    """The builds and deletions of one host."""
 
     def __init__(
         self,
@@ -82,10 +81,7 @@ class Builds:
         )
 
     def build(self, request: BuildRequest) -> None:
-        """Claim, spawn and activate the instance, or have it built on another host.
-
-        An instance that is gone, or that waits for no host, is silently left alone.
-        """
+        """Claim, spawn and activate the instance, or have another host build it; gone is fine."""
         uuid = request.instance.uuid
         with self._slots:
             try:
@@ -172,10 +168,7 @@ class Builds:
         )
 
     def terminate(self, context: RequestContext, uuid: str) -> None:
-        """Delete the instance; a build of it that is going on notices at its end.
-
-        If another host took it since the order was sent, that host gets the order.
-        """
+        """Delete the instance; a host that took it since gets the order instead."""
         elsewhere = self._rows.destroy(uuid)
         if elsewhere is not None:
             LOG.info("Instance %s is on %s now; that host is to delete it", uuid, elsewhere.host)
@@ -187,10 +180,7 @@ class Builds:
 
 
 def check_image(instance: objects.Instance, image: Mapping[str, Any]) -> None:
-    """Raise BuildAbortException if *instance* is too small for its *image*, as it is anywhere.
-
-    A root disk of 0 GB is as large as the image.
-    """
+    """Raise BuildAbortException if *instance* is too small for its *image* (0 GB: fits)."""
     needs = (
         ("MB of memory", int(image.get("min_ram") or 0), instance.memory_mb),
         ("GB of disk", int(image.get("min_disk") or 0), instance.root_gb or None),

@@ -1,21 +1,24 @@
-"""Whom compute hosts talk to."""
+"""The clients of compute hosts: conductor, schedulers, other hosts, Placement."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import oslo_messaging as messaging
 from oslo_config import cfg
+from oslo_log import log as logging
 
 from conductor_stub.claims import Release, nothing_to_release
 from conductor_stub.compute_rpcapi import ComputeAPI
-from conductor_stub.conductor_rpcapi import ComputeTaskAPI
-from conductor_stub.scheduler_rpcapi import OlderSchedulerAPI
-from scheduler.claims import backend
-from scheduler.claims.placement.alternates import PlacementAlternates
+from conductor_stub.conductor_rpcapi import ComputeTaskAPI, OlderSchedulerAPI
+from scheduler import objects
+from scheduler.claims import loading
+from scheduler.claims.placement.allocations import PlacementAlternates
 from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.context import RequestContext
+
+LOG = logging.getLogger(__name__)
 
 Leave = Callable[[RequestContext, str, str], None]
 """``leave(context, instance_uuid, node_uuid)``."""
@@ -45,7 +48,50 @@ class Clients:
             ComputeAPI(transport, conf),
             OlderSchedulerAPI(transport),
         )
-        if conf.scheduler.claims != backend.PLACEMENT:
+        if conf.scheduler.claims != loading.PLACEMENT:
             return made
         allocations = PlacementAlternates.from_conf(conf)
         return dataclasses.replace(made, release=allocations.release, leave=allocations.leave)
+
+
+class Announcer:
+    """Fanouts in an administrator's name.
+
+    A lost one is not worth a failed build: the periodic synchronisation repairs the schedulers'
+    view.  Nothing is sent where ``[filter_scheduler] track_instance_changes`` is off.
+    """
+
+    def __init__(self, scheduler: SchedulerAPI, enabled: bool) -> None:
+        self._scheduler = scheduler
+        self._enabled = enabled
+
+    def present(
+        self, context: RequestContext, host: str, instances: Sequence[objects.Instance]
+    ) -> None:
+        """These instances are on *host*: one that was built, or all when the host starts."""
+        listed = objects.InstanceList(objects=list(instances))
+        self._send(
+            host,
+            lambda: self._scheduler.update_instance_info(context.elevated(), host, listed),
+        )
+
+    def gone(self, context: RequestContext, host: str, uuid: str) -> None:
+        """This instance is not on *host* any more."""
+        self._send(
+            host, lambda: self._scheduler.delete_instance_info(context.elevated(), host, uuid)
+        )
+
+    def list_of(self, context: RequestContext, host: str, uuids: Sequence[str]) -> None:
+        """Exactly these instances are on *host*."""
+        listed = list(uuids)
+        self._send(
+            host, lambda: self._scheduler.sync_instance_info(context.elevated(), host, listed)
+        )
+
+    def _send(self, host: str, send: Callable[[], None]) -> None:
+        if not self._enabled:
+            return
+        try:
+            send()
+        except messaging.MessagingException as error:
+            LOG.warning("The schedulers were not told about the instances of %s: %s", host, error)

@@ -1,8 +1,8 @@
-"""The RPC methods of one compute host: reference page conductor, section 8."""
+"""The RPC methods of one compute host (reference page conductor, sections 8 and 13)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import oslo_messaging as messaging
@@ -10,9 +10,7 @@ from oslo_log import log as logging
 
 from conductor_stub.compute.builds import BuildRequest
 from conductor_stub.compute.hosts import ComputeHosts
-from conductor_stub.compute.moves import ResizeRequest
-from conductor_stub.compute.older_endpoint import OlderEndpoint
-from conductor_stub.records import Order, network_requests
+from conductor_stub.records import MoveRequest, Order
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
 
@@ -24,16 +22,13 @@ VERSIONS = ("6.5", "5.13", "4.22", "3.40")
 
 
 def endpoints_of(hosts: ComputeHosts, host: str) -> list[ComputeEndpoint | OlderEndpoint]:
-    """What serves *host*: the same methods in every major version but the oldest one."""
+    """The endpoints of *host*: the same methods in every major version but the oldest one."""
     newer = [ComputeEndpoint(hosts, host, version) for version in VERSIONS]
     return [*newer, OlderEndpoint(hosts, host)]
 
 
 class ComputeEndpoint:
-    """Building, deleting and moving instances on one host, in one major version.
-
-    Arguments that came with later minor versions may be missing.
-    """
+    """Building, deleting and moving instances on one host, in one major version."""
 
     def __init__(self, hosts: ComputeHosts, host: str, version: str) -> None:
         self.target = messaging.Target(version=version)
@@ -41,36 +36,25 @@ class ComputeEndpoint:
         self._host = host
 
     @messaging.expose
-    def build_and_run_instance(  # the wire names these arguments, hence so many
+    def build_and_run_instance(
         self,
         context: RequestContext,
         instance: objects.Instance,
-        image: dict[str, Any] | None,
         request_spec: objects.RequestSpec | dict[str, Any] | None,
         filter_properties: dict[str, Any] | None,
-        admin_password: str | None = None,
-        injected_files: list[Any] | None = None,
-        requested_networks: Any = None,
-        security_groups: list[str] | None = None,
-        block_device_mapping: Any = None,  # noqa: ARG002  (there are no volumes to attach)
         node: str | None = None,
         limits: dict[str, Any] | None = None,
         host_list: Sequence[objects.Selection] | None = None,
-        accel_uuids: list[str] | None = None,  # noqa: ARG002  (there are no accelerators)
+        **given: Any,
     ) -> None:
-        """Build the instance; returns when it runs, or when it was handed back."""
+        """Build the instance; returns when it runs, or when it was handed back.
+
+        *given* is an order; there are no volumes and accelerators.
+        """
         if node not in (None, self._host):
             LOG.warning("Host %s was asked to build on node %s of another", self._host, node)
-        order = Order(
-            context=context,
-            image=image or {},
-            admin_password=admin_password,
-            injected_files=injected_files or [],
-            requested_networks=network_requests(requested_networks),
-            security_groups=security_groups or [],
-        )
         request = BuildRequest(
-            order=order,
+            order=Order.from_arguments(context, given),
             instance=instance,
             request_spec=request_spec,
             filter_properties=filter_properties or {},
@@ -84,8 +68,7 @@ class ComputeEndpoint:
         self,
         context: RequestContext,
         instance: objects.Instance,
-        bdms: Any = None,  # noqa: ARG002  (there are no volumes to detach)
-        reservations: list[str] | None = None,  # noqa: ARG002  (quota is the API's)
+        **_unread: Any,  # volumes, and quota of the API
     ) -> None:
         """Delete the instance and free what it used."""
         self._hosts.terminate(self._host, context, instance.uuid)
@@ -95,22 +78,19 @@ class ComputeEndpoint:
         self,
         context: RequestContext,
         instance: objects.Instance,
-        image: dict[str, Any] | None,  # noqa: ARG002  (there are no disks to copy)
         request_spec: objects.RequestSpec | dict[str, Any] | None,
         filter_properties: dict[str, Any] | None,
-        node: str | None = None,  # noqa: ARG002  (a host has one node)
         flavor: objects.Flavor | None = None,
         instance_type: objects.Flavor | dict[str, Any] | None = None,
         clean_shutdown: bool = True,
-        migration: Any = None,  # noqa: ARG002  (no record of it is kept)
         host_list: Sequence[objects.Selection] | None = None,
-        reservations: list[str] | None = None,  # noqa: ARG002  (quota is the API's)
+        **_unread: Any,  # image, node, migration and quota: no disks or records are kept
     ) -> None:
         """Take the instance over with its new flavor."""
         given = flavor if flavor is not None else instance_type
         if given is None:
             raise errors.InvalidRequest(field="flavor", reason="there is none in prep_resize")
-        request = ResizeRequest(
+        request = MoveRequest(
             context=context,
             instance=instance,
             flavor=objects.Flavor.read_fields(given) if isinstance(given, dict) else given,
@@ -126,8 +106,7 @@ class ComputeEndpoint:
         self,
         context: RequestContext,
         instance: objects.Instance,
-        migration: Any = None,  # noqa: ARG002  (no record of it is kept)
-        reservations: list[str] | None = None,  # noqa: ARG002  (quota is the API's)
+        **_unread: Any,  # migration and quota, of which no record is kept
     ) -> None:
         """Forget the instance, which has moved away."""
         self._hosts.moves(self._host).confirm_resize(context, instance.uuid)
@@ -137,11 +116,8 @@ class ComputeEndpoint:
         self,
         context: RequestContext,
         instance: objects.Instance,
-        image: dict[str, Any] | None,  # noqa: ARG002  (there are no disks to make)
         filter_properties: dict[str, Any] | None,
-        node: str | None,  # noqa: ARG002  (a host has one node)
-        request_spec: objects.RequestSpec | None = None,  # noqa: ARG002  (the limits say enough)
-        accel_uuids: list[str] | None = None,  # noqa: ARG002  (there are no accelerators)
+        **_unread: Any,  # image, node, request: the limits say enough
     ) -> None:
         """Let the shelved instance run."""
         limits = (filter_properties or {}).get("limits") or {}
@@ -153,7 +129,73 @@ class ComputeEndpoint:
         context: RequestContext,
         instance: objects.Instance,
         limits: dict[str, Any] | None = None,
-        **more: Any,  # noqa: ARG002  (images and disks, of which there are none)
+        **_unread: Any,  # images and disks, of which there are none
     ) -> None:
         """Build the instance anew, or take it over from a host that is down."""
         self._hosts.moves(self._host).rebuild(context, instance.uuid, limits or {})
+
+
+VERSION = "2.47"
+
+RUN_AGAIN = {
+    **dict.fromkeys(("admin_password", "injected_files", "requested_networks")),
+    "is_first_time": False,
+    "legacy_bdm_in_spec": True,
+}
+"""Arguments of ``run_instance`` that go back to the scheduler, with their defaults."""
+
+
+class OlderEndpoint:
+    """``run_instance`` and ``terminate_instance`` of one host, in the second major version."""
+
+    target = messaging.Target(version=VERSION)
+
+    def __init__(self, hosts: ComputeHosts, host: str) -> None:
+        self._hosts = hosts
+        self._host = host
+
+    @messaging.expose
+    def run_instance(
+        self,
+        context: RequestContext,
+        instance: Mapping[str, Any] | objects.Instance,
+        request_spec: dict[str, Any] | None,
+        filter_properties: dict[str, Any] | None,
+        **given: Any,
+    ) -> None:
+        """Build the instance; returns when it runs, or when it was handed back."""
+        properties, spec = filter_properties or {}, request_spec or {}
+        again = {
+            "request_spec": {**spec, "instance_uuids": [_uuid(instance)]},
+            **{name: given.get(name, default) for name, default in RUN_AGAIN.items()},
+        }
+        groups = spec.get("security_group")
+        order = {**given, "image": spec.get("image"), "security_groups": groups}
+        request = BuildRequest(
+            order=Order.from_arguments(context, order),
+            instance=self._hosts.instance(_uuid(instance)),
+            request_spec=spec,
+            # Without the request there is nothing to hand back.
+            filter_properties=properties if spec else {**properties, "retry": None},
+            limits=properties.get("limits") or {},
+            host_list=None,
+            run_again=again,
+        )
+        self._hosts.build(self._host, request)
+
+    @messaging.expose
+    def terminate_instance(
+        self,
+        context: RequestContext,
+        instance: Mapping[str, Any] | objects.Instance,
+        **_unread: Any,  # volumes, and quota of the API
+    ) -> None:
+        """Delete the instance and free what it used."""
+        self._hosts.terminate(self._host, context, _uuid(instance))
+
+
+def _uuid(instance: Mapping[str, Any] | objects.Instance) -> str:
+    try:
+        return str(instance["uuid"])
+    except (KeyError, TypeError) as error:
+        raise errors.InvalidRequest(field="instance.uuid", reason="there is none") from error

@@ -1,8 +1,8 @@
 """The rows of one compute host: its node and its instances, changed together or not at all.
 
-Every change locks the row of the compute node first, changes the instance, and then writes the
-sums over the instances there are now, all in one transaction: whoever reads the database finds
-sums and instances in agreement.  Reference page conductor, section 9.
+Every change locks the row of the compute node, changes the instance, and writes the sums over
+its instances in one transaction.  Readers find sums and instances in agreement.  Reference page
+conductor, section 9.
 """
 
 from __future__ import annotations
@@ -15,14 +15,44 @@ from typing import Any, NamedTuple, TypeVar
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from conductor_stub.compute import affinity
 from conductor_stub.compute.layout import DEVICES_KEY, Place
 from conductor_stub.compute.node_report import NodeReport
-from scheduler import errors, faults, numa, objects
-from scheduler.db import compute_nodes, instances
+from conductor_stub.planning import policies_of
+from scheduler import errors, numa, objects
+from scheduler.db import compute_nodes, groups, instances
 from scheduler.db.database import Database
 
 LOG = logging.getLogger(__name__)
+
+
+def check(conn: Connection, uuid: str, host: str) -> None:
+    """Raise ``ComputeResourcesUnavailable`` if *uuid* on *host* breaks its group's policy.
+
+    The group stays locked until the transaction ends, so two members cannot pass side by side.
+    Soft policies hold always.
+    """
+    try:
+        group = groups.by_instance(conn, uuid)
+    except errors.InstanceGroupNotFound:
+        return
+    policies = policies_of(group)
+    if not {"affinity", "anti-affinity"} & set(policies):
+        return
+    groups.lock(conn, group.uuid)
+    others = [member for member in group.members if member != uuid]
+    present = instances.list_all(conn, uuids=others, parts=False)
+    hosts = [each.host for each in present if each.host]
+    if "anti-affinity" in policies:
+        allowed = int((group.rules or {}).get("max_server_per_host", 1))
+        if hosts.count(host) >= allowed:
+            raise errors.ComputeResourcesUnavailable(
+                reason=f"{hosts.count(host)} members of anti-affinity group {group.name} are here"
+            )
+    if "affinity" in policies and set(hosts) - {host}:
+        raise errors.ComputeResourcesUnavailable(
+            reason=f"members of affinity group {group.name} are on another host"
+        )
+
 
 Result = TypeVar("Result")
 
@@ -38,7 +68,7 @@ _NO_HOST: Mapping[str, Any] = {"host": None, "node": None, "compute_id": None}
 
 @dataclasses.dataclass(frozen=True)
 class Arrival:
-    """How an instance comes to a host: the task it is in, and what it is there.
+    """The arrival of an instance on a host: its task before, and its state there.
 
     Without *flavor* it keeps its own, with *vm_state* None its state.  *limits* are what the
     scheduler's filters noted for the host.
@@ -59,7 +89,7 @@ class Arrival:
                 setattr(wanted, name, getattr(self.flavor, name))
         topology = instance.numa_topology if self.flavor is None else self.topology
         if topology:
-            topology = numa.GuestTopology.of(topology).unplaced().to_object()
+            topology = numa.GuestTopology.from_object(topology).unplaced().to_object()
         wanted.numa_topology = topology
         return wanted
 
@@ -87,7 +117,7 @@ class HostRows:
         return str(self._locked(lambda _conn, node: node.uuid))
 
     def has(self, uuid: str) -> bool:
-        """Whether the instance is on this host."""
+        """True when the instance is on this host."""
         with self._database.read() as conn:
             return uuid in instances.uuids_on_host(conn, self.host)
 
@@ -105,7 +135,7 @@ class HostRows:
             if not _waits(instance):
                 return False
             place = self._report.place(self._present(conn), instance, limits)
-            affinity.check(conn, uuid, self.host)
+            check(conn, uuid, self.host)
             taken = instances.update(
                 conn,
                 uuid,
@@ -146,20 +176,14 @@ class HostRows:
         return self._locked(change)
 
     def release(self, uuid: str) -> objects.Instance | None:
-        """A build failed here: the instance waits for another host.
-
-        None when it is not ours to release: deleted, built, or taken by another host.
-        """
+        """Let the instance of a failed build wait for another host; None when it is not ours."""
         return self._give_up(uuid, None)
 
     def fail(self, uuid: str, error: Exception) -> objects.Instance | None:
-        """A build failed here for good: the instance goes to ERROR with *error* as its fault.
+        """Set the instance to ERROR with *error* as its fault; None as for :meth:`release`."""
+        return self._give_up(uuid, errors.Fault.from_error(error))
 
-        None as for :meth:`release`.
-        """
-        return self._give_up(uuid, faults.fault_of(error))
-
-    def _give_up(self, uuid: str, fault: faults.Fault | None) -> objects.Instance | None:
+    def _give_up(self, uuid: str, fault: errors.Fault | None) -> objects.Instance | None:
         def change(conn: Connection, node: objects.ComputeNode) -> objects.Instance | None:
             instance = _find(conn, uuid)
             if instance is None or not _unfinished(instance, self.host):
@@ -191,7 +215,7 @@ class HostRows:
                 return None
             others = [each for each in self._present(conn) if each.uuid != uuid]
             place = self._report.place(others, arrival.resized(instance), arrival.limits)
-            affinity.check(conn, uuid, self.host)
+            check(conn, uuid, self.host)
             if arrival.flavor is not None:
                 instances.set_flavor(conn, uuid, arrival.flavor)
             instances.set_numa_topology(conn, uuid, place.topology)
@@ -215,7 +239,7 @@ class HostRows:
 
     def turn_away(self, uuid: str, task_state: str, error: Exception) -> None:
         """An instance on its way does not come here: it stays as it is, and *error* is noted."""
-        fault = faults.fault_of(error)
+        fault = errors.Fault.from_error(error)
 
         def change(conn: Connection, node: objects.ComputeNode) -> None:  # noqa: ARG001
             if _find(conn, uuid) is None:
@@ -228,10 +252,7 @@ class HostRows:
     # -- what else happens to a host ---------------------------------------------------------
 
     def destroy(self, uuid: str) -> objects.Instance | None:
-        """Delete the instance unless it is another host's; it is returned then.
-
-        An instance that is gone already is fine.
-        """
+        """Delete the instance, gone or not; returns it when it is on another host."""
 
         def change(conn: Connection, node: objects.ComputeNode) -> objects.Instance | None:
             instance = _find(conn, uuid)
@@ -310,7 +331,7 @@ def _move_in(conn: Connection, uuid: str, place: Place) -> None:
 def _move_out(conn: Connection, instance: objects.Instance) -> None:
     """Another host gives cells and devices of its own; what pages they have stays settled."""
     if instance.numa_topology:
-        guest = numa.GuestTopology.of(instance.numa_topology).unplaced()
+        guest = numa.GuestTopology.from_object(instance.numa_topology).unplaced()
         instances.set_numa_topology(conn, instance.uuid, guest.to_object())
     if instance.system_metadata.get(DEVICES_KEY):
         instances.set_system_metadata(conn, instance.uuid, DEVICES_KEY, None)
@@ -330,7 +351,7 @@ def _waits(instance: objects.Instance) -> bool:
 
 
 def _unfinished(instance: objects.Instance, host: str) -> bool:
-    """Whether the build of *instance* is going on at *host*, or waits (*host* refused it)."""
+    """True when the build of *instance* is going on at *host*, or waits for a host."""
     is_spawned_here = instance.host == host and instance.task_state == SPAWNING
     return _waits(instance) or (is_spawned_here and instance.vm_state == BUILDING)
 

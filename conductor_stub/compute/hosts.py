@@ -1,4 +1,4 @@
-"""Many compute hosts in one process: the whole stub but its RPC servers and its timers."""
+"""Many compute hosts in one process, and the rows that make them known."""
 
 from __future__ import annotations
 
@@ -6,28 +6,76 @@ import datetime
 import random
 import time
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from conductor_stub.compute import registration
-from conductor_stub.compute.announcements import Announcer
 from conductor_stub.compute.builds import BuildRequest, Builds, BuildSettings
-from conductor_stub.compute.clients import Clients
+from conductor_stub.compute.clients import Announcer, Clients
 from conductor_stub.compute.host_rows import HostRows
 from conductor_stub.compute.moves import Moves
-from conductor_stub.compute.node_report import NodeReport
-from conductor_stub.compute.profiles import HostPlan
-from conductor_stub.compute.resources import Reserved
+from conductor_stub.compute.node_report import NodeReport, Reserved
+from conductor_stub.compute.profiles import HostPlan, merged_aggregates
 from scheduler import errors, objects
-from scheduler.db import instances, services
+from scheduler.daemon.heartbeat import SERVICE_VERSION
+from scheduler.db import aggregates, compute_nodes, instances, mappings, services
 from scheduler.db import rows as db_rows
 from scheduler.db.database import Database
 from scheduler.hosts.fitting import Fitting
 from scheduler.rpc.context import RequestContext, get_admin_context
 
 LOG = logging.getLogger(__name__)
+
+TOPIC: Final = "compute"
+BINARY: Final = services.COMPUTE_BINARY
+DISABLED_REASON: Final = "New compute service disabled due to config option."
+
+
+def register_services(
+    conn: Connection, hosts: Sequence[str], enable_new_services: bool
+) -> list[int]:
+    """The ids of the hosts' services, which are inserted where they are missing."""
+    known = {service.host for service in services.list_all(conn, BINARY)}
+    ids = services.create_many(conn, hosts, BINARY, TOPIC, SERVICE_VERSION)
+    if not enable_new_services:
+        for host in ids.keys() - known:
+            services.set_disabled(conn, host, BINARY, True, DISABLED_REASON)
+    return list(ids.values())
+
+
+def register_nodes(conn: Connection, hosts: Sequence[HostRows]) -> None:
+    """Insert or renew the compute nodes, with usage computed from the instances they have."""
+    compute_nodes.upsert_many(conn, [{**each.new_row(conn), "mapped": 1} for each in hosts])
+    mappings.create_host_mappings(conn, [each.host for each in hosts])
+
+
+def register_aggregates(conn: Connection, plans: Sequence[HostPlan]) -> list[objects.Aggregate]:
+    """Complete the plans' aggregates and their hosts; the aggregates that changed."""
+    changed = []
+    known = {aggregate.name: aggregate for aggregate in aggregates.list_all(conn)}
+    for name, metadata in merged_aggregates(plans).items():
+        hosts = [plan.name for plan in plans if name in plan.aggregates]
+        if name not in known:
+            changed.append(aggregates.create(conn, name, metadata, hosts))
+        elif _complete(conn, known[name], metadata, hosts):
+            changed.append(aggregates.get(conn, known[name].id))
+    return changed
+
+
+def _complete(
+    conn: Connection, aggregate: objects.Aggregate, metadata: dict[str, str], hosts: Sequence[str]
+) -> bool:
+    """Add what the aggregate lacks; whether that was anything."""
+    present = aggregate.metadata or {}
+    news = {key: value for key, value in metadata.items() if present.get(key) != value}
+    missing = [host for host in hosts if host not in (aggregate.hosts or [])]
+    if news:
+        aggregates.set_metadata(conn, aggregate.id, news)
+    for host in missing:
+        aggregates.add_host(conn, aggregate.id, host)
+    return bool(news or missing)
 
 
 class ComputeHosts:
@@ -95,11 +143,9 @@ class ComputeHosts:
         LOG.info("Registered %d compute hosts", len(self._rows))
 
     def _register(self, conn: Connection) -> list[objects.Aggregate]:
-        self._service_ids = registration.register_services(
-            conn, self.names, self._enable_new_services
-        )
-        registration.register_nodes(conn, list(self._rows.values()))
-        return registration.register_aggregates(conn, self._plans)
+        self._service_ids = register_services(conn, self.names, self._enable_new_services)
+        register_nodes(conn, list(self._rows.values()))
+        return register_aggregates(conn, self._plans)
 
     def announce(self) -> None:
         """Tell the schedulers the full list of every host's instances, as a starting compute."""
@@ -144,5 +190,5 @@ class ComputeHosts:
             return instances.get(conn, uuid)
 
     def moves(self, host: str) -> Moves:
-        """What *host* does with instances that are on their way."""
+        """The moves of *host*."""
         return self._moves[host]

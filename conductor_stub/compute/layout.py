@@ -1,4 +1,4 @@
-"""Which NUMA cells and PCI devices of one host its guests have.
+"""The NUMA cells and PCI devices of one host, given out to its guests.
 
 A guest's cells are in its ``numa_topology`` once a host took it, its devices in its system
 metadata.  Placing it is the scheduler's own function; the compute host has the last word only
@@ -28,10 +28,7 @@ DEVICES_KEY = "compute_stub_pci_devices"
 
 @dataclass(frozen=True)
 class Place:
-    """Where a guest goes: its cells as they are then, and its devices as DEVICES_KEY has them.
-
-    Either is None for a guest without.
-    """
+    """The cells of a guest, and its devices as in DEVICES_KEY; None where it has none."""
 
     topology: objects.InstanceNUMATopology | None = None
     devices: str | None = None
@@ -43,7 +40,7 @@ class Layout:
     def __init__(self, kind: HostKind, fitting: Fitting) -> None:
         self._fitting = fitting
         self._host = _topology(kind.numa_cells) if kind.numa_cells else None
-        self._pools = pci.Pools.of(map(_pool, kind.pci_pools))
+        self._pools = pci.Pools.from_object(map(_pool, kind.pci_pools))
 
     def columns(self, instances: Sequence[objects.Instance]) -> dict[str, str | None]:
         """The columns of the compute node that tell what *instances* leave."""
@@ -59,10 +56,7 @@ class Layout:
         newcomer: objects.Instance,
         limits: Mapping[str, Any],
     ) -> Place:
-        """A place for *newcomer* beside *present*; ComputeResourcesUnavailable if there is none.
-
-        A host that reports no cells takes guests with cells as any other.
-        """
+        """A place for *newcomer* beside *present*; ComputeResourcesUnavailable if there is none."""
         wish = Wish.of(newcomer, {LIMITS_KEY: _limits(limits)}, self._fitting)
         if wish is None:
             return Place()
@@ -98,7 +92,7 @@ class Layout:
     ) -> numa.HostTopology | None:
         if host is None or not instance.numa_topology:
             return host
-        guest = numa.GuestTopology.of(instance.numa_topology)
+        guest = numa.GuestTopology.from_object(instance.numa_topology)
         try:
             return numa.consume(host, guest, self._fitting.semantics)
         except errors.ResourcesNotBooked as error:
@@ -151,10 +145,4 @@ def _pages(cell: NumaCell) -> tuple[numa.Pages, ...]:
 
 
 def _pool(pool: PciPool) -> objects.PciDevicePool:
-    return objects.PciDevicePool(
-        vendor_id=pool.vendor_id,
-        product_id=pool.product_id,
-        numa_node=pool.numa_node,
-        count=pool.count,
-        tags=dict(pool.tags),
-    )
+    return objects.PciDevicePool(**{**vars(pool), "tags": dict(pool.tags)})

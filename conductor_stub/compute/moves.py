@@ -14,11 +14,10 @@ from typing import Any
 import oslo_messaging as messaging
 from oslo_log import log as logging
 
-from conductor_stub.compute.announcements import Announcer
-from conductor_stub.compute.clients import Clients
+from conductor_stub.compute.clients import Announcer, Clients
 from conductor_stub.compute.host_rows import Arrival, Arrived, HostRows
-from conductor_stub.conductor_rpcapi import MoveRequest
-from scheduler import errors, objects
+from conductor_stub.records import MoveRequest
+from scheduler import errors
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
@@ -29,21 +28,8 @@ UNSHELVING = "unshelving"
 REBUILDING = "rebuilding"
 
 
-@dataclasses.dataclass(frozen=True)
-class ResizeRequest:
-    """The arguments of one ``prep_resize``; *host_list* is None from a sender that knows none."""
-
-    context: RequestContext
-    instance: objects.Instance
-    flavor: objects.Flavor
-    request_spec: objects.RequestSpec | None
-    filter_properties: dict[str, Any]
-    clean_shutdown: bool
-    host_list: list[objects.Selection] | None
-
-
 class Moves:
-    """What one host does with instances that are on their way."""
+    """Instances that come to one host, or leave it, while they exist."""
 
     def __init__(self, rows: HostRows, clients: Clients, announcer: Announcer) -> None:
         self._rows = rows
@@ -52,7 +38,7 @@ class Moves:
         self._leave_node = clients.leave
         self._announcer = announcer
 
-    def prep_resize(self, request: ResizeRequest) -> None:
+    def prep_resize(self, request: MoveRequest) -> None:
         """Take the instance over with its new flavor, or have it moved to another host."""
         spec = request.request_spec
         arrival = Arrival(
@@ -71,7 +57,13 @@ class Moves:
             return
         if arrived is not None and arrived.came_from not in (None, self._rows.host):
             source = str(arrived.came_from)
-            self._compute.confirm_resize(request.context, source, arrived.instance)
+            self._compute.cast(
+                request.context,
+                source,
+                "confirm_resize",
+                instance=arrived.instance,
+                migration=None,
+            )
 
     def confirm_resize(self, context: RequestContext, uuid: str) -> None:
         """The instance has left: what it used here is free."""
@@ -115,7 +107,7 @@ class Moves:
         if self._leave_node is not None and not self._rows.has(uuid):
             self._leave_node(context, uuid, self._rows.node_uuid())
 
-    def _give_up(self, request: ResizeRequest, error: Exception) -> None:
+    def _give_up(self, request: MoveRequest, error: Exception) -> None:
         uuid = request.instance.uuid
         self._leave(request.context, uuid)
         if not request.filter_properties.get("retry"):
@@ -124,16 +116,9 @@ class Moves:
         properties = copy.deepcopy(request.filter_properties)
         properties["retry"]["exc"] = traceback.format_exception(error)
         properties["retry"]["exc_reason"] = str(error)
-        again = MoveRequest(
-            context=request.context,
-            instance=request.instance,
-            flavor=request.flavor,
-            filter_properties=properties,
-            request_spec=request.request_spec,
-            clean_shutdown=request.clean_shutdown,
-        )
+        again = dataclasses.replace(request, filter_properties=properties)
         try:
-            self._conductor.move_elsewhere(again, request.host_list)
+            self._conductor.move_elsewhere(again)
         except messaging.MessagingException as undelivered:
             LOG.exception("The conductor was not told to move instance %s elsewhere", uuid)
             self._rows.turn_away(uuid, RESIZE_PREP, undelivered)

@@ -1,20 +1,29 @@
-"""``make demo``: ask for the servers, watch them being built, judge and show the outcome."""
+"""``make demo``: start all parts in one process, ask for servers, show the outcome."""
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
+import random
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
+from oslo_config import cfg
 from oslo_log import log as logging
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from sqlalchemy import Connection
 
+from conductor_stub import servers
 from conductor_stub.booting import BootRequest, Placement, create_servers, image_of
+from conductor_stub.compute import profiles
+from conductor_stub.compute.builds import BuildSettings
+from conductor_stub.compute_daemon import ComputeService
+from conductor_stub.conductor_daemon import ConductorWorker
 from conductor_stub.conductor_rpcapi import ComputeTaskAPI
-from conductor_stub.demo import render, stage
+from conductor_stub.demo import scenario
 from conductor_stub.demo.scenario import (
     ACTIVE,
     ASKS,
@@ -28,20 +37,102 @@ from conductor_stub.demo.scenario import (
     Outcome,
     Server,
 )
-from conductor_stub.demo.stage import Stage
-from conductor_stub.failure import ATTEMPTS_KEY
 from conductor_stub.records import Order
 from scheduler import exit_codes, objects
 from scheduler.conf import startup
-from scheduler.db import aggregates, compute_nodes, flavors, groups, instances
-from scheduler.explain.record import DecisionRecord
+from scheduler.daemon.observation import Observation
+from scheduler.daemon.service import Service
+from scheduler.daemon.supervision import Supervision
+from scheduler.daemon.systemd import Readiness
+from scheduler.db import aggregates, compute_nodes, flavors, groups, instances, migration
+from scheduler.db.database import Database
+from scheduler.engine.record import DecisionRecord
 from scheduler.rpc import transport
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
 
+CONFIGURATION = """\
+[DEFAULT]
+transport_url = fake://
+state_path = {folder}
+host = demo
+log_file = {folder}/demo.log
+report_interval = 2
+[filter_scheduler]
+enabled_filters = RetryFilter,AvailabilityZoneFilter,RamFilter,DiskFilter,ComputeFilter,\
+ComputeCapabilitiesFilter,ImagePropertiesFilter,ServerGroupAntiAffinityFilter,\
+ServerGroupAffinityFilter,SameHostFilter
+"""
+BUILD_SECONDS = 0.4
+
+
+class Misfortune(random.Random):
+    """Makes exactly one build fail: the next one after :meth:`strike`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_due = False
+
+    def strike(self) -> None:
+        """Let the next build fail."""
+        self._is_due = True
+
+    def random(self) -> float:
+        """0.0 for the build that is to fail, else a number that no fail rate reaches."""
+        is_due, self._is_due = self._is_due, False
+        return 0.0 if is_due else 1.0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Everything that runs, and what the demo looks at."""
+
+    conf: cfg.ConfigOpts
+    database: Database
+    scheduler: Service
+    misfortune: Misfortune
+
+
+def write_configuration(folder: pathlib.Path) -> pathlib.Path:
+    """The demo's nova.conf, in *folder*."""
+    path = folder / "nova.conf"
+    path.write_text(CONFIGURATION.format(folder=folder), encoding="utf-8")
+    return path
+
+
+@contextlib.contextmanager
+def started(conf: cfg.ConfigOpts) -> Iterator[Stage]:
+    """Start all parts on *conf*; they are stopped at the end."""
+    with contextlib.ExitStack() as ending:
+        database = Database.from_conf(conf)
+        ending.callback(database.dispose)
+        migration.sync(database)
+        misfortune = Misfortune()
+        profile = profiles.load(str(profiles.DEFAULT_FILE))
+        plans = profile.plan(profile.natural_size, "compute")
+        settings = BuildSettings(
+            build_seconds=BUILD_SECONDS,
+            fail_rate=0.5,
+            max_concurrent_builds=conf.max_concurrent_builds,
+        )
+        scheduler = Service(conf, Readiness({}), Supervision(), Observation())
+        workers = (
+            ComputeService(conf, plans, settings, misfortune, Readiness({}), Supervision()),
+            scheduler,
+            ConductorWorker(conf, Readiness({}), Supervision()),
+        )
+        for worker in workers:
+            worker.start()
+            ending.callback(worker.stop)
+        yield Stage(conf, database, scheduler, misfortune)
+
+
 PROGRAM = "nova-scheduler-demo"
 DEADLINE_SECONDS = 45.0
+COLUMNS = (
+    *(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()),
+)
 POLL_SECONDS = 0.05
 
 
@@ -59,21 +150,11 @@ class Demo:
         self.asked_at: dict[str, float] = {}
         self.ended_at: dict[str, float] = {}
 
-    # --- asking --------------------------------------------------------------------------
-
     def prepare(self) -> None:
         """The flavor and the group that the scenario needs."""
         with self.stage.database.write() as connection:
-            giant = objects.Flavor(
-                name=GIANT,
-                flavorid=GIANT,
-                memory_mb=GIANT_MB,
-                vcpus=2,
-                root_gb=20,
-                ephemeral_gb=0,
-                swap=0,
-                extra_specs={},
-            )
+            sizes = {"memory_mb": GIANT_MB, "vcpus": 2, "root_gb": 20, "ephemeral_gb": 0, "swap": 0}
+            giant = objects.Flavor(name=GIANT, flavorid=GIANT, extra_specs={}, **sizes)
             flavors.create(connection, giant)
             groups.create(connection, GROUP, "anti-affinity", user_id="demo", project_id="demo")
 
@@ -83,9 +164,9 @@ class Demo:
             self.stage.misfortune.strike()
         with self.stage.database.write() as connection:
             request = self._request(connection, ask)
-            servers = [each.instance for each in create_servers(connection, request)]
+            made = [each.instance for each in create_servers(connection, request)]
         now = time.monotonic()
-        for name, server in zip(ask.names, servers, strict=True):
+        for name, server in zip(ask.names, made, strict=True):
             self.uuids[name] = server.uuid
             self.asked_at[server.uuid] = now
         order = Order(
@@ -96,7 +177,7 @@ class Demo:
             requested_networks=None,
             security_groups=["default"],
         )
-        self.conductor.build_instances(order, servers, request.filter_properties())
+        self.conductor.build_instances(order, made, request.filter_properties())
 
     def _request(self, connection: Connection, ask: Ask) -> BootRequest:
         hints: dict[str, str | list[str]] = {}
@@ -114,11 +195,9 @@ class Demo:
             hints=hints,
         )
 
-    # --- watching ------------------------------------------------------------------------
-
     def play(self) -> None:
         """Ask for everything in order and wait until every server has ended one way or another."""
-        with _progress(self.console) as progress:
+        with Progress(*COLUMNS, console=self.console) as progress:
             task = progress.add_task("servers ended", total=sum(ask.count for ask in ASKS))
 
             def show() -> None:
@@ -142,56 +221,39 @@ class Demo:
             show()
             time.sleep(POLL_SECONDS)
 
-    # --- judging -------------------------------------------------------------------------
-
     def outcome(self) -> Outcome:
-        """What the database says at the end, with the times measured here."""
+        """The database's state at the end, with the times measured here."""
         with self.stage.database.read() as connection:
-            known = {each.uuid: each for each in instances.list_all(connection)}
-            faults = instances.latest_faults(connection, list(known))
-            found = [
-                self._server(
-                    name,
-                    known[uuid],
-                    instances.get_system_metadata(connection, uuid),
-                    faults[uuid].message if uuid in faults else None,
-                )
-                for name, uuid in self.uuids.items()
-            ]
+            known = {each.uuid: each for each in servers.read(connection)}
             zones = {
-                host: each.metadata["availability_zone"]
+                host: each.availability_zone
                 for each in aggregates.list_all(connection)
-                if "availability_zone" in each.metadata
+                if each.availability_zone
                 for host in each.hosts
             }
         memory = self.memory()
         summed = dict.fromkeys(memory, self.stage.conf.reserved_host_memory_mb)
-        for instance in known.values():
-            if instance.host:
-                summed[instance.host] += instance.memory_mb
+        for each in known.values():
+            if each.instance.host:
+                summed[each.instance.host] += each.instance.memory_mb
         reported = {host: used for host, (used, _total) in memory.items()}
-        return Outcome({each.name: each for each in found}, zones, reported, summed)
+        found = {name: self._server(name, known[uuid]) for name, uuid in self.uuids.items()}
+        return Outcome(found, zones, reported, summed)
 
-    def _server(
-        self,
-        name: str,
-        instance: objects.Instance,
-        system_metadata: dict[str, str | None],
-        fault: str | None,
-    ) -> Server:
-        record = self.decision_on(instance.uuid)
-        ended_at = self.ended_at.get(instance.uuid, time.monotonic())
+    def _server(self, name: str, seen: servers.Server) -> Server:
+        record = self.decision_on(seen.uuid)
+        ended_at = self.ended_at.get(seen.uuid, time.monotonic())
         return Server(
             name=name,
-            uuid=instance.uuid,
-            flavor=instance.flavor.name,
-            state=instance.vm_state,
-            host=instance.host,
-            zone=instance.availability_zone,
-            attempts=int(system_metadata.get(ATTEMPTS_KEY) or 0),
+            uuid=seen.uuid,
+            flavor=seen.instance.flavor.name,
+            state=seen.instance.vm_state,
+            host=seen.instance.host,
+            zone=seen.instance.availability_zone,
+            attempts=seen.attempts,
             decision_ms=record.elapsed_ms if record else None,
-            total_ms=(ended_at - self.asked_at[instance.uuid]) * 1000,
-            fault=fault,
+            total_ms=(ended_at - self.asked_at[seen.uuid]) * 1000,
+            fault=seen.fault.message if seen.fault else None,
         )
 
     def decision_on(self, uuid: str) -> DecisionRecord | None:
@@ -206,24 +268,14 @@ class Demo:
         return {each.host: (each.memory_mb_used, each.memory_mb) for each in nodes}
 
 
-def _progress(console: Console) -> Progress:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    return Progress(*columns, console=console)
-
-
 def main(argv: Sequence[str]) -> int:
     """Run the demo; 0 only if everything came out as it must."""
     console = Console()
     with tempfile.TemporaryDirectory(prefix="nova-scheduler-demo-") as name:
-        configuration = stage.write_configuration(pathlib.Path(name))
+        configuration = write_configuration(pathlib.Path(name))
         transport.set_defaults()
         conf = startup.parse(["--config-file", str(configuration), *argv], PROGRAM)
-        with stage.started(conf) as on:
+        with started(conf) as on:
             try:
                 return _show(Demo(on, console), console)
             except Exception:
@@ -242,9 +294,9 @@ def _show(demo: Demo, console: Console) -> int:
     demo.play()
     outcome = demo.outcome()
     after = demo.memory()
-    console.print(render.servers(outcome))
+    console.print(scenario.servers(outcome))
     console.print(
-        render.bars(
+        scenario.bars(
             {host: total for host, (_used, total) in after.items()},
             {host: used for host, (used, _total) in before.items()},
             {host: used for host, (used, _total) in after.items()},
@@ -252,5 +304,5 @@ def _show(demo: Demo, console: Console) -> int:
     )
     refused = demo.decision_on(outcome.servers[REFUSED].uuid)
     if refused is not None:
-        console.print(render.refusal(REFUSED, refused))
-    return 0 if render.verdict(outcome, console) else 1
+        console.print(scenario.refusal(REFUSED, refused))
+    return 0 if scenario.verdict(outcome, console) else 1

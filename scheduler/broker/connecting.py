@@ -10,7 +10,7 @@ import amqp
 import kombu
 
 from scheduler.broker.expected import Node
-from scheduler.rpc.verified_tls import Transport
+from scheduler.rpc.connection import Transport
 
 
 class Trouble(enum.Enum):

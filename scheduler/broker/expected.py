@@ -5,11 +5,11 @@ Reference page rpc, section 9; the arguments are those that the RPC library decl
 
 from __future__ import annotations
 
+import ssl
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from oslo_config import cfg
-from oslo_messaging._drivers import impl_rabbit
 
 from scheduler import errors
 from scheduler.rpc import transport
@@ -17,6 +17,16 @@ from scheduler.rpc import transport
 DEFAULT_PORT: Final = 5672
 DEFAULT_HOST: Final = "localhost"
 DEFAULT_LOGIN: Final = "guest"
+RABBIT_SCHEMES: Final = ("rabbit", "kombu")
+TLS_VERSIONS: Final = {
+    "tlsv1": "PROTOCOL_TLSv1",
+    "tlsv1_1": "PROTOCOL_TLSv1_1",
+    "tlsv1_2": "PROTOCOL_TLSv1_2",
+    "sslv2": "PROTOCOL_SSLv2",
+    "sslv3": "PROTOCOL_SSLv3",
+    "sslv23": "PROTOCOL_SSLv23",
+}
+"""What ``ssl_version`` may say, in small letters, and the constant of Python that it means."""
 
 
 @dataclass(frozen=True)
@@ -72,16 +82,14 @@ def of_conf(conf: cfg.ConfigOpts) -> Expected:
     if transport.is_in_process(conf):
         reason = "the bus is the one inside a process: there is no broker to look at"
         raise errors.ConfigurationError(option=transport.OPTION, reason=reason)
-    bus = transport.get_transport(conf)
-    driver = bus._driver
-    bus.cleanup()
-    if not isinstance(driver, impl_rabbit.RabbitDriver):
-        reason = f"{driver._url.transport}:// is no RabbitMQ, which alone can be looked at"
+    url = transport.parsed_url(conf)
+    if url.transport not in RABBIT_SCHEMES:
+        reason = f"{url.transport}:// is no RabbitMQ, which alone can be looked at"
         raise errors.ConfigurationError(option=transport.OPTION, reason=reason)
-    options = driver.conf.oslo_messaging_rabbit
+    options = conf.oslo_messaging_rabbit
     topic = conf.scheduler_topic
     return Expected(
-        nodes=_nodes(driver._url, options),
+        nodes=_nodes(url, options),
         exchanges=_exchanges(conf.control_exchange, topic, options),
         queues=_queues(topic, conf.host, options),
     )
@@ -119,7 +127,11 @@ def _tls(options: Any) -> Any:
     }
     arguments: dict[str, Any] = {name: value for name, value in files.items() if value}
     if options.ssl_version:
-        version = impl_rabbit.Connection.validate_ssl_version(options.ssl_version)
+        version = getattr(ssl, TLS_VERSIONS.get(options.ssl_version.lower(), ""), None)
+        if version is None:
+            reason = f"{options.ssl_version!r} is no version of TLS that this Python has"
+            option = "[oslo_messaging_rabbit] ssl_version"
+            raise errors.ConfigurationError(option=option, reason=reason)
         arguments["ssl_version"] = version
     return arguments or True
 
@@ -135,15 +147,22 @@ def _exchanges(name: str, topic: str, options: Any) -> list[Exchange]:
 
 def _queues(topic: str, host: str, options: Any) -> list[Queue]:
     durable = bool(options.amqp_durable_queues or options.rabbit_quorum_queue)
-    limits = impl_rabbit.QuorumMemConfig(
-        options.rabbit_quorum_delivery_limit,
-        options.rabbit_quorum_max_memory_length,
-        options.rabbit_quorum_max_memory_bytes,
-    )
-    arguments = impl_rabbit._get_queue_arguments(
-        options.rabbit_ha_queues, 0, options.rabbit_quorum_queue, limits, False
-    )
+    arguments = _queue_arguments(options)
     return [
         Queue(name, durable, bool(options.amqp_auto_delete), arguments)
         for name in (topic, f"{topic}.{host}")
     ]
+
+
+def _queue_arguments(options: Any) -> dict[str, Any]:
+    """The arguments with which the RPC library declares a queue that stays."""
+    if options.rabbit_ha_queues:
+        return {"x-ha-policy": "all"}
+    if not options.rabbit_quorum_queue:
+        return {}
+    limits = {
+        "x-delivery-limit": options.rabbit_quorum_delivery_limit,
+        "x-max-in-memory-length": options.rabbit_quorum_max_memory_length,
+        "x-max-in-memory-bytes": options.rabbit_quorum_max_memory_bytes,
+    }
+    return {"x-queue-type": "quorum", **{name: value for name, value in limits.items() if value}}

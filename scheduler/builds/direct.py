@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors, objects
@@ -34,20 +35,24 @@ class Order:
 
 @dataclass
 class DirectBuilds:
-    """Builds that *driver* finds the hosts for.
+    """Builds that a driver finds the hosts for; it passes itself.
 
     Whatever goes wrong with one server ends the build of that one only; it is written to its row
     and told.
     """
 
-    driver: Any
     book: InstanceBook
     compute: ComputeClient
     notifier: Notifier
     max_attempts: int
 
+    def reconfigure(self, conf: cfg.ConfigOpts) -> None:
+        """Count attempts from now on as *conf* says."""
+        self.max_attempts = conf.scheduler.max_attempts
+
     def schedule_run_instance(
         self,
+        driver: Any,
         context: Any,
         request_spec: Mapping[str, Any],
         filter_properties: Mapping[str, Any] | None,
@@ -66,7 +71,7 @@ class DirectBuilds:
         attempts.count(properties, uuids[0] if uuids else None, self.max_attempts)
         del spec["instance_uuids"]
         properties.setdefault("instance_type", spec.get("instance_type"))
-        chooser = Chooser(self.driver, self.book, context, spec, properties)
+        chooser = Chooser(driver, self.book, context, spec, properties)
         for number, uuid in enumerate(uuids):
             if not isinstance(spec.get("instance_properties"), objects.WireObject):
                 own = spec.get("instance_properties") or {}
@@ -77,13 +82,17 @@ class DirectBuilds:
         self._tell("end", context, {"request_spec": spec})
 
     def select_hosts(
-        self, context: Any, request_spec: Mapping[str, Any], filter_properties: Mapping[str, Any]
+        self,
+        driver: Any,
+        context: Any,
+        request_spec: Mapping[str, Any],
+        filter_properties: Mapping[str, Any],
     ) -> list[str]:
         """Names of hosts, as many as there are for the servers; NoValidHost for none at all."""
         uuids = uuids_of(request_spec)
         properties = _own(filter_properties)
         attempts.count(properties, uuids[0] if uuids else None, self.max_attempts)
-        chooser = Chooser(self.driver, self.book, context, request_spec, properties)
+        chooser = Chooser(driver, self.book, context, request_spec, properties)
         names = list(chooser.names(uuids))
         if not names:
             raise errors.NoValidHost(reason="")

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from scheduler import errors, faults, objects
+from scheduler import errors, objects
 from scheduler.db import instances
 from scheduler.db.database import Database
 from scheduler.notifications import payloads
@@ -79,7 +79,7 @@ class InstanceBook:
         vm_state: str,
     ) -> None:
         """Write that *method* ended with *ex*, and tell of it; the instance is left *vm_state*."""
-        fault, host = faults.fault_of(ex), self._resources.host
+        fault, host = errors.Fault.from_error(ex), self._resources.host
 
         def write(conn: Connection) -> None:
             instances.update(conn, instance_uuid, vm_state=vm_state, task_state=None)

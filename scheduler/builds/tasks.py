@@ -8,12 +8,12 @@ from typing import Any, Protocol
 from oslo_log import log as logging
 
 from scheduler import errors, objects
-from scheduler.bounds import Bounds
 from scheduler.builds import attempts, events
 from scheduler.builds.choosing import uuids_of
 from scheduler.builds.direct import DirectBuilds
 from scheduler.db import compute_nodes, instances
 from scheduler.db.database import Database
+from scheduler.request_limits import RequestLimits
 
 LOG = logging.getLogger(__name__)
 
@@ -23,7 +23,8 @@ PREP_RESIZE = "prep_resize"
 class Manager(Protocol):
     """What callers of today are served by."""
 
-    bounds: Bounds
+    limits: RequestLimits
+    driver: Any
 
     @property
     def select_destinations(self) -> Callable[..., list[Any]]:
@@ -37,7 +38,7 @@ class OlderTasks:
         self._builds = builds
         self._manager = manager
         self._database = database
-        self._driver = builds.driver
+        self._driver = manager.driver
 
     def run_instance(
         self,
@@ -169,13 +170,13 @@ class OlderTasks:
     def _uuids(self, request_spec: dict[str, Any]) -> list[str]:
         """The servers; raises InvalidRequest for more than may be asked for at once."""
         uuids = uuids_of(request_spec)
-        self._manager.bounds.check_instances("request_spec.instance_uuids", len(uuids))
+        self._manager.limits.check_instances("request_spec.instance_uuids", len(uuids))
         return uuids
 
     def _check(self, request_spec: dict[str, Any], filter_properties: dict[str, Any]) -> None:
         """Raise InvalidRequest for a request that is larger than it may be, or is none."""
         spec = objects.RequestSpec.from_primitives(request_spec, filter_properties or {})
-        self._manager.bounds.check(spec)
+        self._manager.limits.check(spec)
 
     def update_service_capabilities(
         self, context: Any, service_name: str, host: str, capabilities: Any

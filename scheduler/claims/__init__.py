@@ -1,5 +1,7 @@
-"""Who may book a host, and how nobody books it twice: ``[scheduler] claims``.
+"""Claims: no host is given to two requests at once, as ``[scheduler] claims`` says.
 
-What belongs here is the seam that drivers and the conductor stub share and its backends.  How the
-backend on a database works, and why it is right, is told in docs/decisions/0007.
+``backend`` is the interface that drivers call, and the back end none; ``database`` and
+``placement`` are the others, ``loading`` finds the configured one.  ``alternates`` claims for the
+conductor, ``audit`` compares.  Drivers, the daemon, the CLI and the conductor stub may import this.
+Why the protocol in the database is right: docs/decisions/0007.
 """

@@ -18,16 +18,17 @@ from oslo_log import log as logging
 from sqlalchemy import Connection
 
 from scheduler import objects
-from scheduler.claims import amounts, answers
-from scheduler.claims.backend import claims_database
+from scheduler.claims import amounts
+from scheduler.claims.loading import claims_database
 from scheduler.db import claims as claim_rows
+from scheduler.db import compute_nodes, instances
 from scheduler.db import rows as db_rows
-from scheduler.db import single_host
 from scheduler.db.database import Database
 from scheduler.hosts import consumption, evidence, rows
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.table import HostTable
+from scheduler.idempotency import answer_to_text
 
 LOG = logging.getLogger(__name__)
 
@@ -115,8 +116,8 @@ class AlternateClaims:
             promised = claim_rows.list_all(conn, host=key[0])
         here = [each for each in promised if each.node == key[1] and each.consumer_uuid != uuid]
         with self._fleet_of(selection).read() as conn:
-            found = single_host.instances_of(conn, [uuid, *(each.consumer_uuid for each in here)])
-            report = single_host.report(conn, *key)
+            found = instances.rows_by_uuid(conn, [uuid, *(each.consumer_uuid for each in here)])
+            report = compute_nodes.living_row(conn, *key)
         table = HostTable()
         row = None
         if report is not None:
@@ -152,7 +153,7 @@ class AlternateClaims:
             "generation": state.generation + 1,
             "source_host": state.source_host,
             "request_id": request_id,
-            "answer": answers.to_text([selection]),
+            "answer": answer_to_text([selection]),
             "created_at": now,
             "expires_at": now + self._expiry,
         }

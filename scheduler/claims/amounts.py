@@ -10,7 +10,7 @@ from oslo_log import log as logging
 from scheduler import errors, numa, objects, pci
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting, Wish
-from scheduler.objects import json_text
+from scheduler.objects import texts
 
 LOG = logging.getLogger(__name__)
 
@@ -63,11 +63,11 @@ def _cells_text(wish: Wish) -> str | None:
 
 
 def _cells_of(text: str | None) -> tuple[numa.GuestTopology | None, numa.Limits | None]:
-    content = json_text.read(text) if text else {}
+    content = texts.read_json(text) if text else {}
     guest, limits = content.get("guest"), content.get("limits")
     return (
-        numa.GuestTopology.of(objects.from_primitive(guest)) if guest else None,
-        numa.Limits.of(objects.from_primitive(limits)) if limits else None,
+        numa.GuestTopology.from_object(objects.from_primitive(guest)) if guest else None,
+        numa.Limits.from_object(objects.from_primitive(limits)) if limits else None,
     )
 
 
@@ -97,5 +97,5 @@ def _devices_of(text: str | None) -> tuple[pci.Request, ...]:
             alias_name=each["alias_name"],
             request_id=each["request_id"],
         )
-        for each in (json_text.read(text) if text else ())
+        for each in (texts.read_json(text) if text else ())
     )

@@ -1,178 +1,169 @@
-"""From ``[scheduler] claims`` to whoever keeps the promises."""
+"""The interface between a driver and the back end that claims the hosts which it chooses.
+
+A driver calls a back end, and never the reverse: it opens its request, decides, has the decision
+booked, and decides again where it was lost (``drivers.filter_scheduler``).  ``Claims`` is the back
+end none; ``database`` and ``placement`` inherit from it.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import time
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from oslo_config import cfg
-from oslo_log import log as logging
+from scheduler import errors, idempotency, objects
+from scheduler.hosts.reservations import Reservation
 
-from scheduler import errors
-from scheduler.claims.booking import Booking, DatabaseBooking
-from scheduler.claims.books import ClaimBooks
-from scheduler.claims.placement.allocating import Allocating
-from scheduler.claims.placement.asking import Asking
-from scheduler.claims.placement.booking import PlacementBooking
-from scheduler.claims.placement.client import PlacementClient
-from scheduler.claims.register import Register
-from scheduler.db import migration
-from scheduler.db import options as db_options
-from scheduler.db.database import FAILURES, Database
-from scheduler.hosts.books import Books
-from scheduler.hosts.fitting import Fitting
-from scheduler.hosts.table import HostTable
+Selections = list[list[objects.Selection]]
+"""Per instance the chosen host, then its alternates."""
 
-LOG = logging.getLogger(__name__)
-
-OPTION: Final = "[scheduler] claims"
-CONNECTION: Final = "[claims] connection"
-NONE, DATABASE, PLACEMENT = "none", "database", "placement"
+CHECK_HINT, REBUILD = "_nova_check_type", "rebuild"
 
 
-class Backend:
-    """No claims: the books of one worker are its own."""
+@dataclass(frozen=True)
+class Request:
+    """One ``select_destinations``; *spec* is as it came, and not to be changed."""
 
-    def books(self, clock: Callable[[], float] = time.time) -> Callable[[HostTable], Books]:
-        """What makes the books of a host manager; *clock* gives seconds since the epoch."""
-        del clock
-        return Books
+    context: Any
+    spec: objects.RequestSpec
+    instance_uuids: tuple[str, ...]
+    with_alternates: bool
 
-    def booking(self, host_manager: Any) -> Booking:
-        """Who books the decisions on the table of *host_manager*."""
-        del host_manager
-        return Booking()
+    @property
+    def count(self) -> int:
+        """Number of instances."""
+        return len(self.instance_uuids) or self.spec.num_instances
 
-    def serves(self, driver: Any) -> bool:
-        """Whether the decisions of *driver* are to be booked."""
-        del driver
-        return True
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """The uuids of the instances, if the request names all of them."""
+        own = getattr(self.spec, "instance_uuid", None)
+        named = self.instance_uuids or ((own,) if own else ())
+        return named if len(named) == self.count else ()
 
-    def check_ready(self) -> None:
-        """Raise ConfigurationError or DatabaseNotReady if nothing could be booked."""
+    @functools.cached_property
+    def request_id(self) -> str | None:
+        """The caller's request id with a fingerprint of the arguments; None without an id."""
+        arguments = (self.spec, self.instance_uuids, self.with_alternates)
+        return idempotency.request_id(self.context, arguments)
 
+    @property
+    def arrived_at(self) -> float | None:
+        """When it came off the bus, on the monotonic clock; None if it did not."""
+        return getattr(self.context, "arrived_at", None)
 
-class DatabaseBackend(Backend):
-    """Claims as rows of the database that all schedulers of the fleet name."""
+    @property
+    def is_redelivered(self) -> bool:
+        """Whether another worker may have begun with it, and still be at it."""
+        return bool(getattr(self.context, "is_redelivered", False))
 
-    def __init__(self, conf: cfg.ConfigOpts, database: Database) -> None:
-        self._database = claims_database(conf, database)
-        self._fitting = Fitting.from_conf(conf)
-        self._expiry_seconds = float(conf.claims.expiry_seconds)
-
-    def books(self, clock: Callable[[], float] = time.time) -> Callable[[HostTable], Books]:
-        """See the base class."""
-        return functools.partial(
-            ClaimBooks,
-            register=Register(self._database),
-            fitting=self._fitting,
-            expiry_seconds=self._expiry_seconds,
-            clock=clock,
-        )
-
-    def booking(self, host_manager: Any) -> Booking:
-        """See the base class; the host manager has the books made by :meth:`books`."""
-        return DatabaseBooking(self._database, host_manager.books, host_manager.lock)
-
-    def serves(self, driver: Any) -> bool:
-        """Whether *driver* books what it decides; others promise hosts without telling anybody."""
-        if claims_hosts(driver):
-            return True
-        LOG.warning(
-            "%s claims nothing although %s = database: several workers or daemons may promise the "
-            "same host to two servers; the compute host refuses one of those then.",
-            type(driver).__name__,
-            OPTION,
-        )
-        return False
-
-    def check_ready(self) -> None:
-        """See the base class."""
-        try:
-            found = migration.version(self._database)
-            if found is not None and not self._database.is_read_only:
-                migration.check_ready(self._database)
-                return
-        except FAILURES as error:
-            raise self._database.unusable(error) from error
-        finally:
-            self._database.dispose()
-        fault = "has no tables for claims" if found is None else "is not to be written to"
-        raise errors.ConfigurationError(
-            option=OPTION,
-            reason=f"{self._database.masked_url} {fault}: set {CONNECTION} to a database that "
-            f"{migration.SYNC_COMMAND} has made, or this option to none",
-        )
+    @property
+    def takes_hosts(self) -> bool:
+        """Whether its instances need room: not if one is only rebuilt where it is."""
+        hints = self.spec.scheduler_hints or {}
+        return list(hints.get(CHECK_HINT) or ()) != [REBUILD]
 
 
-class PlacementBackend(Backend):
-    """Claims as allocations of the Placement service that ``[placement]`` names."""
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """One decision: the answer, and per instance the reservation behind it."""
 
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        client = PlacementClient.from_conf(conf)
-        self._asking = Asking(conf, client)
-        self._allocating = Allocating(client)
-
-    def booking(self, host_manager: Any) -> Booking:
-        """See the base class."""
-        return PlacementBooking(self._asking, self._allocating, host_manager)
-
-    def serves(self, driver: Any) -> bool:
-        """Whether *driver* decides among candidates; as in Nova some never ask for any."""
-        if getattr(driver, "USES_ALLOCATION_CANDIDATES", False):
-            return True
-        LOG.warning("%s asks Placement for nothing and claims nothing", type(driver).__name__)
-        return False
+    selections: Selections
+    reservations: Sequence[Reservation]
 
 
-def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
-    """The database of ``[claims] connection``, *database* itself where that is unset.
+@dataclass(frozen=True, slots=True)
+class Booked:
+    """What was decided holds; *outcome* is None where nothing had to be claimed."""
 
-    Raises ConfigurationError when the URL cannot be used.
+    selections: Selections
+    outcome: str | None = "booked"
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Others took what was decided on; the reservations are given back."""
+
+    outcome: ClassVar[str] = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The host that an instance of *request* has already, as far as allocations tell."""
+
+    request: Request
+    node_uuid: str
+    allocation_request: str
+    version: str
+    alternates: Sequence[objects.Selection]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The same request has this answer already; the reservations are given back.
+
+    Where only the hosts are known, they are *placed*, one per instance.
     """
-    url = conf.claims.connection
-    if not url:
-        return database
-    return Database(url, settings=db_options.configured(conf), option=CONNECTION)
+
+    selections: Selections
+    placed: Sequence[Placed] = ()
+    outcome: ClassVar[str] = "repeated"
 
 
-def settle(conf: cfg.ConfigOpts, database: Database, driver: Any = None) -> None:
-    """Fill in ``[scheduler] claims`` where it is not set: ``database`` wherever that is possible.
-
-    That is where *database*, which must answer, is our own and may be written to, or another one
-    is named for claims; and where *driver*, if one is given, claims.
-    """
-    if conf.scheduler.claims is not None:
-        return
-    hindrance = _hindrance(conf, database, driver)
-    if hindrance is None:
-        LOG.info("Hosts are claimed in %s", claims_database(conf, database).masked_url)
-    else:
-        LOG.info("Hosts are not claimed: %s", hindrance)
-    conf.set_default("claims", NONE if hindrance else DATABASE, group="scheduler")
+Result = Booked | Lost | Repeated
+OUTCOMES = ("booked", Lost.outcome, Repeated.outcome)
 
 
-def _hindrance(conf: cfg.ConfigOpts, database: Database, driver: Any) -> str | None:
-    if driver is not None and not claims_hosts(driver):
-        return f"{type(driver).__name__} never does"
-    if conf.claims.connection:
+class Claiming:
+    """One request on its way; this one claims nothing, as with Nova before Placement."""
+
+    def offered(self) -> Mapping[str, int | None] | None:
+        """The uuids of the nodes to choose from, each with its room in instances, if known.
+
+        None: any host will do.  May raise NoValidHost.
+        """
         return None
-    if database.is_read_only:
-        return f"{database.masked_url} is not to be written to"
-    if migration.version(database) is None:
-        return f"{database.masked_url} has no tables for that; see {CONNECTION}"
-    return None
+
+    def book(self, decided: Decided) -> Result:
+        """Claim all that was *decided*, or nothing."""
+        return Booked(decided.selections, outcome=None)
+
+    def in_doubt(self) -> Collection[Reservation]:
+        """Reservations that perhaps take nothing.  The caller holds the decision lock."""
+        return ()
+
+    def refused(self, error: errors.NovaException) -> Lost | Repeated:
+        """The answer that the request has all the same, or Lost if another decision may find one.
+
+        Raises *error* where it is final.
+        """
+        raise error
 
 
-def claims_hosts(driver: Any) -> bool:
-    """Whether *driver* hands its decisions to who books them."""
-    return bool(getattr(driver, "CLAIMS_HOSTS", False))
+class Claims:
+    """No claims: the reservations of one worker are its own."""
 
+    needs_regular_reads: ClassVar[bool] = False
+    """Whether the state must be read now and then, also when nobody asks for hosts."""
 
-def of_conf(conf: cfg.ConfigOpts, database: Database) -> Backend:
-    """What ``[scheduler] claims`` says, ``none`` if it is not settled; nothing connects yet."""
-    if conf.scheduler.claims == PLACEMENT:
-        return PlacementBackend(conf)
-    return DatabaseBackend(conf, database) if conf.scheduler.claims == DATABASE else Backend()
+    needs_database: ClassVar[bool] = False
+    """Whether nothing can be answered while the database is away."""
+
+    @contextlib.contextmanager
+    def open(self, request: Request) -> Iterator[Claiming]:
+        """Begin with *request*, before state is read for it; what it holds goes with an error."""
+        del request
+        yield Claiming()
+
+    def read_new(self) -> None:
+        """Count what others have claimed, without reading what the hosts report: nothing."""
+
+    def prepare(self) -> None:
+        """Make ready what requests would otherwise wait for: nothing."""
+
+    def reconfigured(self, conf: Any) -> Callable[[], None]:
+        """What puts the part of *conf* in force that is about claims: nothing."""
+        del conf
+        return lambda: None

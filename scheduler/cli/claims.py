@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from scheduler import errors, exit_codes
-from scheduler.claims import audit, backend
+from scheduler.claims import audit, loading
 from scheduler.cli import command
-from scheduler.db import claims, migration, rows, single_host
+from scheduler.db import claims, compute_nodes, instances, migration, rows
 from scheduler.db.database import Database
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.rows import Ratios
@@ -41,13 +41,13 @@ class _Claims(command.Base):
 
         Also where claims are in Placement, which has commands of its own.
         """
-        if self.conf.scheduler.claims == backend.PLACEMENT:
+        if self.conf.scheduler.claims == loading.PLACEMENT:
             raise errors.ConfigurationError(
-                option=backend.OPTION,
+                option=loading.OPTION,
                 reason="it is placement: the claims are allocations there; `openstack resource "
                 "provider allocation show` and `nova-manage placement audit` look at them",
             )
-        database = backend.claims_database(self.conf, self.database)
+        database = loading.claims_database(self.conf, self.database)
         migration.check_ready(database, needed=("claims", "claim_hosts"))
         return database
 
@@ -106,15 +106,15 @@ class Audit(_Claims, command.List):
         with self.claims_database().read() as connection:
             found = claims.list_all(connection)
         uuids = [each.consumer_uuid for each in found]
-        instances: dict[str, Any] = {}
+        built: dict[str, Any] = {}
         nodes: list[Any] = []
         counts: dict[audit.Key, int] = {}
         for database in self.cells.values():
             with database.read() as connection:
-                instances.update(single_host.instances_of(connection, uuids))
-                counts.update(single_host.instance_counts(connection))
-                nodes += single_host.reports(connection)
-        fleet = audit.Fleet(instances, counts, nodes)
+                built.update(instances.rows_by_uuid(connection, uuids))
+                counts.update(instances.counts_by_node(connection))
+                nodes += compute_nodes.living_rows(connection)
+        fleet = audit.Fleet(built, counts, nodes)
         ratios, fitting = Ratios.from_conf(self.conf), Fitting.from_conf(self.conf)
         self.differences = audit.differences(found, fleet, ratios, fitting, time.time())
         if not self.differences and parsed_args.formatter == "table":

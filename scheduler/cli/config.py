@@ -9,9 +9,10 @@ from typing import Any
 from scheduler import exit_codes
 from scheduler.cli import command
 from scheduler.conf import check, effective, startup
+from scheduler.daemon.checks import Kind
+from scheduler.daemon.service import BINARY
+from scheduler.daemon.validation import problems
 from scheduler.rpc import transport
-from scheduler.service import BINARY
-from scheduler.validation import Kind, problems
 
 STATUS_OF = {
     Kind.FILE: exit_codes.CONFIG_FILE,

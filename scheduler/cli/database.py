@@ -8,7 +8,7 @@ from typing import Any
 
 from scheduler import exit_codes
 from scheduler.cli import cells, command
-from scheduler.db import advice, inspection, migration
+from scheduler.db import inspection, migration
 
 CHECK_COLUMNS = (
     "Named By",
@@ -77,10 +77,10 @@ class Advise(command.List):
         for cell, database in self.cells.items():
             if not cell and self.databases.has_cells:
                 continue  # cell0 or the like: no compute hosts are read from it
-            for index in advice.wanted(database):
+            for index in inspection.wanted_indexes(database):
                 state = "present" if index.exists else "missing"
                 if parsed_args.apply and not index.exists:
-                    advice.create(database, [index])
+                    inspection.create_indexes(database, [index])
                     state = "created"
                 columns = ", ".join(index.columns)
                 rows.append((cell or None, index.table, columns, index.name, state))

@@ -73,7 +73,7 @@ class Explain(workers.OnWorkers):
             if migration.version(self.database) is None:
                 return []
             with self.database.read() as connection:
-                found = decisions.of(connection, parsed_args.name)
+                found = decisions.find(connection, parsed_args.name)
         except FAILURES as error:
             self.tell(f"warning: {self.database.unusable(error)}")
             return []

@@ -12,8 +12,9 @@ import oslo_messaging as messaging
 from oslo_messaging.transport import RPCTransport
 
 from scheduler import errors
+from scheduler.broker import connecting, expected
 from scheduler.cli import command
-from scheduler.rpc import private, transport
+from scheduler.rpc import connection, transport
 
 UNDELIVERED: Final = (
     messaging.MessagingException,
@@ -24,6 +25,9 @@ UNDELIVERED: Final = (
 """What a message that cannot be sent raises; the RPC library does not translate all of it."""
 BROKER_RETRIES: Final = 2
 """A person waits: a broker that cannot be reached is given up after so many more attempts."""
+CONNECT_SECONDS: Final = 5.0
+REPLY_QUEUES: Final = "reply_"
+"""How the library's names of queues for answers begin; a command leaves none of its own behind."""
 
 
 class BusUnusable(errors.NovaException):
@@ -48,14 +52,27 @@ class OnBus(command.Base):
                 option=transport.OPTION,
                 reason=f"the bus inside this process reaches no {self.PARTNER}; name a broker's",
             )
-        connection = transport.get_transport(self.conf)
+        connection.TEMPORARY.add(REPLY_QUEUES)
+        bus = transport.get_transport(self.conf)
         try:
-            private.require_broker(connection, BROKER_RETRIES)
-            yield connection
+            self._require_broker()
+            yield bus
         except UNDELIVERED as error:
             raise BusUnusable(reason=str(error)) from error
         finally:
-            private.close(connection)
+            bus.cleanup()
+
+    def _require_broker(self) -> None:
+        """Connect once: the library itself tries for ever to listen for the first answer."""
+        trouble: connecting.Failure | None = None
+        for node in expected.of_conf(self.conf).nodes:
+            try:
+                connecting.connect(node, CONNECT_SECONDS).release()
+            except connecting.Failure as error:
+                trouble = error
+            else:
+                return
+        raise BusUnusable(reason=str(trouble))
 
     def tell(self, text: str) -> None:
         """One line for the person at the terminal, apart from the result."""

@@ -10,7 +10,7 @@ from scheduler import errors, exit_codes
 from scheduler.cli import cells, command, workers
 from scheduler.cli.state_of_database import Comparison, DatabaseState
 from scheduler.cli.workers import Answer, Ask
-from scheduler.introspection.portrait import NAMES, Portrait
+from scheduler.introspection.host_dump import NAMES, Portrait
 from scheduler.introspection.state import MOST_IN_A_PAGE
 
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]

@@ -9,11 +9,11 @@ from typing import Any
 from oslo_config import cfg
 
 from scheduler import errors
-from scheduler.db.cells_reader import CellsReader
+from scheduler.db.cells import CellsReader
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import load_host_manager
 from scheduler.hosts.table import Key
-from scheduler.introspection.portrait import Portrait, differences, portrait, presence
+from scheduler.introspection.host_dump import Portrait, differences, portrait, presence
 
 
 class DatabaseState:
@@ -32,10 +32,10 @@ class DatabaseState:
             ]
             if left_out:
                 raise errors.StateUnavailable(reason=f"no answer from cell {', '.join(left_out)}")
-            table, books = self._manager.table, self._manager.books
+            table, reservations = self._manager.table, self._manager.reservations
             wanted = None if hosts is None else set(hosts)
             return {
-                key: portrait(table, books, key)
+                key: portrait(table, reservations, key)
                 for key in table.rows
                 if wanted is None or key[0] in wanted
             }

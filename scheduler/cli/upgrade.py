@@ -12,13 +12,14 @@ from oslo_upgradecheck.upgradecheck import UPGRADE_CHECK_MSG_MAP, Code, Result
 
 from scheduler import errors, exit_codes, nova_compat, objects
 from scheduler.broker import connecting, expected, looking
-from scheduler.claims import backend
+from scheduler.claims import loading
 from scheduler.cli import command, status
+from scheduler.conf import names, startup
+from scheduler.daemon.service import BINARY, build_manager
 from scheduler.db import compute_nodes, inspection, services
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.rpc import transport
-from scheduler.service import BINARY, build_manager
 
 LOG = logging.getLogger(__name__)
 
@@ -66,8 +67,8 @@ class Checks:
 
     def claims(self) -> Result:
         """What ``[scheduler] claims`` needs is there."""
-        backend.settle(self._conf, self._databases.main)
-        backend.of_conf(self._conf, self._databases.main).check_ready()
+        loading.settle(self._conf, self._databases.main)
+        loading.backend_from_conf(self._conf, self._databases.main).check_ready()
         return SUCCESS
 
     def broker(self) -> Result:
@@ -95,9 +96,8 @@ class Checks:
 
     def options(self) -> Result:
         """No option is set under a name that a later release may not know."""
-        used = sorted(
-            f"[{group or 'DEFAULT'}] {name}" for group, name in deprecated_names(self._conf)
-        )
+        old = names.under_old_names(self._conf, startup.used_files(self._conf))
+        used = sorted(f"[{group}] {name}" for group, name in old)
         if not used:
             return SUCCESS
         return Result(Code.WARNING, f"set under an old name: {_shown(used)}")
@@ -174,12 +174,6 @@ def _done(check: Callable[[], Result], database: Database) -> Result:
         return Result(Code.FAILURE, str(error))
     except FAILURES as error:
         return Result(Code.FAILURE, str(database.unusable(error)))
-
-
-def deprecated_names(conf: cfg.ConfigOpts) -> set[tuple[str | None, str]]:
-    """Group and old name of each option that was read by an old name; all have been read once."""
-    namespace = conf._namespace
-    return set() if namespace is None else set(namespace._emitted_deprecations)
 
 
 def _different(connection: Any, wanted: expected.Expected) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -183,7 +184,7 @@ class OnWorkers(on_bus.OnBus):
     def console(self) -> Console:
         """Where people read the result."""
         console = Console(file=self.app.stdout)
-        if not console.is_terminal and "COLUMNS" not in console._environ:
+        if not console.is_terminal and "COLUMNS" not in os.environ:
             console = Console(file=self.app.stdout, width=WIDTH_IF_NO_TERMINAL)
         return console
 

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.conf import defaults
+from scheduler.conf import defaults, names
 
 LOG = logging.getLogger(__name__)
 
@@ -77,8 +77,7 @@ def _options_of(conf: cfg.ConfigOpts, name: str) -> list[tuple[str, str]]:
 
 def _put_default(conf: cfg.ConfigOpts, group: str, name: str) -> None:
     section = None if group == "DEFAULT" else group
-    default = conf._get_opt_info(name, section)["opt"].default
-    conf.set_override(name, default, section)
+    conf.set_override(name, names.option(group, name).default, section)
 
 
 def read_all(conf: cfg.ConfigOpts) -> None:
@@ -99,13 +98,13 @@ def _value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
     except (cfg.Error, ValueError) as error:
         raise _bad_value(error, group, name) from error
     if value is None:
-        _refuse_empty_number(conf, group, name)
+        _refuse_empty_number(group, name)
     return value
 
 
-def _refuse_empty_number(conf: cfg.ConfigOpts, group: str, name: str) -> None:
+def _refuse_empty_number(group: str, name: str) -> None:
     """Nothing behind the equals sign of a number is read as none, which few of them can be."""
-    option = conf._get_opt_info(name, None if group == "DEFAULT" else group)["opt"]
+    option = names.option(group, name)
     if option.default is not None and isinstance(option.type, cfg.types.Number):
         raise errors.ConfigurationError(option=f"[{group}] {name}", reason="must not be empty")
 

@@ -56,7 +56,7 @@ SILENCE_TIMEOUT = cfg.IntOpt(
 def options() -> list[cfg.Opt]:
     """The options of ``[database]``."""
     return [
-        *(_with_old_spellings(each, GROUP) for each in oslo_db_options.database_opts),
+        *(_with_library_options(each, GROUP) for each in oslo_db_options.database_opts),
         READ_ONLY,
         SILENCE_TIMEOUT,
     ]
@@ -67,7 +67,7 @@ def api_options() -> list[cfg.Opt]:
     return [_for_api(each) for each in oslo_db_options.database_opts]
 
 
-def _with_old_spellings(option: cfg.Opt, group: str) -> cfg.Opt:
+def _with_library_options(option: cfg.Opt, group: str) -> cfg.Opt:
     """*option* of *group*; only ``[database]`` has spellings in other groups."""
     extended = copy.deepcopy(option)
     old = OLD_SPELLINGS.get(option.name, ())
@@ -80,7 +80,7 @@ def _with_old_spellings(option: cfg.Opt, group: str) -> cfg.Opt:
 
 
 def _for_api(option: cfg.Opt) -> cfg.Opt:
-    extended = _with_old_spellings(option, API_GROUP)
+    extended = _with_library_options(option, API_GROUP)
     if option.name == "connection":
         extended.help = (
             "The database with the aggregates, server groups, flavors, build requests and cell "

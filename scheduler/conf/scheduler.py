@@ -162,6 +162,14 @@ OPTIONS: list[cfg.Opt] = [
         help="The largest message that is read from the bus, in bytes, inflated if it is "
         "compressed. The sender of a larger one is told, and nothing of it is kept.",
     ),
+    cfg.BoolOpt(
+        "rpc_fast_path",
+        default=True,
+        help="Receive requests and send answers by private parts of oslo.messaging, which takes "
+        "half of the processor time. Where the installed version lacks such a part, or is newer "
+        "than those that were tested, the public interface is used and a log line says so. False: "
+        "always the public interface.",
+    ),
     cfg.IntOpt(
         "max_decision_seconds",
         default=60,
@@ -220,10 +228,11 @@ OPTIONS: list[cfg.Opt] = [
         "standing_results_bytes",
         default=128 * 1024 * 1024,
         min=0,
-        help="Memory, in bytes per worker, for what filters and weighers said of every host, kept "
-        "for the next request that they cannot tell from an earlier one. About 100 bytes per host "
-        "and kind of request; the kinds not seen for longest make room. 0: nothing is kept, and "
-        "every request is decided from scratch.",
+        deprecated_for_removal=True,
+        deprecated_since="0.2.0",
+        deprecated_reason="Every request is decided from the current state at about the same cost; "
+        "no results are kept between requests.",
+        help="Without effect.",
     ),
     cfg.URIOpt(
         "broker_management_url",

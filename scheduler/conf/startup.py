@@ -17,7 +17,6 @@ from typing import NoReturn
 from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_reports import opts as report_options
-from oslo_service import _options as service_options  # its public module chooses a back end
 
 import scheduler
 from scheduler import concurrency, errors, exit_codes
@@ -29,6 +28,8 @@ LOG = logging.getLogger(__name__)
 UNUSABLE = (cfg.Error, logging.LogConfigError, errors.ConfigurationError)
 
 PROJECT = "nova"
+SERVICE_OPTIONS = ("log_options", "graceful_shutdown_timeout")
+"""Of oslo.service, which registers the same for itself."""
 EMBEDDED_TRANSPORT_URL = "fake://"
 _TRANSPORT_URL_VARIABLE = "OS_DEFAULT__TRANSPORT_URL"
 
@@ -188,7 +189,8 @@ def _register(conf: cfg.ConfigOpts, cli_opts: Sequence[cfg.Opt]) -> None:
     dropped.register(conf)
     no_effect.register(conf)
     conf.register_cli_opts(cli_opts)
-    conf.register_opts(service_options.service_opts)
+    service = names.listed("oslo.service.service")
+    conf.register_opts([each for each in service if each.dest in SERVICE_OPTIONS])
     report_options.set_defaults(conf)
     project_options.register_all(conf)
     defaults.apply(conf)

@@ -1,6 +1,6 @@
 """The host aggregates (reference page database, section 4).
 
-Whoever reads only what changed looks at ``aggregates.updated_at``: every change moves it.
+Every change moves ``aggregates.updated_at``, which polls of Nova's tables compare.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
 
 from scheduler import errors, objects
-from scheduler.db import layout, records, rows
+from scheduler.db import layout, rows
 from scheduler.db.tables import aggregate_hosts, aggregate_metadata, aggregates
 
 
@@ -108,7 +108,7 @@ def _touch(connection: Connection, aggregate_id: int, **values: str) -> None:
 
 
 def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.Aggregate]:
-    living = layout.of(connection).living
+    living = layout.layout_of(connection).living
     query = sa.select(aggregates).where(*living(aggregates), *criteria).order_by(aggregates.c.id)
     found = list(connection.execute(query).mappings())
     ids = [row["id"] for row in found]
@@ -125,8 +125,6 @@ def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[object
         for row in connection.execute(query):
             metadata[row.aggregate_id][row.key] = row.value
     return [
-        records.to_object(
-            objects.Aggregate, row, hosts=hosts[row["id"]], metadata=metadata[row["id"]]
-        )
+        rows.to_object(objects.Aggregate, row, hosts=hosts[row["id"]], metadata=metadata[row["id"]])
         for row in found
     ]

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from scheduler import errors, objects
-from scheduler.db import records, rows
+from scheduler.db import rows
 from scheduler.db.tables import build_requests
 
 
@@ -37,8 +37,8 @@ def create(
             build_requests,
             project_id=instance.project_id,
             instance_uuid=instance.uuid,
-            instance=records.to_column(instance),
-            block_device_mappings=records.to_column(devices),
+            instance=rows.to_column(instance),
+            block_device_mappings=rows.to_column(devices),
         )
 
 

@@ -1,4 +1,4 @@
-"""What schedulers have promised: claims, and the generation of each host (docs/decisions/0007).
+"""Claims of schedulers, and the generation of each host (docs/decisions/0007).
 
 A claim is *open* until it is closed; closed ones stay for a while, so that a request which arrives
 twice finds its answer, and so that nobody misses a claim that came and went.
@@ -22,7 +22,7 @@ from scheduler.db.tables import claim_hosts, claims
 Key = tuple[str, str]
 """Host and node; a node without a name is the empty text here."""
 
-#: The host of what is kept of a request that was refused.
+#: Host of a refusal.
 NO_HOST = ""
 _RETIRED = uuid.UUID("0f3d4bd2-3a0c-4d53-9a5c-8f1c8a6d0c11")
 #: How many ids are packed into one number of 64 bits: a power of two.
@@ -185,7 +185,7 @@ def list_all(
 def insert(connection: Connection, values: Iterable[Mapping[str, Any]]) -> Sequence[Any]:
     """Insert claims; raises oslo.db's DBDuplicateEntry where a consumer has one already.
 
-    Returns their rows, without the answers, where the engine tells them (MySQL does not).
+    Returns their rows, without the answers, where the engine returns them (MySQL does not).
     """
     several = list(values)
     if not connection.dialect.insert_executemany_returning:
@@ -206,7 +206,7 @@ def _row(values: Mapping[str, Any], number: int) -> Any:
 def refusal(
     consumer_uuid: str, request_id: str, answer: str, now: datetime.datetime
 ) -> dict[str, Any]:
-    """What to insert for an instance that a request got no host for: a closed claim on none."""
+    """Values of a refusal: a closed claim without a host, for an instance that got none."""
     nothing = dict.fromkeys(("generation", "vcpus", "memory_mb", "disk_gb"), 0)
     return {
         "consumer_uuid": consumer_uuid,
@@ -238,7 +238,7 @@ def retire(connection: Connection, replaced: Iterable[Any], now: datetime.dateti
 
 
 def retired_name(consumer_uuid: str, request_id: str) -> str:
-    """What stands for the consumer of a claim that another request has replaced."""
+    """Consumer name of a claim that another request has replaced."""
     return str(uuid.uuid5(_RETIRED, f"{consumer_uuid} {request_id}"))
 
 
@@ -273,3 +273,51 @@ def close_of(connection: Connection, consumer_uuid: str, now: datetime.datetime)
 def purge(connection: Connection, before: datetime.datetime) -> None:
     """Delete the claims that were closed before that time."""
     connection.execute(claims.delete().where(claims.c.closed_at < before))
+
+
+# --- polling --------------------------------------------------------------------------------
+
+#: Where the numbers and the time of a question go.
+_NEWEST: sa.ColumnElement[int] = sa.literal_column("{n}")
+_MISSED: sa.ColumnElement[int] = sa.literal_column("({m})")
+_SINCE: sa.ColumnElement[datetime.datetime] = sa.literal_column("{s}")
+_NEVER = datetime.datetime(9999, 1, 1)
+
+
+class ClaimPoll:
+    """A query for changed claims, compiled once, on connections of one dialect."""
+
+    def __init__(self) -> None:
+        self._sql: str | None = None
+
+    def ids(
+        self,
+        connection: Connection,
+        newest: int,
+        missed: Collection[int],
+        closed_since: datetime.datetime | None = None,
+    ) -> tuple[set[int], set[int]]:
+        """Ids of the claims above *newest* or among *missed*, open or closed; and of those that
+        were closed since, if that is given.
+        """
+        if self._sql is None:
+            dialect, how = connection.dialect, {"literal_binds": True}
+            self._sql = str(_question().compile(dialect=dialect, compile_kwargs=how))
+        since = (closed_since or _NEVER).isoformat(" ", "seconds")
+        # Nothing but numbers and a time, which need no quoting.
+        sql = self._sql.format(n=newest, m=",".join(map(str, (0, *missed))), s=f"'{since}'")
+        found: set[int] = set()
+        packed = []
+        for first, bits in connection.exec_driver_sql(sql):
+            if bits:
+                packed.append((int(first), int(bits)))
+            else:
+                found.add(int(first))
+        return found, unpacked(packed)
+
+
+def _question() -> sa.CompoundSelect[Any]:
+    came = claims.c.id > _NEWEST
+    late = sa.literal_column("id").op("IN", is_comparison=True)(_MISSED)
+    new = sa.select(claims.c.id, sa.literal_column("0")).where(sa.or_(came, late))
+    return sa.union_all(new, packed_ids(claims.c.closed_at >= _SINCE))

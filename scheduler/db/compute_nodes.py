@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,7 +17,7 @@ from oslo_log import log as logging
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select
 
 from scheduler import errors, objects
-from scheduler.db import records, rows
+from scheduler.db import rows
 from scheduler.db.tables import compute_nodes
 
 LOG = logging.getLogger(__name__)
@@ -56,6 +56,31 @@ def list_all(connection: Connection, host: str | None = None) -> list[objects.Co
     return [_to_object(row) for row in connection.execute(query).mappings()]
 
 
+def living_row(connection: Connection, host: str, node: str | None) -> Any:
+    """The living row of one node, or of the first of the host; None if there is none."""
+    table = compute_nodes
+    query = sa.select(table).where(table.c.host == host, table.c.deleted == 0)
+    if node:
+        query = query.where(table.c.hypervisor_hostname == node)
+    return connection.execute(query.order_by(table.c.id)).first()
+
+
+def living_rows(
+    connection: Connection, keys: Collection[tuple[str, str | None]] | None = None
+) -> list[Any]:
+    """The living rows of all compute nodes, or of those that are (host, node) in *keys*, by id."""
+    table = compute_nodes
+    query = sa.select(table).where(table.c.deleted == 0).order_by(table.c.id)
+    if keys is None:
+        return list(connection.execute(query))
+    found: list[Any] = []
+    nodes = sorted({node for _host, node in keys if node is not None})
+    for some in rows.in_batches(nodes):
+        query_of_some = query.where(table.c.hypervisor_hostname.in_(some))
+        found.extend(connection.execute(query_of_some))
+    return [row for row in found if (row.host, row.hypervisor_hostname) in keys]
+
+
 def upsert(connection: Connection, host: str, node: str, values: Mapping[str, Any]) -> int:
     """Insert the node or update the columns in *values*; return the row's id."""
     return upsert_many(connection, [{**values, "host": host, "hypervisor_hostname": node}])[0]
@@ -71,7 +96,7 @@ def upsert_many(connection: Connection, nodes: Sequence[Mapping[str, Any]]) -> l
     known = _known_ids(connection, nodes)
     new: list[dict[str, Any]] = []
     for node in nodes:
-        values = {name: records.to_column(value) for name, value in node.items()}
+        values = {name: rows.to_column(value) for name, value in node.items()}
         row_id = known.get(_key(node)) or _deleted_id(connection, node.get("uuid"))
         if row_id is None:
             new.append({**DEFAULTS, "uuid": str(uuid.uuid4()), **values})
@@ -95,7 +120,7 @@ def update_usage(
 
     Raises ComputeHostNotFound when the node is gone.
     """
-    columns = {name: records.to_column(value) for name, value in values.items()}
+    columns = {name: rows.to_column(value) for name, value in values.items()}
     living = (compute_nodes.c.id == node_id, compute_nodes.c.deleted == 0)
     moment = now or rows.utcnow()
     if not rows.update(connection, compute_nodes, *living, **columns, updated_at=moment):
@@ -132,7 +157,7 @@ def _to_object(row: RowMapping) -> objects.ComputeNode:
         documents["supported_hv_specs"] = [objects.HVSpec.from_list(triple) for triple in triples]
     pools = objects.PciDevicePoolList.from_text(row["pci_stats"])
     columns = {name: value for name, value in row.items() if name != "stats"}
-    return records.to_object(objects.ComputeNode, columns, pci_device_pools=pools, **documents)
+    return rows.to_object(objects.ComputeNode, columns, pci_device_pools=pools, **documents)
 
 
 def _read(row: RowMapping, column: str) -> Any:

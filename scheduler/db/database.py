@@ -1,4 +1,4 @@
-"""One database: its engine, its transactions, and what is tried again.
+"""One database: its engine, its transactions and their retries.
 
 Built on oslo.db, so its options, its translated exceptions (``oslo_db.exception``) and its guard
 against connections that were open across a fork all hold (reference page config, section 7).
@@ -21,6 +21,7 @@ import sqlalchemy
 from oslo_config import cfg
 from oslo_db import api as oslo_db_api
 from oslo_db import exception as db_exception
+from oslo_db import options as oslo_db_options
 from oslo_db.sqlalchemy import engines
 from sqlalchemy import event, exc, pool
 from sqlalchemy.engine import URL, Connection, Engine
@@ -28,13 +29,35 @@ from sqlalchemy.engine import URL, Connection, Engine
 from scheduler import errors
 from scheduler.conf import database as database_conf
 from scheduler.db import layout as layouts
-from scheduler.db import options as db_options
 from scheduler.db import tls
 from scheduler.db import url as db_url
 from scheduler.db.layout import Layout, Statement
 from scheduler.masking import masked
 
 Result = TypeVar("Result")
+
+#: Passed to oslo.db's ``create_engine`` as they are.
+ENGINE_OPTIONS = (
+    "sqlite_synchronous",
+    "mysql_sql_mode",
+    "mysql_wsrep_sync_wait",
+    "connection_recycle_time",
+    "connection_debug",
+    "connection_trace",
+    "max_pool_size",
+    "max_overflow",
+    "pool_timeout",
+    "max_retries",
+    "retry_interval",
+)
+
+#: Passed to oslo.db's ``wrap_db_retry``, under the name on the right.
+RETRY_OPTIONS = {
+    "db_max_retries": "max_retries",
+    "db_retry_interval": "retry_interval",
+    "db_inc_retry_interval": "inc_retry_interval",
+    "db_max_retry_interval": "max_retry_interval",
+}
 
 EMBEDDED_FILE = "nova.sqlite"
 SQLITE_BUSY_TIMEOUT_SECONDS = 30
@@ -43,18 +66,28 @@ SQLITE_POLL_SECONDS = (0.001, 0.01)
 #: PostgreSQL's codes for a serialisation failure and for a lock that was not to be had in time.
 POSTGRESQL_RETRYABLE = ("40001", "55P03")
 IMMEDIATE = "nova_immediate"
-#: What asks for the server's time.
+#: Queries for the server's time.
 SERVER_TIMES = {
     "mysql": "SELECT UNIX_TIMESTAMP(NOW(6))",
     "postgresql": "SELECT EXTRACT(EPOCH FROM clock_timestamp())",
     "sqlite": "SELECT (julianday('now') - 2440587.5) * 86400.0",
 }
-#: What using a database that does not answer, or not as it should, raises.
+#: Exceptions of a database that does not answer, or not as it should.
 FAILURES = (db_exception.DBError, exc.SQLAlchemyError)
 
 
+def default_settings() -> dict[str, Any]:
+    """The defaults of ``[database]``."""
+    return {opt.name: opt.default for opt in oslo_db_options.database_opts}
+
+
+def configured_settings(conf: cfg.ConfigOpts, group: str = database_conf.GROUP) -> dict[str, Any]:
+    """The options of ``[database]``, or of another *group* like it, by today's names."""
+    return {opt.name: conf[group][opt.name] for opt in oslo_db_options.database_opts}
+
+
 class Keeper(Protocol):
-    """What keeps a connection for itself."""
+    """Owner of a connection that it keeps open."""
 
     def close(self) -> None:
         """Give it up; the next use opens another."""
@@ -79,7 +112,7 @@ class Database:
         where *url* comes from.  Raises ConfigurationError, which names it, when the
         URL cannot be used.
         """
-        self._settings = {**db_options.defaults(), **(settings or {})}
+        self._settings = {**default_settings(), **(settings or {})}
         self.option = option
         self.is_read_only = is_read_only
         parsed = db_url.parse(url, option)
@@ -99,7 +132,7 @@ class Database:
         One that *is_patient* waits for a silent server for ever.
         """
         database_conf.register(conf)
-        settings, is_read_only = db_options.configured(conf), conf.database.read_only
+        settings, is_read_only = configured_settings(conf), conf.database.read_only
         if settings["connection"]:
             return cls(
                 settings["connection"],
@@ -122,7 +155,7 @@ class Database:
         return self.url.get_backend_name()
 
     def unusable(self, error: Exception) -> errors.ConfigurationError:
-        """What the operator is told in one line, without SQL and secrets, after *error*."""
+        """The error for the operator after *error*: one line without SQL and secrets."""
         original = getattr(error, "inner_exception", None) or error
         original = getattr(original, "orig", None) or original
         lines = str(original).strip().splitlines() or [type(original).__name__]
@@ -155,7 +188,7 @@ class Database:
         return self.layout.fitted(statement, self.dialect_name)
 
     def _create_engine(self) -> Engine:
-        arguments = {name: self._settings[name] for name in db_options.ENGINE_OPTIONS}
+        arguments = {name: self._settings[name] for name in ENGINE_OPTIONS}
         url = self.url
         if self.silence_timeout_seconds:
             url = db_url.with_timeout(url, self.silence_timeout_seconds)
@@ -242,7 +275,7 @@ class Database:
         retry = oslo_db_api.wrap_db_retry(
             retry_on_deadlock=True,
             exception_checker=is_retryable,
-            **{name: self._settings[key] for key, name in db_options.RETRY_OPTIONS.items()},
+            **{name: self._settings[key] for key, name in RETRY_OPTIONS.items()},
         )
         return retry(attempt)()
 
@@ -321,7 +354,7 @@ def _read_committed(connection: Any, _record: object) -> None:
 
 
 def _is_lock_failure(error: BaseException) -> bool:
-    """Whether *error*, wrapped by oslo.db or not, is a lock failure that it has no class for."""
+    """True for a lock failure, wrapped by oslo.db or not, that oslo.db has no class for."""
     original = getattr(getattr(error, "inner_exception", error), "orig", None)
     if isinstance(original, sqlite3.OperationalError):
         return original.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

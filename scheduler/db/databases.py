@@ -1,4 +1,4 @@
-"""Which database a table is in: the main one, the API's, or that of a cell.
+"""The databases: main, API and cells, and which tables each one has.
 
 This project's own schema has all tables in one.  Nova's has the tables of a cell in each cell's
 database, and the rest in the API database (reference page database, sections 2 and 7).
@@ -14,10 +14,9 @@ from oslo_config import cfg
 
 from scheduler import errors, objects
 from scheduler.conf import database as database_conf
-from scheduler.db import cell_urls, mappings
-from scheduler.db import options as db_options
+from scheduler.db import mappings
 from scheduler.db import url as db_url
-from scheduler.db.database import Database
+from scheduler.db.database import Database, configured_settings
 
 API_OPTION = "[api_database] connection"
 
@@ -51,7 +50,7 @@ class Databases:
         Raises ConfigurationError when a URL cannot be used.
         """
         main = Database.from_conf(conf, is_patient=is_patient)
-        settings = db_options.configured(conf, database_conf.API_GROUP)
+        settings = configured_settings(conf, database_conf.API_GROUP)
         api = None
         if settings["connection"]:
             api = Database(
@@ -65,7 +64,7 @@ class Databases:
             main,
             api,
             base_url=conf.database.connection,
-            settings=db_options.configured(conf),
+            settings=configured_settings(conf),
             cell_timeout_seconds=conf.scheduler.cell_timeout_seconds,
         )
 
@@ -76,7 +75,7 @@ class Databases:
 
     @property
     def has_cells(self) -> bool:
-        """Whether the compute hosts are in the databases that ``cell_mappings`` names.
+        """True when the compute hosts are in the databases that ``cell_mappings`` names.
 
         Not in this project's own schema, nor before Nova's release 16, whose discovery of hosts
         came with the column ``compute_nodes.mapped``: there they are in the main one.
@@ -88,13 +87,13 @@ class Databases:
 
     @property
     def lacks_api(self) -> bool:
-        """Whether the main database is a cell of a Nova whose API database is not known here."""
+        """True when the main database is a cell of a Nova whose API database is not configured."""
         layout = self.main.layout
         return self.api is self.main and layout.is_nova and layout.has("compute_nodes", "mapped")
 
     @property
     def aggregates_are_in_both(self) -> bool:
-        """Whether the main database still has aggregates, besides the API's: until release 17."""
+        """True when the main database has aggregates besides the API's: until release 17."""
         main, api = self.main.layout, self.api.layout
         has_old = main.has("aggregates") and "aggregates" in main.soft_deleted
         return self.api is not self.main and has_old and not api.has("cell_mappings", "disabled")
@@ -113,7 +112,7 @@ class Databases:
         if not cell.is_set("database_connection"):
             return self.main
         option = f"cell_mappings.database_connection of cell {cell.uuid}"
-        text = cell_urls.filled(
+        text = db_url.fill_template(
             cell.database_connection, self._base_url, "database_connection", "[database]/connection"
         )
         with self._lock:

@@ -19,25 +19,25 @@ _UUID_LENGTH = 36
 
 
 def add(
-    connection: Connection, told: Mapping[str, Any], daemon: str, when: datetime.datetime
+    connection: Connection, record: Mapping[str, Any], daemon: str, when: datetime.datetime
 ) -> None:
     """Write one record, in the form of ``explain.form.to_dict``."""
     key: Any = connection.execute(
         decisions.insert().values(
             recorded_at=when,
             daemon=daemon,
-            request_id=told["request_id"],
-            outcome=told["outcome"],
-            record=json.dumps(told),
+            request_id=record["request_id"],
+            outcome=record["outcome"],
+            record=json.dumps(record),
         )
     ).inserted_primary_key
-    uuids = [uuid for uuid in told["instance_uuids"] if len(uuid) <= _UUID_LENGTH]
+    uuids = [uuid for uuid in record["instance_uuids"] if len(uuid) <= _UUID_LENGTH]
     values = [{"decision_id": int(key[0]), "instance_uuid": uuid} for uuid in uuids]
     if values:
         connection.execute(decision_instances.insert(), values[:MOST_INSTANCES])
 
 
-def of(connection: Connection, name: str) -> list[dict[str, Any]]:
+def find(connection: Connection, name: str) -> list[dict[str, Any]]:
     """The latest records of a request id or of an instance's uuid, the newest first."""
     ids = sa.select(decision_instances.c.decision_id).where(
         decision_instances.c.instance_uuid == name

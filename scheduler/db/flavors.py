@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
 
 from scheduler import errors, objects
-from scheduler.db import records, rows
+from scheduler.db import rows
 from scheduler.db.tables import flavor_extra_specs, flavor_projects, flavors
 
 #: What a new row gets where the object has nothing: the application's defaults.
@@ -30,7 +30,7 @@ def create(connection: Connection, flavor: objects.Flavor) -> objects.Flavor:
     Without a ``flavorid`` it gets a new uuid.  Raises AlreadyExists for a name or flavorid that
     is taken.
     """
-    values = {**DEFAULTS, "flavorid": str(uuid.uuid4()), **records.to_columns(flavor, flavors)}
+    values = {**DEFAULTS, "flavorid": str(uuid.uuid4()), **rows.to_columns(flavor, flavors)}
     with rows.unique("flavor", f"{values['name']} (id {values['flavorid']})"):
         flavor_id = rows.insert(connection, flavors, **values)
     specs = [
@@ -94,7 +94,7 @@ def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[object
         for row in connection.execute(sa.select(table).where(table.c.flavor_id.in_(some))):
             projects[row.flavor_id].append(row.project_id)
     return [
-        records.to_object(
+        rows.to_object(
             objects.Flavor,
             {**row, "root_gb": row["root_gb"] or 0, "ephemeral_gb": row["ephemeral_gb"] or 0},
             extra_specs=specs[row["id"]],

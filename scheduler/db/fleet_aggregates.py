@@ -1,4 +1,4 @@
-"""Reading the aggregates, and seeing cheaply that they are as they were."""
+"""Reads of the aggregates, and a cheap check that they have not changed."""
 
 from __future__ import annotations
 
@@ -10,50 +10,50 @@ import sqlalchemy as sa
 
 from scheduler import objects
 from scheduler.db import aggregates as aggregate_rows
-from scheduler.db import change_counters, tables
+from scheduler.db import fleet_rows, tables
+from scheduler.db.changed_rows import Answers, Query
 from scheduler.db.database import Database
-from scheduler.db.fleet_windows import Answers, Question
-from scheduler.db.fragments import Fragments
-from scheduler.db.read_session import ReadSession
+from scheduler.db.dialects import Dialect
+from scheduler.db.sessions import ReadSession
 
 _SPREAD = 1021
 
 
 class AggregateReader:
-    """The aggregates of one *database*; remembers what they looked like.
+    """The aggregates of one *database*, read again when they have changed.
 
-    Where triggers count their changes, one number tells.  Elsewhere the contents of the small
-    tables are summed up by the server, and the members, which are put in and taken out but never
-    changed, are counted.
+    Where triggers count their changes, one number is compared.  Elsewhere the server sums up the
+    contents of the small tables.  Members are inserted and deleted but never updated, so these
+    are counted.
     """
 
     def __init__(self, database: Database) -> None:
-        self._sql = Fragments(database.dialect_name)
+        self._dialect = Dialect(database.dialect_name)
         self._session = ReadSession(database)
-        self._questions: dict[str, Question] | None = None
+        self._queries: dict[str, Query] | None = None
         self._seen: tuple[Any, ...] | None = None
 
-    def questions(self, *, counted: bool) -> dict[str, Question]:
-        """By name what tells whether something changed; *counted*: triggers count it."""
+    def queries(self, *, counted: bool) -> dict[str, Query]:
+        """By name the values that differ after a change; *counted*: triggers count changes."""
         if counted:
-            questions = {"aggregates": change_counters.question("aggregates")}
+            queries = {"aggregates": fleet_rows.counter("aggregates")}
         else:
-            questions = {
+            queries = {
                 **self._content(tables.aggregates),
                 **self._content(tables.aggregate_metadata),
                 # SQLite gives the id of a row that is gone to the next one.
                 **(
                     self._content(tables.aggregate_hosts)
-                    if self._sql.name == "sqlite"
+                    if self._dialect.name == "sqlite"
                     else _members()
                 ),
             }
-        self._questions = questions
-        return questions
+        self._queries = queries
+        return queries
 
     def have_changed(self, answers: Answers) -> bool:
-        """Whether the *answers* to :meth:`questions` are others than the last time."""
-        found = tuple(answers[name] for name in self._questions or ())
+        """Return True when the *answers* to :meth:`queries` differ from the last ones."""
+        found = tuple(answers[name] for name in self._queries or ())
         changed, self._seen = found != self._seen, found
         return changed
 
@@ -72,10 +72,10 @@ class AggregateReader:
             raise
 
     def _read(self, connection: sa.Connection, *, full: bool) -> Sequence[objects.Aggregate] | None:
-        if self._questions is None:
-            self.questions(counted="aggregates" in change_counters.counted(connection))
-        statement = sa.select(*(each.label(name) for name, each in (self._questions or {}).items()))
-        changed = self.have_changed(connection.execute(statement).one()._mapping)
+        if self._queries is None:
+            self.queries(counted="aggregates" in fleet_rows.counters(connection))
+        statement = sa.select(*(each.label(name) for name, each in (self._queries or {}).items()))
+        changed = self.have_changed(connection.execute(statement).mappings().one())
         return aggregate_rows.list_all(connection) if changed or full else None
 
     def forget(self) -> None:
@@ -86,9 +86,9 @@ class AggregateReader:
         """Give the connection up."""
         self._session.close()
 
-    def _content(self, table: sa.Table) -> dict[str, Question]:
+    def _content(self, table: sa.Table) -> dict[str, Query]:
         row_id = sa.cast(table.c.id, sa.BigInteger)
-        version = sa.cast(self._sql.version(table, list(table.c)), sa.BigInteger)
+        version = sa.cast(self._dialect.version(table, list(table.c)), sa.BigInteger)
         return {
             f"{table.name}_rows": sa.select(sa.func.count()).select_from(table).scalar_subquery(),
             f"{table.name}_content": sa.select(
@@ -97,7 +97,7 @@ class AggregateReader:
         }
 
 
-def _members() -> dict[str, Question]:
+def _members() -> dict[str, Query]:
     table = tables.aggregate_hosts
     return {
         "members": sa.select(sa.func.count()).select_from(table).scalar_subquery(),

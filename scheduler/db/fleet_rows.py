@@ -1,4 +1,4 @@
-"""The rows of compute nodes and instances as the host table needs them."""
+"""Queries for the rows of compute nodes and instances that the host table needs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from scheduler.db import tables
 
 #: Rows of one round trip.
 CHUNK = 500
+#: Keys of an instance's system metadata that hold properties of its image.
+IMAGE_KEY_PREFIX = "image_"
 
 NODE_COLUMNS = [
     tables.compute_nodes.c[name]
@@ -33,11 +35,11 @@ INSTANCE_COLUMNS = [
     )
 ]
 PLACED = sa.and_(_INSTANCES.deleted == 0, _INSTANCES.host.is_not(None))
-"""Of instances: that they live on a host."""
+"""Criterion of the instances that live on a host."""
 
 
 def on_no_host(since: datetime.datetime) -> sa.ColumnElement[bool]:
-    """Of instances: that they are deleted or on no host, and were touched since (naive UTC)."""
+    """Criterion of instances that are deleted or on no host, and were touched since (naive UTC)."""
     stamps = (_INSTANCES.updated_at, _INSTANCES.created_at, _INSTANCES.deleted_at)
     return sa.and_(
         sa.or_(_INSTANCES.deleted != 0, _INSTANCES.host.is_(None)),
@@ -46,7 +48,7 @@ def on_no_host(since: datetime.datetime) -> sa.ColumnElement[bool]:
 
 
 def instances(connection: sa.Connection, which: sa.ColumnElement[bool]) -> Sequence[Any]:
-    """All instances of that kind."""
+    """All instances that meet the criterion *which*."""
     return connection.execute(sa.select(*INSTANCE_COLUMNS).where(which)).all()
 
 
@@ -57,8 +59,75 @@ def nodes_after(connection: sa.Connection, last: int) -> Sequence[Any]:
     return connection.execute(query.order_by(table.c.id).limit(CHUNK)).all()
 
 
-def parts(ids: Iterable[int]) -> Iterator[list[int]]:
+def by_ids(
+    connection: sa.Connection, columns: Sequence[sa.ColumnElement[Any]], ids: Iterable[int]
+) -> list[Any]:
+    """The *columns* of the rows with these ids, in the order of the ids."""
+    row_id = columns[0]
+    found: list[Any] = []
+    for some in chunks(ids):
+        query = sa.select(*columns).where(row_id.in_(some)).order_by(row_id)
+        found.extend(connection.execute(query))
+    return found
+
+
+def chunks(ids: Iterable[int]) -> Iterator[list[int]]:
     """*ids* in order, in parts of one round trip."""
     ordered = sorted(ids)
     for start in range(0, len(ordered), CHUNK):
         yield ordered[start : start + CHUNK]
+
+
+def hosts_of_group(connection: sa.Connection, group: str) -> Sequence[str]:
+    """The host of each living instance whose system metadata names *group*, if it has one."""
+    table, texts = tables.instances, tables.instance_system_metadata
+    query = (
+        sa.select(table.c.host)
+        .join(texts, texts.c.instance_uuid == table.c.uuid)
+        .where(texts.c.key == "group", texts.c.value == group, texts.c.deleted == 0)
+        .where(table.c.deleted == 0, table.c.host.is_not(None))
+        .order_by(table.c.id)
+    )
+    return connection.execute(query).scalars().all()
+
+
+def metadata_prefix_for(conf: Any) -> str | None:
+    """Prefix of the system metadata to read; None unless a weigher reads image properties."""
+    weighs_images = conf.filter_scheduler.image_props_weight_multiplier != 0
+    return IMAGE_KEY_PREFIX if weighs_images else None
+
+
+def metadata_where(
+    connection: sa.Connection, prefix: str | None, condition: sa.ColumnElement[bool]
+) -> dict[str, dict[str, str | None]]:
+    """By uuid the keys with *prefix* and their values, of the instances that meet *condition*."""
+    found: dict[str, dict[str, str | None]] = {}
+    if prefix is None:
+        return found
+    table = tables.instance_system_metadata
+    query = (
+        sa.select(table.c.instance_uuid, table.c.key, table.c.value)
+        .join(tables.instances, tables.instances.c.uuid == table.c.instance_uuid)
+        .where(
+            condition,
+            table.c.deleted == 0,
+            table.c.key.startswith(prefix, autoescape=True),
+        )
+    )
+    for uuid, key, value in connection.execute(query):
+        found.setdefault(uuid, {})[key] = value
+    return found
+
+
+def counters(connection: sa.Connection) -> frozenset[str]:
+    """Names of the counters that triggers move; none in a database that Nova made."""
+    table = tables.change_counters
+    if not sa.inspect(connection).has_table(table.name):
+        return frozenset()
+    return frozenset(connection.execute(sa.select(table.c.name)).scalars())
+
+
+def counter(name: str) -> sa.ScalarSelect[int]:
+    """The value of one counter; NULL if it is gone."""
+    table = tables.change_counters
+    return sa.select(table.c.value).where(table.c.name == name).scalar_subquery()

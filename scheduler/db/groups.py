@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
 
 from scheduler import errors, objects
-from scheduler.db import records, rows
+from scheduler.db import rows
 from scheduler.db.tables import (
     instance_group_member,
     instance_group_policy,
@@ -121,7 +121,7 @@ def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[object
     for row in found:
         policy, rules = policies.get(row["id"], (None, {}))
         known = {"policy": policy, "rules": rules, "members": members[row["id"]]}
-        groups.append(records.to_object(objects.InstanceGroup, row, **known))
+        groups.append(rows.to_object(objects.InstanceGroup, row, **known))
     return groups
 
 

@@ -1,6 +1,7 @@
-"""What the configured databases are and whether they can be used, for the start and operators.
+"""Checks of the configured databases, for the start and for operators.
 
 One finding per database: that of ``[database]``, that of ``[api_database]``, and each cell's.
+Missing indexes are created only when an operator asks for it.
 """
 
 from __future__ import annotations
@@ -13,22 +14,38 @@ from oslo_log import log as logging
 
 from scheduler import errors
 from scheduler.db import migration, tables, tls
-from scheduler.db.cell_member import Attempt
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.layout import API_TABLES, CELL_TABLES, NEEDED_TABLES
+from scheduler.db.sessions import ThreadCall
 
 LOG = logging.getLogger(__name__)
 
 #: Without these an API database does not tell what a scheduler has to know.
 NEEDED_API_TABLES = ("aggregates", "aggregate_hosts", "aggregate_metadata")
 
+#: Table and columns of the indexes that reads of changed rows use.
+#: Nova's own databases have none on timestamps: there such reads scan whole tables.
+_INDEXES = (
+    (tables.compute_nodes, ("updated_at",)),
+    (tables.compute_nodes, ("created_at",)),
+    (tables.compute_nodes, ("deleted_at",)),
+    (tables.compute_nodes, ("deleted", "id")),
+    (tables.services, ("updated_at",)),
+    (tables.services, ("binary", "deleted", "id")),
+    (tables.services, ("deleted", "disabled")),
+    (tables.services, ("deleted", "forced_down")),
+    (tables.instances, ("updated_at",)),
+    (tables.instances, ("created_at",)),
+    (tables.instances, ("deleted_at",)),
+)
+
 NOVA, OURS = "a Nova database", "a database of this project"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one database is.
+    """Result of the check of one database.
 
     *place* is the option or the cell that names it, *failure* why it cannot be used: one line
     without secrets.  *missing* are tables and ``table.column`` that are not there.
@@ -44,7 +61,7 @@ class Finding:
 
     @property
     def is_nova(self) -> bool:
-        """Whether Nova's own tools made it."""
+        """True when Nova's own tools made it."""
         return self.kind == NOVA
 
     def line(self) -> str:
@@ -69,10 +86,10 @@ def configured(databases: Databases) -> list[Finding]:
 
 
 def cells(databases: Databases) -> list[Finding]:
-    """Those of the cells, each as far as it answers in time; none in an undivided fleet."""
+    """Findings for the cells' databases; empty for an undivided fleet."""
     if not databases.has_cells:
         return []
-    asked: list[tuple[str, str, Attempt]] = []
+    asked: list[tuple[str, str, ThreadCall]] = []
     found: list[Finding] = []
     for cell in databases.cells():
         place = f"cell {cell.name} ({cell.uuid})" + (", disabled" if cell.disabled else "")
@@ -92,8 +109,8 @@ def cells(databases: Databases) -> list[Finding]:
     return found
 
 
-def _attempt(database: Database, place: str) -> Attempt:
-    return Attempt(lambda: _examine(database, place, (NEEDED_TABLES, CELL_TABLES)))
+def _attempt(database: Database, place: str) -> ThreadCall:
+    return ThreadCall(lambda: _examine(database, place, (NEEDED_TABLES, CELL_TABLES)))
 
 
 def _needed_of_main(databases: Databases) -> tuple[Iterable[str], Iterable[str]]:
@@ -144,3 +161,49 @@ def _with_rights(finding: Finding, database: Database) -> Finding:
         *(finding.place, finding.url, finding.kind, finding.version, finding.missing),
         may_write_service=may_write,
     )
+
+
+@dataclass(frozen=True)
+class WantedIndex:
+    """An index on *columns* of *table*; *exists* if one begins with them."""
+
+    table: str
+    columns: tuple[str, ...]
+    exists: bool
+
+    @property
+    def name(self) -> str:
+        """Name of the index when it is created here."""
+        return f"{self.table}_{'_'.join(self.columns)}_idx"
+
+
+def wanted_indexes(database: Database) -> list[WantedIndex]:
+    """The indexes that help, as far as the *database* has their columns."""
+    with database.read() as connection:
+        inspector = sa.inspect(connection)
+        found = []
+        for table, columns in _INDEXES:
+            there = {each["name"] for each in inspector.get_columns(table.name)}
+            if there.issuperset(columns):
+                beginnings = _beginnings(inspector, table.name)
+                found.append(WantedIndex(table.name, columns, columns in beginnings))
+        return found
+
+
+def create_indexes(database: Database, indexes: Iterable[WantedIndex]) -> None:
+    """Create the *indexes*.
+
+    Raises DatabaseReadOnly, and oslo.db's errors where the server does not allow it.
+    """
+    for index in indexes:
+        table = sa.Table(index.table, sa.MetaData(), *map(sa.Column, index.columns))
+        made = sa.Index(index.name, *(table.c[name] for name in index.columns))
+        with database.write() as connection:
+            made.create(connection)
+
+
+def _beginnings(inspector: sa.Inspector, table: str) -> set[tuple[str | None, ...]]:
+    """The columns that each index, unique or not, begins with, for every length."""
+    several = [tuple(each["column_names"]) for each in inspector.get_indexes(table)]
+    several += [tuple(each["column_names"]) for each in inspector.get_unique_constraints(table)]
+    return {each[:length] for each in several for length in range(1, len(each) + 1)}

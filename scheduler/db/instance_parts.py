@@ -1,11 +1,12 @@
-"""What belongs to an instance but stands in other tables: extra, metadata, system metadata.
+"""The tables that belong to an instance: extra, metadata, system metadata, disks.
 
-JSON in ``instance_extra``: reference page database, sections 5.7 to 5.9.
+Reference page database, sections 3.4 to 3.6; JSON in ``instance_extra``: sections 5.7 to 5.9.
 """
 
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Table
 
 from scheduler import objects
-from scheduler.db import records, rows
+from scheduler.db import rows
 from scheduler.db.tables import (
     block_device_mapping,
     instance_extra,
@@ -29,6 +30,9 @@ PARTS = (
     block_device_mapping,
     instance_faults,
 )
+
+#: What a new row gets where the object has nothing: the application's defaults.
+DISK_DEFAULTS = {"delete_on_termination": False, "no_device": False, "encrypted": False}
 
 
 def insert(connection: Connection, instance: objects.Instance) -> None:
@@ -92,8 +96,8 @@ def _extra(instance: objects.Instance) -> dict[str, str | None]:
     plain = None if requests is None else [objects.to_plain(one) for one in requests.requests]
     return {
         "flavor": flavor_column(*flavors) if instance.flavor is not None else None,
-        "numa_topology": records.to_column(instance.numa_topology),
-        "pci_requests": records.to_column(plain),
+        "numa_topology": rows.to_column(instance.numa_topology),
+        "pci_requests": rows.to_column(plain),
     }
 
 
@@ -106,4 +110,33 @@ def _read_extra(instance: objects.Instance, row: Mapping[Any, Any]) -> None:
     instance.pci_requests = None
     if row["pci_requests"]:
         plain = {"instance_uuid": instance.uuid, "requests": json.loads(row["pci_requests"])}
-        instance.pci_requests = objects.InstancePCIRequests.from_plain(plain)
+        instance.pci_requests = objects.InstancePCIRequests.from_dict(plain)
+
+
+def create_disks(connection: Connection, devices: Iterable[objects.BlockDeviceMapping]) -> None:
+    """Insert *devices*, whose ``instance_uuid`` is set; set their ``id``, and ``uuid`` if unset.
+
+    Raises AlreadyExists when one of their uuids is taken.
+    """
+    for device in devices:
+        if device.uuid is None:
+            device.uuid = str(uuid.uuid4())
+        values = {**DISK_DEFAULTS, **rows.to_columns(device, block_device_mapping)}
+        with rows.unique("block device", device.uuid):
+            device.id = rows.insert(connection, block_device_mapping, **values)
+
+
+def disks_of(connection: Connection, instance_uuid: str) -> objects.BlockDeviceMappingList:
+    """The living disks of the instance, in the order they were made."""
+    table = block_device_mapping
+    query = (
+        sa.select(table)
+        .where(table.c.instance_uuid == instance_uuid, table.c.deleted == 0)
+        .order_by(table.c.id)
+    )
+    return objects.BlockDeviceMappingList(
+        objects=[
+            rows.to_object(objects.BlockDeviceMapping, row)
+            for row in connection.execute(query).mappings()
+        ]
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection, Select
 
 from scheduler import errors, objects
-from scheduler.db import instance_parts, records, rows
+from scheduler.db import instance_parts, rows
 from scheduler.db.tables import (
     instance_extra,
     instance_faults,
@@ -53,7 +53,7 @@ def create(connection: Connection, instance: objects.Instance) -> None:
 
     Raises AlreadyExists when there is an instance of that uuid, a deleted one included.
     """
-    values = {**DEFAULTS, **_columns(records.to_columns(instance, instances))}
+    values = {**DEFAULTS, **_columns(rows.to_columns(instance, instances))}
     with rows.unique("instance", instance.uuid):
         instance.id = rows.insert(connection, instances, **values)
     instance_parts.insert(connection, instance)
@@ -99,6 +99,26 @@ def on_host(connection: Connection, host: str) -> list[objects.Instance]:
     return list_all(connection, host=host)
 
 
+def rows_by_uuid(connection: Connection, uuids: Collection[str]) -> dict[str, Any]:
+    """The instances with these uuids, deleted ones included."""
+    found: dict[str, Any] = {}
+    for some in rows.in_batches(sorted(uuids)):
+        query = sa.select(instances).where(instances.c.uuid.in_(some))
+        found.update({row.uuid: row for row in connection.execute(query)})
+    return found
+
+
+def counts_by_node(connection: Connection) -> dict[tuple[str, str], int]:
+    """Number of living instances by (host, node)."""
+    table = instances
+    query = (
+        sa.select(table.c.host, table.c.node, sa.func.count())
+        .where(table.c.deleted == 0, table.c.host.is_not(None))
+        .group_by(table.c.host, table.c.node)
+    )
+    return {(host, node or ""): count for host, node, count in connection.execute(query)}
+
+
 def uuids_on_host(connection: Connection, host: str) -> list[str]:
     """The uuids of the living instances whose host is *host*."""
     query = sa.select(instances.c.uuid).where(instances.c.host == host, instances.c.deleted == 0)
@@ -123,7 +143,7 @@ def update(
         criteria.append(_is_one_of(instances.c.task_state, expected_task_state))
     if expected_host is not ANY:
         criteria.append(_is_one_of(instances.c.host, expected_host))
-    columns = _columns({name: records.to_column(value) for name, value in values.items()})
+    columns = _columns({name: rows.to_column(value) for name, value in values.items()})
     if rows.update(connection, instances, *criteria, **columns):
         return True
     if connection.execute(_living().where(instances.c.uuid == uuid)).first() is None:
@@ -155,7 +175,7 @@ def set_numa_topology(
 ) -> None:
     """Set the cells of the instance, or that it has none."""
     criteria = instance_extra.c.instance_uuid == instance_uuid
-    value = records.to_column(topology)
+    value = rows.to_column(topology)
     rows.update(connection, instance_extra, criteria, numa_topology=value)
 
 
@@ -179,12 +199,6 @@ def uuids_with_system_metadata(connection: Connection, key: str, value: str) -> 
         .where(instances.c.deleted == 0)
     )
     return list(connection.execute(query.order_by(instances.c.id)).scalars())
-
-
-def get_system_metadata(connection: Connection, instance_uuid: str) -> dict[str, str | None]:
-    """All texts of the instance's system metadata."""
-    found = instance_parts.rows_of(connection, instance_system_metadata, [instance_uuid])
-    return {row["key"]: row["value"] for row in found}
 
 
 def add_fault(
@@ -232,9 +246,7 @@ def _living() -> Select[Any]:
 
 
 def _read(connection: Connection, query: Select[Any], *, parts: bool) -> list[objects.Instance]:
-    found = [
-        records.to_object(objects.Instance, row) for row in connection.execute(query).mappings()
-    ]
+    found = [rows.to_object(objects.Instance, row) for row in connection.execute(query).mappings()]
     if parts:
         instance_parts.fill_in(connection, found)
     return found

@@ -1,4 +1,4 @@
-"""Which of our tables and columns a database that Nova made has, and reading it all the same.
+"""Layouts of Nova's databases, and statements fitted to the columns that one has.
 
 Queries are written against :mod:`scheduler.db.tables`, the columns of Nova's newest release.  What
 an older layout lacks reads as NULL and is left out of what is written (reference page database,
@@ -38,7 +38,7 @@ _OPTION = "nova_layout"
 
 @dataclass(frozen=True)
 class Layout:
-    """What one database has.
+    """Tables and columns of one database.
 
     *version_table* is where Nova's own tool notes the version, None for a database of ours.
     *absent* maps the tables that are there to their columns that are not.
@@ -52,15 +52,15 @@ class Layout:
 
     @property
     def is_nova(self) -> bool:
-        """Whether Nova's own tool made the database."""
+        """True when Nova's own tool made the database."""
         return self.version_table is not None
 
     def has(self, table: str, column: str | None = None) -> bool:
-        """Whether the table is there, and in it the column."""
+        """True when the table exists and has the column."""
         return table in self.present and column not in self.absent.get(table, ())
 
     def missing(self, of_tables: Iterable[str]) -> list[str]:
-        """What is not there of these tables: ``table`` or ``table.column``, sorted."""
+        """Missing tables and columns of these tables: ``table`` or ``table.column``, sorted."""
         found: list[str] = []
         for table in of_tables:
             if table not in self.present:
@@ -69,12 +69,12 @@ class Layout:
         return sorted(found)
 
     def writable(self, table: sa.Table, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of *values*, column → value, for which *table* has the column."""
+        """The *values* (by column) for which *table* has the column."""
         absent = self.absent.get(table.name, ())
         return {name: value for name, value in values.items() if name not in absent}
 
     def living(self, table: sa.Table) -> list[sa.ColumnElement[bool]]:
-        """What rows of *table* must meet to live, where it has a soft deletion that ours lacks."""
+        """Criteria of living rows, where *table* has a soft deletion that ours lacks."""
         if table.name not in self.soft_deleted:
             return []
         return [sa.literal_column(f"{table.name}.deleted", sa.Integer) == 0]
@@ -108,19 +108,19 @@ COMPLETE = Layout()
 """Everything: what this project's own migrations make."""
 
 
-def of(connection: sa.Connection) -> Layout:
+def layout_of(connection: sa.Connection) -> Layout:
     """The layout of the database that *connection* is to."""
     layout: Layout = connection.get_execution_options().get(_OPTION, COMPLETE)
     return layout
 
 
 def noted(connection: sa.Connection, layout: Layout) -> sa.Connection:
-    """*connection* with its *layout* known to :func:`of`."""
+    """*connection* with its *layout* known to :func:`layout_of`."""
     return connection.execution_options(**{_OPTION: layout})
 
 
 def detect(connection: sa.Connection) -> Layout | None:
-    """Look at the tables; None where none of them is there yet."""
+    """The layout of the database; None where it has no tables yet."""
     inspector = sa.inspect(connection)
     names = set(inspector.get_table_names())
     version_table = next((name for name in NOVA_VERSION_TABLES if name in names), None)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from scheduler import errors, objects
-from scheduler.db import records, rows
+from scheduler.db import rows
 from scheduler.db.tables import cell_mappings, host_mappings, instance_mappings
 
 #: The cell of the instances that never got a host; never scheduled to.
@@ -41,7 +41,7 @@ def list_cells(connection: Connection) -> list[objects.CellMapping]:
     """Every cell, cell0 and disabled ones included, in the order of the ids."""
     query = sa.select(cell_mappings).order_by(cell_mappings.c.id)
     found = connection.execute(query).mappings()
-    return [records.to_object(objects.CellMapping, row) for row in found]
+    return [rows.to_object(objects.CellMapping, row) for row in found]
 
 
 def first_cell(connection: Connection) -> objects.CellMapping:

@@ -1,4 +1,4 @@
-"""Bringing the tables up to date, and saying whether they are.
+"""Creation and upgrade of the tables, and the check that they are up to date.
 
 A database that a real Nova made is never changed here (reference page database, section 10).
 """
@@ -17,9 +17,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from scheduler import errors
+from scheduler.db import baseline
 from scheduler.db.database import Database
 from scheduler.db.layout import NEEDED_TABLES, NOVA_VERSION_TABLES
-from scheduler.db.migrations.version_table import VERSION_TABLE
+from scheduler.db.migrations import VERSION_TABLE
 
 SYNC_COMMAND = "nova-scheduler-manage db sync"
 
@@ -41,7 +42,11 @@ def sync(database: Database, revision: str = "head") -> None:
         config = _config()
         config.attributes["connection"] = connection
         try:
-            command.upgrade(config, revision)
+            if _revision(connection) is None and revision in ("head", head()):
+                baseline.create_all(connection)
+                command.stamp(config, "head")
+            else:
+                command.upgrade(config, revision)
         except util.CommandError as error:
             raise errors.DatabaseNotReady(reason=str(error)) from error
 
@@ -60,7 +65,7 @@ def version(database: Database) -> str | None:
 
 
 def revision(connection: Connection, version_table: str | None) -> str | None:
-    """What the database says that its tables are at; *version_table* is Nova's, None ours."""
+    """The revision of the tables; *version_table* is Nova's, None for ours."""
     if version_table is None:
         return _revision(connection)
     column: sqlalchemy.ColumnClause[Any] = sqlalchemy.column(NOVA_VERSION_TABLES[version_table])
@@ -98,24 +103,14 @@ def check_ready(database: Database, needed: Iterable[str] = NEEDED_TABLES) -> No
             reason=f"{database.masked_url} has no tables; create them with: {SYNC_COMMAND}"
         )
     if found != head():
-        raise errors.DatabaseNotReady(reason=_mismatch(database, found))
-
-
-def _mismatch(database: Database, found: str) -> str:
-    known = {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}
-    if found in known:
-        return (
-            f"the tables of {database.masked_url} are at revision {found}, {head()} is needed; "
-            f"upgrade them with: {SYNC_COMMAND}"
+        raise errors.DatabaseNotReady(
+            reason=f"the tables of {database.masked_url} are at revision {found}, {head()} is "
+            f"needed; upgrade them with: {SYNC_COMMAND}, or the program if they are newer"
         )
-    return (
-        f"the tables of {database.masked_url} are at revision {found}, which is newer than this "
-        f"program knows ({head()}): upgrade the program"
-    )
 
 
 def _is_absent(database: Database) -> bool:
-    """Whether it is a SQLite file that is not there: connecting would create an empty one."""
+    """True for a SQLite file that does not exist: connecting would create an empty one."""
     path = database.url.database
     if database.dialect_name != "sqlite" or not path or path == ":memory:":
         return False

@@ -11,7 +11,7 @@ from oslo_db import exception as db_exception
 from sqlalchemy import ColumnElement, Connection
 
 from scheduler import errors, objects
-from scheduler.db import records, rows
+from scheduler.db import rows
 from scheduler.db.tables import compute_nodes, services
 
 COMPUTE_BINARY = "nova-compute"
@@ -30,7 +30,7 @@ def list_all(connection: Connection, binary: str | None = None) -> list[objects.
     query = sa.select(services).where(services.c.deleted == 0).order_by(services.c.id)
     if binary is not None:
         query = query.where(services.c.binary == binary)
-    return [records.to_object(objects.Service, row) for row in connection.execute(query).mappings()]
+    return [rows.to_object(objects.Service, row) for row in connection.execute(query).mappings()]
 
 
 def get_or_create(
@@ -173,7 +173,7 @@ def _living(host: str, binary: str) -> tuple[ColumnElement[bool], ...]:
 def _find(connection: Connection, host: str, binary: str) -> objects.Service | None:
     query = sa.select(services).where(*_living(host, binary))
     row = connection.execute(query).mappings().first()
-    return None if row is None else records.to_object(objects.Service, row)
+    return None if row is None else rows.to_object(objects.Service, row)
 
 
 def _ids(connection: Connection, hosts: Sequence[str], binary: str) -> dict[str, int]:

@@ -1,8 +1,8 @@
-"""TLS to databases: whoever asks for it gets certificate and name verified.
+"""TLS to databases: where a URL asks for it, certificate and name are verified.
 
-The drivers leave that out unless told in their own words, PyMySQL even where it is told:
-``ssl_verify_cert`` in a URL makes it forget ``ssl_ca``.  Here the words of a URL are put so that
-they mean what their reader expects.
+The drivers verify only if their own parameters ask for it, and PyMySQL not even then:
+``ssl_verify_cert`` in a URL makes it drop ``ssl_ca``.  The parameters are rewritten here to what
+an operator means by them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ POSTGRESQL_MODE = "sslmode"
 FULL = "verify-full"
 OFF = "disable"
 POSTGRESQL_REQUIRED = ("require", "verify-ca", FULL)
-#: What the drivers say of a server that is not the right one, or has no TLS; no use to try again.
+#: Error texts of the drivers for a wrong server or one without TLS: a retry is of no use.
 REFUSALS = (
     "certificate verify failed",
     "does not match host name",
@@ -49,7 +49,7 @@ def verified(url: URL, option: str) -> URL:
 
 
 def weakness(url: URL) -> str | None:
-    """What a TLS that *url* asks for leaves unverified by the operator's own choice, if anything.
+    """The part of TLS that *url* leaves unverified by the operator's own choice, or None.
 
     *url* is one of :func:`verified`.
     """
@@ -62,7 +62,7 @@ def weakness(url: URL) -> str | None:
 
 
 def is_asked_for(url: URL) -> bool:
-    """Whether *url*, one of :func:`verified`, is to be connected to by TLS or not at all."""
+    """True when *url*, one of :func:`verified`, allows TLS connections only."""
     if url.get_backend_name() == "mysql":
         return any(name in url.query for name in MYSQL_FILES)
     return url.query.get(POSTGRESQL_MODE) in POSTGRESQL_REQUIRED

@@ -1,12 +1,17 @@
-"""What ``[database] connection`` and its like say, checked before anything connects."""
+"""Database URLs: checked before anything connects, and the templates of ``cell_mappings``."""
 
 from __future__ import annotations
 
+import urllib.parse
+
+from oslo_log import log as logging
 from oslo_utils import strutils
 from sqlalchemy import exc
 from sqlalchemy.engine import URL, make_url
 
 from scheduler import errors
+
+LOG = logging.getLogger(__name__)
 
 OPTION = "[database] connection"
 SUPPORTED = ("sqlite", "mysql", "postgresql")
@@ -73,3 +78,36 @@ def with_timeout(url: URL, timeout_seconds: int) -> URL:
     wanted = of_driver.get(url.drivername, {})
     new = {name: str(value) for name, value in wanted.items() if name not in url.query}
     return url.update_query_dict(new)
+
+
+def fill_template(text: str, base: str | None, column: str, option: str) -> str:
+    """*text* of *column* with its ``{fields}`` filled from the URL *base* that *option* holds.
+
+    What cannot be filled is logged and stays as it is (reference page database, section 7).
+    """
+    if "{" not in text:
+        return text
+    if not base:
+        LOG.error("Cell mapping %s is a template, but %s is not set", column, option)
+        return text
+    try:
+        return text.format(**_template_fields(base))
+    except (KeyError, IndexError, ValueError, AttributeError):
+        # The error would show a piece of the URL, which may be a piece of its password.
+        LOG.error("Cell mapping %s is a template that cannot be filled from %s", column, option)
+        return text
+
+
+def _template_fields(base: str) -> dict[str, object]:
+    """The fields of a template; a part that *base* lacks is None, which becomes that very word."""
+    url = urllib.parse.urlparse(base)
+    return {
+        "scheme": url.scheme,
+        "username": url.username,
+        "password": url.password,
+        "hostname": url.hostname,
+        "port": url.port,
+        "path": url.path.lstrip("/"),
+        "query": url.query,
+        "fragment": url.fragment,
+    }

@@ -4,7 +4,7 @@
 turns the configured name into a driver.
 """
 
-from scheduler.drivers.base import Scheduler
-from scheduler.drivers.loading import load, load_host_manager
+from scheduler.drivers.base import Parts, Scheduler
+from scheduler.drivers.loading import called_class, load, load_host_manager
 
-__all__ = ["Scheduler", "load", "load_host_manager"]
+__all__ = ["Parts", "Scheduler", "called_class", "load", "load_host_manager"]

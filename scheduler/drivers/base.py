@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler import objects
-from scheduler.claims.booking import Booking
+from scheduler.claims.backend import Claims
 from scheduler.explain.memory import Memory
 from scheduler.explain.recorder import Recorder
-from scheduler.explain.watcher import Watcher
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a driver works with besides configuration and hosts; attributes of the same names."""
+
+    claims: Claims = field(default_factory=Claims)
+    recorder: Recorder = field(default_factory=Recorder)
+    builds: Any = None
+    notifier: Any = None
 
 
 class Scheduler:
     """Base of every driver: a host manager, the hosts that are up, no periodic task.
 
     The constructor of a driver written for Nova takes no arguments.  The loader has set ``conf``,
-    ``host_manager`` and ``recorder`` when it runs.
+    ``host_manager`` and the fields of ``Parts`` when it runs.
     """
 
     conf: Any
@@ -25,8 +35,12 @@ class Scheduler:
     #: Where its decisions are written down.
     recorder: Recorder
 
-    #: What tells hosts to build (``scheduler.builds``); the service sets it.
+    #: Where the hosts that it chooses are claimed.
+    claims = Claims()
+
+    #: What tells hosts to build (``scheduler.builds``), and the sender of legacy notifications.
     builds: Any = None
+    notifier: Any = None
 
     tells_of_selections = False
     """Whether the start and the end of select_destinations are told on the notification bus."""
@@ -35,15 +49,16 @@ class Scheduler:
     """Whether Placement is asked for candidates, where it keeps the claims."""
 
     CLAIMS_HOSTS = False
-    """Whether decisions are handed to ``booking``, which sees that no host is promised twice."""
+    """Whether the hosts that are chosen are claimed, so that no host is promised twice."""
 
-    def __init__(self, conf: Any = None, host_manager: Any = None) -> None:
+    def __init__(
+        self, conf: Any = None, host_manager: Any = None, claims: Claims | None = None
+    ) -> None:
         if host_manager is not None:
             self.conf = conf
             self.host_manager = host_manager
-        #: Who books what this driver decides.
-        self.booking = Booking()
-        self.watcher = Watcher()
+        if claims is not None:
+            self.claims = claims
         if not hasattr(self, "recorder"):
             self.recorder = Recorder()
 
@@ -119,6 +134,7 @@ class Scheduler:
         if self.builds is None:
             raise NotImplementedError("Driver must implement schedule_run_instance")
         self.builds.schedule_run_instance(
+            self,
             context,
             request_spec,
             filter_properties,
@@ -135,5 +151,5 @@ class Scheduler:
         """Names of the hosts chosen, as in Havana; NoValidHost when there is none at all."""
         if self.builds is None:
             raise NotImplementedError("Driver must implement select_hosts")
-        names: list[str] = self.builds.select_hosts(context, request_spec, filter_properties)
+        names: list[str] = self.builds.select_hosts(self, context, request_spec, filter_properties)
         return names

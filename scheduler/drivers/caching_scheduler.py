@@ -21,9 +21,9 @@ class CachingScheduler(FilterScheduler):
         del context
         self.host_manager.refresh()
 
-    def bring_state_up_to_date(self) -> None:
+    def bring_state_up_to_date(self, arrived_at: float | None) -> None:
         """Read the state only if it was never read; it may not be old because reads fail."""
         if self.host_manager.read_at is None:
-            self.host_manager.refresh()
+            self.host_manager.refresh(arrived_at)
         self.host_manager.require_state()
-        self.booking.bring_up_to_date()
+        self.claims.read_new()

@@ -13,7 +13,7 @@ from typing import Any
 from scheduler import errors, objects, semantics
 from scheduler.drivers.base import Scheduler
 from scheduler.drivers.selections import NO_ALLOCATION_REQUEST
-from scheduler.explain.record import DecisionRecord
+from scheduler.engine.record import DecisionRecord
 
 
 class ChanceScheduler(Scheduler):
@@ -64,17 +64,17 @@ class ChanceScheduler(Scheduler):
             record.removed_before_filters = {"ignore_hosts.named": record.fleet - len(hosts)}
         if count and not hosts:
             raise errors.NoValidHost(reason="Could not find another compute")
-        self.watcher.drawn_from(hosts)
-        selections = self._selections(hosts) if count else {}
+        record.drawn_from = tuple(hosts)
+        selections = self._selections(hosts, context) if count else {}
         drawn = self.draw(self.rng, [host for host in hosts if host in selections], count)
         return [[selections[host].copy()] for host in drawn]
 
-    def _selections(self, hosts: list[str]) -> dict[str, objects.Selection]:
+    def _selections(self, hosts: list[str], context: Any) -> dict[str, objects.Selection]:
         """One Selection per host, with its first compute node and without limits.
 
         Hosts without a compute node have none; raises ComputeHostNotFound if all are such.
         """
-        nodes = self.host_manager.first_nodes(hosts)
+        nodes = self.host_manager.first_nodes(hosts, getattr(context, "arrived_at", None))
         if not nodes:
             raise errors.ComputeHostNotFound(host=", ".join(hosts))
         return {

@@ -1,18 +1,48 @@
 """The filter driver: fresh state for every request, filters, weighers, the best host.
 
-Reference page scheduling, section 2.
+Reference page scheduling, section 2.  The loop of :meth:`FilterScheduler._answer` is the only place
+where a request is decided again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import functools
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final
 
-from scheduler import objects
-from scheduler.drivers.attempt import DriverAttempt, Request
+import numpy as np
+from oslo_log import log as logging
+
+from scheduler import errors, objects
+from scheduler.claims.backend import (
+    Booked,
+    Claiming,
+    Claims,
+    Decided,
+    Lost,
+    Placed,
+    Repeated,
+    Request,
+    Selections,
+)
 from scheduler.drivers.base import Scheduler
+from scheduler.drivers.selections import selection_of, selections_of
 from scheduler.drivers.settings import Settings
-from scheduler.explain.record import DecisionRecord
+from scheduler.engine.decision import decide
+from scheduler.engine.record import CLAIM, REFRESH, DecisionRecord
+from scheduler.explain.refusal import note_refusal
+from scheduler.hosts.candidates import Scope
+from scheduler.hosts.table import HostTable
+
+LOG = logging.getLogger(__name__)
+
+MOST_DECISIONS: Final = 50
+"""How often one request is decided at most.  Of all that meet on a host one is booked, so that only
+a fleet with as many schedulers as this gets near."""
+PAUSES_SECONDS: Final = (0.01, 0.02, 0.05, *[0.1] * 16)
+"""How often, and for how long, a request without a host waits for reservations in doubt: in all a
+little less than two seconds, far from any caller's timeout."""
 
 
 class FilterScheduler(Scheduler):
@@ -21,9 +51,10 @@ class FilterScheduler(Scheduler):
     tells_of_selections = True
     CLAIMS_HOSTS = True
 
-    def __init__(self, conf: Any, host_manager: Any) -> None:
-        super().__init__(conf, host_manager)
+    def __init__(self, conf: Any, host_manager: Any, claims: Claims | None = None) -> None:
+        super().__init__(conf, host_manager, claims)
         self.settings = Settings.from_conf(conf, host_manager)
+        self.pause: Callable[[float], None] = time.sleep
 
     def select_destinations(
         self,
@@ -38,16 +69,15 @@ class FilterScheduler(Scheduler):
         """See the base class.  The request object given is not changed."""
         del alloc_reqs_by_rp_uuid, provider_summaries, allocation_request_version
         uuids = tuple(instance_uuids or ())
-        count = len(uuids) or spec_obj.num_instances
-        request = Request(context, spec_obj, uuids, count, return_alternates)
+        request = Request(context, spec_obj, uuids, return_alternates)
         with self.recorder.decision(type(self).__name__, context, spec_obj, uuids) as record:
             self.settings.json_options.current()
-            return self._attempt(request, record).answer(self.booking)
+            return self._answer(request, record)
 
     def run_periodic_tasks(self, context: Any) -> None:
         """See which claims are over, also when nobody asks for hosts."""
         del context
-        if self.booking.needs_regular_looks:
+        if self.claims.needs_regular_reads:
             self.host_manager.refresh()
 
     def reconfigured(self, conf: Any) -> Callable[[], None]:
@@ -62,16 +92,149 @@ class FilterScheduler(Scheduler):
 
         return take
 
-    def bring_state_up_to_date(self) -> None:
-        """Make sure that the state is not older than this request."""
-        self.host_manager.refresh()
+    def bring_state_up_to_date(self, arrived_at: float | None) -> None:
+        """Make sure that the state was read after *arrived_at* (monotonic clock)."""
+        self.host_manager.refresh(arrived_at)
 
-    def _attempt(self, request: Request, record: DecisionRecord) -> DriverAttempt:
-        return DriverAttempt(
-            request,
-            self.host_manager,
-            lambda: self.settings,
-            record,
-            self.watcher,
-            self.bring_state_up_to_date,
-        )
+    # --- the loop ------------------------------------------------------------------------
+
+    def _answer(self, request: Request, record: DecisionRecord) -> Selections:
+        """Decide until what was decided is claimed, or the request is refused for good.
+
+        Raises NoValidHost, and ClaimConflict when others were faster MOST_DECISIONS times.
+        """
+        pauses = iter(PAUSES_SECONDS)
+        with self.claims.open(request) as claiming:
+            self._timed(record, REFRESH, self.bring_state_up_to_date, request.arrived_at)
+            for _number in range(MOST_DECISIONS):
+                try:
+                    offered = self._timed(record, CLAIM, claiming.offered)
+                    decided = self.decide(request, record, offered)
+                except errors.NoValidHost as refusal:
+                    if self._fits_without_doubt(request, record, claiming):
+                        pause = next(pauses, None)
+                        if pause is not None:
+                            self.pause(pause)
+                            self._timed(record, REFRESH, self.host_manager.refresh)
+                            continue
+                    result = self._timed(record, CLAIM, claiming.refused, refusal)
+                else:
+                    result = self._timed(record, CLAIM, claiming.book, decided)
+                if not isinstance(result, Lost):
+                    return self._selections(result, record)
+                LOG.debug("Others have claimed what was chosen for %s", request.names)
+                record.claim, record.races_lost = result.outcome, record.races_lost + 1
+                self._timed(record, REFRESH, self.host_manager.refresh)
+            conflict = errors.ClaimConflict(attempts=MOST_DECISIONS)
+            result = self._timed(record, CLAIM, claiming.refused, conflict)
+            return self._selections(result, record)
+
+    @staticmethod
+    def _timed(record: DecisionRecord, stage: str, work: Callable[..., Any], *args: Any) -> Any:
+        began = time.perf_counter()
+        try:
+            return work(*args)
+        finally:
+            record.add_stage(stage, began)
+
+    def _fits_without_doubt(
+        self, request: Request, record: DecisionRecord, claiming: Claiming
+    ) -> bool:
+        """Whether the request fits if no reservation in doubt takes anything; none is made."""
+        reservations = self.host_manager.reservations
+        with self.host_manager.lock:
+            doubtful = claiming.in_doubt()
+            if not doubtful:
+                return False
+            unseen = DecisionRecord(record.request_id, request.names, request.count, record.seed)
+            with reservations.without(doubtful):
+                try:
+                    decided = self.decide(request, unseen)
+                except errors.NoValidHost:
+                    return False
+                for each in reversed(decided.reservations):
+                    reservations.release(each)
+        return True
+
+    # --- one decision --------------------------------------------------------------------
+
+    def decide(
+        self,
+        request: Request,
+        record: DecisionRecord,
+        offered: Mapping[str, int | None] | None = None,
+    ) -> Decided:
+        """Decide on the state as it is now; raises NoValidHost.
+
+        *offered*: uuids of the nodes to choose from, and how many instances each may get.  The
+        reservations are on the table when the decision lock is given back.
+        """
+        manager = self.host_manager
+        with manager.lock:
+            settings, table = self.settings, manager.table
+            record.state_age_seconds = manager.state_age_seconds
+            cells = manager.cell_health()
+            record.cells_left_out = tuple(each.uuid for each in cells if each.is_left_out)
+            spec = self._own_spec(request, settings)
+            placement = decide(
+                settings.policy,
+                manager.reservations,
+                spec,
+                request.instance_uuids,
+                request.count,
+                settings.max_attempts - 1 if request.with_alternates else 0,
+                now=manager.clock(),
+                record=record,
+                rows=None if offered is None else _rows(table, offered),
+                room=_room(table, offered or {}),
+                on_refusal=functools.partial(note_refusal, record, settings.policy, spec),
+            )
+            selections = selections_of(placement, settings.zone_if_none, settings.templates)
+            record.note_chosen(selections)
+            return Decided(selections, placement.reservations)
+
+    @staticmethod
+    def _own_spec(request: Request, settings: Settings) -> objects.RequestSpec:
+        """A copy of the request for one decision, which changes it."""
+        spec = request.spec.copy()
+        spec.config_options = settings.config_options()
+        return spec
+
+    # --- answers -------------------------------------------------------------------------
+
+    def _selections(self, result: Booked | Repeated, record: DecisionRecord) -> Selections:
+        if result.outcome is None:
+            record.stages_ms.pop(CLAIM, None)
+        record.claim = result.outcome
+        if isinstance(result, Repeated) and result.placed:
+            return [self._on_node(each) for each in result.placed]
+        return result.selections
+
+    def _on_node(self, placed: Placed) -> list[objects.Selection]:
+        """The Selections of an instance that has its host by an earlier delivery."""
+        manager, settings = self.host_manager, self.settings
+        policy, spec = settings.policy, self._own_spec(placed.request, settings)
+        with manager.lock:
+            (row,) = _rows(manager.table, {placed.node_uuid: None}).tolist()
+            down_time = policy.service_down_time_seconds
+            scope = Scope(manager.table, manager.clock(), down_time, policy.fitting)
+            state = scope.state(row)
+            limits = policy.chain.limits(state, spec)
+            chosen = selection_of(state, limits, settings.zone_if_none)
+        chosen.allocation_request = placed.allocation_request
+        chosen.allocation_request_version = placed.version
+        return [chosen, *placed.alternates]
+
+
+def _rows(table: HostTable, offered: Collection[str]) -> np.ndarray:
+    """The rows of the nodes with these uuids, in the table's order."""
+    value = table.value
+    wanted = [row for row in table.order.tolist() if value(row, "uuid") in offered]
+    return np.array(wanted, dtype=table.order.dtype)
+
+
+def _room(table: HostTable, offered: Mapping[str, int | None]) -> dict[int, int]:
+    """Per row, where that is known, how many instances it may get."""
+    few = {uuid: room for uuid, room in offered.items() if room is not None}
+    rows = _rows(table, few).tolist() if few else []
+    return {row: few[table.value(row, "uuid")] for row in rows}

@@ -14,12 +14,13 @@ from typing import Any
 from stevedore import ExtensionManager
 
 from scheduler import errors, plugins
+from scheduler.drivers.base import Parts
 from scheduler.drivers.older_forms import OPTION, OlderDriver, form_of
 from scheduler.drivers.older_host_manager import OlderHostManager
 from scheduler.drivers.settings import configured_policy
 from scheduler.explain.recorder import Recorder
-from scheduler.hosts.books import Books
 from scheduler.hosts.host_manager import Reader
+from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
 
 DRIVER_NAMESPACE = "nova.scheduler.driver"
@@ -48,28 +49,41 @@ def host_manager_class(conf: Any) -> Any:
 
 
 def load_host_manager(
-    conf: Any, reader: Reader, books: Callable[[HostTable], Books] = Books
+    conf: Any, reader: Reader, reservations: Callable[[HostTable], Reservations] = Reservations
 ) -> Any:
-    """The configured host manager, fed by *reader*, with *books*; nothing is read yet."""
+    """The configured host manager, fed by *reader*, with *reservations*; nothing is read yet."""
     cls = host_manager_class(conf)
-    return cls(conf, reader) if books is Books else cls(conf, reader, books=books)
+    return (
+        cls(conf, reader)
+        if reservations is Reservations
+        else cls(conf, reader, reservations=reservations)
+    )
 
 
-def load(conf: Any, host_manager: Any) -> Any:
+def called_class(conf: Any) -> Any:
+    """The class that is called to decide: that of the driver, or what stands before an older one.
+
+    Raises ConfigurationError if there is none.
+    """
+    cls = driver_class(conf)
+    return cls if form_of(cls) is None else OlderDriver
+
+
+def load(conf: Any, host_manager: Any, parts: Parts | None = None) -> Any:
     """The configured driver, deciding on the state that *host_manager* keeps."""
     cls = driver_class(conf)
     form = form_of(cls)
+    parts = parts or Parts(recorder=Recorder.from_conf(conf))
     if form is None:
-        return _constructed(cls, conf, host_manager)
+        return _constructed(cls, conf, host_manager, parts)
     older = OlderHostManager(host_manager, configured_policy(conf, host_manager))
-    return OlderDriver(_constructed(cls, conf, older), form, conf)
+    return OlderDriver(_constructed(cls, conf, older, parts), form, conf)
 
 
-def _constructed(cls: Any, conf: Any, host_manager: Any) -> Any:
+def _constructed(cls: Any, conf: Any, host_manager: Any, parts: Parts) -> Any:
     """A driver of class *cls*, which has all it needs in any case when its constructor runs."""
     driver = cls.__new__(cls)
-    driver.conf, driver.host_manager = conf, host_manager
-    driver.recorder = Recorder.from_conf(conf)
+    vars(driver).update(conf=conf, host_manager=host_manager, **vars(parts))
     try:
         inspect.signature(cls).bind(conf, host_manager)
     except TypeError:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from scheduler import errors, objects
-from scheduler.drivers.pipeline import NOT_ENOUGH_HOSTS
 from scheduler.drivers.selections import selection_of
+from scheduler.engine.decision import NOT_ENOUGH_HOSTS
 
 OPTION = "[scheduler] driver"
 

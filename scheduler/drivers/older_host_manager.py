@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.drivers.pipeline import Policy
 from scheduler.drivers.settings import configured_policy
+from scheduler.engine.evaluation import Policy, evaluate, filtered
 from scheduler.hosts import selector
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.host_state import HostState
-from scheduler.weights.weighing import weigh
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +52,8 @@ class OlderHostManager:
 
     def get_all_host_states(self, context: Any) -> list[HostState]:
         """Every host that has a service, as of now."""
-        del context
         own, policy = self.host_manager, self.policy
-        own.refresh()
+        own.refresh(getattr(context, "arrived_at", None))
         with own.lock:
             scope = _PolicyScope(
                 own.table, own.clock(), policy.service_down_time_seconds, policy.fitting
@@ -78,10 +76,10 @@ class OlderHostManager:
             narrowed = selector.narrow(_together(states), spec_obj, policy.semantics)
             if narrowed.skip_filters:
                 return narrowed.hosts.states()
-            left, _counts = policy.chain.run(narrowed.hosts, spec_obj, index)
-            for state in left.states():
+            left = filtered(policy, narrowed.hosts, spec_obj, index).hosts.states()
+            for state in left:
                 state.limits = policy.chain.limits(state, spec_obj)
-            return left.states()
+            return left
 
     def get_weighed_hosts(self, hosts: Sequence[HostState], spec_obj: Any) -> list[WeighedHost]:
         """*hosts* best first, with their weights."""
@@ -89,10 +87,13 @@ class OlderHostManager:
             return []
         policy = self._policy_of(hosts)
         with self.host_manager.lock:
-            candidates = _together(hosts)
-            weighed = weigh(policy.weighers, candidates, spec_obj, policy.semantics)
-        pairs = zip(weighed.hosts.states(), weighed.totals.tolist(), strict=True)
-        return [WeighedHost(state, weight) for state, weight in pairs]
+            evaluation = evaluate(policy, _together(hosts), spec_obj, skip_filters=True)
+        order = np.argsort(-evaluation.totals, kind="stable")
+        states = evaluation.hosts.take(order).states()
+        return [
+            WeighedHost(state, weight)
+            for state, weight in zip(states, evaluation.totals[order].tolist(), strict=True)
+        ]
 
     def _policy_of(self, states: Sequence[HostState]) -> Policy:
         """The one that was in force when the HostStates were given."""

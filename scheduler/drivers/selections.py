@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduler import objects
-from scheduler.drivers.pipeline import Placement
+from scheduler.engine.decision import Placement
 from scheduler.hosts.host_state import HostState
 
 #: What ``allocation_request`` holds without Placement: the JSON text of null.

@@ -12,11 +12,11 @@ from typing import Any
 
 from scheduler import semantics
 from scheduler.drivers.json_options import JsonOptions
-from scheduler.drivers.pipeline import Policy
 from scheduler.drivers.selections import Templates
-from scheduler.filters.registry import load_chain
+from scheduler.engine.evaluation import Policy
+from scheduler.engine.filtering import FilterChain
+from scheduler.filters.registry import load_filters
 from scheduler.hosts.fitting import Fitting
-from scheduler.standing import StandingResults
 from scheduler.weights.registry import load_weighers
 
 
@@ -25,8 +25,6 @@ class Settings:
     """How to choose, and what follows from that."""
 
     policy: Policy
-    #: Where results are kept between decisions; None if they are not to be.
-    results: StandingResults | None
     json_options: JsonOptions
     max_attempts: int
     zone_if_none: str
@@ -40,7 +38,6 @@ class Settings:
         json_options = JsonOptions(conf.scheduler_json_config_location, host_manager.clock)
         return cls(
             policy,
-            standing_results(conf, host_manager, policy),
             json_options,
             conf.scheduler.max_attempts,
             conf.default_availability_zone,
@@ -55,7 +52,7 @@ class Settings:
 def configured_policy(conf: Any, host_manager: Any) -> Policy:
     """How to choose, with filters and weighers loaded; raises errors that name the option."""
     return Policy(
-        chain=load_chain(conf, host_manager.option_of_filters(conf)),
+        chain=FilterChain(load_filters(conf, host_manager.option_of_filters(conf))),
         weighers=load_weighers(conf),
         host_subset_size=conf.filter_scheduler.host_subset_size,
         shuffle_best_same_weighed_hosts=conf.filter_scheduler.shuffle_best_same_weighed_hosts,
@@ -63,20 +60,4 @@ def configured_policy(conf: Any, host_manager: Any) -> Policy:
         semantics=semantics.of(conf),
         fitting=Fitting.from_conf(conf),
         most_seconds=conf.scheduler.max_decision_seconds or math.inf,
-    )
-
-
-def standing_results(conf: Any, host_manager: Any, policy: Policy) -> StandingResults | None:
-    """Where results are kept between decisions; None if they are not to be."""
-    limit_bytes = conf.scheduler.standing_results_bytes
-    if not limit_bytes:
-        return None
-    return StandingResults(
-        host_manager.books.table,
-        policy.chain.filters,
-        policy.weighers,
-        policy.semantics,
-        policy.service_down_time_seconds,
-        limit_bytes,
-        remembers=conf.explain.memory_bytes > 0,
     )

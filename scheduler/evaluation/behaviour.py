@@ -7,25 +7,25 @@ from dataclasses import dataclass
 
 from scheduler import errors, numa
 from scheduler.evaluation.cases import Case
-from scheduler.hosts.books import Books
-from scheduler.hosts.books_of_nova import NewtonBooks, PlacementBooks
+from scheduler.hosts.reservations import Reservations
+from scheduler.hosts.reservations_of_nova import NewtonReservations, PlacementReservations
 from scheduler.hosts.table import HostTable
 from scheduler.numa import NumaSemantics
 
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """How a release decides, who keeps its books, and whether its callers name the instances."""
+    """How a release decides and keeps reservations, and whether its callers name instances."""
 
     name: str
     semantics: str
     numa: NumaSemantics
-    books: Callable[[HostTable], Books]
+    reservations: Callable[[HostTable], Reservations]
     names_instances: bool
 
 
-NEWTON = Behaviour("newton", "newton", numa.NEWTON, NewtonBooks, names_instances=False)
-CURRENT = Behaviour("2026", "current", numa.CURRENT, PlacementBooks, names_instances=True)
+NEWTON = Behaviour("newton", "newton", numa.NEWTON, NewtonReservations, names_instances=False)
+CURRENT = Behaviour("2026", "current", numa.CURRENT, PlacementReservations, names_instances=True)
 
 #: The label of a case that both decide alike.
 ALL = "all"

@@ -43,8 +43,8 @@ def _fit(given: Input, semantics: NumaSemantics) -> Answer:
         "usage_after": shapes.used(numa.consume(host, result, semantics)),
     }
     if requests and pools is not None:
-        booking = pci.book(pools, requests, host.around(result.cell_ids), semantics.pci)
-        shown["pools_after"] = booking.pools.to_dicts()
+        allocation = pci.allocate(pools, requests, host.around(result.cell_ids), semantics.pci)
+        shown["pools_after"] = allocation.pools.to_dicts()
     return shown
 
 
@@ -56,12 +56,12 @@ def _pci(given: Input, semantics: NumaSemantics) -> Answer:
         sockets = tuple(enumerate(given.get("host_sockets") or ()))
         cells = pci.Cells(frozenset(given["numa_cells"]), sockets)
     providers = given.get("provider_mapping")
-    booking = pci.book(pools, requests, cells, semantics.pci, providers)
+    allocation = pci.allocate(pools, requests, cells, semantics.pci, providers)
     shown: Answer = {
         "supported": pci.supports(pools, requests, cells, semantics.pci, providers),
-        "pools_after": booking.pools.to_dicts(),
+        "pools_after": allocation.pools.to_dicts(),
     }
-    if not booking.complete:
+    if not allocation.complete:
         shown["error"] = errors.PciDeviceRequestFailed.__name__
     return shown
 
@@ -122,8 +122,8 @@ def _pools_json(given: Input, _semantics: NumaSemantics) -> Answer:
 
 
 def _instance_json(given: Input, _semantics: NumaSemantics) -> Answer:
-    topology = objects.InstanceNUMATopology.from_plain(given["text"])
-    return {"cells": shapes.carried(numa.GuestTopology.of(topology))}
+    topology = objects.InstanceNUMATopology.from_dict(given["text"])
+    return {"cells": shapes.carried(numa.GuestTopology.from_object(topology))}
 
 
 def _alias(given: Input, _semantics: NumaSemantics) -> Answer:

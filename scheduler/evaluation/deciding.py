@@ -13,13 +13,14 @@ from oslo_log import log as logging
 from scheduler import drivers, errors, objects
 from scheduler.drivers.chance_scheduler import ChanceScheduler
 from scheduler.drivers.loading import host_manager_class
+from scheduler.engine.record import DecisionRecord
 from scheduler.evaluation import shapes
 from scheduler.evaluation.attesting import attest
 from scheduler.evaluation.behaviour import Behaviour
 from scheduler.evaluation.cases import Case
 from scheduler.evaluation.configuration import Configuration
 from scheduler.evaluation.fleet import CaseFleet, moment
-from scheduler.evaluation.recording import Answer, Recording
+from scheduler.evaluation.recording import Answer, recorded
 from scheduler.hosts.host_manager import HostManager
 from scheduler.manager import SchedulerManager
 from scheduler.numa import HostTopology
@@ -80,12 +81,11 @@ class _Scheduler:
         self.case = case
         self.behaviour = behaviour
         self.host_manager: HostManager = host_manager_class(conf)(
-            conf, fleet, clock, behaviour.books
+            conf, fleet, clock, behaviour.reservations
         )
         self.driver = drivers.load(conf, self.host_manager)
         attest(self.driver, case)
         self.manager = SchedulerManager(conf, self.driver)
-        self.host_subset_size = conf.filter_scheduler.host_subset_size
         self.context = oslo_context.RequestContext(overwrite=False)
 
     def tick(self) -> None:
@@ -94,25 +94,35 @@ class _Scheduler:
 
     def ask(self, content: Mapping[str, Any]) -> Answer:
         """Answer the request of the case or of one of its steps."""
-        recording = self.driver.watcher = Recording(self.host_subset_size)
-        answer = recording.answer
+        before = self.driver.records.last_sequence
+        selections: list[list[objects.Selection]] = []
+        failure: errors.NovaException | None = None
         try:
             selections = self._select(content)
         except errors.NovaException as error:
-            if type(error) is errors.NovaException:  # a fault, which the manager has logged
-                LOG.error("Case %s cannot be decided", self.case.name)
-                answer.update(error=type(error.__cause__).__name__, crash=True)
-                return answer
-            LOG.debug("Case %s: %s", self.case.name, error)
-            answer.update(_refusal(error))
-            if isinstance(error, errors.NoValidHost):
-                answer.setdefault("passed", [])
-        else:
-            if recording.forced:
-                self._choice(answer, selections)
+            failure = error
+        record = next(iter(self.driver.records.since(before)), None)
+        answer: Answer = {} if record is None else recorded(record, self.driver)
+        if failure is not None:
+            self._failed(answer, failure)
+        elif record is None or _is_forced(record):
+            self._choice(answer, selections)
         if not answer.get("limits"):
             answer.pop("limits", None)
         return answer
+
+    def _failed(self, answer: Answer, error: errors.NovaException) -> None:
+        """How a request ended that was not served; a *crash* cannot be served anywhere."""
+        if type(error) is errors.NovaException:  # a fault, which the manager has logged
+            LOG.error("Case %s cannot be decided", self.case.name)
+            answer.update(error=type(error.__cause__).__name__, crash=True)
+            return
+        LOG.debug("Case %s: %s", self.case.name, error)
+        answer["error"] = type(error).__name__
+        if isinstance(error, errors.InvalidRequest):
+            answer["crash"] = True
+        if isinstance(error, errors.NoValidHost):
+            answer.setdefault("passed", [])
 
     def _select(self, content: Mapping[str, Any]) -> list[list[objects.Selection]]:
         arguments: dict[str, Any] = dict(content.get("legacy", {}))
@@ -153,10 +163,9 @@ class _Scheduler:
         return state
 
 
-def _refusal(error: errors.NovaException) -> Answer:
-    """How a request ended that was not served; a *crash* is one that cannot be served anywhere."""
-    answer: Answer = {"error": type(error).__name__}
-    return {**answer, "crash": True} if isinstance(error, errors.InvalidRequest) else answer
+def _is_forced(record: DecisionRecord) -> bool:
+    """Whether nothing was left to chance or to the order of equals."""
+    return record.is_forced and len(set(record.drawn_from)) <= 1
 
 
 def _pair(selection: objects.Selection) -> list[str]:

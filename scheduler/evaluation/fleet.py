@@ -9,9 +9,9 @@ from typing import Any
 
 from scheduler import objects
 from scheduler.db import tables
-from scheduler.db.cell_member import CellHealth
+from scheduler.db.cells import CellHealth
 from scheduler.db.fleet import Cell, FleetChanges
-from scheduler.db.fleet_heartbeats import COMPUTE_BINARY
+from scheduler.db.services import COMPUTE_BINARY
 
 #: When rows were created that do not say it.
 CREATED_AT = datetime.datetime(2026, 1, 1)

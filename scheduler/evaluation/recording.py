@@ -1,63 +1,59 @@
-"""Writing down a decision while it is made, in the words of the format."""
+"""From the record of a decision to the words of the format."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from scheduler import objects
-from scheduler.explain.watcher import Watcher
-from scheduler.hosts.candidates import Candidates
+from scheduler.engine.record import NOT_ASKED, PASSES, DecisionRecord, Verdicts
+from scheduler.hosts.candidates import Scope
 from scheduler.hosts.host_state import HostState
-from scheduler.weights.weighing import Weighed
+from scheduler.hosts.table import HostTable
 
 Answer = dict[str, Any]
 
 
-class Recording(Watcher):
-    """What is noted of one request: ``answer`` for the first instance, ``forced`` for all."""
+def recorded(record: DecisionRecord, driver: Any) -> Answer:
+    """What the record says of the first instance: hosts left, their limits and weights."""
+    if record.drawn_from:
+        return {"passed": [[host, None] for host in sorted(record.drawn_from)]}
+    verdicts = record.verdicts
+    if verdicts is None:
+        return {}
+    table: HostTable = driver.host_manager.table
+    filter_of = np.array([-1, *(number for number, _code in verdicts.reasons)])
+    asked = np.flatnonzero(verdicts.of_row != NOT_ASKED)
+    removed_by = filter_of[verdicts.of_row[asked]]
+    answer: Answer = {"filters": []}
+    for number, count in enumerate(record.filters):
+        left = asked[(removed_by < 0) | (removed_by > number)]
+        answer["filters"].append({"name": count.name, "passed": pairs(table, left)})
+    passed = np.flatnonzero(verdicts.of_row == PASSES)
+    answer["passed"] = pairs(table, passed)
+    answer["limits"] = _limits(record, driver, passed)
+    if len(passed) and len(verdicts.totals):
+        answer["weights"] = _weights(verdicts, table)
+    return answer
 
-    def __init__(self, host_subset_size: int) -> None:
-        self.host_subset_size = host_subset_size
-        self.answer: Answer = {}
-        #: Whether nothing was left to chance or to the order of equals.
-        self.forced = True
 
-    def filtered(self, index: int, name: str, hosts: Candidates) -> None:
-        """Note the hosts left for the first instance."""
-        if index == 0:
-            steps = self.answer.setdefault("filters", [])
-            steps.append({"name": name, "passed": pairs(hosts)})
+def _limits(record: DecisionRecord, driver: Any, rows: np.ndarray) -> dict[str, Any]:
+    if record.filters_skipped:
+        return {}
+    policy, table = driver.settings.policy, driver.host_manager.table
+    scope = Scope(table, 0.0, policy.service_down_time_seconds, policy.fitting)
+    states = [scope.state(row) for row in rows.tolist()]
+    limits = {name_of(state): policy.chain.limits(state, record.request) for state in states}
+    return {name: objects.to_plain(each) for name, each in limits.items() if each}
 
-    def passed(
-        self, index: int, hosts: Candidates, limits_of: Callable[[HostState], dict[str, Any]]
-    ) -> None:
-        """Note the hosts and limits of the first instance; a later call for it changes nothing."""
-        if index > 0 or "passed" in self.answer:
-            return
-        self.answer.setdefault("filters", [])
-        self.answer["passed"] = pairs(hosts)
-        limits = {name_of(state): limits_of(state) for state in hosts.states()}
-        self.answer["limits"] = {
-            name: objects.to_plain(each) for name, each in limits.items() if each
-        }
 
-    def weighed(self, index: int, weighed: Weighed, claimable: np.ndarray) -> None:
-        """Note the weights of the first instance, and whether the best host stands out."""
-        best = weighed.totals[claimable][:2]
-        if len(best) > 1 and (self.host_subset_size > 1 or best[0] == best[1]):
-            self.forced = False
-        if index == 0 and "weights" not in self.answer:
-            totals = weighed.totals.tolist()
-            states = weighed.hosts.states()
-            self.answer["weights"] = dict(zip(map(name_of, states), totals, strict=True))
-
-    def drawn_from(self, hosts: Sequence[str]) -> None:
-        """Note the hosts that the chance driver may draw."""
-        self.answer["passed"] = [[host, None] for host in sorted(hosts)]
-        self.forced = len(set(hosts)) == 1
+def _weights(verdicts: Verdicts, table: HostTable) -> dict[str, float]:
+    """Total weights, the best first."""
+    return {
+        f"{table.text(row, 'host')}/{table.text(row, 'nodename')}": float(verdicts.totals[row])
+        for row in verdicts.ranked().tolist()
+    }
 
 
 def name_of(state: HostState) -> str:
@@ -65,6 +61,6 @@ def name_of(state: HostState) -> str:
     return f"{state.host}/{state.nodename}"
 
 
-def pairs(hosts: Candidates) -> list[list[str | None]]:
+def pairs(table: HostTable, rows: np.ndarray) -> list[list[str | None]]:
     """Host and node of each, sorted."""
-    return sorted([state.host, state.nodename] for state in hosts.states())
+    return sorted([table.text(row, "host"), table.text(row, "nodename")] for row in rows.tolist())

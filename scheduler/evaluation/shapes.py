@@ -21,7 +21,7 @@ def host_of(document: Plain | None) -> numa.HostTopology | None:
         if "network_metadata" in fields:
             fields["network_metadata"] = objects.NetworkMetadata(**fields["network_metadata"])
         cells.append(objects.NUMACell(**fields))
-    return numa.HostTopology.of(objects.NUMATopology(cells=cells))
+    return numa.HostTopology.from_object(objects.NUMATopology(cells=cells))
 
 
 def guest_of(document: Plain | None) -> numa.GuestTopology | None:
@@ -34,7 +34,7 @@ def guest_of(document: Plain | None) -> numa.GuestTopology | None:
         fields["cpu_pinning_raw"] = fields.pop("cpu_pinning", None)
         cells.append(fields)
     plain = {**document, "cells": cells}
-    return numa.GuestTopology.of(objects.InstanceNUMATopology.from_plain(plain))
+    return numa.GuestTopology.from_object(objects.InstanceNUMATopology.from_dict(plain))
 
 
 def limits_of(document: Plain | None) -> numa.Limits | None:
@@ -44,7 +44,7 @@ def limits_of(document: Plain | None) -> numa.Limits | None:
     fields = dict(document)
     if "network_metadata" in fields:
         fields["network_metadata"] = objects.NetworkMetadata(**fields["network_metadata"])
-    return numa.Limits.of(objects.NUMATopologyLimits(**fields))
+    return numa.Limits.from_object(objects.NUMATopologyLimits(**fields))
 
 
 def pools_of(document: list[Plain] | None) -> pci.Pools | None:
@@ -54,7 +54,7 @@ def pools_of(document: list[Plain] | None) -> pci.Pools | None:
 
 def requests_of(document: list[Plain] | None) -> tuple[pci.Request, ...]:
     """What is asked for of devices."""
-    return pci.requests_of(objects.InstancePCIRequests.from_plain(document or []))
+    return pci.requests_of(objects.InstancePCIRequests.from_dict(document or []))
 
 
 def used(host: numa.HostTopology | None) -> list[Plain] | None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-from typing import Any
+from typing import Any, Final
 
+from scheduler.engine.record import DecisionRecord, Pair
 from scheduler.explain import cause
-from scheduler.explain.record import DecisionRecord, Pair
+
+#: So many of the best hosts are shown.
+TOP_SHOWN: Final = 5
 
 
 def to_dict(record: DecisionRecord) -> dict[str, Any]:
@@ -33,7 +36,7 @@ def to_dict(record: DecisionRecord) -> dict[str, Any]:
         "claim": {"outcome": record.claim, "races_lost": record.races_lost},
         "stages_ms": {name: round(spent, 3) for name, spent in record.stages_ms.items()},
         "elapsed_ms": round(record.elapsed_ms, 3),
-        "top": [] if record.top is None else record.top.rows(),
+        "top": [] if record.top is None else record.top.rows()[:TOP_SHOWN],
         "before_filters": [dataclasses.asdict(each) for each in record.before_filters],
         "refusal": None if record.refusal is None else dataclasses.asdict(record.refusal),
     }

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from oslo_log import log as logging
 
-from scheduler.explain.record import DecisionRecord
+from scheduler.engine.record import DecisionRecord
 
 LOG = logging.getLogger(__name__)
 

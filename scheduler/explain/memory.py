@@ -8,39 +8,40 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from scheduler.explain.record import DecisionRecord
-from scheduler.standing import History
+from scheduler.engine.record import DecisionRecord
 
 #: What a record takes besides what its size depends on.
 _BASE_BYTES: Final = 4000
 _PAIR_BYTES: Final = 150
-#: So often it is looked how much memory the histories take that details refer to.
-_WEIGH_EVERY: Final = 64
+#: One weigher's numbers for the best sixteen hosts.
+_PART_BYTES: Final = 700
 
 
 class Memory:
     """The latest records, oldest first; the oldest make room when *limit_bytes* are exceeded.
 
-    One half of the bytes is for records, the other for their details, which go first.  May be read
-    by any thread.  With a limit of 0 nothing is kept.
+    One half of the bytes is for records, the other for what they say of every host, which goes
+    first.  May be read by any thread.  With a limit of 0 nothing is kept.
     """
 
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self._kept: deque[tuple[DecisionRecord, int]] = deque()
         self._record_bytes = 0
-        self._detailed: deque[tuple[DecisionRecord, int]] = deque()
+        self._detailed: deque[DecisionRecord] = deque()
         self._detail_bytes = 0
-        #: How many details refer to each.
-        self._histories: dict[History, int] = {}
-        self._history_bytes = 0
         self._sequence = 0
         self._lock = threading.Lock()
 
     @property
     def nbytes(self) -> int:
         """About how much memory all of it takes."""
-        return self._record_bytes + self._detail_bytes + self._history_bytes
+        return self._record_bytes + self._detail_bytes
+
+    @property
+    def last_sequence(self) -> int:
+        """The number of the latest record; 0 before the first."""
+        return self._sequence
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -82,45 +83,24 @@ class Memory:
             record.sequence = self._sequence
             self._kept.append((record, nbytes))
             self._record_bytes += nbytes
-            if record.detail is not None:
-                self._take(record)
-            half = self.limit_bytes // 2
-            while self._detailed and self._detail_bytes + self._history_bytes > half:
+            if record.verdicts is not None:
+                self._detailed.append(record)
+                self._detail_bytes += record.verdicts.nbytes
+            while self._detailed and self._detail_bytes > self.limit_bytes // 2:
                 self._forget_a_detail()
             while self._kept and self._record_bytes > (self.limit_bytes + 1) // 2:
                 self._forget_a_record()
 
-    def _take(self, record: DecisionRecord) -> None:
-        detail = record.detail
-        if detail is None:
-            return
-        nbytes, history, known = detail.nbytes, detail.history, 1
-        self._detailed.append((record, nbytes))
-        self._detail_bytes += nbytes
-        if history is not None:
-            known = self._histories.get(history, 0)
-            self._histories[history] = known + 1
-        if not known or not self._sequence % _WEIGH_EVERY:
-            self._weigh_histories()
-
-    def _weigh_histories(self) -> None:
-        self._history_bytes = sum(history.nbytes for history in self._histories)
-
     def _forget_a_detail(self) -> None:
-        record, nbytes = self._detailed.popleft()
-        self._detail_bytes -= nbytes
-        history = record.detail.history if record.detail is not None else None
-        record.detail = None
-        if history is not None:
-            self._histories[history] -= 1
-            if not self._histories[history]:
-                del self._histories[history]
-                self._weigh_histories()
+        record = self._detailed.popleft()
+        if record.verdicts is not None:
+            self._detail_bytes -= record.verdicts.nbytes
+            record.verdicts = None
 
     def _forget_a_record(self) -> None:
         record, nbytes = self._kept.popleft()
         self._record_bytes -= nbytes
-        if record.detail is not None:
+        if record.verdicts is not None:
             self._forget_a_detail()
 
 
@@ -129,7 +109,11 @@ def size_of(record: DecisionRecord) -> int:
     pairs = len(record.chosen) + sum(map(len, record.alternates))
     texts = sys.getsizeof(record.failure) + 85 * len(record.instance_uuids)
     counts = 300 * len(record.filters)
-    return _BASE_BYTES + _PAIR_BYTES * pairs + texts + counts + _request_bytes(record.request)
+    top = 0
+    if record.top is not None:
+        pairs += len(record.top.pairs)
+        top = _PART_BYTES * len(record.top.parts)
+    return _BASE_BYTES + _PAIR_BYTES * pairs + texts + counts + top + _request_bytes(record.request)
 
 
 def _request_bytes(spec: Any) -> int:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from scheduler import semantics
+from scheduler.engine.record import (
+    NO_SERVICE,
+    NOT_ASKED,
+    NOT_OFFERED,
+    PASSES,
+    DecisionRecord,
+    Verdicts,
+    share_of,
+)
+from scheduler.engine.weighing import Part
 from scheduler.explain.before import TEXTS
-from scheduler.explain.detail import Detail, Ranked
-from scheduler.explain.record import NO_SERVICE, NOT_OFFERED, DecisionRecord
 from scheduler.explain.refusal import failures, told
-from scheduler.explain.top import part_of
 from scheduler.filters.base import BaseHostFilter
-from scheduler.hosts import columns, selector
+from scheduler.hosts import selector
 from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.table import HostTable
 
 #: Whether what is told is of the moment of the decision.
 THEN, NOW = "decision", "now"
@@ -40,15 +49,16 @@ class _Look:
         manager = driver.host_manager
         self.table = manager.table
         policy = getattr(getattr(driver, "settings", None), "policy", None)
-        detail = record.detail
-        if detail is not None and self.table.given_at[row] > detail.position:
-            detail = None
-        self.detail: Detail | None = detail
-        self.filters: tuple[BaseHostFilter, ...] = ()
-        if detail is not None:
-            self.filters = tuple(detail.filters)
+        verdicts = record.verdicts
+        if verdicts is not None and not is_of(verdicts, self.table, row):
+            verdicts = None
+        self.verdicts: Verdicts | None = verdicts
+        self.filters: Sequence[BaseHostFilter] = ()
+        if verdicts is not None:
+            self.filters = verdicts.filters
         elif policy is not None:
             self.filters = policy.chain.filters
+        self.weighers = () if policy is None else policy.weighers
         self.semantics = semantics.CURRENT if policy is None else policy.semantics
         down_time = 60.0 if policy is None else policy.service_down_time_seconds
         self.scope = Scope(self.table, manager.clock(), down_time)
@@ -69,25 +79,27 @@ class _Look:
         early = self._never_evaluated()
         if early is not None:
             return {**found, "status": "never_evaluated", "reason": early, "text": TEXTS[early]}
-        verdicts = None if self.detail is None else self.detail.verdicts()
-        if self.detail is None or verdicts is None:
+        if self.verdicts is None:
             return {**found, "as_of": NOW, **self._of_now()}
-        for (number, code), rows in verdicts:
-            if self.row in rows:
-                return {**found, "status": "removed", **self._removed(number, code)}
-        ranked = self.detail.ranked()
-        return found if ranked is None else {**found, **_place(ranked, self.row)}
+        number = int(self.verdicts.of_row[self.row])
+        if number != PASSES:
+            reason = self.verdicts.reasons[number - 1]
+            return {**found, "status": "removed", **self._removed(*reason)}
+        if not len(self.verdicts.totals):  # a weigher failed
+            return found
+        return {**found, **self._place(self.verdicts, pair)}
 
     def _never_evaluated(self) -> str | None:
         """Why no filter was asked about the host; its name and cell do not change."""
         if not self.table.column("has_service")[self.row]:
             return NO_SERVICE
-        request, detail = self.record.request, self.detail
-        if request is None or (detail is not None and self.row in detail.rows):
+        request, verdicts = self.record.request, self.verdicts
+        is_asked = verdicts is not None and verdicts.of_row[self.row] != NOT_ASKED
+        if request is None or is_asked:
             return None
         alone = Candidates(self.scope, np.array([self.row], dtype=np.int64))
         removed = selector.narrow(alone, request, self.semantics).removed
-        if detail is not None and not removed:
+        if verdicts is not None and not removed:
             return NOT_OFFERED
         return next(iter(removed), None)
 
@@ -116,21 +128,35 @@ class _Look:
         return {**now, "status": "removed", **self._removed(*found[0])}
 
     def _has_changed(self) -> bool:
-        if self.detail is None:
-            return True
-        changed = self.table.changes.since(self.detail.position, columns.EVERYTHING)
-        return changed is None or self.row in changed
+        return self.verdicts is None or bool(
+            self.table.changed_at[self.row] > self.verdicts.version
+        )
+
+    def _place(self, verdicts: Verdicts, pair: tuple[str, str | None]) -> dict[str, Any]:
+        """Rank and weight of a host that passed, and its shares if it was one of the best."""
+        ranked, top = verdicts.ranked(), self.record.top
+        found = {
+            "rank": int((ranked == self.row).argmax()) + 1,
+            "of": len(ranked),
+            "total": float(verdicts.totals[self.row]),
+        }
+        if top is not None and pair in top.pairs:
+            weighers = top.rows()[list(top.pairs).index(pair)]["weighers"]
+            return {**found, "weighers": weighers, "weights_of": THEN}
+        return {**found, "weighers": self._shares_of_now(verdicts), "weights_of": NOW}
+
+    def _shares_of_now(self, verdicts: Verdicts) -> list[dict[str, Any]]:
+        """What the weighers say of the host as it is now, between the bounds of the decision."""
+        if self.record.request is None or len(verdicts.bounds) != len(self.weighers):
+            return []
+        alone = Candidates(self.scope, np.array([self.row], dtype=np.int64))
+        parts = [
+            Part(each.name, each.raw(alone, self.record.request), each.multipliers(alone), bounds)
+            for each, bounds in zip(self.weighers, verdicts.bounds, strict=True)
+        ]
+        return [share_of(part, 0) for part in parts]
 
 
-def _place(ranked: Ranked, row: int) -> dict[str, Any]:
-    """Rank and weights of a host that passed."""
-    [place] = np.flatnonzero(ranked.rows == row)[:1].tolist() or [None]
-    if place is None:
-        return {}
-    only = [each.some(np.array([place])) for each in ranked.valued if each.bounds]
-    return {
-        "rank": place + 1,
-        "of": len(ranked.rows),
-        "total": float(ranked.totals[place]),
-        "weighers": [part_of(each, 0) for each in only],
-    }
+def is_of(verdicts: Verdicts, table: HostTable, row: int) -> bool:
+    """Whether *row* was the row of the same host when the *verdicts* were found."""
+    return row < len(verdicts.of_row) and bool(table.given_at[row] <= verdicts.version)

@@ -14,9 +14,9 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
+from scheduler.engine.record import DecisionRecord
 from scheduler.explain.logline import log_decision
 from scheduler.explain.memory import Memory
-from scheduler.explain.record import DecisionRecord
 
 LOG = logging.getLogger(__name__)
 
@@ -38,21 +38,22 @@ class Recorder:
     """Opens a record when a decision begins, and keeps it when the decision is over.
 
     ``records`` are the latest that fit into *memory_bytes*; ``listeners`` are called once with
-    every finished record.  Threads do not see each other's open records.
+    every finished record, by way of *put_off*.  Threads do not see each other's open records.
     """
 
-    def __init__(self, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
+    def __init__(
+        self, memory_bytes: int = DEFAULT_MEMORY_BYTES, put_off: PutOff = _at_once
+    ) -> None:
         self.records = Memory(memory_bytes)
         self.listeners: list[Listener] = []
-        #: When the log and the listeners are told; the service puts that off.
-        self.put_off: PutOff = _at_once
+        self._put_off = put_off
         self._seeds = random.SystemRandom()
         self._open = threading.local()
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts) -> Recorder:
+    def from_conf(cls, conf: cfg.ConfigOpts, put_off: PutOff = _at_once) -> Recorder:
         """As ``[explain]`` says."""
-        return cls(conf.explain.memory_bytes)
+        return cls(conf.explain.memory_bytes, put_off)
 
     def decision(
         self, driver: str, context: Any, spec: Any, uuids: Sequence[str] | None
@@ -86,7 +87,7 @@ class Recorder:
 
     def _finish(self, record: DecisionRecord) -> None:
         self.records.append(record)
-        self.put_off(functools.partial(self._tell, record))
+        self._put_off(functools.partial(self._tell, record))
 
     def _tell(self, record: DecisionRecord) -> None:
         log_decision(record)

@@ -11,23 +11,26 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.explain.detail import Verdict
+from scheduler.engine.evaluation import Evaluation, Policy, filtered
+from scheduler.engine.filtering import FilterCount, bypassed, is_columnar, rejections
+from scheduler.engine.record import DecisionRecord, Verdict
+from scheduler.explain.before import explain_before
 from scheduler.explain.facts import FACTS
 from scheduler.explain.numbers import MEASURES, Measured
 from scheduler.filters.base import BaseHostFilter
-from scheduler.filters.chain import FilterCount, bypassed, is_columnar, rejections
 from scheduler.filters.trusted_filter import TrustedFilter
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates, Scope
+
+LOG = logging.getLogger(__name__)
 
 #: So many hosts per reason are looked at.
 EXAMPLES: Final = 3
 #: Their levels of trust are asked of a server.
 _ASKS_SERVERS: Final = (TrustedFilter,)
-#: Reasons that come and go without a change in the table.
-_OF_THE_CLOCK: Final = frozenset({"compute.down"})
 
 
 @dataclass(slots=True)
@@ -66,10 +69,33 @@ class Refusal:
     #: Counts of this instance's own run, if it is not the first one.
     filters: list[FilterCount] = field(default_factory=list)
 
-    @property
-    def is_lasting(self) -> bool:
-        """Whether nothing but a change in the table makes it another."""
-        return not any(finding.reason in _OF_THE_CLOCK for finding in self.findings)
+
+def note_refusal(
+    record: DecisionRecord,
+    policy: Policy,
+    request: Any,
+    hosts: Candidates,
+    evaluation: Evaluation,
+    index: int,
+) -> None:
+    """Write into *record* why none of *hosts*, which the lists of *request* left, was given out.
+
+    Whatever goes wrong with explaining that, the answer stays what it is.
+    """
+    if not record.wants_detail:
+        return
+    try:
+        record.before_filters = explain_before(record, hosts.table, request)
+        if not len(hosts) or record.filters_skipped:
+            return
+        if index:  # all hosts are asked anew, now that the instances before have their places
+            evaluation = filtered(policy, hosts, request)
+        verdicts = evaluation.verdicts(policy).removed()
+        record.refusal = examine(policy.chain.filters, hosts, request, verdicts, index)
+        if index:
+            record.refusal.filters = evaluation.counts
+    except Exception:
+        LOG.exception("The refusal of request %s cannot be explained", record.request_id)
 
 
 def examine(

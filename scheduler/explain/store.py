@@ -14,8 +14,8 @@ from oslo_log import log as logging
 from scheduler import errors
 from scheduler.db import decisions, migration, rows
 from scheduler.db.database import FAILURES, Database
+from scheduler.engine.record import DecisionRecord
 from scheduler.explain import form
-from scheduler.explain.record import DecisionRecord
 
 LOG = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from oslo_log import log as logging
 from oslo_utils import uuidutils
 
 from scheduler import errors
-from scheduler.explain.record import DecisionRecord
+from scheduler.engine.record import DecisionRecord
 
 LOG = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from scheduler import semantics
 from scheduler.filters import addresses
-from scheduler.filters.base import Condition, HostFilter, Reason, hinted, inputs_of_servers_hinted
+from scheduler.filters.base import Condition, HostFilter, Reason, hinted
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs, has_group, of_group, unless_in_group
+from scheduler.hosts.selector import has_group
 
 PRESENT = Reason("different_host.present", "the host runs a server that is to be avoided")
 ABSENT = Reason("same_host.absent", "the host runs none of the servers to be joined")
@@ -23,7 +23,6 @@ class DifferentHostFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (PRESENT,)
-    inputs = inputs_of_servers_hinted("different_host")
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """No overlap."""
@@ -35,7 +34,6 @@ class SameHostFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (ABSENT,)
-    inputs = inputs_of_servers_hinted("same_host")
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Some overlap."""
@@ -48,7 +46,6 @@ class SimpleCIDRAffinityFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (FAR,)
-    inputs = Inputs("host_ip", of_request=addresses.network_near)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Raises InvalidRequest when the two hints together are no network."""
@@ -60,7 +57,6 @@ class ServerGroupAffinityFilter(HostFilter):
     """Passes the hosts of a group with policy ``affinity``, by name; any host for the first."""
 
     reasons = (ELSEWHERE,)
-    inputs = Inputs(of_request=unless_in_group("affinity"), apart=of_group)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Among the hosts the group is on."""
@@ -72,7 +68,6 @@ class ServerGroupAntiAffinityFilter(HostFilter):
     """Passes hosts with room for one more member of a group with policy ``anti-affinity``."""
 
     reasons = (FULL,)
-    inputs = Inputs(of_request=unless_in_group("anti-affinity"), apart=of_group)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Room as the semantics count it; where the instance is, it may stay."""

@@ -14,15 +14,10 @@ from scheduler import objects
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 LOG = logging.getLogger(__name__)
 
 OTHER_IMAGES = Reason("image_isolation.other", "the host's aggregates are for other images")
-
-
-def _properties(request: Any) -> str:
-    return "" if request.image is None else repr(request.image.properties.set_fields())
 
 
 class AggregateImagePropertiesIsolation(HostFilter):
@@ -31,7 +26,6 @@ class AggregateImagePropertiesIsolation(HostFilter):
     run_filter_once_per_request = True
     RUN_ON_REBUILD = True
     reasons = (OTHER_IMAGES,)
-    inputs = Inputs("aggregates", of_request=_properties)
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -47,7 +41,11 @@ class AggregateImagePropertiesIsolation(HostFilter):
             properties = request.image.properties
             yield (
                 OTHER_IMAGES,
-                hosts.per_document("aggregates", lambda each: self._admits(each, properties)),
+                hosts.per_document(
+                    "aggregates",
+                    lambda each: self._admits(each, properties),
+                    key=(self, repr(properties.set_fields())),
+                ),
             )
 
     def _admits(self, aggregates: list[Any], properties: objects.ImageMetaProps) -> bool:

@@ -16,7 +16,6 @@ from scheduler.filters import extra_specs_ops
 from scheduler.filters.base import Condition, HostFilter, Reason, extra_specs_of
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 MISSING = Reason("aggregate_specs.missing", "no aggregate of the host has what an extra spec names")
 REFUSED = Reason("aggregate_specs.refused", "no aggregate of the host satisfies an extra spec")
@@ -35,7 +34,6 @@ class AggregateInstanceExtraSpecsFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (MISSING, REFUSED)
-    inputs = Inputs("aggregates", of_request=lambda request: tuple(_demands(request)))
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """One value of each key named satisfies its requirement, on whichever aggregate.
@@ -43,7 +41,12 @@ class AggregateInstanceExtraSpecsFilter(HostFilter):
         Raises InvalidRequest where an operator cannot compare what it is given.
         """
         if demands := _demands(request):
-            verdicts = hosts.per_document("aggregates", lambda a: _judge(a, demands), np.int8)
+            verdicts = hosts.per_document(
+                "aggregates",
+                lambda a: _judge(a, demands),
+                np.int8,
+                key=("extra specs", tuple(demands)),
+            )
             yield MISSING, verdicts != _Verdict.MISSING
             yield REFUSED, verdicts != _Verdict.REFUSED
 

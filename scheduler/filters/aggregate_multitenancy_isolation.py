@@ -13,7 +13,6 @@ from scheduler import semantics
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 OTHER_PROJECT = Reason("multitenancy.other", "the host's aggregates are for other projects")
 
@@ -23,7 +22,6 @@ class AggregateMultiTenancyIsolation(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (OTHER_PROJECT,)
-    inputs = Inputs("aggregates", of_request=lambda request: (request.project_id,))
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -39,4 +37,7 @@ class AggregateMultiTenancyIsolation(HostFilter):
             )
             return not allowed or request.project_id in allowed
 
-        yield OTHER_PROJECT, hosts.per_document("aggregates", admits)
+        yield (
+            OTHER_PROJECT,
+            hosts.per_document("aggregates", admits, key=(self, request.project_id)),
+        )

@@ -18,7 +18,6 @@ from typing import Any
 
 from scheduler.filters.base import Condition, HostFilter
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 
 class AllHostsFilter(HostFilter):
@@ -26,7 +25,6 @@ class AllHostsFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = ()
-    inputs = Inputs()
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """No condition at all."""

@@ -12,7 +12,6 @@ from typing import Any
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 OTHER_ZONE = Reason("availability_zone.other", "the host is not in the availability zone asked for")
 
@@ -22,7 +21,6 @@ class AvailabilityZoneFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (OTHER_ZONE,)
-    inputs = Inputs("aggregates", of_request=lambda request: (request.availability_zone,))
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -38,4 +36,4 @@ class AvailabilityZoneFilter(HostFilter):
             zones = aggregate_metadata.split_values(aggregates, "availability_zone")
             return wanted in (zones or {self.default_zone})
 
-        yield OTHER_ZONE, hosts.per_document("aggregates", in_zone)
+        yield OTHER_ZONE, hosts.per_document("aggregates", in_zone, key=(self, wanted))

@@ -1,4 +1,4 @@
-"""What a filter is.
+"""Base classes of filters.
 
 ``BaseHostFilter`` carries Nova's contract: a third-party filter implements ``host_passes`` and
 is run host by host.  Filters that ship here derive from ``HostFilter`` and are written once, as
@@ -16,7 +16,6 @@ import numpy as np
 
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.inputs import Inputs
 from scheduler.hosts.selector import CHECK_TYPE_HINT
 
 
@@ -40,14 +39,6 @@ def request_is_rebuild(spec_obj: Any) -> bool:
 def hinted(spec_obj: Any, hint: str) -> list[str]:
     """The values of a scheduler hint; an empty text is none."""
     return [value for value in (spec_obj.scheduler_hints or {}).get(hint, ()) if value]
-
-
-def inputs_of_servers_hinted(hint: str) -> Inputs:
-    """The inputs of a filter for which only hosts count that run servers listed in *hint*."""
-    return Inputs(
-        of_request=lambda request: None if hinted(request, hint) else (),
-        apart=lambda table, request: set(table.showing_instances(hinted(request, hint))),
-    )
 
 
 def extra_specs_of(spec_obj: Any) -> dict[str, str]:
@@ -98,9 +89,6 @@ class HostFilter(BaseHostFilter):
 
     #: Every reason that ``conditions`` may yield.
     reasons: ClassVar[tuple[Reason, ...]] = ()
-    #: What the verdicts follow from, so that they may be kept; None: asked for every request.
-    #: A class speaks for itself: what it inherits does not count.
-    inputs: ClassVar[Inputs | None] = None
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Yield (reason, mask of hosts that satisfy it) in order; a host passes where all hold.

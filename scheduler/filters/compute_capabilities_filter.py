@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,22 +11,13 @@ from scheduler import errors
 from scheduler.filters import extra_specs_ops, host_attributes
 from scheduler.filters.base import Condition, HostFilter, Reason, extra_specs_of
 from scheduler.filters.host_attributes import Verdict
-from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 MISSING = Reason("capabilities.missing", "the host does not report what an extra spec names")
 REFUSED = Reason("capabilities.refused", "what the host reports does not satisfy an extra spec")
 
 _SCOPE = "capabilities"
 _ADDRESS_BITS = "hw:maxphysaddr_bits"
-
-
-def _demands(request: Any) -> Hashable | None:
-    """The extra specs, if the table holds all that they ask for."""
-    extra_specs = extra_specs_of(request)
-    elsewhere = any(map(host_attributes.reads_elsewhere, extra_specs))
-    return None if elsewhere else tuple(extra_specs.items())
 
 
 class ComputeCapabilitiesFilter(HostFilter):
@@ -37,7 +28,6 @@ class ComputeCapabilitiesFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (MISSING, REFUSED)
-    inputs = Inputs(*columns.ALL, of_request=_demands, idle=())
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Each extra spec in turn, asked only of the hosts that satisfy the ones before it.

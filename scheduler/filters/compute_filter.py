@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scheduler.filters.base import Condition, HostFilter, Reason
-from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 DISABLED = Reason("compute.disabled", "the compute service is disabled")
 DOWN = Reason("compute.down", "the compute service has not been heard from in a while")
@@ -19,7 +17,6 @@ class ComputeFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (DISABLED, DOWN)
-    inputs = Inputs("service_disabled", "service_forced_down", columns.HEARD_IN_TIME)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Enabled, and up as the candidates' clock has it."""

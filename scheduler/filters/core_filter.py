@@ -13,10 +13,6 @@ from scheduler.filters.overcommit import OvercommitFilter
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.inputs import Inputs
-
-_READ = ("vcpus_total", "vcpus_used", "cpu_allocation_ratio")
-_PROMISED = ("vcpus_total", "cpu_allocation_ratio")
 
 LOG = logging.getLogger(__name__)
 
@@ -32,7 +28,6 @@ class CoreFilter(OvercommitFilter):
 
     reasons = (PHYSICAL, INSUFFICIENT)
     ratio_column = "cpu_allocation_ratio"
-    inputs = Inputs(*_READ, of_request=lambda request: request.vcpus, limits=_PROMISED, plain=True)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host, unless the ratio is 0, and into the rest."""
@@ -58,13 +53,6 @@ class AggregateCoreFilter(CoreFilter):
     reasons = (
         Reason("aggregate_core.physical", PHYSICAL.text),
         Reason("aggregate_core.insufficient", INSUFFICIENT.text),
-    )
-
-    inputs = Inputs(
-        *_READ,
-        "aggregates",
-        of_request=lambda request: request.vcpus,
-        limits=(*_PROMISED, "aggregates"),
     )
 
     def ratio(self, hosts: Candidates) -> np.ndarray:

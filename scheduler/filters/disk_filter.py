@@ -12,13 +12,9 @@ from scheduler.filters.overcommit import OvercommitFilter
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.inputs import Inputs
 
 PHYSICAL = Reason("disk.physical", "the server needs more disk than the host has in all")
 INSUFFICIENT = Reason("disk.insufficient", "not enough disk left, overcommit included")
-
-_READ = ("total_usable_disk_gb", "free_disk_mb", "disk_allocation_ratio")
-_PROMISED = ("total_usable_disk_gb", "disk_allocation_ratio")
 
 
 def wanted_disk_mb(request: Any) -> int:
@@ -34,7 +30,6 @@ class DiskFilter(OvercommitFilter):
 
     reasons = (PHYSICAL, INSUFFICIENT)
     ratio_column = "disk_allocation_ratio"
-    inputs = Inputs(*_READ, of_request=wanted_disk_mb, limits=_PROMISED, plain=True)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host (no server overcommits against itself), and into the rest."""
@@ -58,13 +53,6 @@ class AggregateDiskFilter(DiskFilter):
     reasons = (
         Reason("aggregate_disk.physical", PHYSICAL.text),
         Reason("aggregate_disk.insufficient", INSUFFICIENT.text),
-    )
-
-    inputs = Inputs(
-        *_READ,
-        "aggregates",
-        of_request=wanted_disk_mb,
-        limits=(*_PROMISED, "aggregates"),
     )
 
     def ratio(self, hosts: Candidates) -> np.ndarray:

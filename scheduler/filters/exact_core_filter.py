@@ -10,7 +10,6 @@ from oslo_log import log as logging
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.inputs import Inputs
 
 LOG = logging.getLogger(__name__)
 
@@ -22,12 +21,6 @@ class ExactCoreFilter(HostFilter):
     """Passes hosts with exactly as many free processors as the flavor has; no overcommit."""
 
     reasons = (UNKNOWN, DIFFERENT)
-    inputs = Inputs(
-        "vcpus_total",
-        "vcpus_used",
-        of_request=lambda request: request.vcpus,
-        limits=("vcpus_total",),
-    )
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Processors known, and as many free as wanted."""

@@ -9,7 +9,6 @@ from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.filters.disk_filter import wanted_disk_mb
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.inputs import Inputs
 
 DIFFERENT = Reason("exact_disk.different", "not exactly the disk asked for is free")
 
@@ -18,7 +17,6 @@ class ExactDiskFilter(HostFilter):
     """Passes hosts with exactly as much free disk as root, ephemeral and swap need."""
 
     reasons = (DIFFERENT,)
-    inputs = Inputs("free_disk_mb", of_request=wanted_disk_mb, limits=("total_usable_disk_gb",))
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """As much free as wanted."""

@@ -8,7 +8,6 @@ from typing import Any
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.inputs import Inputs
 
 DIFFERENT = Reason("exact_ram.different", "not exactly the memory asked for is free")
 
@@ -17,9 +16,6 @@ class ExactRamFilter(HostFilter):
     """Passes hosts with exactly as much free memory as the flavor has; no overcommit."""
 
     reasons = (DIFFERENT,)
-    inputs = Inputs(
-        "free_ram_mb", of_request=lambda request: request.memory_mb, limits=("total_usable_ram_mb",)
-    )
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """As much free as wanted."""

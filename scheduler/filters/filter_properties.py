@@ -11,7 +11,7 @@ from typing import Any
 
 from scheduler import objects
 from scheduler.filters.base import BaseHostFilter, request_is_rebuild
-from scheduler.objects.image_legacy import LEGACY_NAMES
+from scheduler.objects.image import LEGACY_NAMES
 
 
 def offered(each: BaseHostFilter) -> BaseHostFilter:

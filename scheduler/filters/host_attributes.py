@@ -15,7 +15,7 @@ import numpy as np
 
 from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates
-from scheduler.objects import json_text
+from scheduler.objects import texts
 
 
 class Verdict(enum.IntEnum):
@@ -36,11 +36,6 @@ OF_TABLE = frozenset((*NUMBERS, *_OBJECTS, *columns.DOCUMENT_PARSERS))
 _ONCE_REPORTED = frozenset((*columns.FLOAT_COLUMNS, "hypervisor_hostname"))
 #: Attributes that the table has no column for: seldom named, so asked host by host.
 _ELSEWHERE = frozenset(("instances", "limits", "service", "updated"))
-
-
-def reads_elsewhere(text: str) -> bool:
-    """Whether a query or the path of an extra spec may ask for what is not in the table."""
-    return any(name in text for name in _ELSEWHERE)
 
 
 def judge(hosts: Candidates, path: Sequence[str], test: Callable[[str], bool]) -> np.ndarray:
@@ -88,7 +83,7 @@ def distinct(hosts: Candidates, name: str) -> tuple[list[Any], np.ndarray] | Non
         numbers, positions = np.unique(getattr(hosts, name), return_inverse=True)
         return numbers.tolist(), positions
     if name in _OBJECTS:
-        return interned([hosts.table.value(row, _OBJECTS[name]) for row in hosts.rows.tolist()])
+        return hosts.values(_OBJECTS[name])
     if name in columns.DOCUMENT_PARSERS:
         return hosts.documents(name)
     if name in _ELSEWHERE:
@@ -106,7 +101,7 @@ def interned(values: list[Any]) -> tuple[list[Any], np.ndarray]:
 def _step(found: Any, part: str) -> Any:
     if isinstance(found, str):
         try:
-            found = json_text.read(found)
+            found = texts.read_json(found)
         except ValueError:
             return None
     return found.get(part) if isinstance(found, dict) else None

@@ -12,7 +12,6 @@ from scheduler.filters import host_attributes
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.filters.host_attributes import Verdict
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 from scheduler.objects import enums
 
 UNKNOWN = Reason("image.unknown", "the host does not say what it can run")
@@ -22,7 +21,6 @@ ADDRESS_BITS = Reason("image.address_bits", "the host has too few physical addre
 
 _TRIPLE = (enums.canonical_architecture, enums.canonical_hypervisor_type, enums.canonical_vm_mode)
 _NAMED = ("hw_architecture", "img_hv_type", "hw_vm_mode", "img_hv_requested_version")
-_READ = ("supported_instances", "hypervisor_version", "cpu_info", "stats", "reported")
 _ADDRESS_BITS = ("cpu_info", "maxphysaddr", "bits")
 
 
@@ -37,7 +35,6 @@ class ImagePropertiesFilter(HostFilter):
     run_filter_once_per_request = True
     RUN_ON_REBUILD = True
     reasons = (UNKNOWN, UNSUPPORTED, VERSION, ADDRESS_BITS)
-    inputs = Inputs(*_READ, of_request=_demands)
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -53,12 +50,14 @@ class ImagePropertiesFilter(HostFilter):
         wanted = {architecture or self.architecture, kind, mode} - {None, ""}
         if not wanted:
             return
-        yield UNKNOWN, hosts.per_document("supported_instances", bool)
+        yield UNKNOWN, hosts.per_document("supported_instances", bool, key="any")
 
         def supports(entries: list[Any]) -> bool:
             return any(wanted <= _runs(each) for each in entries)
 
-        supported = hosts.per_document("supported_instances", supports)
+        supported = hosts.per_document(
+            "supported_instances", supports, key=("supports", frozenset(wanted))
+        )
         yield UNSUPPORTED, supported
         if requirement:
             fitting = np.flatnonzero(supported)

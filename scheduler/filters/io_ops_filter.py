@@ -10,7 +10,6 @@ import numpy as np
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 BUSY = Reason("io_ops.busy", "too many servers are in the middle of an operation")
 
@@ -19,7 +18,6 @@ class IoOpsFilter(HostFilter):
     """Passes hosts with fewer than ``max_io_ops_per_host`` operations."""
 
     reasons = (BUSY,)
-    inputs = Inputs("num_io_ops", plain=True)
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -41,8 +39,6 @@ class AggregateIoOpsFilter(IoOpsFilter):
     """The same, with the ``max_io_ops_per_host`` of the host's aggregates before the option."""
 
     reasons = (Reason("aggregate_io_ops.busy", BUSY.text),)
-
-    inputs = Inputs("num_io_ops", "aggregates")
 
     def maximum(self, hosts: Candidates) -> np.ndarray | float:
         """The smallest maximum that an aggregate of the host names, else the option's."""

@@ -8,7 +8,6 @@ from typing import Any
 from scheduler import semantics
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 NOT_ISOLATED = Reason("isolated.host_is_not", "the image may only run on isolated hosts")
 ISOLATED = Reason("isolated.image_is_not", "the host is kept for isolated images")
@@ -20,10 +19,6 @@ class IsolatedHostsFilter(HostFilter):
     run_filter_once_per_request = True
     RUN_ON_REBUILD = True
     reasons = (NOT_ISOLATED, ISOLATED)
-    inputs = Inputs(
-        "host",
-        of_request=lambda request: (request.image is None, request.image and request.image.id),
-    )
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)

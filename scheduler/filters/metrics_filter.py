@@ -8,7 +8,6 @@ from typing import Any
 from scheduler.conf import weight_settings
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 MISSING = Reason("metrics.missing", "the host lacks a metric that the weights need")
 
@@ -17,7 +16,6 @@ class MetricsFilter(HostFilter):
     """Passes hosts that report all metrics of ``[metrics] weight_setting``."""
 
     reasons = (MISSING,)
-    inputs = Inputs("metrics")
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -30,5 +28,7 @@ class MetricsFilter(HostFilter):
         if self.names:
             yield (
                 MISSING,
-                hosts.per_document("metrics", lambda found: self.names <= {m.name for m in found}),
+                hosts.per_document(
+                    "metrics", lambda found: self.names <= {m.name for m in found}, key=self
+                ),
             )

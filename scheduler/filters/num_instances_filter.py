@@ -13,7 +13,6 @@ import numpy as np
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 FULL = Reason("num_instances.full", "the host runs as many servers as it may")
 
@@ -22,7 +21,6 @@ class NumInstancesFilter(HostFilter):
     """Passes hosts with fewer than ``max_instances_per_host`` servers."""
 
     reasons = (FULL,)
-    inputs = Inputs("num_instances", plain=True)
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -44,8 +42,6 @@ class AggregateNumInstancesFilter(NumInstancesFilter):
     """The same, with the ``max_instances_per_host`` of the host's aggregates before the option."""
 
     reasons = (Reason("aggregate_num_instances.full", FULL.text),)
-
-    inputs = Inputs("num_instances", "aggregates")
 
     def maximum(self, hosts: Candidates) -> np.ndarray | float:
         """The smallest maximum that an aggregate of the host names, else the option's."""

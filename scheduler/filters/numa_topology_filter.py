@@ -5,7 +5,7 @@ Reference page filters, section 6.24; page numa_pci, sections 5, 8.1 and 10.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,18 +16,12 @@ from scheduler.hosts import fitting
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.inputs import Inputs
 
 THREADS = Reason("numa.threads", "the server requires sibling threads, which the host lacks")
 ABSENT = Reason("numa.absent", "the server has NUMA cells, and the host reports none")
 UNFIT = Reason("numa.unfit", "the server's NUMA cells do not fit on the host's")
 
 _READ = (fitting.TOPOLOGY, fitting.POOLS, "cpu_allocation_ratio", "ram_allocation_ratio")
-
-
-def _wishes(request: Any) -> tuple[Any, ...]:
-    threads, guest = numa.requires_threads(request.flavor, request.image), fitting.guest_of(request)
-    return (threads,) if guest is None else (threads, guest.unplaced(), *_nearby(request))
 
 
 def _nearby(request: Any) -> tuple[tuple[pci.Request, ...], numa.Networks | None]:
@@ -38,7 +32,6 @@ class NUMATopologyFilter(HostFilter):
     """Passes every host for servers without cells, else those where the cells fit."""
 
     reasons = (THREADS, ABSENT, UNFIT)
-    inputs = Inputs(*_READ, of_request=_wishes, limits=_READ)
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -48,14 +41,14 @@ class NUMATopologyFilter(HostFilter):
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Threads if they are required, cells if some are wanted, and a fit if there are any."""
         if numa.requires_threads(request.flavor, request.image):
-            yield THREADS, hosts.per_document(fitting.TOPOLOGY, self._has_threads)
+            yield (
+                THREADS,
+                hosts.per_document(fitting.TOPOLOGY, self._has_threads, key=(self, "threads")),
+            )
         if (guest := fitting.guest_of(request)) is None:
             return
-        has_cells = hosts.per_document(fitting.TOPOLOGY, bool)
-        yield ABSENT, has_cells
-        fits = hosts.everything(True)
-        fits[has_cells] = self._fits(hosts.take(np.flatnonzero(has_cells)), guest, request)
-        yield UNFIT, fits
+        yield ABSENT, hosts.per_document(fitting.TOPOLOGY, bool, key="has cells")
+        yield UNFIT, self._fits(hosts, guest, request)
 
     def _has_threads(self, host: numa.HostTopology | None) -> bool:
         return not numa.lacks_threads(host, self.fitting.semantics)
@@ -64,12 +57,16 @@ class NUMATopologyFilter(HostFilter):
         requests, networks = _nearby(request)
         guest, how = guest.unplaced(), self.fitting
 
-        def fits(host: Any, pools: Any, cpu_ratio: float, ram_ratio: float) -> bool:
-            limits = numa.Limits(cpu_ratio, ram_ratio, networks)
-            fitted = numa.fit(host, guest, limits, requests, pools, how.semantics, pack=how.pack)
-            return fitted is not None
+        def fits(asked: Mapping[int, tuple[Any, ...]]) -> dict[int, bool]:
+            found = {}
+            for number, (host, pools, cpu_ratio, ram_ratio) in asked.items():
+                limits = numa.Limits(cpu_ratio, ram_ratio, networks)
+                found[number] = not host or numa.fits(
+                    host, guest, limits, requests, pools, how.semantics, pack=how.pack
+                )
+            return found
 
-        return hosts.per_combination((self.name, guest, requests, networks), _READ, fits)
+        return hosts.per_combination(_READ, fits, key=(self, guest, requests, networks))
 
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """``numa_topology``: how far the host's cells may be overcommitted."""

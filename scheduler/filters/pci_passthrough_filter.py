@@ -13,7 +13,6 @@ from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import fitting
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.fitting import Fitting
-from scheduler.hosts.inputs import Inputs
 
 UNREPORTED = Reason("pci.unreported", "the host never reported what PCI devices it has")
 LACKING = Reason("pci.lacking", "the host lacks free PCI devices of the kinds wanted")
@@ -23,7 +22,6 @@ class PciPassthroughFilter(HostFilter):
     """Passes hosts that can serve all requests for devices together, wherever they sit."""
 
     reasons = (UNREPORTED, LACKING)
-    inputs = Inputs(fitting.POOLS, of_request=lambda request: pci.kinds_of(request.pci_requests))
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -34,11 +32,15 @@ class PciPassthroughFilter(HostFilter):
         requests = pci.kinds_of(request.pci_requests)
         if not requests:
             return
-        yield UNREPORTED, hosts.per_document(fitting.POOLS, lambda pools: pools is not None)
+        yield (
+            UNREPORTED,
+            hosts.per_document(fitting.POOLS, lambda pools: pools is not None, key="reported"),
+        )
         yield (
             LACKING,
             hosts.per_document(
                 fitting.POOLS,
                 lambda pools: pools is None or pci.supports(pools, requests, None, self.semantics),
+                key=(self, requests),
             ),
         )

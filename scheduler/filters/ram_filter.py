@@ -12,13 +12,9 @@ from scheduler.filters.overcommit import OvercommitFilter
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.inputs import Inputs
 
 PHYSICAL = Reason("ram.physical", "the server needs more memory than the host has in all")
 INSUFFICIENT = Reason("ram.insufficient", "not enough memory left, overcommit included")
-
-_READ = ("total_usable_ram_mb", "free_ram_mb", "ram_allocation_ratio")
-_PROMISED = ("total_usable_ram_mb", "ram_allocation_ratio")
 
 
 class RamFilter(OvercommitFilter):
@@ -26,9 +22,6 @@ class RamFilter(OvercommitFilter):
 
     reasons = (PHYSICAL, INSUFFICIENT)
     ratio_column = "ram_allocation_ratio"
-    inputs = Inputs(
-        *_READ, of_request=lambda request: request.memory_mb, limits=_PROMISED, plain=True
-    )
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Fits into the whole host (no server overcommits against itself), and into the rest."""
@@ -52,13 +45,6 @@ class AggregateRamFilter(RamFilter):
     reasons = (
         Reason("aggregate_ram.physical", PHYSICAL.text),
         Reason("aggregate_ram.insufficient", INSUFFICIENT.text),
-    )
-
-    inputs = Inputs(
-        *_READ,
-        "aggregates",
-        of_request=lambda request: request.memory_mb,
-        limits=(*_PROMISED, "aggregates"),
     )
 
     def ratio(self, hosts: Candidates) -> np.ndarray:

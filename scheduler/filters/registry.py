@@ -11,7 +11,6 @@ from stevedore import ExtensionManager
 
 from scheduler import errors, plugins
 from scheduler.filters.base import BaseHostFilter
-from scheduler.filters.chain import FilterChain
 from scheduler.filters.filter_properties import offered
 
 #: module under ``scheduler.filters`` (and, in Nova, under ``nova.scheduler.filters``) -> classes
@@ -76,8 +75,8 @@ def known_paths() -> dict[str, Any]:
     return known
 
 
-def load_chain(conf: Any, option: str = "enabled_filters") -> FilterChain:
-    """The chain that *option* of ``[filter_scheduler]`` lists, each class instantiated once.
+def load_filters(conf: Any, option: str = "enabled_filters") -> list[BaseHostFilter]:
+    """The filters that *option* of ``[filter_scheduler]`` lists, each class instantiated once.
 
     A name that no available class has may be that of an entry point.
     Raises SchedulerHostFilterNotFound naming every unknown filter, ConfigurationError or
@@ -94,11 +93,11 @@ def load_chain(conf: Any, option: str = "enabled_filters") -> FilterChain:
     if missing:
         raise _not_found(", ".join(missing), named_in)
     filters = {name: plugins.instantiate(classes[name], conf) for name in dict.fromkeys(wanted)}
-    return FilterChain([offered(filters[name]) for name in wanted])
+    return [offered(filters[name]) for name in wanted]
 
 
 def available(conf: Any) -> dict[str, type[BaseHostFilter]]:
-    """By name the filter classes that ``available_filters`` lists; raises as ``load_chain``."""
+    """By name the filter classes that ``available_filters`` lists; raises as ``load_filters``."""
     known = known_paths()
     classes: dict[str, type[BaseHostFilter]] = {}
     for path in conf.filter_scheduler.available_filters:

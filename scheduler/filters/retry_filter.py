@@ -9,7 +9,6 @@ from oslo_log import log as logging
 
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 from scheduler.hosts.table import HostTable
 
 LOG = logging.getLogger(__name__)
@@ -26,10 +25,6 @@ class RetryFilter(HostFilter):
     """Passes (host, node) pairs that no earlier attempt went to; compared exactly."""
 
     reasons = (TRIED,)
-    inputs = Inputs(
-        of_request=lambda request: None if request.retry and request.retry.hosts else (),
-        apart=_tried,
-    )
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Not among the hosts of ``retry``."""

@@ -14,7 +14,6 @@ from oslo_log import log as logging
 from scheduler.filters.attestation import AttestationService, TrustCache
 from scheduler.filters.base import Condition, HostFilter, Reason, extra_specs_of
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 LOG = logging.getLogger(__name__)
 
@@ -28,7 +27,6 @@ class TrustedFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (OTHER_LEVEL,)
-    inputs = Inputs(of_request=lambda request: None if _wanted(request) else ())
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)

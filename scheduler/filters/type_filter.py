@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 OTHER_TYPE = Reason("type.other", "the host runs servers of another flavor")
 NOT_NAMED = Reason("aggregate_type.not_named", "the host's aggregates are for other flavors")
@@ -40,10 +37,6 @@ class AggregateTypeAffinityFilter(HostFilter):
 
     run_filter_once_per_request = True
     reasons = (NOT_NAMED,)
-    inputs = Inputs(
-        "aggregates",
-        of_request=lambda request: (request.flavor.name if request.flavor is not None else None,),
-    )
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """The flavor's name is one of those listed, separated by commas."""
@@ -53,4 +46,4 @@ class AggregateTypeAffinityFilter(HostFilter):
             names = aggregate_metadata.split_values(aggregates, "instance_type")
             return not names or wanted in names
 
-        yield NOT_NAMED, hosts.per_document("aggregates", allows, np.bool_)
+        yield NOT_NAMED, hosts.per_document("aggregates", allows, key=("flavor", wanted))

@@ -12,6 +12,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.table import HostTable
 
 LOG = logging.getLogger(__name__)
 
@@ -34,6 +35,16 @@ def split_values(aggregates: Iterable[Any], key: str) -> set[str]:
 def keys(aggregates: Iterable[Any]) -> list[str]:
     """Every key of the *aggregates*, sorted."""
     return sorted({key for aggregate in aggregates for key in aggregate.metadata})
+
+
+def every_key(table: HostTable) -> frozenset[str]:
+    """The keys that any host's aggregates have."""
+    found: frozenset[str] = table.pools["aggregates"].derived("keys", _keys_of_all)
+    return found
+
+
+def _keys_of_all(documents: list[Any]) -> frozenset[str]:
+    return frozenset(key for aggregates in documents for key in keys(aggregates))
 
 
 def smallest(
@@ -67,5 +78,7 @@ def overridden(
         number = smallest(aggregates, key, cast)
         return number is not None, number or 0.0
 
-    found = hosts.per_document("aggregates", read, dtype=_OVERRIDE)
+    if key not in every_key(hosts.scope.table):
+        return np.broadcast_to(otherwise, len(hosts))
+    found = hosts.per_document("aggregates", read, _OVERRIDE, key=("override", key, cast))
     return np.where(found["given"], found["value"], otherwise)

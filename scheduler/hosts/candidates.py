@@ -1,25 +1,35 @@
 """The hosts still in question for one request, as columns.
 
-Filters and weighers read whole columns (``hosts.free_ram_mb``); a predicate over a document is
-evaluated once per distinct document (``hosts.per_document``).  Liveness is judged here, at the
-moment of the decision, from the last heartbeat seen.
+Filters and weighers read whole columns (``hosts.free_ram_mb``); they are views of the table until
+a host is removed.  A predicate over a document is evaluated once per distinct document
+(``hosts.per_document``).  Liveness is judged here, at the moment of the decision, from the last
+heartbeat seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from scheduler.hosts import columns
+from scheduler.hosts.documents import DocumentPool, Memo
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.liveness import heard_in_time
 from scheduler.hosts.table import HostTable
 
 #: So few rows are looked up one by one.
 _FEW = 64
+
+
+def heard_in_time(last_seen: np.ndarray, now: float, tolerance_seconds: float) -> np.ndarray:
+    """Mask of those last seen no longer than the tolerance ago.
+
+    A heartbeat too far in the future counts as none.
+    """
+    in_time: np.ndarray = np.abs(now - last_seen) <= tolerance_seconds
+    return in_time
 
 
 class Scope:
@@ -36,8 +46,6 @@ class Scope:
         self.now = now
         self.service_down_time_seconds = service_down_time_seconds
         self.fitting = fitting
-        #: What was found out in this decision, per question and what the answer depends on.
-        self.answers: dict[Hashable, dict[tuple[Any, ...], Any]] = {}
         self._states: dict[int, HostState] = {}
 
     def state(self, row: int) -> HostState:
@@ -51,11 +59,17 @@ class Scope:
 class Candidates:
     """An ordered selection of rows.  Column attributes give one value per candidate."""
 
+    #: Whether filters may look beyond the columns, at instances and single hosts.
+    table: HostTable
+
     def __init__(self, scope: Scope, rows: np.ndarray) -> None:
         self.scope = scope
-        self.table = scope.table
+        self.table = table = scope.table
         self.rows = rows
-        self._distinct: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+        #: Index of the candidates in whole columns: a slice gives views, row numbers copies.
+        self.at: Any = rows
+        if rows is table.order and table.is_dense:
+            self.at = slice(0, len(rows))
 
     @classmethod
     def alone(cls, state: HostState) -> Candidates:
@@ -67,7 +81,9 @@ class Candidates:
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name in columns.COLUMN_TYPES:
-            return self.table.column(name)[self.rows]
+            found: np.ndarray = self.scope.table.column(name)[self.at]
+            self.__dict__[name] = found
+            return found
         raise AttributeError(f"the host table has no column {name!r}")
 
     def __iter__(self) -> Iterator[HostState]:
@@ -85,72 +101,114 @@ class Candidates:
         """A mask of *verdict* for every candidate."""
         return np.full(len(self.rows), verdict, dtype=np.bool_)
 
+    def constant(self, value: Any, dtype: Any = np.float64) -> np.ndarray:
+        """A read-only array of *value* for every candidate, which takes no memory per host."""
+        # As np.broadcast_to makes it, in a tenth of its 10 µs; some weighers need one each time.
+        found = np.ndarray((len(self.rows),), dtype, np.array(value, dtype=dtype), 0, (0,))
+        found.flags.writeable = False
+        return found
+
     def per_document(
-        self, name: str, read: Callable[[Any], Any], dtype: Any = np.bool_
+        self,
+        name: str,
+        read: Callable[[Any], Any],
+        dtype: Any = np.bool_,
+        key: Hashable = None,
     ) -> np.ndarray:
-        """``read(document)`` per candidate, called once per distinct parsed document."""
-        documents, positions = self.documents(name)
-        return np.array([read(each) for each in documents], dtype=dtype)[positions]
+        """``read(document)`` per candidate, called once per distinct parsed document.
+
+        With a *key* the answers are remembered between decisions: it must say all that they
+        depend on besides the document.
+        """
+        table = self.scope.table
+        pool, numbers = table.pools[name], table.document_numbers(name)[self.at]
+        return self._answers(pool, numbers, read, dtype, key)
+
+    def per_value(
+        self,
+        name: str,
+        read: Callable[[Any], Any],
+        dtype: Any = np.bool_,
+        key: Hashable = None,
+    ) -> np.ndarray:
+        """``read(value)`` per candidate, called once per distinct value of a column."""
+        table = self.scope.table
+        pool, numbers = table.combinations((name,))
+        return self._answers(pool, numbers[self.at], lambda v: read(v[0]), dtype, key)
+
+    def per_combination(
+        self,
+        names: Sequence[str],
+        answer: Callable[[Mapping[int, tuple[Any, ...]]], Mapping[int, bool]],
+        key: Hashable,
+    ) -> np.ndarray:
+        """A remembered truth value per candidate, for what is costly to find out.
+
+        *answer* is given, by number, the distinct combinations of the documents and numbers
+        *names* that are not known yet, all at once.
+        """
+        table = self.scope.table
+        pool, every = table.combinations(tuple(names))
+        numbers = every[self.at]
+        memo = pool.memo(key, np.bool_)
+        missing = memo.missing(numbers).tolist()
+        if missing:
+            asked = {each: table.parsed_values(names, pool.content(each)) for each in missing}
+            for number, verdict in answer(asked).items():
+                memo.put(number, verdict)
+        found: np.ndarray = memo.values[numbers]
+        return found
+
+    def _answers(
+        self,
+        pool: DocumentPool,
+        numbers: np.ndarray,
+        read: Callable[[Any], Any],
+        dtype: Any,
+        key: Hashable,
+    ) -> np.ndarray:
+        if not len(numbers):
+            return np.zeros(0, dtype=dtype)
+        if len(pool) == 1:
+            memo = None if key is None else pool.memo(key, dtype)
+            number = numbers.item(0)
+            if memo is None:
+                return self.constant(read(pool.parsed(number)), dtype)
+            if not memo.known[number]:
+                memo.put(number, read(pool.parsed(number)))
+            return self.constant(memo.values[number], dtype)
+        if key is None:
+            memo = Memo(dtype)
+            memo.grow(pool.capacity)
+        else:
+            memo = pool.memo(key, dtype)
+        for number in memo.missing(numbers).tolist():
+            memo.put(number, read(pool.parsed(number)))
+        found: np.ndarray = memo.values[numbers]
+        return found
 
     def documents(self, name: str) -> tuple[list[Any], np.ndarray]:
         """The distinct parsed documents, and per candidate the position of its own among them."""
-        numbers, positions = self._distinct_documents(name)
-        pool = self.table.pools[name]
-        return [pool.parsed(number) for number in numbers.tolist()], positions
+        table = self.scope.table
+        return _distinct(table.pools[name], table.document_numbers(name)[self.at])
 
-    def _distinct_documents(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        known = self._distinct.get(name)
-        if known is None:
-            numbers = self.table.document_numbers(name)[self.rows]
-            known = np.unique(numbers, return_inverse=True)
-            if name not in columns.CHANGED_BY_PICKS:
-                self._distinct[name] = known
-        return known
+    def values(self, name: str) -> tuple[list[Any], np.ndarray]:
+        """The distinct values of a column, and per candidate the position of its own."""
+        pool, numbers = self.scope.table.combinations((name,))
+        found, positions = _distinct(pool, numbers[self.at])
+        return [value for (value,) in found], positions
 
-    def per_combination(
-        self, question: Hashable, names: Sequence[str], answer: Callable[..., Any]
-    ) -> np.ndarray:
-        """``answer(*values)``, a truth value, per candidate, for what is costly to find out.
-
-        Called once per distinct combination of the documents and numbers *names* within one
-        decision; *question* must say everything else that the answer depends on.
-        """
-        if not len(self.rows):
-            return self.everything(True)
-        distinct = [self._distinct_numbers(name) for name in names]
-        sizes = tuple(len(numbers) for numbers, _positions in distinct)
-        codes = np.ravel_multi_index(tuple(positions for _numbers, positions in distinct), sizes)
-        combinations, inverse = np.unique(codes, return_inverse=True)
-        chosen = np.unravel_index(combinations, sizes)
-        keys = [numbers[at].tolist() for (numbers, _pos), at in zip(distinct, chosen, strict=True)]
-        known = self.scope.answers.setdefault(question, {})
-        for key in zip(*keys, strict=True):
-            if key not in known:
-                known[key] = answer(*map(self._value, names, key))
-        found = np.array([known[key] for key in zip(*keys, strict=True)], dtype=np.bool_)
-        return found[inverse]
-
-    def _distinct_numbers(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        if name in columns.DOCUMENT_PARSERS:
-            return self._distinct_documents(name)
-        return np.unique(getattr(self, name), return_inverse=True)
-
-    def _value(self, name: str, number: Any) -> Any:
-        pool = self.table.pools.get(name)
-        return number if pool is None else pool.parsed(number)
-
-    def per_value(self, name: str, read: Callable[[Any], Any], dtype: Any = np.bool_) -> np.ndarray:
-        """``read(value)`` per candidate, called once per distinct value of a column."""
-        if name in columns.OBJECT_COLUMNS:
-            values = [self.table.value(row, name) for row in self.rows.tolist()]
-            results = {value: read(value) for value in dict.fromkeys(values)}
-            return np.array([results[value] for value in values], dtype=dtype)
-        distinct, positions = np.unique(getattr(self, name), return_inverse=True)
-        return np.array([read(value) for value in distinct.tolist()], dtype=dtype)[positions]
+    def having(self, name: str, wanted: Iterable[Any]) -> np.ndarray:
+        """Mask of candidates whose value of an object column is one of those *wanted*."""
+        pool, numbers = self.scope.table.combinations((name,))
+        mask = np.zeros(pool.capacity, dtype=np.bool_)
+        mask[pool.find((value,) for value in wanted)] = True
+        found: np.ndarray = mask[numbers[self.at]]
+        return found
 
     def named(self, hosts: Iterable[str]) -> np.ndarray:
         """Mask of candidates whose host name is one of *hosts* (exact case)."""
-        return self.among(self.table.row_numbers(hosts))
+        return self.among(self.scope.table.row_numbers(hosts))
 
     def running_on(self, hosts: Iterable[str]) -> np.ndarray:
         """Mask of candidates that show the instances of one of *hosts* (exact case)."""
@@ -158,20 +216,20 @@ class Candidates:
 
     def among(self, rows: list[int]) -> np.ndarray:
         """Mask of candidates whose row is one of *rows*."""
-        of_row = np.zeros(self.table.capacity, dtype=np.bool_)
+        of_row = np.zeros(self.scope.table.capacity, dtype=np.bool_)
         of_row[rows] = True
-        return of_row[self.rows]
+        return of_row[self.at]
 
     def count_instances(self, uuids: Iterable[str]) -> np.ndarray:
         """How many of the instances *uuids* each candidate's host runs."""
         shown = self.table.showing_instances(uuids)
-        if not shown:
-            return np.zeros(len(self.rows), dtype=np.int64)
         if len(self.rows) <= _FEW:
             return np.array([shown.get(row, 0) for row in self.rows.tolist()], dtype=np.int64)
+        if not shown:
+            return self.constant(0, np.int64)
         of_row = np.zeros(self.table.capacity, dtype=np.int64)
         of_row[list(shown)] = list(shown.values())
-        return of_row[self.rows]
+        return of_row[self.at]
 
     @property
     def service_up(self) -> np.ndarray:
@@ -184,14 +242,63 @@ class Candidates:
         return ~self.service_forced_down & heard
 
 
-class OneCandidate(Candidates):
-    """One host, whose columns are single numbers, for code that can do with these."""
+class NeedsTable(Exception):
+    """A filter or weigher looks at more than columns, so it cannot be asked ahead."""
 
-    def __init__(self, scope: Scope, row: int) -> None:
-        super().__init__(scope, np.array([row], dtype=np.int64))
-        self._row = row
 
-    def __getattr__(self, name: str) -> Any:
-        if name in columns.COLUMN_TYPES:
-            return self.table.column(name)[self._row]
-        raise AttributeError(f"the host table has no column {name!r}")
+class Ahead(Candidates):
+    """The same hosts with *times* more instances of one request than the table says.
+
+    *added* is what one instance adds to the columns of its host.  Only what follows from columns
+    and documents can be asked; for all else NeedsTable is raised.
+    """
+
+    def __init__(
+        self, hosts: Candidates, added: Mapping[str, int], times: np.ndarray | int
+    ) -> None:
+        self.scope = hosts.scope
+        self.rows = hosts.rows
+        self.at = hosts.at
+        self._added = added
+        self._times = times
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        if name == "table":
+            raise NeedsTable
+        found = super().__getattr__(name)
+        amount = self._added.get(name)
+        if amount is not None:
+            found = self.__dict__[name] = found + amount * self._times
+        return found
+
+    def take(self, chosen: np.ndarray) -> Candidates:
+        """See the base class."""
+        times = self._times
+        if isinstance(times, np.ndarray):
+            times = times[chosen]
+        return Ahead(Candidates(self.scope, self.rows[chosen]), self._added, times)
+
+    def states(self) -> list[HostState]:
+        """Raise NeedsTable."""
+        raise NeedsTable
+
+    def per_value(
+        self, name: str, read: Callable[[Any], Any], dtype: Any = np.bool_, key: Hashable = None
+    ) -> np.ndarray:
+        """See the base class."""
+        if name in self._added:
+            raise NeedsTable
+        return super().per_value(name, read, dtype, key)
+
+    def values(self, name: str) -> tuple[list[Any], np.ndarray]:
+        """See the base class."""
+        if name in self._added:
+            raise NeedsTable
+        return super().values(name)
+
+
+def _distinct(pool: DocumentPool, numbers: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    present = np.flatnonzero(np.bincount(numbers, minlength=1)) if len(numbers) else numbers
+    places = np.zeros(pool.capacity, dtype=np.int64)
+    places[present] = np.arange(len(present))
+    return [pool.parsed(number) for number in present.tolist()], places[numbers]

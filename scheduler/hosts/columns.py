@@ -5,14 +5,14 @@ Attribute names are those of Nova's HostState (reference page scheduling, sectio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from scheduler import errors, objects
 from scheduler.numa import HostTopology
-from scheduler.objects import json_text
+from scheduler.objects import texts
 from scheduler.pci import Pools
 
 INT_COLUMNS = (
@@ -64,7 +64,7 @@ def _json_of(kind: type) -> Callable[[str | None], Any]:
         if not text:
             return kind()
         try:
-            value = json_text.read(text)
+            value = texts.read_json(text)
         except ValueError as error:
             raise _unreadable(text, str(error)) from error
         if not isinstance(value, kind):
@@ -112,6 +112,8 @@ def _parse_aggregates(content: tuple[Any, ...] | None) -> list[objects.Aggregate
     return found
 
 
+#: The instances on a row's host, as the key under which they are shown.
+INSTANCES = "instances"
 #: Numbers that every pick changes.
 ADDED_BY_PICKS = ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_io_ops")
 #: Documents that change while a decision is taken: to values, where the host reported text.
@@ -126,21 +128,3 @@ DOCUMENT_PARSERS: dict[str, Callable[[Any], Any]] = {
     "metrics": _read_metrics,
     "aggregates": _parse_aggregates,
 }
-
-#: What rows have besides columns: whether they are there at all, the instances on their host, and
-#: whether its service was heard from in time.
-PRESENCE, INSTANCES, HEARD_IN_TIME = "presence", "instances", "heard_in_time"
-_NAMES = (*COLUMN_TYPES, *DOCUMENT_PARSERS, *OBJECT_COLUMNS, PRESENCE, INSTANCES, HEARD_IN_TIME)
-#: The bit of each of them in a change of the table.
-BITS = {name: 1 << number for number, name in enumerate(_NAMES)}
-EVERYTHING = -1
-#: For whoever may read any of them.
-ALL = (*COLUMN_TYPES, *DOCUMENT_PARSERS, *OBJECT_COLUMNS)
-
-
-def bits(names: Iterable[str]) -> int:
-    """The bits of *names* together; KeyError for a name of no column."""
-    together = 0
-    for name in names:
-        together |= BITS[name]
-    return together

@@ -1,24 +1,31 @@
-"""Documents per host, kept once per distinct content.
+"""Contents that many rows share, kept once: documents, and combinations of a row's values.
 
-``cpu_info``, ``stats``, ``supported_instances`` and the like are text columns that thousands of
-hosts share a few dozen values of.  A pool gives each distinct content a number that is never
-used again, parses it at most once, and forgets it when the last row lets go of it.  Long texts
-are kept packed, since at 100,000 hosts those that no two hosts share outweigh everything else.
+``cpu_info``, ``stats``, ``supported_instances`` and the like are text columns of which thousands
+of hosts share a few dozen values.  A pool numbers the distinct contents, parses each at most once
+and forgets it with its last user.  Numbers are reused, so arrays indexed by them stay as small as
+the number of contents alive; what was remembered of a number is forgotten when it is reused.
 """
 
 from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Callable, Hashable
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
+
+import numpy as np
 
 from scheduler import errors
 
 _UNPARSED = object()
-#: A shorter text is not worth the time that packing takes.
+#: A shorter text is not worth the time that packing takes; at 100,000 hosts the long texts that
+#: no two hosts share outweigh everything else.
 _PACKED_FROM_CHARACTERS = 200
 _DIGEST_BYTES = 16
+#: Predicates remembered per pool; those not asked for longest make room.  Twenty flavors with
+#: three extra specs each need 60.
+_MOST_MEMOS = 128
 
 
 class _Packed:
@@ -58,11 +65,35 @@ def _is_long(content: Hashable) -> bool:
 
 
 def _key(content: Any) -> Hashable:
-    """What tells a content from every other one: itself, or the digest of a long text."""
+    """Identity of a content: itself, or the digest of a long text."""
     if not _is_long(content):
         return content
     text = content.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=_DIGEST_BYTES).digest()
+
+
+class Memo:
+    """The answers to one question about contents, by number."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.known = np.zeros(0, dtype=np.bool_)
+        self.values = np.zeros(0, dtype=dtype)
+
+    def grow(self, size: int) -> None:
+        """Make room for numbers below *size*."""
+        more = size - len(self.known)
+        self.known = np.append(self.known, np.zeros(more, dtype=np.bool_))
+        self.values = np.append(self.values, np.zeros(more, dtype=self.values.dtype))
+
+    def missing(self, numbers: np.ndarray) -> np.ndarray:
+        """The distinct *numbers* without an answer, sorted."""
+        known = self.known[numbers]
+        return np.zeros(0, dtype=np.int64) if known.all() else np.unique(numbers[~known])
+
+    def put(self, number: int, value: Any) -> None:
+        """Remember the answer about *number*."""
+        self.values[number] = value
+        self.known[number] = True
 
 
 class DocumentPool:
@@ -80,17 +111,24 @@ class DocumentPool:
         self._complain = complain
         self._numbers: dict[Hashable, int] = {}
         self._entries: dict[int, _Entry] = {}
-        self._next_number = 0
+        self._free: list[int] = []
+        self._memos: OrderedDict[Hashable, Memo] = OrderedDict()
+        self._derived: dict[str, Any] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @property
+    def capacity(self) -> int:
+        """One more than the highest number in use."""
+        return len(self._entries) + len(self._free)
 
     def copy(self) -> DocumentPool:
         """A pool of the same contents under the same numbers, with users of its own, and silent."""
         twin = DocumentPool(self._parse, lambda _number, _error: None)
         twin._numbers = dict(self._numbers)
         twin._entries = {number: entry.copy() for number, entry in self._entries.items()}
-        twin._next_number = self._next_number
+        twin._free = list(self._free)
         return twin
 
     def acquire(self, content: Hashable) -> int:
@@ -98,12 +136,20 @@ class DocumentPool:
         key = _key(content)
         number = self._numbers.get(key)
         if number is None:
-            number = self._next_number
-            self._next_number += 1
-            self._numbers[key] = number
+            number = self._numbers[key] = self._new_number()
             kept = _Packed(content) if _is_long(content) else content  # type: ignore[arg-type]
             self._entries[number] = _Entry(key, kept)
         self._entries[number].users += 1
+        return number
+
+    def _new_number(self) -> int:
+        self._derived.clear()
+        if not self._free:
+            return len(self._entries)
+        number = self._free.pop()
+        for memo in self._memos.values():
+            if number < len(memo.known):
+                memo.known[number] = False
         return number
 
     def release(self, number: int) -> None:
@@ -113,6 +159,13 @@ class DocumentPool:
         if entry.users == 0:
             del self._entries[number]
             del self._numbers[entry.key]
+            self._free.append(number)
+            self._derived.clear()
+
+    def find(self, contents: Iterable[Hashable]) -> list[int]:
+        """The numbers of those *contents* that are there."""
+        found = (self._numbers.get(_key(each)) for each in contents)
+        return [number for number in found if number is not None]
 
     def content(self, number: int) -> Any:
         """The content as it was stored."""
@@ -121,6 +174,12 @@ class DocumentPool:
     def every_parsed(self) -> list[Any]:
         """All parsed contents, each once."""
         return [self.parsed(number) for number in list(self._entries)]
+
+    def derived(self, name: str, read: Callable[[list[Any]], Any]) -> Any:
+        """``read(every_parsed())``, found out again when a content has come or gone."""
+        if name not in self._derived:
+            self._derived[name] = read(self.every_parsed())
+        return self._derived[name]
 
     def parsed(self, number: int) -> Any:
         """The parsed content; the same object for every row that shares it."""
@@ -132,3 +191,47 @@ class DocumentPool:
                 self._complain(number, error)
                 entry.parsed = self._parse(None)
         return entry.parsed
+
+    def memo(self, key: Hashable, dtype: Any) -> Memo:
+        """The answers to the question *key*, with room for all numbers."""
+        memo = self._memos.get(key)
+        if memo is None:
+            memo = self._memos[key] = Memo(dtype)
+            if len(self._memos) > _MOST_MEMOS:
+                self._memos.popitem(last=False)
+        else:
+            self._memos.move_to_end(key)
+        if len(memo.known) < self.capacity:
+            memo.grow(self.capacity)
+        return memo
+
+
+class Combinations:
+    """Numbers for the distinct combinations of some values of a row, kept up as rows change.
+
+    ``numbers[row]`` is that of the row's own; ``pool`` gives the combination as a tuple.
+    """
+
+    def __init__(self, read: Callable[[int], tuple[Any, ...]]) -> None:
+        self.pool = DocumentPool(lambda content: content, lambda _number, _error: None)
+        self.numbers = np.zeros(0, dtype=np.int64)
+        #: Rows that have changed since their number was looked up.
+        self.stale: set[int] = set()
+        self._read = read
+
+    def refresh(self, capacity: int) -> None:
+        """Bring ``numbers`` up to date.
+
+        All stale rows let go of their old numbers first: a combination that names a document by
+        its number must not outlive that document.
+        """
+        if len(self.numbers) < capacity:
+            begin = len(self.numbers)
+            self.numbers = np.append(self.numbers, np.full(capacity - begin, -1))
+            self.stale.update(range(begin, capacity))
+        for row in self.stale:
+            if (number := int(self.numbers[row])) >= 0:
+                self.pool.release(number)
+        for row in self.stale:
+            self.numbers[row] = self.pool.acquire(self._read(row))
+        self.stale.clear()

@@ -51,7 +51,8 @@ class Wish:
         if guest is None and not requests:
             return None
         of_cells = limits.get(LIMITS_KEY)
-        return cls(guest, requests, None if of_cells is None else numa.Limits.of(of_cells), fitting)
+        ratios = None if of_cells is None else numa.Limits.from_object(of_cells)
+        return cls(guest, requests, ratios, fitting)
 
     def place(self, host: numa.HostTopology | None, pools: pci.Pools | None) -> numa.Placement:
         """Where it goes on a host with these cells and pools."""
@@ -72,13 +73,13 @@ class Booking:
 def guest_of(spec_obj: Any) -> numa.GuestTopology | None:
     """The cells that the request asks for; None if for none."""
     topology = spec_obj.numa_topology
-    return numa.GuestTopology.of(topology) if topology else None
+    return numa.GuestTopology.from_object(topology) if topology else None
 
 
 def networks_of(spec_obj: Any) -> numa.Networks | None:
     """The networks that the cells should be near, if the request says so."""
     metadata = spec_obj.get("network_metadata")
-    return None if metadata is None else numa.Networks.of(metadata)
+    return None if metadata is None else numa.Networks.from_object(metadata)
 
 
 def book(table: HostTable, row: int, wish: Wish) -> Booking:

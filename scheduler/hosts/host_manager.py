@@ -19,12 +19,12 @@ import sqlalchemy.exc
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
 
-from scheduler import arrival, concurrency, errors, objects, semantics
-from scheduler.db.cell_member import CellHealth
+from scheduler import concurrency, errors, objects, semantics
+from scheduler.db.cells import CellHealth
 from scheduler.db.fleet import FleetChanges
 from scheduler.hosts import costs, rows, tracking
-from scheduler.hosts.books import Books
 from scheduler.hosts.host_state import HostState
+from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.shared_refresh import SharedRefresh
 from scheduler.hosts.steady_clock import SteadyClock, is_due
 from scheduler.hosts.table import HostTable
@@ -62,7 +62,7 @@ class HostManager:
     """Owns the host table of one worker.
 
     ``lock`` is held while the table is changed or decided on; a decision under it is atomic.
-    *reader* brings the rows, *clock* gives seconds since the epoch, *books* keeps what was
+    *reader* brings the rows, *clock* gives seconds since the epoch, *reservations* keeps what was
     consumed on the table it is made with.
     """
 
@@ -71,10 +71,10 @@ class HostManager:
         conf: Any,
         reader: Reader,
         clock: Callable[[], float] = time.time,
-        books: Callable[[HostTable], Books] = Books,
+        reservations: Callable[[HostTable], Reservations] = Reservations,
     ) -> None:
         self.table = HostTable()
-        self.books = books(self.table)
+        self.reservations = reservations(self.table)
         self.lock = threading.RLock()
         self.clock = clock
         self.read_at: float | None = None
@@ -83,7 +83,7 @@ class HostManager:
         self._semantics = semantics.of(conf)
         ratios = rows.Ratios.from_conf(conf)
         self._updater = TableUpdater(
-            self.books, ratios, conf.scheduler.cell_uuid, self._semantics, self.decode
+            self.reservations, ratios, conf.scheduler.cell_uuid, self._semantics, self.decode
         )
         self._tracker = tracking.InstanceTracker(self.table)
         self._aggregates: dict[int, Any] = {}
@@ -132,24 +132,22 @@ class HostManager:
         """Whether the latest read failed: what is decided on is the state before it."""
         return self._failing
 
-    def refresh(self) -> None:
-        """Bring the table to a state that is not older than the request in hand, or this call.
+    def refresh(self, arrived_at: float | None = None) -> None:
+        """Bring the table to a state that is read after *arrived_at*, or after this call.
 
-        One read serves all requests that had arrived when it began.  While the database does
-        not answer, the last state serves up to ``max_state_age_seconds``; then StateUnavailable.
+        *arrived_at* is on the monotonic clock.  One read serves all requests that had arrived
+        when it began.  While the database does not answer, the last state serves up to
+        ``max_state_age_seconds``; then StateUnavailable is raised.
         """
-        self._refresh(arrival.take())
-
-    def _refresh(self, since: float | None) -> None:
         try:
-            self._shared(since)
+            self._shared(arrived_at)
         except _READ_ERRORS:
             self.require_state()
 
     def refresh_everything(self) -> None:
         """The same with a full read, which repairs whatever the reads of changes missed."""
         self._full_at = None
-        self._refresh(None)
+        self.refresh()
 
     def reconfigure(self, conf: Any, others: Callable[[], None]) -> None:
         """Put *conf* in force between two decisions, together with what *others* puts in force.
@@ -194,9 +192,14 @@ class HostManager:
             and abs(now - rows.last_seen(row, self._semantics)) <= tolerance
         ]
 
-    def first_nodes(self, hosts: Iterable[str]) -> dict[str, tuple[str, str | None, str]]:
-        """Node name, uuid and cell of the first compute node of each of *hosts* that has one."""
-        self.refresh()
+    def first_nodes(
+        self, hosts: Iterable[str], arrived_at: float | None = None
+    ) -> dict[str, tuple[str, str | None, str]]:
+        """Node name, uuid and cell of the first compute node of each of *hosts* that has one.
+
+        They are read after *arrived_at*, or now.
+        """
+        self.refresh(arrived_at)
         value = self.table.value
         with self.lock:
             rows_of_host = self.table.rows_of_host
@@ -275,7 +278,7 @@ class HostManager:
             or is_due(self._full_at, self._full_interval_seconds, began)
         )
         now = datetime.datetime.fromtimestamp(began, datetime.UTC).replace(tzinfo=None)
-        self.books.look()
+        self.reservations.read_claims()
         several = self._reader.read(now, full=full)
         with self.lock:
             if take is not None:

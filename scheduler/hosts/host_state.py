@@ -53,9 +53,9 @@ class _Topology(_Column):
         return value.to_object() if isinstance(value, HostTopology) else value
 
     def __set__(self, state: HostState, value: Any) -> None:
-        super().__set__(
-            state, HostTopology.of(value) if isinstance(value, objects.NUMATopology) else value
-        )
+        if isinstance(value, objects.NUMATopology):
+            value = HostTopology.from_object(value)
+        super().__set__(state, value)
 
 
 class HostState:

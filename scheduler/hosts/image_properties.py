@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler import errors, objects
-from scheduler.db.fleet_metadata import IMAGE_KEY_PREFIX
+from scheduler.db.fleet_rows import IMAGE_KEY_PREFIX
 
 #: (property, text of its value) of one image.
 Properties = frozenset[tuple[str, str]]

@@ -30,7 +30,7 @@ class PciStats:
         numa_cells: Sequence[objects.InstanceNUMACell] | None = None,
     ) -> bool:
         """Whether all *requests* can be served together, near the host cells of *numa_cells*."""
-        wanted = tuple(map(pci.Request.of, requests))
+        wanted = tuple(map(pci.Request.from_object, requests))
         cells = None
         if numa_cells:
             cells = self._host.around(frozenset(cell.id for cell in numa_cells))

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from oslo_log import log as logging
 
 from scheduler import semantics
@@ -74,10 +73,10 @@ def narrow(hosts: Candidates, request: Any, chosen: Semantics = semantics.CURREN
     return Narrowed(hosts, forced and not checking, removed)
 
 
-def _where(hosts: Candidates, test: Callable[[str, str | None], bool]) -> np.ndarray:
-    value = hosts.table.value
-    verdicts = [test(value(row, "host"), value(row, "nodename")) for row in hosts.rows.tolist()]
-    return np.array(verdicts, dtype=np.bool_)
+def has_group(request: Any, policy: str) -> bool:
+    """Whether the request is for a server of a group with this policy."""
+    group = request.instance_group
+    return group is not None and group.policy == policy
 
 
 def _names(hosts: Candidates, column: str) -> str:
@@ -85,20 +84,20 @@ def _names(hosts: Candidates, column: str) -> str:
 
 
 def _not_in_cells(hosts: Candidates, cells: set[str]) -> Candidates:
-    return hosts.take(hosts.per_value("cell_uuid", lambda uuid: uuid not in cells))
+    return hosts.take(~hosts.having("cell_uuid", cells))
 
 
 def _in_cell(hosts: Candidates, cell: Any) -> Candidates:
     """The hosts of *cell*, also if it is disabled; of an undivided fleet all."""
     if not hosts.table.cells:
         return hosts
-    return hosts.take(hosts.per_value("cell_uuid", lambda uuid: uuid == cell.uuid))
+    return hosts.take(hosts.having("cell_uuid", (cell.uuid,)))
 
 
 def _at_destination(hosts: Candidates, destination: Any, chosen: Semantics) -> Candidates:
     host, node = destination.host, destination.node
     left = hosts.take(hosts.named([host]))
-    left = left.take(_where(left, lambda _h, n: chosen.destination_node(node, n)))
+    left = left.take(left.per_value("nodename", lambda n: chosen.destination_node(node, n)))
     if len(left):
         LOG.info("Host filter only checking host %s and node %s", host, node)
     else:
@@ -127,8 +126,7 @@ def _forced_hosts(hosts: Candidates, names: list[str]) -> Candidates:
 
 
 def _forced_nodes(hosts: Candidates, names: list[str]) -> Candidates:
-    wanted = set(names)
-    left = hosts.take(_where(hosts, lambda _h, n: n in wanted))
+    left = hosts.take(hosts.having("nodename", names))
     if len(left):
         LOG.info("Host filter forcing available nodes to %s", _names(left, "nodename"))
     else:

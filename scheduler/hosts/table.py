@@ -6,26 +6,18 @@ I/O and knows no clock; whoever changes it holds the worker's decision lock.
 
 from __future__ import annotations
 
-import copy
-import functools
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from oslo_log import log as logging
 
-from scheduler import errors
 from scheduler.hosts import columns
-from scheduler.hosts.documents import DocumentPool
-from scheduler.hosts.journal import Journal
 from scheduler.hosts.service_record import ServiceRecord
+from scheduler.hosts.store import FIRST_CAPACITY, NEVER, ColumnStore
 
-LOG = logging.getLogger(__name__)
+__all__ = ["NEVER", "HostTable", "Key"]
 
-NEVER = float("-inf")
-_FIRST_CAPACITY = 64
-_NODES_NAMED = 10
 _PLAIN_MAPPINGS = (
     "rows", "row_of_node", "services", "_last_seen", "capabilities", "host_of_instance", "cells",
 )  # fmt: skip
@@ -33,18 +25,16 @@ _NO_SERVICE: Mapping[str, Any] = MappingProxyType({})
 Key = tuple[str, str | None]
 
 
-class HostTable:
-    """Columns, documents and the order of candidates (by compute-node id).
+class HostTable(ColumnStore):
+    """Hosts, services, instances, and the order of candidates (by compute-node id).
 
-    Every change goes through a method and is noted in the journal ``changes``; of heartbeats only
-    ``heartbeats`` tells.
+    Every change goes through a method.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.rows: dict[Key, int] = {}
         self.rows_of_host: dict[str, list[int]] = {}
-        #: By name in lower case the hosts that are not spelt so.
-        self._spellings: dict[str, list[str]] = {}
         self.row_of_node: dict[int, int] = {}
         self.services: dict[str, Mapping[str, Any]] = {}
         self.aggregates_of_host: Mapping[str, tuple[Any, ...]] = {}
@@ -55,84 +45,22 @@ class HostTable:
         self.host_of_instance: dict[str, str] = {}
         #: The cells that the fleet is divided into, and whether each is disabled; may be empty.
         self.cells: dict[str, bool] = {}
-        self.pools = {
-            name: DocumentPool(parse, functools.partial(self._complain, name))
-            for name, parse in columns.DOCUMENT_PARSERS.items()
-        }
-        self.changes = Journal()
-        self.heartbeats = Journal()
-        #: Position of the journal when each row was last given to a host.
-        self.given_at: dict[int, int] = {}
-        self._free: list[int] = []
-        self._capacity = 0
-        self._used = 0
         self._order: np.ndarray | None = None
-        self._in_order = True
-        self._columns: dict[str, np.ndarray] = {}
-        self._documents: dict[str, np.ndarray] = {}
-        self._read_only: dict[str, np.ndarray] = {}
-        self._objects: dict[str, list[Any]] = {name: [] for name in columns.OBJECT_COLUMNS}
-        self._grow(_FIRST_CAPACITY)
+        self._is_dense = True
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def copy(self) -> HostTable:
-        """A table of the same content; what becomes of one leaves the other as it is.
-
-        A copy does not tell of documents that cannot be read: this table does.
-        """
-        twin = copy.copy(self)
+    def copy(self) -> Self:
+        """See the base class."""
+        twin = super().copy()
         for name in _PLAIN_MAPPINGS:
             setattr(twin, name, dict(getattr(self, name)))
         twin.rows_of_host = {host: list(rows) for host, rows in self.rows_of_host.items()}
-        twin._spellings = {lower: list(names) for lower, names in self._spellings.items()}
         twin.instances = {host: dict(several) for host, several in self.instances.items()}
-        twin.pools = {name: pool.copy() for name, pool in self.pools.items()}
-        twin.changes, twin.heartbeats = Journal(), Journal()
-        twin.given_at = dict.fromkeys(self.rows.values(), 0)
-        twin._free = list(self._free)
-        twin._columns = {name: array.copy() for name, array in self._columns.items()}
-        twin._documents = {name: array.copy() for name, array in self._documents.items()}
-        twin._objects = {name: list(values) for name, values in self._objects.items()}
-        twin._read_only = {}
-        twin._show_read_only()
         return twin
 
-    @property
-    def capacity(self) -> int:
-        """One more than the highest row number there may be."""
-        return self._capacity
-
     # --- reading -------------------------------------------------------------------------
-
-    def column(self, name: str) -> np.ndarray:
-        """The whole array of a numeric column, indexed by row number; to be read only."""
-        return self._read_only[name]
-
-    def document_numbers(self, name: str) -> np.ndarray:
-        """Per row the number of its document in ``pools[name]``; to be read only."""
-        return self._read_only[name]
-
-    def objects(self, name: str) -> list[Any]:
-        """A copy of the whole list of an object column, indexed by row number."""
-        return self._objects[name][:]
-
-    def value(self, row: int, name: str) -> Any:
-        """One row's value of a numeric, document (parsed) or object column."""
-        if name in self._columns:
-            return self._columns[name].item(row)
-        if name in self._documents:
-            return self.pools[name].parsed(int(self._documents[name][row]))
-        return self._objects[name][row]
-
-    def text(self, row: int, name: str) -> Any:
-        """One row's value of an object column."""
-        return self._objects[name][row]
-
-    def content(self, row: int, name: str) -> Any:
-        """One row's document as it was stored."""
-        return self.pools[name].content(int(self._documents[name][row]))
 
     def service(self, row: int) -> Mapping[str, Any]:
         """The read-only service record of the row's host."""
@@ -148,14 +76,14 @@ class HostTable:
         if self._order is None:
             rows = np.flatnonzero(self._columns["has_service"])
             order = rows[np.argsort(self._columns["node_id"][rows], kind="stable")]
-            self._in_order = bool((order == rows).all())
+            self._is_dense = bool((order == np.arange(len(order))).all())
             self._order = order
         return self._order
 
     @property
-    def in_order(self) -> bool:
-        """Whether ``order`` is that of the row numbers."""
-        return len(self.order) == 0 or self._in_order
+    def is_dense(self) -> bool:
+        """Whether ``order`` is all row numbers from 0 on, so that slices of columns do."""
+        return len(self.order) > 0 and self._is_dense
 
     def hosts_without_service(self) -> list[str]:
         """Hosts that have a compute node and no service record, sorted."""
@@ -177,51 +105,6 @@ class HostTable:
             self._order = None
         return row
 
-    def update(self, row: int, values: Mapping[str, Any]) -> None:
-        """Set column, document content and object *values* of one row; its identity stays."""
-        changed = 0
-        for name, value in values.items():
-            if name in self._documents:
-                changed |= self._replace(row, name, value)
-                continue
-            kept: Any = self._columns[name] if name in self._columns else self._objects[name]
-            if kept[row] != value:
-                kept[row] = value
-                changed |= columns.BITS[name]
-        if changed:
-            self.changes.note(row, changed)
-
-    def add(self, row: int, amounts: Mapping[str, int]) -> None:
-        """Add to the numbers of one row; negative *amounts* take away."""
-        changed = 0
-        for name, amount in amounts.items():
-            self._columns[name][row] += amount
-            changed |= columns.BITS[name]
-        self.changes.note(row, changed)
-
-    def add_many(self, times: Mapping[int, int], amounts: Mapping[str, int]) -> None:
-        """Add to the numbers of some rows, by row so many times."""
-        rows = list(times)
-        factors = np.fromiter(times.values(), dtype=np.int64, count=len(rows))
-        for name, amount in amounts.items():
-            self._columns[name][rows] += amount * factors
-        self.changes.note_all(rows, columns.bits(amounts))
-
-    def set_document(self, row: int, name: str, content: Any) -> None:
-        """Replace one document of one row by *content*."""
-        if changed := self._replace(row, name, content):
-            self.changes.note(row, changed)
-
-    def _replace(self, row: int, name: str, content: Any) -> int:
-        """The bit of the document if it is another one now."""
-        numbers, pool = self._documents[name], self.pools[name]
-        new = pool.acquire(content)
-        old = int(numbers[row])
-        numbers[row] = new
-        if old >= 0:
-            pool.release(old)
-        return 0 if new == old else columns.BITS[name]
-
     def remove(self, key: Key) -> None:
         """Take the row of *key* out; its number may serve another host later."""
         row = self.rows.pop(key)
@@ -230,17 +113,10 @@ class HostTable:
         host_rows.remove(row)
         if not host_rows:
             del self.rows_of_host[key[0]]
-            self._forget_spelling(key[0])
-        for name, numbers in self._documents.items():
-            if numbers[row] >= 0:
-                self.pools[name].release(int(numbers[row]))
-                numbers[row] = -1
-        for values in self._objects.values():
-            values[row] = None
-        self._free.append(row)
+        self._free_row(row)
         self._columns["has_service"][row] = False
         self._order = None
-        self.changes.note(row, columns.EVERYTHING)
+        self._note(row)
 
     def set_service(self, host: str, record: Mapping[str, Any] | None, last_seen: float) -> None:
         """Set or (None) drop the service record of *host*; *last_seen* in epoch seconds."""
@@ -249,7 +125,7 @@ class HostTable:
             self._order = None
             for row in rows:
                 self._columns["has_service"][row] = record is not None
-                self.changes.note(row, columns.EVERYTHING)
+                self._note(row)
         if record is None:
             self.services.pop(host, None)
             self._last_seen.pop(host, None)
@@ -292,73 +168,29 @@ class HostTable:
 
     def _note_instances(self, host: str) -> None:
         for row in self.rows_of_host.get(host, ()):
-            self.changes.note(row, columns.BITS[columns.INSTANCES])
-
-    def _complain(self, name: str, number: int, error: errors.NovaException) -> None:
-        rows = np.flatnonzero(self._documents[name] == number)[:_NODES_NAMED].tolist()
-        nodes = ", ".join(str(self._objects["nodename"][row]) for row in rows)
-        LOG.warning(
-            "%s of compute node %s cannot be read and counts as none: %s", name, nodes, error
-        )
+            self._note(row, ())
 
     # --- inside --------------------------------------------------------------------------
 
     def _add(self, key: Key) -> int:
         host = key[0]
         # Hosts that come have higher ids than all others: behind these they are in order.
-        if len(self._free) > max(len(self.rows), _FIRST_CAPACITY):
-            row = self._free.pop()
-        else:
-            if self._used == self._capacity:
-                self._grow(self._capacity * 2)
-            row, self._used = self._used, self._used + 1
-        for values in self._columns.values():
-            values[row] = 0
-        self._columns["updated_at"][row] = NEVER
-        self._columns["service_last_seen"][row] = NEVER
+        row = self._new_row(most_free=max(len(self.rows), FIRST_CAPACITY))
         self._objects["host"][row], self._objects["nodename"][row] = key
-        for name in self._documents:
-            self._replace(row, name, None)
         aggregates = self.aggregates_of_host.get(host, ())
         self._replace(row, "aggregates", columns.aggregates_content(aggregates))
         if host in self.services:
             self._columns["has_service"][row] = True
             self._copy_service(row, host)
-        self.changes.note(row, columns.EVERYTHING)
-        self.given_at[row] = self.changes.position
+        self._note(row)
+        self.given_at[row] = self.version
         self.rows[key] = row
         if host in self.rows_of_host:
             self.rows_of_host[host].append(row)
         else:
             self.rows_of_host[host] = [row]
-            if (lower := host.lower()) != host:
-                self._spellings.setdefault(lower, []).append(host)
         self._order = None
         return row
-
-    def _forget_spelling(self, host: str) -> None:
-        if (lower := host.lower()) == host:
-            return
-        self._spellings[lower].remove(host)
-        if not self._spellings[lower]:
-            del self._spellings[lower]
-
-    def _grow(self, capacity: int) -> None:
-        for name, kind in columns.COLUMN_TYPES.items():
-            old = self._columns.get(name, np.zeros(0, dtype=kind))
-            self._columns[name] = np.append(old, np.zeros(capacity - len(old), dtype=kind))
-        for name in columns.DOCUMENT_PARSERS:
-            old = self._documents.get(name, np.zeros(0, dtype=np.int64))
-            self._documents[name] = np.append(old, np.full(capacity - len(old), -1))
-        for values in self._objects.values():
-            values.extend([None] * (capacity - len(values)))
-        self._show_read_only()
-        self._capacity = capacity
-
-    def _show_read_only(self) -> None:
-        for name, array in {**self._columns, **self._documents}.items():
-            self._read_only[name] = array.view()
-            self._read_only[name].flags.writeable = False
 
     def _copy_service(self, row: int, host: str) -> None:
         record = self.services[host]
@@ -368,7 +200,6 @@ class HostTable:
         }
         self.update(row, flags)
         self._columns["service_last_seen"][row] = self._last_seen[host]
-        self.heartbeats.note(row, columns.EVERYTHING)
 
     def rows_showing_instances(self, hosts: Iterable[str]) -> list[int]:
         """Rows of the *hosts* named, except the bare-metal ones: those show no instances."""
@@ -388,13 +219,18 @@ class HostTable:
 
     def spellings(self, names: Iterable[str]) -> list[str]:
         """The hosts whose name in lower case is one of *names*."""
-        found: list[str] = []
-        for name in names:
-            found.extend(self._spellings.get(name, ()))
-            if name in self.rows_of_host and name == name.lower():
-                found.append(name)
-        return found
+        pool, _numbers = self.combinations(("host",))
+        by_lower = pool.derived("spellings", _by_lower_case)
+        return [host for name in names for host in by_lower.get(name, ())]
 
     def row_numbers(self, hosts: Iterable[str]) -> list[int]:
         """Rows of all nodes of the *hosts* named (exact case); unknown names are left out."""
         return [row for host in hosts for row in self.rows_of_host.get(host, ())]
+
+
+def _by_lower_case(combinations: list[tuple[str | None]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for (host,) in combinations:
+        if host is not None:
+            found.setdefault(host.lower(), []).append(host)
+    return found

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from scheduler.hosts import image_properties, rows
-from scheduler.hosts.books import TrackedInstance
+from scheduler.hosts.reservations import TrackedInstance
 from scheduler.hosts.table import HostTable
 
 

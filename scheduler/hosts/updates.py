@@ -10,8 +10,8 @@ from oslo_log import log as logging
 from scheduler import objects, semantics
 from scheduler.db.fleet import Cell, FleetChanges
 from scheduler.hosts import image_properties, rows
-from scheduler.hosts.books import Books, TrackedInstance
 from scheduler.hosts.costs import Repairs
+from scheduler.hosts.reservations import Reservations, TrackedInstance
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import Semantics
@@ -27,18 +27,18 @@ Decoder = Callable[[Any, Ratios, str | None], dict[str, Any]]
 
 
 class TableUpdater:
-    """Applies changes to one table and its books."""
+    """Applies changes to one table and its reservations."""
 
     def __init__(
         self,
-        books: Books,
+        reservations: Reservations,
         ratios: Ratios,
         cell_uuid: str,
         chosen: Semantics = semantics.CURRENT,
         decode: Decoder = rows.values,
     ) -> None:
-        self.books = books
-        self.table: HostTable = books.table
+        self.reservations = reservations
+        self.table: HostTable = reservations.table
         self.ratios = ratios
         self.repairs = Repairs()
         self._semantics = chosen
@@ -61,10 +61,10 @@ class TableUpdater:
         self._nodes(changes.nodes, cell, full=changes.full)
         if changes.services is not None:
             self._services(changes.services, cell)
-        self._flags(changes.flagged, cell)
         for record in changes.heartbeats:
             if record.host in self.table.services:
                 self._service(record)
+        self._flags(changes.flagged, cell)  # these are newer than the heartbeats
         if changes.aggregates is not None:
             self.set_aggregates(changes.aggregates)
         self._instances(changes, cell)
@@ -98,12 +98,12 @@ class TableUpdater:
             self.repairs.look(row, self._known_updated_at(key))
             self._cell_of_host[key[0]] = cell.uuid
             self._rename(node_id, key)
-            if self.books.accepts(key, rows.seconds(row.updated_at)):
+            if self.reservations.accepts(key, rows.seconds(row.updated_at)):
                 values = {**self._decode(row, self.ratios, cell.uuid), "node_id": node_id}
                 keeps_numbers = key in self.table.rows and not values["reported"]
                 self.table.put(key, values)
                 if not keeps_numbers:
-                    self.books.reapply(key)
+                    self.reservations.reapply(key)
         if full:
             for key in [known for known in self.table.rows if known not in live]:
                 if self._cell_of_host.get(key[0]) == cell.uuid:
@@ -148,7 +148,7 @@ class TableUpdater:
         self._flagged[cell.uuid] = flagged
 
     def _instances(self, changes: FleetChanges, cell: Cell) -> None:
-        placed = self.books.promised()  # placeholders stay while the pick is open
+        placed = self.reservations.uuids()  # placeholders stay while the pick is open
         for row in changes.instances:
             self._to_drop.discard(row.uuid)
             if row.host and not row.deleted:
@@ -180,12 +180,12 @@ class TableUpdater:
             self._recent.pop(row.uuid, None)
             self._recent[row.uuid] = (row, now)
         for uuid in list(self._recent):
-            if now - self._recent[uuid][1] <= self.books.expiry_seconds:
+            if now - self._recent[uuid][1] <= self.reservations.expiry_seconds:
                 break
             del self._recent[uuid]
-        earlier = (self._recent.keys() & self.books.promised()) - {row.uuid for row in found}
+        earlier = (self._recent.keys() & self.reservations.uuids()) - {row.uuid for row in found}
         several = [*found, *(self._recent[uuid][0] for uuid in earlier)]
-        self.books.settle(now, several)
+        self.reservations.settle(now, several)
 
     def _forget_strangers(self) -> None:
         """Keep nothing of hosts that are gone, or that somebody told of and that never came."""
@@ -194,7 +194,7 @@ class TableUpdater:
             del self._cell_of_host[host]
         for key in [each for each in table.capabilities if not table.is_known(each[0])]:
             del table.capabilities[key]
-        self.books.forget_strangers()
+        self.reservations.forget_removed_hosts()
 
     def _warn_of_missing_services(self) -> None:
         missing = set(self.table.hosts_without_service())

@@ -1,18 +1,43 @@
-"""The listed methods as an RPC endpoint."""
+"""The methods that a worker can be asked by, as an RPC endpoint on a queue of its own.
+
+A method is a function of the worker that is asked and of keyword arguments, all plain data; so is
+its result.  Whatever it needs of the decision lock is short, and large answers come in pages.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import types
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import oslo_messaging
+from oslo_config import cfg
+from oslo_log import log as logging
+from oslo_messaging.transport import RPCTransport
 
 from scheduler import errors
-from scheduler.introspection.methods import METHODS
-from scheduler.introspection.subject import Subject
-from scheduler.rpc.worker_client import NAMESPACE, VERSION
+from scheduler.daemon.worker_table import Board
+from scheduler.introspection import state, what_if, worker
+from scheduler.introspection.worker import Subject
+from scheduler.manager import SchedulerManager
+from scheduler.rpc import connection
+from scheduler.rpc.server import build_server
+from scheduler.rpc.worker_client import NAMESPACE, VERSION, worker_name, worker_topic
+
+LOG = logging.getLogger(__name__)
+
+METHODS: Final[Mapping[str, Callable[..., Any]]] = {
+    "worker": worker.worker,
+    "explain": worker.explain,
+    "state_summary": state.state_summary,
+    "state_hash": state.hash_of_state,
+    "state_hosts": state.state_hosts,
+    "state_update": state.state_update,
+    "state_refresh": state.state_refresh,
+    "what_if": what_if.what_if,
+}
 
 
 class IntrospectionEndpoint:
@@ -41,3 +66,28 @@ def _answering(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(endpoint._subject, **arguments)
 
     return answer
+
+
+def serve_introspection(
+    conf: cfg.ConfigOpts,
+    manager: SchedulerManager,
+    board: Board,
+    transport: RPCTransport,
+    ending: contextlib.ExitStack,
+) -> None:
+    """Answer to this worker's own name from now on; *ending* learns how to end that.
+
+    The name is the daemon's and the worker's place on the *board*, counted from 1 on.  It has a
+    server, and so threads, of its own: it answers also while every thread of the other one waits.
+    """
+    if board.place is None:
+        LOG.warning("This worker is one too many, and cannot be asked about its state")
+        return
+    subject = Subject(conf, manager, number=board.place + 1, workers=board.workers)
+    name = worker_name(subject.host, subject.number)
+    endpoints = [IntrospectionEndpoint(subject)]
+    connection.TEMPORARY.add(worker_topic(conf))
+    server = build_server(transport, worker_topic(conf), name, endpoints)
+    server.start()
+    ending.callback(server.wait)
+    ending.callback(server.stop)

@@ -1,4 +1,4 @@
-"""A worker's state, host by host, and having it read the state again."""
+"""A worker's state: in numbers, host by host, and read again."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from scheduler import errors, spelling
-from scheduler.concurrency import BREATHS
-from scheduler.hosts.books import Books
+from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.host_manager import HostManager
+from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable, Key
-from scheduler.introspection import forms
-from scheduler.introspection.fingerprint import state_hash
-from scheduler.introspection.portrait import Portrait, differences, portrait, presence
-from scheduler.introspection.subject import Subject
+from scheduler.introspection.host_dump import Portrait, differences, portrait, presence
+from scheduler.introspection.state_hash import state_hash
+from scheduler.introspection.worker import Subject, require_texts, worker
 
 #: Hosts that one answer shows, and for how many the lock is held without a break.
 MOST_IN_A_PAGE: Final = 500
@@ -26,20 +27,55 @@ MOST_NAMED: Final = 200
 
 
 @contextlib.contextmanager
-def copied(subject: Subject) -> Iterator[tuple[HostTable, Books]]:
-    """A copy of the worker's table and books, one at a time; decisions wait while it is made."""
+def copied(subject: Subject) -> Iterator[tuple[HostTable, Reservations]]:
+    """A copy of table and reservations, one at a time; decisions wait while it is made."""
     manager = subject.known_host_manager
     with subject.large:
         with manager.lock:
             table = manager.table.copy()
-            books = manager.books.copy(table)
-        yield table, books
+            reservations = manager.reservations.copy(table)
+        yield table, reservations
+
+
+def state_summary(subject: Subject) -> dict[str, Any]:
+    """Who the worker is, what it knows of the fleet, what it has promised and how old that is.
+
+    Hosts are compute nodes.  ``candidates`` are those with a service record; ``up`` and
+    ``disabled`` are of them.
+    """
+    manager = subject.known_host_manager
+    with manager.lock:
+        counts = _counts(manager, subject.conf.service_down_time)
+    age = manager.state_age_seconds
+    left_out = [each.uuid for each in manager.cell_health() if each.is_left_out]
+    return {
+        **worker(subject),
+        **counts,
+        "state_age_seconds": None if age is None else round(age, 3),
+        "cells_left_out": left_out,
+    }
+
+
+def _counts(manager: Any, service_down_time_seconds: float) -> dict[str, int]:
+    table = manager.table
+    candidates = Candidates(
+        Scope(table, manager.clock(), service_down_time_seconds), table.order.copy()
+    )
+    return {
+        "hosts": len(table),
+        "candidates": len(candidates),
+        "up": int(np.count_nonzero(candidates.service_up)),
+        "disabled": int(np.count_nonzero(candidates.service_disabled)),
+        "instances": len(table.host_of_instance),
+        "aggregates": len(manager.aggregates),
+        "open_picks": sum(1 for _pick in manager.reservations),
+    }
 
 
 def hash_of_state(subject: Subject) -> dict[str, Any]:
     """The hash of the worker's state."""
-    with copied(subject) as (table, books):
-        return {"hash": state_hash(table, books)}
+    with copied(subject) as (table, reservations):
+        return {"hash": state_hash(table, reservations)}
 
 
 def state_hosts(
@@ -58,7 +94,7 @@ def state_hosts(
             field="limit", reason=f"not a number from 1 to {MOST_IN_A_PAGE}"
         )
     if hosts is not None:
-        forms.require_texts("hosts", hosts)
+        require_texts("hosts", hosts)
     if after is not None and not _is_key(after):
         raise errors.InvalidRequest(field="after", reason="not the names of a host and a node")
     manager = subject.known_host_manager
@@ -70,11 +106,11 @@ def state_hosts(
     for begin in range(0, min(limit, len(keys)), _AT_A_TIME):
         with manager.lock:
             found += [
-                portrait(manager.table, manager.books, key)
+                portrait(manager.table, manager.reservations, key)
                 for key in keys[begin : min(begin + _AT_A_TIME, limit)]
                 if key in manager.table.rows
             ]
-        BREATHS.take()
+        time.sleep(0)  # requests come first, also under eventlet
     following = list(keys[limit - 1]) if is_more else None
     return {"hosts": found, "next": following, "unknown": unknown}
 
@@ -136,7 +172,7 @@ def state_refresh(subject: Subject) -> dict[str, Any]:
         took = time.perf_counter() - began
         with manager.lock:
             after = manager.table.copy()
-            books_after = manager.books.copy(after)
+            books_after = manager.reservations.copy(after)
         repaired = _repairs(before, books_before, after, books_after)
         return {
             "hosts": len(after),
@@ -148,14 +184,14 @@ def state_refresh(subject: Subject) -> dict[str, Any]:
 
 
 def _repairs(
-    before: HostTable, books_before: Books, after: HostTable, books_after: Books
+    before: HostTable, books_before: Reservations, after: HostTable, books_after: Reservations
 ) -> list[dict[str, Any]]:
     """What the two states say differently of the hosts' own reports.
 
     ``memory`` is what was known before, ``database`` what is known now.
     """
     found: list[dict[str, Any]] = []
-    for key in BREATHS.between(sorted(before.rows.keys() | after.rows.keys(), key=_in_order)):
+    for key in sorted(before.rows.keys() | after.rows.keys(), key=_in_order):
         if key not in after.rows or key not in before.rows:
             found.append(presence(key, key in before.rows, key in after.rows))
             continue

@@ -145,6 +145,13 @@ OLDEST = _metric(
 CONSUMER_UP = _metric(
     "consumer_up", Kind.MIN, "Whether requests are taken from the message bus by every worker."
 )
+MESSAGES = _metric(
+    "rpc_messages_total",
+    Kind.COUNTER,
+    "Requests from the message bus, by the way they were received: fast ([scheduler] "
+    "rpc_fast_path), library.",
+    "path",
+)
 REFUSED = _metric(
     "messages_refused_total",
     Kind.COUNTER,

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.claims.books import ClaimBooks
-from scheduler.hosts.liveness import heard_in_time
+from scheduler.claims.shared_reservations import SharedReservations
+from scheduler.daemon.in_flight import Progress
+from scheduler.hosts.candidates import heard_in_time
 from scheduler.metrics import catalogue
 from scheduler.metrics.samples import Samples
 from scheduler.notifications.outbox import Outbox
-from scheduler.progress import Progress
 from scheduler.rpc.server import Server
 
 _PAGE_BYTES = resource.getpagesize()
@@ -48,6 +48,9 @@ def read_consumer(samples: Samples, consumer: Server | None) -> None:
         return
     for kind, count in consumer.refused.items():
         samples.set(catalogue.REFUSED, count, kind)
+    for path, count in consumer.messages.items():
+        samples.set(catalogue.MESSAGES, count, path)
+    samples.set(catalogue.UNDECODABLE, consumer.undecodable)
     samples.set(catalogue.ANSWERS_DROPPED, consumer.answers_dropped)
 
 
@@ -62,7 +65,7 @@ def read_manager(samples: Samples, manager: Any) -> None:
 
     An operator's own host manager may lack any of it.
     """
-    samples.set(catalogue.REPEATED, manager.answers.repeated)
+    samples.set(catalogue.REPEATED, manager.replies.repeated)
     hosts = manager.driver.host_manager
     age = getattr(hosts, "state_age_seconds", None)
     if age is not None:
@@ -80,8 +83,8 @@ def _read_table(samples: Samples, hosts: Any) -> None:
     for state, count in host_states(table, hosts.clock(), down_time).items():
         samples.set(catalogue.HOSTS, count, state)
     samples.set(catalogue.INSTANCES, len(table.host_of_instance))
-    open_now = sum(1 for _ in hosts.books)
-    is_shared = isinstance(hosts.books, ClaimBooks)
+    open_now = sum(1 for _ in hosts.reservations)
+    is_shared = isinstance(hosts.reservations, SharedReservations)
     samples.set(catalogue.CLAIMS_OPEN if is_shared else catalogue.PICKS_OPEN, open_now)
 
 

@@ -7,9 +7,9 @@ import threading
 from typing import Final
 
 from scheduler import errors
-from scheduler.claims.ledger import Outcome
-from scheduler.explain import record as told
-from scheduler.explain.record import DecisionRecord
+from scheduler.claims.backend import OUTCOMES
+from scheduler.engine import record as told
+from scheduler.engine.record import DecisionRecord
 from scheduler.hosts.costs import ReadCost
 from scheduler.metrics import catalogue
 from scheduler.metrics.catalogue import SECONDS_BUCKETS, Metric
@@ -31,7 +31,7 @@ class Tally:
         self._decisions = dict.fromkeys((told.SELECTED, *errors.CODES), 0)
         self._removed: dict[tuple[str, str], int] = {}
         self._not_evaluated: dict[str, int] = {}
-        self._claims = dict.fromkeys((outcome.value for outcome in Outcome), 0)
+        self._claims = dict.fromkeys(OUTCOMES, 0)
         self._placed = 0
         self._races_lost = 0
         self._decision_seconds = Distribution()

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from scheduler import faults, objects
+from scheduler import errors, objects
 from scheduler.objects import registry
 
 Payload = dict[str, Any]
@@ -88,7 +88,7 @@ def exception(error: BaseException) -> Payload:
             "module_name": frame.f_globals.get("__name__", "unknown") if frame else "unknown",
             "function_name": frame.f_code.co_name if frame else "unknown",
             "exception": type(error).__name__,
-            "exception_message": faults.message_of(error),
+            "exception_message": errors.message_of(error),
             "traceback": "".join(traceback.format_exception(error)),
         },
     )
@@ -112,7 +112,7 @@ def legacy_failure(
         "instance_id": instance_uuid,
         "state": state,
         "method": method,
-        "reason": faults.message_of(error),
+        "reason": errors.message_of(error),
     }
 
 

@@ -1,17 +1,17 @@
-"""NUMA: what flavors and images ask for, where it fits, what it uses, and giving that back.
+"""NUMA: topologies that flavors and images request, fitting them onto hosts, and their usage.
 
 Everything here computes on immutable values (reference page numa_pci).  ``semantics`` names
-every difference between Newton and today.
+every difference between Newton and today.  Imports only ``pci``, ``objects`` and ``errors``;
+every room from ``conf`` upwards may import this package.
 """
 
 from scheduler.numa.constraints import constraints
-from scheduler.numa.fitting import fit
+from scheduler.numa.fitting import Placement, fit, fits, place
 from scheduler.numa.guest import GuestCell, GuestTopology
-from scheduler.numa.host import HostCell, HostTopology, Networks, Pages
-from scheduler.numa.limits import Limits
-from scheduler.numa.placing import Placement, place
+from scheduler.numa.host import HostCell, HostTopology, Limits, Networks, Pages
+from scheduler.numa.pinning import lacks_threads
 from scheduler.numa.semantics import CURRENT, NEWTON, NumaSemantics
-from scheduler.numa.threads import lacks_threads, requires_threads
+from scheduler.numa.specs import requires_threads
 from scheduler.numa.usage import consume, usage
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "constraints",
     "consume",
     "fit",
+    "fits",
     "lacks_threads",
     "place",
     "requires_threads",

@@ -12,11 +12,11 @@ from collections.abc import Set as AbstractSet
 
 from scheduler import objects
 from scheduler.errors import InvalidRequest
-from scheduler.numa import refusals
+from scheduler.numa import specs
 from scheduler.numa.policies import Policies, policies
 from scheduler.numa.semantics import CURRENT, NumaSemantics
-from scheduler.numa.wishes import Wishes, cpu_set, image_refused, refused
-from scheduler.objects.cpu_spec import MAX_CPU
+from scheduler.numa.specs import HardwareSpecs, cpu_set, image_refused, refused
+from scheduler.objects.texts import MAX_CPU
 
 _CELLS = re.compile("[1-9][0-9]{0,8}")
 
@@ -30,19 +30,19 @@ def constraints(
 ) -> objects.InstanceNUMATopology | None:
     """The cells that guests of *flavor* and *image* have; None when they ask for nothing.
 
-    Raises a subclass of InvalidRequest (:mod:`scheduler.numa.refusals`), or InvalidRequest
+    Raises a subclass of InvalidRequest (:mod:`scheduler.numa.specs`), or InvalidRequest
     itself, that names the extra spec or image property at fault.
     """
     if flavor.vcpus > MAX_CPU:
         raise InvalidRequest(field="flavor.vcpus", reason=f"{flavor.vcpus}; {MAX_CPU} at most")
-    wishes = Wishes.of(flavor, image, semantics.unknown_extra_specs)
-    found = policies(wishes, semantics)
-    nodes = _node_count(wishes)
-    pagesize = _page_wish(wishes, semantics)
-    if nodes is not None or pagesize is not None or wishes.flavor("pmem"):
-        shape = _shape(wishes, nodes or 1)
+    asked = HardwareSpecs.from_objects(flavor, image, semantics.unknown_extra_specs)
+    found = policies(asked, semantics)
+    nodes = _node_count(asked)
+    pagesize = _page_wish(asked, semantics)
+    if nodes is not None or pagesize is not None or asked.flavor("pmem"):
+        shape = _shape(asked, nodes or 1)
     elif found.is_pinned:
-        shape = [(frozenset(range(wishes.vcpus)), wishes.memory_mb)]
+        shape = [(frozenset(range(asked.vcpus)), asked.memory_mb)]
     else:
         return None
     topology = objects.InstanceNUMATopology(
@@ -67,11 +67,11 @@ def _cell(
     )
 
 
-def _node_count(wishes: Wishes) -> int | None:
-    key, error = "numa_nodes", refusals.InvalidNUMANodesNumber
-    text, number = wishes.flavor(key), wishes.image(key)
+def _node_count(asked: HardwareSpecs) -> int | None:
+    key, error = "numa_nodes", specs.InvalidNUMANodesNumber
+    text, number = asked.flavor(key), asked.image(key)
     if text is not None and number is not None:
-        raise image_refused(refusals.ImageNUMATopologyForbidden, key, "the flavor sets it")
+        raise image_refused(specs.ImageNUMATopologyForbidden, key, "the flavor sets it")
     if text is not None:
         if not _CELLS.fullmatch(text):
             raise refused(error, key, f"{text!r:.50} is not a number of cells")
@@ -81,53 +81,53 @@ def _node_count(wishes: Wishes) -> int | None:
     return number
 
 
-def _page_wish(wishes: Wishes, semantics: NumaSemantics) -> int | None:
+def _page_wish(asked: HardwareSpecs, semantics: NumaSemantics) -> int | None:
     key = "mem_page_size"
-    text, image_text = wishes.flavor(key), wishes.image(key)
+    text, image_text = asked.flavor(key), asked.image(key)
     wish = None
     try:
         if text is not None:
             wish = semantics.page_size_kb(text)
     except ValueError as exc:
-        raise refused(refusals.MemoryPageSizeInvalid, key, str(exc)) from exc
+        raise refused(specs.MemoryPageSizeInvalid, key, str(exc)) from exc
     if not image_text:
         return wish
     if text not in ("any", "large"):
         reason = f"{image_text!r}, but the flavor says {text!r}"
-        raise image_refused(refusals.MemoryPageSizeForbidden, key, reason)
+        raise image_refused(specs.MemoryPageSizeForbidden, key, reason)
     try:
         return semantics.page_size_kb(image_text)
     except ValueError as exc:
-        raise image_refused(refusals.MemoryPageSizeInvalid, key, str(exc)) from exc
+        raise image_refused(specs.MemoryPageSizeInvalid, key, str(exc)) from exc
 
 
-def _shape(wishes: Wishes, nodes: int) -> Shape:
+def _shape(asked: HardwareSpecs, nodes: int) -> Shape:
     cpus = _one_of(
-        wishes,
+        asked,
         "numa_cpus",
-        [cpu_set(text, f"numa_cpus.{i}") for i, text in enumerate(wishes.numbered("numa_cpus"))],
+        [cpu_set(text, f"numa_cpus.{i}") for i, text in enumerate(asked.numbered("numa_cpus"))],
     )
     memory = _one_of(
-        wishes,
+        asked,
         "numa_mem",
-        [_megabytes(text, f"numa_mem.{i}") for i, text in enumerate(wishes.numbered("numa_mem"))],
+        [_megabytes(text, f"numa_mem.{i}") for i, text in enumerate(asked.numbered("numa_mem"))],
     )
     if not cpus and not memory:
-        return _even(wishes, nodes)
+        return _even(asked, nodes)
     if len(cpus) != nodes or len(memory) != nodes:
         reason = f"CPUs of {len(cpus)} and memory of {len(memory)} of {nodes} cells are given"
-        raise refused(refusals.ImageNUMATopologyIncomplete, "numa_nodes", reason)
-    _check_cpus(cpus, wishes.vcpus)
-    if sum(memory) != wishes.memory_mb:
-        reason = f"{sum(memory)} MiB in all cells, but the flavor has {wishes.memory_mb}"
-        raise refused(refusals.ImageNUMATopologyMemoryOutOfRange, "numa_mem.0", reason)
+        raise refused(specs.ImageNUMATopologyIncomplete, "numa_nodes", reason)
+    _check_cpus(cpus, asked.vcpus)
+    if sum(memory) != asked.memory_mb:
+        reason = f"{sum(memory)} MiB in all cells, but the flavor has {asked.memory_mb}"
+        raise refused(specs.ImageNUMATopologyMemoryOutOfRange, "numa_mem.0", reason)
     return list(zip(cpus, memory, strict=True))
 
 
-def _one_of(wishes: Wishes, key: str, of_flavor: list) -> list:
-    of_image = wishes.image(key)
+def _one_of(asked: HardwareSpecs, key: str, of_flavor: list) -> list:
+    of_image = asked.image(key)
     if of_flavor and of_image:
-        raise image_refused(refusals.ImageNUMATopologyForbidden, key, "the flavor sets it")
+        raise image_refused(specs.ImageNUMATopologyForbidden, key, "the flavor sets it")
     return of_flavor or list(of_image or ())
 
 
@@ -138,11 +138,11 @@ def _megabytes(text: str, key: str) -> int:
         raise refused(InvalidRequest, key, f"{text!r} is not a number of MiB") from exc
 
 
-def _even(wishes: Wishes, nodes: int) -> Shape:
-    if nodes > max(1, wishes.vcpus) or wishes.vcpus % nodes or wishes.memory_mb % nodes:
-        reason = f"{wishes.vcpus} CPUs and {wishes.memory_mb} MiB do not divide by {nodes}"
-        raise refused(refusals.ImageNUMATopologyAsymmetric, "numa_nodes", reason)
-    cpus, memory_mb = wishes.vcpus // nodes, wishes.memory_mb // nodes
+def _even(asked: HardwareSpecs, nodes: int) -> Shape:
+    if nodes > max(1, asked.vcpus) or asked.vcpus % nodes or asked.memory_mb % nodes:
+        reason = f"{asked.vcpus} CPUs and {asked.memory_mb} MiB do not divide by {nodes}"
+        raise refused(specs.ImageNUMATopologyAsymmetric, "numa_nodes", reason)
+    cpus, memory_mb = asked.vcpus // nodes, asked.memory_mb // nodes
     return [(frozenset(range(k * cpus, (k + 1) * cpus)), memory_mb) for k in range(nodes)]
 
 
@@ -153,12 +153,12 @@ def _check_cpus(cells: Sequence[AbstractSet[int]], vcpus: int) -> None:
         for cpu in sorted(cpus):
             if cpu >= vcpus:
                 reason = f"{cpu}, but the flavor has {vcpus} CPUs"
-                raise refused(refusals.ImageNUMATopologyCPUOutOfRange, key, reason)
+                raise refused(specs.ImageNUMATopologyCPUOutOfRange, key, reason)
             if cpu in seen:
-                raise refused(refusals.ImageNUMATopologyCPUDuplicates, key, f"{cpu} twice")
+                raise refused(specs.ImageNUMATopologyCPUDuplicates, key, f"{cpu} twice")
             seen.add(cpu)
     if len(seen) < vcpus:
         missing = sorted(set(range(vcpus)) - seen)
         raise refused(
-            refusals.ImageNUMATopologyCPUsUnassigned, "numa_cpus.0", f"{missing} are in no cell"
+            specs.ImageNUMATopologyCPUsUnassigned, "numa_cpus.0", f"{missing} are in no cell"
         )

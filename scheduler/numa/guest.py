@@ -9,7 +9,7 @@ from scheduler import objects
 
 PINNED_POLICIES = ("dedicated", "mixed")
 
-#: Page wishes (section 1.2); anything above zero is a size in KiB.
+#: Requested page sizes (section 1.2); anything above zero is a size in KiB.
 SMALL_PAGES, LARGE_PAGES, ANY_PAGES = -1, -2, -3
 
 
@@ -17,8 +17,8 @@ SMALL_PAGES, LARGE_PAGES, ANY_PAGES = -1, -2, -3
 class GuestCell:
     """One NUMA cell of a guest.
 
-    ``id`` is the guest cell's number before fitting and the host cell's id after it; ``pins``
-    pairs guest CPUs with host CPUs, ``cores`` is what the guest sees as (cores, threads).
+    ``id`` is the guest cell's number before fitting and the host cell's id after it.  ``pins``
+    pairs guest CPUs with host CPUs; ``cores`` is what the guest sees as (cores, threads).
     """
 
     id: int
@@ -33,7 +33,7 @@ class GuestCell:
     cores: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, cell: objects.InstanceNUMACell) -> Self:
+    def from_object(cls, cell: objects.InstanceNUMACell) -> Self:
         """The value of a wire object."""
         pins, cores = cell.cpu_pinning, cell.cpu_topology
         return cls(
@@ -51,7 +51,7 @@ class GuestCell:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether CPUs of this cell want host CPUs of their own."""
+        """True for a cell whose CPUs need host CPUs of their own."""
         return self.policy in PINNED_POLICIES
 
     @property
@@ -68,6 +68,10 @@ class GuestCell:
     def pinned_to(self) -> frozenset[int]:
         """Host CPUs that the cell's CPUs have for themselves."""
         return frozenset(host for _guest, host in self.pins or ())
+
+    def unplaced(self) -> Self:
+        """The cell without its pins and reserved CPUs."""
+        return replace(self, pins=None, reserved=frozenset())
 
     def to_object(self) -> objects.InstanceNUMACell:
         """The wire object."""
@@ -97,10 +101,10 @@ class GuestTopology:
     instance_uuid: str | None = None
 
     @classmethod
-    def of(cls, topology: objects.InstanceNUMATopology) -> Self:
+    def from_object(cls, topology: objects.InstanceNUMATopology) -> Self:
         """The value of a wire object."""
         return cls(
-            cells=tuple(map(GuestCell.of, topology.cells)),
+            cells=tuple(map(GuestCell.from_object, topology.cells)),
             emulator_threads_policy=topology.emulator_threads_policy,
             instance_uuid=topology.instance_uuid,
         )
@@ -110,25 +114,25 @@ class GuestTopology:
 
     @property
     def is_pinned(self) -> bool:
-        """Whether every cell wants pinned CPUs."""
+        """True when every cell is pinned."""
         return all(cell.is_pinned for cell in self.cells)
 
     @property
     def isolates_emulator(self) -> bool:
-        """Whether the emulator's threads want a host CPU of their own, beside cell 0."""
+        """True when the emulator's threads need a host CPU of their own, beside cell 0."""
         return self.emulator_threads_policy == "isolate"
 
     def unplaced(self) -> GuestTopology:
-        """The guest as any host sees it: without what a fit settled, but for its page sizes."""
+        """The guest without what a fit settled, except its page sizes."""
         cells = tuple(
-            replace(cell, id=number, pins=None, reserved=frozenset(), cores=None)
+            replace(cell.unplaced(), id=number, cores=None)
             for number, cell in enumerate(self.cells)
         )
         return replace(self, cells=cells)
 
     @property
     def cell_ids(self) -> frozenset[int]:
-        """Ids of all cells; those of the host's cells once the guest was fitted."""
+        """Ids of all cells; after a fit, those of the host's cells."""
         return frozenset(cell.id for cell in self.cells)
 
     def to_object(self) -> objects.InstanceNUMATopology:

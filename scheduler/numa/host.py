@@ -1,12 +1,13 @@
-"""The NUMA topology of a host as an immutable, hashable value.
+"""The NUMA topology of a host and its limits, as immutable, hashable values.
 
-One parsed document serves every host that reported the same text, so nothing may change it in
-place: accounting builds a new one and shares what stayed the same.
+One parsed document serves every host that reported the same text.  Accounting therefore builds
+a new value and shares what stayed the same.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -25,24 +26,24 @@ class Pages:
 
     @property
     def free_kb(self) -> int:
-        """What neither guests nor the host took, in KiB."""
+        """Memory in pages that neither guests nor the host took, in KiB."""
         return (self.total - self.used - self.reserved) * self.size_kb
 
     @property
     def total_kb(self) -> int:
-        """All pages, in KiB."""
+        """Memory in all pages, in KiB."""
         return self.total * self.size_kb
 
 
 @dataclass(frozen=True, slots=True)
 class Networks:
-    """The physical networks tied to a cell or wanted by a guest, and whether tunnels are."""
+    """The physical networks, and possibly tunnels, tied to a cell or requested by a guest."""
 
     physnets: frozenset[str] = frozenset()
     tunneled: bool = False
 
     @classmethod
-    def of(cls, metadata: objects.NetworkMetadata) -> Self:
+    def from_object(cls, metadata: objects.NetworkMetadata) -> Self:
         """The value of a wire object."""
         return cls(frozenset(metadata.physnets), bool(metadata.tunneled))
 
@@ -72,7 +73,7 @@ class HostCell:
     socket: int | None = None
 
     @classmethod
-    def of(cls, cell: objects.NUMACell) -> Self:
+    def from_object(cls, cell: objects.NUMACell) -> Self:
         """The value of a wire object."""
         metadata = cell.network_metadata
         return cls(
@@ -85,7 +86,7 @@ class HostCell:
             pinned=frozenset(cell.pinned_cpus),
             siblings=tuple(frozenset(group) for group in cell.siblings),
             pages=tuple(Pages(p.size_kb, p.total, p.used, p.reserved) for p in cell.mempages),
-            networks=None if metadata is None else Networks.of(metadata),
+            networks=None if metadata is None else Networks.from_object(metadata),
             socket=cell.socket,
         )
 
@@ -96,7 +97,7 @@ class HostCell:
 
     @property
     def free_pinnable(self) -> frozenset[int]:
-        """Those that nobody is pinned to."""
+        """The pinnable CPUs that no guest is pinned to."""
         return self.pinnable - self.pinned
 
     @property
@@ -143,9 +144,9 @@ class HostTopology:
     cells: tuple[HostCell, ...] = ()
 
     @classmethod
-    def of(cls, topology: objects.NUMATopology) -> Self:
+    def from_object(cls, topology: objects.NUMATopology) -> Self:
         """The value of a wire object."""
-        return cls(tuple(map(HostCell.of, topology.cells)))
+        return cls(tuple(map(HostCell.from_object, topology.cells)))
 
     @classmethod
     def from_text(cls, text: str | None) -> Self | None:
@@ -155,7 +156,7 @@ class HostTopology:
         that holds no host topology (section 2.4).
         """
         topology = objects.NUMATopology.from_text(text)
-        return None if topology is None else cls.of(topology)
+        return None if topology is None else cls.from_object(topology)
 
     def to_object(self) -> objects.NUMATopology:
         """The wire object."""
@@ -169,5 +170,52 @@ class HostTopology:
         return len(self.cells)
 
     def around(self, chosen: frozenset[int]) -> Cells:
-        """What PCI affinity needs to know when a guest is on the *chosen* cells."""
+        """The *chosen* cells and all sockets, as PCI affinity compares them."""
         return Cells(chosen, tuple((cell.id, cell.socket) for cell in self.cells))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The overcommit ratios of every cell, and the networks that the guest requests."""
+
+    cpu_ratio: float
+    ram_ratio: float
+    networks: Networks | None = None
+
+    @classmethod
+    def from_object(cls, limits: objects.NUMATopologyLimits) -> Self:
+        """The value of a wire object."""
+        metadata = limits.network_metadata
+        return cls(
+            cpu_ratio=limits.cpu_allocation_ratio,
+            ram_ratio=limits.ram_allocation_ratio,
+            networks=None if metadata is None else Networks.from_object(metadata),
+        )
+
+    def to_object(self) -> objects.NUMATopologyLimits:
+        """The wire object, as replies carry it."""
+        limits = objects.NUMATopologyLimits(
+            cpu_allocation_ratio=self.cpu_ratio, ram_allocation_ratio=self.ram_ratio
+        )
+        if self.networks is not None:
+            limits.network_metadata = self.networks.to_object()
+        return limits
+
+
+def reachable(
+    wanted: Networks | None, chosen: Sequence[HostCell], host: Sequence[HostCell]
+) -> bool:
+    """Test that a guest on the *chosen* cells reaches the networks it requests (section 10.2).
+
+    A network tied to no cell of the *host* is reached from every cell.
+    """
+    if wanted is None:
+        return True
+    near = [cell.networks for cell in chosen if cell.networks is not None]
+    tied = [cell.networks for cell in host if cell.networks is not None]
+    missing = wanted.physnets.difference(*(networks.physnets for networks in near))
+    if any(missing & networks.physnets for networks in tied):
+        return False
+    if not wanted.tunneled or any(networks.tunneled for networks in near):
+        return True
+    return not any(networks.tunneled for networks in tied)

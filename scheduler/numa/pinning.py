@@ -6,9 +6,14 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from scheduler.numa.guest import GuestCell
-from scheduler.numa.host import HostCell
+from scheduler.numa.host import HostCell, HostTopology
+
+if TYPE_CHECKING:
+    from scheduler.numa.semantics import NumaSemantics
+
 
 Groups = list[list[int]]
 Cores = Callable[[HostCell], tuple[frozenset[int], ...]]
@@ -92,3 +97,18 @@ def _spare(groups: Groups, taken: tuple[int, ...], isolated: bool) -> list[int]:
     if isolated:
         groups = [group for group in groups if used.isdisjoint(group)]
     return [cpu for group in groups for cpu in group if cpu not in used]
+
+
+def siblings_listed(host: HostTopology) -> bool:
+    """Newton: some cell lists sibling sets, of whatever size."""
+    return any(cell.siblings for cell in host.cells)
+
+
+def siblings_exist(host: HostTopology) -> bool:
+    """Today: some core has more than one thread."""
+    return any(cell.threads_per_core > 1 for cell in host.cells)
+
+
+def lacks_threads(host: HostTopology | None, semantics: NumaSemantics) -> bool:
+    """True for a host that has cells, but no sibling threads (section 8.1)."""
+    return host is not None and len(host) > 0 and not semantics.has_siblings(host)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from scheduler import pci
-from scheduler.numa import ordering, pages, pagesize, pairing, pinning, threads, usage
+from scheduler.numa import pairing, pinning, specs, usage
 from scheduler.numa.guest import GuestCell
 from scheduler.numa.host import HostCell, HostTopology
 
@@ -16,13 +16,13 @@ class NumaSemantics:
     """One named behaviour per field (reference page numa_pci, sections 9 and 10)."""
 
     # Fitting
-    #: Whether a host serves requests that require sibling threads at all.
+    #: Test of hosts for requests that require sibling threads.
     has_siblings: Callable[[HostTopology], bool]
-    #: In which order the cells of a host are tried.
-    order: ordering.Order
-    #: What a pair of cells must pass, in this order; a page size once settled stays settled.
+    #: The order in which the cells of a host are tried.
+    order: pairing.Order
+    #: Checks of a pair of cells, in this order; a page size once settled stays settled.
     checks: tuple[pairing.Check, ...]
-    #: What counts as a core where sibling sets are missing.
+    #: The cores of a cell, also where sibling sets are missing.
     cores: pinning.Cores
     #: Which cells serve the thread policy ``isolate``.
     can_isolate: Callable[[HostCell], bool]
@@ -34,16 +34,16 @@ class NumaSemantics:
     missing_pools_refuse: bool
 
     # Counting
-    #: How many CPUs a guest cell counts as.
+    #: The number of CPUs that a guest cell counts as.
     counted_cpus: Callable[[HostCell, GuestCell], int]
     #: The size of the pages that a guest cell is counted in, None for not at all.
     counted_pages: Callable[[HostCell, GuestCell], int | None]
     #: Pages of several guests in one count add up; else the last guest alone shows.
     pages_add_up: bool
-    #: What ``isolate`` takes beside the pinned CPUs.
+    #: The CPUs that ``isolate`` takes beside the pinned ones.
     isolated_cpus: Callable[[HostCell, frozenset[int]], frozenset[int]]
 
-    # Booking a whole request
+    # Placing a whole request
     #: A guest keeps its wishes when the host has no topology; else they are forgotten.
     keeps_wishes_without_host: bool
     #: Cells are counted before PCI devices are taken; a failure stops what comes after it.
@@ -66,8 +66,8 @@ class NumaSemantics:
 
 
 CURRENT = NumaSemantics(
-    has_siblings=threads.siblings_exist,
-    order=ordering.by_room,
+    has_siblings=pinning.siblings_exist,
+    order=pairing.by_room,
     checks=(
         pairing.pages_or_memory,
         pairing.cpus_exist,
@@ -81,29 +81,29 @@ CURRENT = NumaSemantics(
     shows_cores=False,
     missing_pools_refuse=False,
     counted_cpus=usage.floating_cpus,
-    counted_pages=pages.size_or_smallest,
+    counted_pages=pairing.size_or_smallest,
     pages_add_up=True,
     isolated_cpus=usage.all_siblings,
     keeps_wishes_without_host=True,
     counts_before_devices=True,
     cpu_policies=("dedicated", "shared", "mixed"),
     refuses_unknown_cpu_policy=True,
-    page_size_kb=pagesize.current_size_kb,
+    page_size_kb=specs.current_size_kb,
     checks_realtime_mask=True,
     unknown_extra_specs=(),
     pci=pci.CURRENT,
 )
 
 NEWTON = NumaSemantics(
-    has_siblings=threads.siblings_listed,
-    order=ordering.as_reported,
+    has_siblings=pinning.siblings_listed,
+    order=pairing.as_reported,
     checks=(
         pairing.memory_exists,
         pairing.cpus_exist,
         pairing.memory_unused,
         pairing.cpus_pinned,
         pairing.within_limits,
-        pairing.pages_if_wished,
+        pairing.pages_if_requested,
     ),
     cores=pinning.listed_cores,
     can_isolate=pairing.any_host_isolates,
@@ -111,14 +111,14 @@ NEWTON = NumaSemantics(
     shows_cores=True,
     missing_pools_refuse=True,
     counted_cpus=usage.all_cpus,
-    counted_pages=pages.size_if_wished,
+    counted_pages=pairing.size_if_requested,
     pages_add_up=False,
     isolated_cpus=usage.listed_siblings,
     keeps_wishes_without_host=False,
     counts_before_devices=False,
     cpu_policies=("dedicated", "shared"),
     refuses_unknown_cpu_policy=False,
-    page_size_kb=pagesize.newton_size_kb,
+    page_size_kb=specs.newton_size_kb,
     checks_realtime_mask=False,
     unknown_extra_specs=(
         "hw:emulator_threads_policy",

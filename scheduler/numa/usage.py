@@ -1,4 +1,4 @@
-"""What guests use of a host's cells: counting them in and out (sections 6 and 10.2)."""
+"""Counting guests into and out of a host's cells (sections 6 and 10.2)."""
 
 from __future__ import annotations
 

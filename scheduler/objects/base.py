@@ -8,50 +8,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from scheduler import errors
-from scheduler.objects import registry, versions
-from scheduler.objects.fields import (
-    BOOL,
-    DATETIME,
-    UNSET,
-    BadValue,
-    Field,
-    Manifest,
-    made,
-)
+from scheduler.objects import registry
+from scheduler.objects.fields import BOOL, DATETIME, UNSET, BadValue, Field, Manifest, fields, made
 
 MAX_DEPTH = 128
-"""Levels of what is kept unread, whatever the door lets in (``[scheduler] max_request_depth``)."""
+"""Nesting limit of unread values, whatever ``[scheduler] max_request_depth`` lets through."""
 
-_SHARED = frozenset(
-    (
-        str,
-        int,
-        float,
-        bool,
-        type(None),
-        datetime.datetime,
-        ipaddress.IPv4Address,
-        ipaddress.IPv6Address,
-    )
-)
+_ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address)
+_SHARED = frozenset((str, int, float, bool, type(None), datetime.datetime, *_ADDRESSES))
 
 PERSISTENT: dict[str, Field] = {
-    "created_at": Field(DATETIME, nullable=True),
-    "updated_at": Field(DATETIME, nullable=True),
-    "deleted_at": Field(DATETIME, nullable=True),
+    **fields(DATETIME, "created_at updated_at deleted_at", nullable=True),
     "deleted": Field(BOOL, default=False),
 }
-"""The fields that every object with a database row of its own carries (section 1.5)."""
+"""The fields of every object with a database row of its own (section 1.5)."""
 
 
 class WireObject:
     """An object with a table of fields, each of them set or unset.
 
-    Set fields are ordinary attributes.  Reading an unset one gives the table's ``unset`` value,
-    else its default, else None; a list, dict or object given that way is stored, so that
-    changing it in place is not lost.  Names that are no fields may be assigned and never
-    travel.  Bad values raise InvalidRequest with a dotted path (reference page objects,
-    sections 1.2 and 1.3).
+    Set fields are ordinary attributes.  An unset one reads as the table's ``unset`` value, else
+    its default, else None.  A list, dict or object read that way is stored, which keeps changes
+    made in place.  Names that are no fields may be assigned and are never sent.  Bad values
+    raise InvalidRequest with a dotted path (reference page objects, sections 1.2 and 1.3).
     """
 
     VERSION: ClassVar[str] = "1.0"
@@ -59,12 +38,12 @@ class WireObject:
     FILL_DEFAULTS: ClassVar[bool] = False
     COMPUTED: ClassVar[tuple[str, ...]] = ()
     LISTS_CHANGES: ClassVar[bool] = False
-    """Whether one made here is sent with all its fields as changed, as Nova sends what is new."""
+    """A new object is sent with all its fields as changed, as Nova sends it."""
 
     # Only objects received with another version than ours have the first two in their own dict.
     _version: str = "1.0"
     _unknown: dict[str, Any] | None = None
-    # What the sender said has changed, and what was assigned since; None for objects made here.
+    # Changes listed by the sender, and names assigned since; None for objects made here.
     _changes: Sequence[Any] | None = None
 
     def __init_subclass__(cls) -> None:
@@ -120,7 +99,7 @@ class WireObject:
         return errors.InvalidRequest(field=path, reason=error.reason)
 
     def is_set(self, name: str) -> bool:
-        """Whether the field has a value, null included; AttributeError if it is no field."""
+        """True when the field has a value, null included; AttributeError if it is no field."""
         if name not in self.FIELDS:
             raise AttributeError(f"{type(self).__name__} has no field {name!r}")
         return name in self.__dict__
@@ -131,7 +110,7 @@ class WireObject:
 
     @property
     def fields(self) -> dict[str, Field]:
-        """The table of the class under Nova's name; what is iterated are the names."""
+        """The table of the class, under Nova's name."""
         return self.FIELDS
 
     @property
@@ -158,11 +137,11 @@ class WireObject:
         return iter(self.set_fields())
 
     def keys(self) -> list[str]:
-        """The names of the set fields, so that ``dict(obj)`` works."""
+        """The names of the set fields; ``dict(obj)`` needs them."""
         return list(self.set_fields())
 
     def copy(self) -> Self:
-        """An independent copy: nothing that can be changed in place is shared."""
+        """An independent copy, which shares nothing that can change in place."""
         clone = object.__new__(type(self))
         mine = self.__dict__
         clone.__dict__.update({k: v if type(v) in _SHARED else _copied(v) for k, v in mine.items()})
@@ -211,8 +190,24 @@ class WireObject:
         return obj
 
     @classmethod
+    def from_dict(cls, value: Any) -> Self:
+        """Build from a plain form; a bad value raises InvalidRequest with a dotted path.
+
+        See ``read_dict`` of the class for the forms.
+        """
+        try:
+            return cls.read_dict(value)
+        except BadValue as exc:
+            raise cls.complaint(exc) from exc
+
+    @classmethod
+    def read_dict(cls, value: Any) -> Self:
+        """Build from a mapping whose other keys are ignored; raises BadValue."""
+        return cls.read_fields(value)
+
+    @classmethod
     def read_fields(cls, values: Mapping[str, Any]) -> Self:
-        """Build from a plain mapping whose other keys are ignored; raises BadValue."""
+        """Set the fields that *values* names; raises BadValue."""
         obj = cls()
         for name, value in values.items():
             field = cls.FIELDS.get(name)
@@ -223,17 +218,17 @@ class WireObject:
     def _take_version(self, version: str) -> None:
         name = type(self).__name__
         try:
-            numbers = versions.check(name, version, self.VERSION)
+            numbers = registry.check(name, version, self.VERSION)
         except ValueError as exc:
             raise BadValue(str(exc)) from exc
         self.__dict__["_version"] = version
-        if numbers < versions.parse(self.VERSION):
+        if numbers < registry.parse(self.VERSION):
             self._upgrade(numbers)
 
-    def _upgrade(self, version: versions.Version) -> None:
+    def _upgrade(self, version: registry.Version) -> None:
         """Bring data of an older version to today's meaning; for classes that need it."""
 
-    def _downgrade(self, data: dict[str, Any], version: versions.Version) -> None:
+    def _downgrade(self, data: dict[str, Any], version: registry.Version) -> None:
         """Bring encoded *data* to the meaning of an older version; for classes that need it."""
 
     @classmethod
@@ -246,11 +241,11 @@ class WireObject:
         name = type(self).__name__
         if target_version is None:
             return self.encoded(None)
-        if versions.check(name, target_version, self.VERSION) > versions.parse(self.VERSION):
+        if registry.check(name, target_version, self.VERSION) > registry.parse(self.VERSION):
             raise errors.IncompatibleObjectVersion(
                 objname=name, objver=target_version, supported=self.VERSION
             )
-        return self.encoded(versions.manifest(name, target_version))
+        return self.encoded(registry.manifest(name, target_version))
 
     def encoded(self, manifest: Manifest | None) -> dict[str, Any]:
         """The envelope, with the versions that *manifest* names or else those received."""
@@ -264,7 +259,7 @@ class WireObject:
                 data[field_name] = value
         version = self._version if manifest is None else manifest.get(name, self.VERSION)
         if version != self.VERSION:
-            self._fit(data, versions.parse(version))
+            self._fit(data, registry.parse(version))
         if manifest is None and self._unknown:
             data.update(self._unknown)
         envelope = {
@@ -282,8 +277,8 @@ class WireObject:
             envelope[registry.CHANGES_KEY] = changes
         return envelope
 
-    def _fit(self, data: dict[str, Any], version: versions.Version) -> None:
-        if version < versions.parse(self.VERSION):
+    def _fit(self, data: dict[str, Any], version: registry.Version) -> None:
+        if version < registry.parse(self.VERSION):
             self._downgrade(data, version)
             for name in [n for n in data if (self.FIELDS[n].since or version) > version]:
                 del data[name]
@@ -297,7 +292,10 @@ def from_primitive(envelope: Any) -> Any:
     """
     if not isinstance(envelope, dict):
         raise errors.InvalidRequest(field="object", reason=f"no envelope: {described(envelope)}")
-    cls: Any = registry.class_of(envelope)
+    name = envelope.get(registry.NAME_KEY)
+    cls: Any = registry.find(name)
+    if cls is None:
+        raise errors.UnsupportedObjectError(objtype=name)
     try:
         return cls.read(envelope)
     except BadValue as exc:
@@ -307,22 +305,22 @@ def from_primitive(envelope: Any) -> Any:
 def to_primitive(obj: Any, version: str | None = None) -> dict[str, Any]:
     """The envelope of *obj*.
 
-    Without *version* every object carries the version it was received with, or ours, and the
-    fields we did not know.  With it, the whole tree is fitted to the first release that had
-    this version of the class.
+    Without *version* every object has the version it was received with, or ours, and its
+    unknown fields.  With it, the whole tree is fitted to the first release that had this
+    version of the class.
     """
     return obj.obj_to_primitive() if version is None else obj.obj_to_primitive(version)
 
 
 def is_older(obj: WireObject, version: str) -> bool:
-    """Whether *obj* came from a sender that knew its class in less than *version* only."""
-    return versions.parse(obj._version) < versions.parse(version)
+    """True when the sender of *obj* knew its class in less than *version*."""
+    return registry.parse(obj._version) < registry.parse(version)
 
 
 def within_depth(part: str, value: Any) -> Any:
-    """Pass *value* through unless it nests too deeply to be emitted safely again.
+    """Return *value*; raise BadValue if it nests too deeply to be emitted again.
 
-    Only values we keep unread need this: the known classes contain each other only finitely.
+    Only values that are kept unread need this check: known classes nest only finitely.
     """
     layer = [value]
     for _ in range(MAX_DEPTH):
@@ -348,12 +346,12 @@ def _copied(value: Any) -> Any:
         return {k: v if type(v) in _SHARED else _copied(v) for k, v in value.items()}
     if kind is set:
         return set(value)
-    # Whatever else there is (addresses, objects kept opaque) is never changed in place.
+    # Addresses and opaque objects never change in place.
     return value.copy() if isinstance(value, WireObject) else value
 
 
 def described(value: Any) -> str:
-    """What *value* is, for messages: the class its envelope names, or its type."""
+    """The class that the envelope *value* names, or its type; for messages."""
     if isinstance(value, dict) and registry.NAME_KEY in value:
         return str(value[registry.NAME_KEY])
     return type(value).__name__

@@ -18,99 +18,28 @@ def _lower_case(aliases: Mapping[str, str]) -> Callable[[str], str]:
     return canonical
 
 
-ARCHITECTURES = [
-    "alpha",
-    "armv6",
-    "armv7l",
-    "armv7b",
-    "aarch64",
-    "cris",
-    "i686",
-    "ia64",
-    "lm32",
-    "m68k",
-    "microblaze",
-    "microblazeel",
-    "mips",
-    "mipsel",
-    "mips64",
-    "mips64el",
-    "openrisc",
-    "parisc",
-    "parisc64",
-    "ppc",
-    "ppcle",
-    "ppc64",
-    "ppc64le",
-    "ppcemb",
-    "s390",
-    "s390x",
-    "sh4",
-    "sh4eb",
-    "sparc",
-    "sparc64",
-    "unicore32",
-    "x86_64",
-    "xtensa",
-    "xtensaeb",
-]
-HYPERVISOR_TYPES = [
-    "baremetal",
-    "bhyve",
-    "docker",
-    "fake",
-    "hyperv",
-    "ironic",
-    "kqemu",
-    "kvm",
-    "lxc",
-    "lxd",
-    "openvz",
-    "parallels",
-    "phyp",
-    "qemu",
-    "test",
-    "uml",
-    "vbox",
-    "vz",
-    "vmware",
-    "xen",
-    "zvm",
-    "prsm",
-]
+_ARCHITECTURES = (
+    "alpha armv6 armv7l armv7b aarch64 cris i686 ia64 lm32 m68k microblaze microblazeel mips mipsel"
+    " mips64 mips64el openrisc parisc parisc64 ppc ppcle ppc64 ppc64le ppcemb s390 s390x sh4 sh4eb"
+    " sparc sparc64 unicore32 x86_64 xtensa xtensaeb"
+)
+_HYPERVISOR_TYPES = (
+    "baremetal bhyve docker fake hyperv ironic kqemu kvm lxc lxd openvz parallels phyp qemu test"
+    " uml vbox vz vmware xen zvm prsm"
+)
+ARCHITECTURES = _ARCHITECTURES.split()
+HYPERVISOR_TYPES = _HYPERVISOR_TYPES.split()
 VM_MODES = ("hvm", "xen", "uml", "exe")
-SCSI_MODELS = [
-    "buslogic",
-    "ibmvscsi",
-    "lsilogic",
-    "lsisas1068",
-    "lsisas1078",
-    "virtio-scsi",
-    "vmpvscsi",
-]
-DISK_BUSES = ["fdc", "ide", "sata", "scsi", "usb", "virtio", "xen", "lxc", "uml"]
-DEVICE_TYPES = ("cdrom", "disk", "floppy", "fs", "lun")
 CPU_POLICIES = ("dedicated", "shared", "mixed")
 CPU_THREAD_POLICIES = ("prefer", "isolate", "require")
 PCI_NUMA_POLICIES = ("required", "legacy", "preferred", "socket")
 EMULATOR_THREADS_POLICIES = ("share", "isolate")
-ENCRYPTION_FORMATS = ("plain", "luks", "luksv2")
-PERCENT_METRICS = (
-    "cpu.user.percent",
-    "cpu.kernel.percent",
-    "cpu.idle.percent",
-    "cpu.iowait.percent",
-    "cpu.percent",
-)
+_PERCENTAGES = ("user.", "kernel.", "idle.", "iowait.", "")
+PERCENT_METRICS = tuple(f"cpu.{part}percent" for part in _PERCENTAGES)
 METRICS = (
-    "cpu.frequency",
-    "cpu.user.time",
-    "cpu.kernel.time",
-    "cpu.idle.time",
-    "cpu.iowait.time",
+    *("cpu.frequency", "cpu.user.time", "cpu.kernel.time", "cpu.idle.time", "cpu.iowait.time"),
     *PERCENT_METRICS,
-    "numa.membw.max",
-    "numa.membw.current",
+    *("numa.membw.max", "numa.membw.current"),
 )
 
 canonical_architecture = _lower_case(
@@ -124,7 +53,8 @@ canonical_os_type = _lower_case({})
 ARCHITECTURE = EnumOf(ARCHITECTURES, canonical_architecture)
 HYPERVISOR_TYPE = EnumOf(HYPERVISOR_TYPES, canonical_hypervisor_type)
 VM_MODE = EnumOf(VM_MODES, canonical_vm_mode)
-SCSI_MODEL = EnumOf(SCSI_MODELS, canonical_scsi_model, strict=False)
+_SCSI_MODELS = "buslogic ibmvscsi lsilogic lsisas1068 lsisas1078 virtio-scsi vmpvscsi"
+SCSI_MODEL = EnumOf(_SCSI_MODELS.split(), canonical_scsi_model, strict=False)
 OS_TYPE = EnumOf(("linux", "windows"), canonical_os_type, strict=False)
 CPU_POLICY = EnumOf(CPU_POLICIES)
 CPU_THREAD_POLICY = EnumOf(CPU_THREAD_POLICIES)
@@ -132,11 +62,17 @@ EMULATOR_THREADS_POLICY = EnumOf(EMULATOR_THREADS_POLICIES)
 PCI_NUMA_POLICY = EnumOf(PCI_NUMA_POLICIES)
 
 
-def used(*values: str) -> EnumOf:
-    """Values that scheduling looks at: others are refused."""
-    return EnumOf(values)
+def used(values: str) -> EnumOf:
+    """The words of *values*, which scheduling reads: others are refused."""
+    return EnumOf(values.split())
 
 
-def carried(*values: str) -> EnumOf:
-    """Values that scheduling only passes on: others are kept as they are."""
-    return EnumOf(values, strict=False)
+def carried(values: str) -> EnumOf:
+    """The words of *values*, which scheduling only passes on: others are kept as they are."""
+    return EnumOf(values.split(), strict=False)
+
+
+DISK_BUS = used("fdc ide sata scsi usb virtio xen lxc uml")
+CARRIED_BUS = carried("fdc ide sata scsi usb virtio xen lxc uml")
+DEVICE_TYPE = carried("cdrom disk floppy fs lun")
+ENCRYPTION_FORMATS = "plain luks luksv2"

@@ -1,4 +1,4 @@
-"""Field types of wire objects: what they accept, what they keep, what they emit.
+"""Field types of wire objects: accepted, kept and emitted values.
 
 Follows reference page objects, section 1.2.  One conversion serves construction, assignment
 and decoding; ``exact`` lets the caller skip it for a value that already has the right type.
@@ -12,16 +12,17 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from oslo_utils import strutils
+
 UNSET: Any = object()
 """Marks the absence of a default."""
 
 CONVERSION_ERRORS = (ValueError, TypeError, OverflowError)
 
-_TRUE_WORDS = frozenset(("1", "t", "true", "on", "y", "yes"))
 _PREDICATE = re.compile(r"\s*(?:<=|>=|==|!=|<|>)\s*\d+(?:\s*\.\s*\d+)*(?:(?:a|b|rc)\d+)?\s*")
 
 LARGEST_SIZE = 2**31 - 1
-"""What a column of Nova's holds, and what can be multiplied and added up in 64 bits."""
+"""The largest number in a column of Nova's; products and sums of such fit into 64 bits."""
 
 Manifest = Mapping[str, str]
 
@@ -35,7 +36,7 @@ class BadValue(ValueError):
         self.path = path
 
     def inside(self, part: str) -> BadValue:
-        """The same complaint, seen from one level further out."""
+        """The same error with a path that starts one level further out."""
         joint = "." if self.path and not self.path.startswith("[") else ""
         return BadValue(self.reason, f"{part}{joint}{self.path}")
 
@@ -89,10 +90,6 @@ def _to_size(value: Any) -> int:
     raise ValueError(f"not a number from 0 to {LARGEST_SIZE}")
 
 
-def _to_flexible_bool(value: Any) -> bool:
-    return str(value).strip().lower() in _TRUE_WORDS
-
-
 def _to_datetime(value: Any) -> datetime.datetime:
     moment = (
         value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(value)
@@ -117,7 +114,7 @@ INT = Kind(int, int)
 SIZE = Kind(_to_size)
 FLOAT = Kind(float, float)
 BOOL = Kind(bool, bool)
-FLEXIBLE_BOOL = Kind(_to_flexible_bool, bool)
+FLEXIBLE_BOOL = Kind(lambda value: strutils.bool_from_string(str(value)), bool)
 UUID = Kind(str, str)
 PREDICATE = Kind(_to_predicate)
 DATETIME = _Formatted(_to_datetime, _from_datetime)
@@ -129,8 +126,8 @@ IPV6 = _Formatted(ipaddress.IPv6Address, str)
 class EnumOf(Kind):
     """One of *values*; *canonical* maps spellings first.
 
-    A *strict* one refuses other text.  The rest keep it: a newer peer's addition in a field
-    that scheduling never looks at must not fail the request (section 2.5).
+    A *strict* one refuses other text.  The others keep it: a newer peer's addition to a field
+    that scheduling never reads must not fail the request (section 2.5).
     """
 
     def __init__(
@@ -239,21 +236,15 @@ def _converted_at(part: str, convert: Callable[[Any], Any], value: Any) -> Any:
 class Field:
     """One row of a class's table of fields.
 
-    *default* replaces a null where null is not allowed, and is what reading the unset field
-    gives; *unset* overrides the latter.  Both may be factories.  *since* is the class version
-    that brought the field: older readers do not get it.  *sensitive* values are not shown.
+    *default* replaces a null where null is not allowed.  An unset field reads as *unset*, else
+    as *default*.  Both may be factories.  *since* is the class version that brought the field;
+    older readers do not get it.  *sensitive* values are not shown.
     """
 
+    # Slots: reading and writing a rich request took 15 % more time without them.
     __slots__ = (
-        "convert",
-        "default",
-        "exact",
-        "kind",
-        "nullable",
-        "read_only",
-        "sensitive",
-        "since",
-        "unset",
+        *("convert", "default", "exact", "kind", "nullable"),
+        *("read_only", "sensitive", "since", "unset"),
     )
 
     def __init__(
@@ -292,5 +283,10 @@ class Field:
 
 
 def made(default: Any) -> Any:
-    """The value of a default: what its factory gives, or itself."""
+    """The value of a default: its factory's product, or itself."""
     return default() if callable(default) else default
+
+
+def fields(kind: Kind, names: str, **options: Any) -> dict[str, Field]:
+    """Rows for all *names*, words separated by blanks, with the same kind and options."""
+    return {name: Field(kind, **options) for name in names.split()}

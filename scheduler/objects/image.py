@@ -1,25 +1,209 @@
-"""The image of a request."""
+"""The image of a request, its properties, and their older spellings (objects page, section 3)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from scheduler.objects.base import WireObject
+from scheduler.objects.enums import (
+    ARCHITECTURE,
+    CARRIED_BUS,
+    CPU_POLICY,
+    CPU_THREAD_POLICY,
+    DEVICE_TYPE,
+    DISK_BUS,
+    ENCRYPTION_FORMATS,
+    HYPERVISOR_TYPE,
+    OS_TYPE,
+    PCI_NUMA_POLICY,
+    SCSI_MODEL,
+    VM_MODE,
+    carried,
+    used,
+)
 from scheduler.objects.fields import (
+    CONVERSION_ERRORS,
     DATETIME,
     FLEXIBLE_BOOL,
     INT,
+    PREDICATE,
     STR,
     UUID,
     BadValue,
+    DictOf,
     Field,
     ListOf,
+    SetOf,
+    fields,
     located,
 )
-from scheduler.objects.image_props import ImageMetaProps
 from scheduler.objects.nested import ObjectOf
 from scheduler.objects.registry import register
+from scheduler.objects.texts import parse_cpu_spec
+
+MAX_NUMA_NODES = 128
+TRAIT_PREFIX = "trait:"
+
+LEGACY_NAMES = {
+    "architecture": "hw_architecture",
+    "owner_id": "img_owner_id",
+    "vmware_disktype": "hw_disk_type",
+    "vmware_image_version": "img_version",
+    "vmware_ostype": "os_distro",
+    "auto_disk_config": "hw_auto_disk_config",
+    "ipxe_boot": "hw_ipxe_boot",
+    "xenapi_device_id": "hw_device_id",
+    "xenapi_image_compression_level": "img_compression_level",
+    "vmware_linked_clone": "img_linked_clone",
+    "xenapi_skip_agent_inject_ssh": "os_skip_agent_inject_ssh",
+    "cache_in_nova": "img_cache_in_nova",
+    "vm_mode": "hw_vm_mode",
+    "bittorrent": "img_bittorrent",
+    "mappings": "img_mappings",
+    "block_device_mapping": "img_block_device_mapping",
+    "bdm_v2": "img_bdm_v2",
+    "root_device_name": "img_root_device_name",
+    "hypervisor_version_requires": "img_hv_requested_version",
+    "hypervisor_type": "img_hv_type",
+    "xenapi_use_agent": "img_use_agent",
+    "xenapi_skip_agent_inject_files_at_boot": "os_skip_agent_inject_files_at_boot",
+}
+"""Property names of older releases and those of today."""
+
+# Images spell these in another way, so the plain name is not read.
+_SPELT_OTHERWISE = frozenset(("hw_numa_mem", "hw_numa_cpus", "traits_required"))
+
+
+@register
+class ImageMetaProps(WireObject):
+    """The properties of an image; one that is not given is unset and reads as None.
+
+    Enumerations that no scheduler code reads are only carried.
+    """
+
+    VERSION = "1.44"
+    FIELDS = {
+        **fields(
+            STR,
+            "hw_auto_disk_config hw_cpu_realtime_mask hw_disk_type hw_machine_type hw_mem_page_size"
+            " img_owner_id img_root_device_name img_signature os_admin_user os_command_line"
+            " os_distro",
+        ),
+        **fields(
+            INT,
+            "hw_cpu_cores hw_cpu_sockets hw_cpu_max_cores hw_cpu_max_sockets hw_cpu_max_threads"
+            " hw_cpu_threads hw_device_id hw_numa_nodes hw_serial_port_count hw_video_ram"
+            " hw_maxphysaddr_bits hw_redirected_usb_ports img_compression_level img_version",
+        ),
+        **fields(
+            FLEXIBLE_BOOL,
+            "hw_boot_menu hw_firmware_stateless hw_ipxe_boot hw_locked_memory hw_mem_encryption"
+            " hw_pmu hw_qemu_guest_agent hw_time_hpet hw_vif_multiqueue_enabled"
+            " hw_ephemeral_encryption hw_virtio_packed_ring img_bittorrent img_bdm_v2"
+            " img_cache_in_nova img_linked_clone img_use_agent img_hide_hypervisor_id"
+            " os_require_quiesce os_skip_agent_inject_files_at_boot os_skip_agent_inject_ssh",
+        ),
+        **fields(UUID, "hw_ephemeral_encryption_secret_uuid img_signature_certificate_uuid"),
+        **fields(ARCHITECTURE, "hw_architecture hw_emulation_architecture"),
+        **fields(DISK_BUS, "hw_cdrom_bus hw_disk_bus"),
+        **fields(CARRIED_BUS, "hw_floppy_bus hw_rescue_bus"),
+        **fields(ListOf(DictOf(STR, nullable=True)), "img_block_device_mapping img_mappings"),
+        "hw_cpu_policy": Field(CPU_POLICY),
+        "hw_cpu_thread_policy": Field(CPU_THREAD_POLICY),
+        "hw_firmware_type": Field(used("uefi bios")),
+        "hw_input_bus": Field(carried("usb virtio")),
+        "hw_mem_encryption_model": Field(used("amd-sev amd-sev-es amd-sev-snp intel-tdx")),
+        "hw_numa_cpus": Field(ListOf(SetOf(INT))),
+        "hw_numa_mem": Field(ListOf(INT)),
+        "hw_pci_numa_affinity_policy": Field(PCI_NUMA_POLICY),
+        "hw_pointer_model": Field(carried("usbtablet")),
+        "hw_rescue_device": Field(DEVICE_TYPE),
+        "hw_rng_model": Field(carried("virtio")),
+        "hw_scsi_model": Field(SCSI_MODEL),
+        "hw_video_model": Field(used("cirrus qxl vga vmvga xen virtio gop none bochs")),
+        "hw_vif_model": Field(
+            used(
+                "virtio ne2k_pci pcnet rtl8139 e1000 e1000e netfront spapr-vlan lan9118 sriov"
+                " vmxnet vmxnet3 igb"
+            )
+        ),
+        "hw_viommu_model": Field(used("intel smmuv3 virtio auto")),
+        "hw_vm_mode": Field(VM_MODE),
+        "hw_watchdog_action": Field(carried("none pause poweroff reset disabled")),
+        "hw_tpm_model": Field(used("tpm-tis tpm-crb")),
+        "hw_tpm_version": Field(used("1.2 2.0")),
+        "hw_ephemeral_encryption_format": Field(used(ENCRYPTION_FORMATS)),
+        "hw_maxphysaddr_mode": Field(used("passthrough emulate")),
+        "hw_sound_model": Field(carried("sb16 es1370 pcspk ac97 ich6 ich9 usb virtio")),
+        "hw_usb_model": Field(carried("none nec-xhci qemu-xhci")),
+        "img_hv_requested_version": Field(PREDICATE),
+        "img_hv_type": Field(HYPERVISOR_TYPE),
+        "img_config_drive": Field(carried("optional mandatory")),
+        "img_signature_hash_method": Field(carried("SHA-224 SHA-256 SHA-384 SHA-512")),
+        "img_signature_key_type": Field(
+            carried(
+                "DSA ECC_SECP384R1 ECC_SECP521R1 ECC_SECT409K1 ECC_SECT409R1 ECC_SECT571K1"
+                " ECC_SECT571R1 RSA-PSS"
+            )
+        ),
+        "os_secure_boot": Field(carried("required disabled optional")),
+        "os_type": Field(OS_TYPE),
+        "traits_required": Field(ListOf(STR)),
+    }
+
+    @classmethod
+    def read_dict(cls, value: Any) -> Self:
+        """Read image properties as Glance has them, by old and new names (section 3.10).
+
+        Unknown properties are dropped.  Raises BadValue that names the property.
+        """
+        if not isinstance(value, Mapping):
+            raise BadValue("a mapping is needed")
+        return cls.read_fields(_canonical(value))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The set properties as plain values, sets as sorted lists."""
+        values = self.set_fields().items()
+        return {name: self.FIELDS[name].kind.encode(value, None) for name, value in values}
+
+
+def _canonical(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Today's names for *properties*; of two spellings of one name the newer wins."""
+    known = ImageMetaProps.FIELDS.keys() - _SPELT_OTHERWISE
+    values = {LEGACY_NAMES[k]: v for k, v in properties.items() if k in LEGACY_NAMES}
+    adapter = properties.get("vmware_adaptertype")
+    if adapter == "ide":
+        values["hw_disk_bus"] = "ide"
+    elif adapter:
+        values.update(hw_disk_bus="scsi", hw_scsi_model=adapter)
+    values.update((k, v) for k, v in properties.items() if k in known)
+    values.update(_numbered(properties, "hw_numa_mem", int))
+    values.update(_numbered(properties, "hw_numa_cpus", lambda text: parse_cpu_spec(str(text))))
+    traits = [
+        key.removeprefix(TRAIT_PREFIX)
+        for key, value in properties.items()
+        if key.startswith(TRAIT_PREFIX) and value == "required"
+    ]
+    if traits:
+        values["traits_required"] = traits
+    return values
+
+
+def _numbered(
+    properties: Mapping[str, Any], name: str, convert: Callable[[Any], Any]
+) -> dict[str, list[Any]]:
+    values = []
+    for number in range(MAX_NUMA_NODES):
+        key = f"{name}.{number}"
+        if key not in properties:
+            break
+        try:
+            values.append(convert(properties[key]))
+        except CONVERSION_ERRORS as exc:
+            raise located(key, exc) from exc
+    return {name: values} if values else {}
+
 
 _EMPTY_FOR_NULL: dict[str, Any] = {
     **dict.fromkeys(("name", "checksum", "owner", "container_format", "disk_format"), ""),
@@ -34,53 +218,33 @@ class ImageMeta(WireObject):
     VERSION = "1.8"
     FIELDS = {
         "id": Field(UUID),
-        "name": Field(STR),
-        "status": Field(STR),
-        "visibility": Field(STR),
+        **fields(STR, "name status visibility"),
         "protected": Field(FLEXIBLE_BOOL),
-        "checksum": Field(STR),
-        "owner": Field(STR),
-        "size": Field(INT),
-        "virtual_size": Field(INT),
-        "container_format": Field(STR),
-        "disk_format": Field(STR),
-        "created_at": Field(DATETIME, nullable=True),
-        "updated_at": Field(DATETIME, nullable=True),
+        **fields(STR, "checksum owner"),
+        **fields(INT, "size virtual_size"),
+        **fields(STR, "container_format disk_format"),
+        **fields(DATETIME, "created_at updated_at", nullable=True),
         "tags": Field(ListOf(STR)),
         "direct_url": Field(STR),
-        "min_ram": Field(INT),
-        "min_disk": Field(INT),
+        **fields(INT, "min_ram min_disk"),
         "properties": Field(ObjectOf(ImageMetaProps), unset=ImageMetaProps),
     }
 
     @classmethod
-    def read_dict(cls, image: Mapping[str, Any] | None) -> Self:
-        """As :meth:`from_dict`, raising BadValue with a path relative to the image."""
-        values = dict(image or {})
-        properties = values.pop("properties", None)
-        meta = cls()
-        for name, value in values.items():
-            field = cls.FIELDS.get(name)
-            if field is not None:
-                value = _EMPTY_FOR_NULL.get(name) if value is None else value
-                meta.__dict__[name] = field.accept(name, value)
-        try:
-            meta.properties = (
-                properties
-                if isinstance(properties, ImageMetaProps)
-                else ImageMetaProps.read_dict(properties or {})
-            )
-        except BadValue as exc:
-            raise located("properties", exc) from exc
-        return meta
-
-    @classmethod
-    def from_dict(cls, image: Mapping[str, Any] | None) -> Self:
+    def read_dict(cls, value: Mapping[str, Any] | None) -> Self:
         """Read the dict form of an image; null and ``{}`` give one with empty properties.
 
-        Unknown keys are ignored; a bad value raises InvalidRequest naming the field.
+        Unknown keys are ignored.  Raises BadValue that names the field.
         """
-        try:
-            return cls.read_dict(image)
-        except BadValue as exc:
-            raise cls.complaint(exc) from exc
+        values = {
+            k: _EMPTY_FOR_NULL.get(k) if v is None else v for k, v in dict(value or {}).items()
+        }
+        properties = values.pop("properties", None)
+        meta = cls.read_fields(values)
+        if not isinstance(properties, ImageMetaProps):
+            try:
+                properties = ImageMetaProps.read_dict(properties or {})
+            except BadValue as exc:
+                raise located("properties", exc) from exc
+        meta.properties = properties
+        return meta

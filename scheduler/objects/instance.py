@@ -1,11 +1,15 @@
-"""Instances as computes, the conductor and the scheduler pass them around."""
+"""Instances and the objects that travel with them, most of them only carried along.
+
+Follows reference pages objects (section 7) and conductor (sections 8.2 and 11).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from scheduler.objects import versions
+from scheduler.objects import registry
 from scheduler.objects.base import PERSISTENT, WireObject
+from scheduler.objects.enums import DEVICE_TYPE, ENCRYPTION_FORMATS, carried
 from scheduler.objects.fields import (
     BOOL,
     DATETIME,
@@ -17,77 +21,23 @@ from scheduler.objects.fields import (
     BadValue,
     DictOf,
     Field,
+    fields,
 )
-from scheduler.objects.flavor import Flavor
 from scheduler.objects.nested import AnyObject, ListObject, ObjectOf, elements
 from scheduler.objects.numa import InstanceNUMATopology
 from scheduler.objects.pci import InstancePCIRequests
 from scheduler.objects.registry import register
-from scheduler.objects.security_group import SecurityGroupList
+from scheduler.objects.request_parts import Flavor, SecurityGroupList
 
 _Take = Callable[[str], None]
 NAME_TEMPLATE = "instance-%08x"
 
-_TEXTS = [
-    "user_id",
-    "project_id",
-    "reservation_id",
-    "vm_state",
-    "task_state",
-    "locked_by",
-    "host",
-    "node",
-    "launched_on",
-    "availability_zone",
-    "cell_name",
-    "image_ref",
-    "kernel_id",
-    "ramdisk_id",
-    "os_type",
-    "architecture",
-    "vm_mode",
-    "root_device_name",
-    "default_ephemeral_device",
-    "default_swap_device",
-    "config_drive",
-    "display_name",
-    "display_description",
-    "hostname",
-    "key_name",
-]
-_NUMBERS = [
-    "launch_index",
-    "power_state",
-    "progress",
-    "memory_mb",
-    "vcpus",
-    "root_gb",
-    "ephemeral_gb",
-    "instance_type_id",
-    "compute_id",
-]
-_SWITCHES = ["locked", "cleaned", "hidden", "shutdown_terminate", "disable_terminate"]
-_CARRIED = [
-    "pci_devices",
-    "info_cache",
-    "fault",
-    "tags",
-    "services",
-    "keypairs",
-    "migration_context",
-    "device_metadata",
-    "vcpu_model",
-    "ec2_ids",
-    "trusted_certs",
-    "resources",
-]
-
 
 @register
 class Instance(WireObject):
-    """An instance; whoever reads one must be content with ``uuid`` (objects page, 7).
+    """An instance; senders may set only ``uuid``.
 
-    Sizes as in a flavor.  Objects that scheduling never looks into are kept as they came.
+    Sizes as in a flavor.  Objects that scheduling never reads are kept as received.
     """
 
     VERSION = "2.8"
@@ -95,36 +45,51 @@ class Instance(WireObject):
     FIELDS = {
         "id": Field(INT),
         "uuid": Field(UUID),
-        **{name: Field(STR, nullable=True) for name in _TEXTS},
-        **{name: Field(INT, nullable=True) for name in _NUMBERS},
-        **{name: Field(BOOL, nullable=True, default=False) for name in _SWITCHES},
+        **fields(
+            STR,
+            "user_id project_id reservation_id vm_state task_state locked_by host node launched_on"
+            " availability_zone cell_name image_ref kernel_id ramdisk_id os_type architecture"
+            " vm_mode root_device_name default_ephemeral_device default_swap_device config_drive"
+            " display_name display_description hostname key_name",
+            nullable=True,
+        ),
+        **fields(
+            INT,
+            "launch_index power_state progress memory_mb vcpus root_gb ephemeral_gb"
+            " instance_type_id compute_id",
+            nullable=True,
+        ),
+        **fields(
+            BOOL,
+            "locked cleaned hidden shutdown_terminate disable_terminate",
+            nullable=True,
+            default=False,
+        ),
         "auto_disk_config": Field(BOOL, nullable=True),
-        "user_data": Field(STR, nullable=True, sensitive=True),
-        "key_data": Field(STR, nullable=True, sensitive=True),
+        **fields(STR, "user_data key_data", nullable=True, sensitive=True),
         "access_ip_v4": Field(IPV4, nullable=True),
         "access_ip_v6": Field(IPV6, nullable=True),
         "ephemeral_key_uuid": Field(UUID, nullable=True),
-        "launched_at": Field(DATETIME, nullable=True),
-        "terminated_at": Field(DATETIME, nullable=True),
+        **fields(DATETIME, "launched_at terminated_at", nullable=True),
         "metadata": Field(DictOf(STR), unset=dict),
         "system_metadata": Field(DictOf(STR, nullable=True), unset=dict),
         "flavor": Field(ObjectOf(Flavor)),
-        "old_flavor": Field(ObjectOf(Flavor), nullable=True),
-        "new_flavor": Field(ObjectOf(Flavor), nullable=True),
-        "numa_topology": Field(
-            ObjectOf(InstanceNUMATopology, plain=InstanceNUMATopology.read_plain), nullable=True
-        ),
-        "pci_requests": Field(
-            ObjectOf(InstancePCIRequests, plain=InstancePCIRequests.read_plain), nullable=True
-        ),
+        **fields(ObjectOf(Flavor), "old_flavor new_flavor", nullable=True),
+        "numa_topology": Field(ObjectOf(InstanceNUMATopology, plain=True), nullable=True),
+        "pci_requests": Field(ObjectOf(InstancePCIRequests, plain=True), nullable=True),
         "security_groups": Field(ObjectOf(SecurityGroupList)),
-        **{name: Field(AnyObject(), nullable=True) for name in _CARRIED},
+        **fields(
+            AnyObject(),
+            "pci_devices info_cache fault tags services keypairs migration_context device_metadata"
+            " vcpu_model ec2_ids trusted_certs resources",
+            nullable=True,
+        ),
         **PERSISTENT,
     }
 
     @property
     def name(self) -> str | None:
-        """The name that hypervisors know the instance by, once it has an ``id``."""
+        """The instance's name for hypervisors, once it has an ``id``."""
         return None if self.id is None else NAME_TEMPLATE % self.id
 
     def _take_version(self, version: str) -> None:
@@ -143,12 +108,114 @@ class InstanceList(ListObject):
 
 
 def _take_older_major(obj: Instance | InstanceList, version: str, take: _Take) -> None:
-    """Up to Liberty these classes were 1.x; what 2.0 changed was to drop fields."""
+    """Accept 1.x, the versions of these classes up to Liberty; 2.0 only dropped fields."""
     try:
-        is_older = versions.parse(version)[0] == 1
+        is_older = registry.parse(version)[0] == 1
     except ValueError as error:
         raise BadValue(str(error)) from error
     if is_older:
         obj.__dict__["_version"] = version
         return
     take(version)
+
+
+@register
+class BlockDeviceMapping(WireObject):
+    """One disk; ``connection_info`` holds secrets and is masked."""
+
+    VERSION = "1.21"
+    FIELDS = {
+        "id": Field(INT),
+        "uuid": Field(UUID, since=(1, 18)),
+        "instance_uuid": Field(UUID),
+        "instance": Field(ObjectOf(Instance), nullable=True),
+        "source_type": Field(carried("blank image snapshot volume"), nullable=True),
+        "destination_type": Field(carried("local volume"), nullable=True),
+        "guest_format": Field(STR, nullable=True),
+        "device_type": Field(DEVICE_TYPE, nullable=True),
+        "disk_bus": Field(STR, nullable=True),
+        "boot_index": Field(INT, nullable=True),
+        "device_name": Field(STR, nullable=True),
+        "delete_on_termination": Field(BOOL, default=False),
+        **fields(STR, "snapshot_id volume_id", nullable=True),
+        "volume_size": Field(INT, nullable=True),
+        "image_id": Field(STR, nullable=True),
+        "no_device": Field(BOOL, default=False),
+        "connection_info": Field(STR, nullable=True, sensitive=True),
+        "tag": Field(STR, nullable=True),
+        "attachment_id": Field(UUID, nullable=True),
+        "volume_type": Field(STR, nullable=True),
+        "encrypted": Field(BOOL, default=False),
+        "encryption_secret_uuid": Field(UUID, nullable=True),
+        "encryption_format": Field(carried(ENCRYPTION_FORMATS), nullable=True),
+        "encryption_options": Field(STR, nullable=True),
+        **PERSISTENT,
+    }
+
+
+@register
+class BlockDeviceMappingList(ListObject):
+    """All disks of an instance."""
+
+    VERSION = "1.18"
+    FIELDS = elements(BlockDeviceMapping)
+
+
+@register
+class Tag(WireObject):
+    """A word that a user has put on a server."""
+
+    VERSION = "1.1"
+    FIELDS = fields(STR, "resource_id tag")
+
+
+@register
+class TagList(ListObject):
+    """All tags of a server."""
+
+    VERSION = "1.1"
+    FIELDS = elements(Tag)
+
+
+@register
+class BuildRequest(WireObject):
+    """One requested server, before any cell knows it, with its disks and tags."""
+
+    VERSION = "1.3"
+    FIELDS = {
+        "id": Field(INT),
+        "instance_uuid": Field(UUID),
+        "project_id": Field(STR),
+        "instance": Field(ObjectOf(Instance)),
+        "block_device_mappings": Field(
+            ObjectOf(BlockDeviceMappingList), unset=BlockDeviceMappingList, since=(1, 1)
+        ),
+        "tags": Field(ObjectOf(TagList), unset=TagList, since=(1, 3)),
+        **fields(DATETIME, "created_at updated_at", nullable=True),
+    }
+
+
+@register
+class Migration(WireObject):
+    """One move of one instance, as today's computes are given it."""
+
+    VERSION = "1.8"
+    FIELDS = {
+        "id": Field(INT),
+        "uuid": Field(UUID),
+        "instance_uuid": Field(UUID, nullable=True),
+        **fields(
+            STR,
+            "source_compute dest_compute source_node dest_node dest_host status migration_type"
+            " user_id project_id",
+            nullable=True,
+        ),
+        **fields(
+            INT,
+            "old_instance_type_id new_instance_type_id memory_total memory_processed"
+            " memory_remaining disk_total disk_processed disk_remaining dest_compute_id",
+            nullable=True,
+        ),
+        **fields(BOOL, "hidden cross_cell_move", default=False),
+        **PERSISTENT,
+    }

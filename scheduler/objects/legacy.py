@@ -1,7 +1,6 @@
 """Requests in the dict forms of older releases, both ways (reference page objects, section 4).
 
-Nothing here knows the class RequestSpec: reading gives the values of its fields, writing takes
-anything that has them.
+Reading returns values for the fields of RequestSpec; writing takes any object with those fields.
 """
 
 from __future__ import annotations
@@ -11,12 +10,15 @@ from typing import Any
 
 from scheduler.objects.base import WireObject, described
 from scheduler.objects.fields import CONVERSION_ERRORS, STR, BadValue, ListOf, located
-from scheduler.objects.flavor import Flavor
-from scheduler.objects.group import InstanceGroup
 from scheduler.objects.image import ImageMeta
 from scheduler.objects.instance import Instance
-from scheduler.objects.plain import to_plain
-from scheduler.objects.request_parts import SchedulerLimits, SchedulerRetries
+from scheduler.objects.nested import to_plain
+from scheduler.objects.request_parts import (
+    Flavor,
+    InstanceGroup,
+    SchedulerLimits,
+    SchedulerRetries,
+)
 
 _TEXTS = ListOf(STR)
 _FROM_INSTANCE = ("numa_topology", "pci_requests", "project_id", "user_id", "availability_zone")
@@ -29,7 +31,7 @@ def request_values(
 ) -> dict[str, Any]:
     """The fields of a request given as the two legacy dicts (4.1); raises BadValue.
 
-    Only fields that the dicts speak of, or that have a default, are in the result.
+    The result has only fields that the dicts name or that have a default.
     """
     spec = _mapping("request_spec", request_spec)
     values = {
@@ -52,12 +54,8 @@ def filter_values(filter_properties: Mapping[str, Any]) -> dict[str, Any]:
     retry = properties.get("retry")
     return {
         **{name: properties.get(name) for name in _HOST_LISTS},
-        "retry": _within("retry", SchedulerRetries, SchedulerRetries.read_dict, retry)
-        if retry
-        else None,
-        "limits": _within(
-            "limits", SchedulerLimits, SchedulerLimits.read_dict, properties.get("limits")
-        ),
+        "retry": _within("retry", SchedulerRetries, retry) if retry else None,
+        "limits": _within("limits", SchedulerLimits, properties.get("limits")),
         "scheduler_hints": hints(properties.get("scheduler_hints", {})),
         "requested_destination": properties.get("requested_destination"),
     }
@@ -67,14 +65,14 @@ def image(value: Any) -> ImageMeta | None:
     """The image: an object, a dict (``{}`` is an image without properties), else none."""
     if not isinstance(value, (ImageMeta, Mapping)):
         return None
-    return _within("image", ImageMeta, ImageMeta.read_dict, value)
+    return _within("image", ImageMeta, value)
 
 
 def flavor(value: Any) -> Flavor | None:
     """The flavor: an object, a dict (``{}`` is a flavor with nothing set), else none."""
     if not isinstance(value, (Flavor, Mapping)):
         return None
-    return _within("flavor", Flavor, Flavor.read_fields, value)
+    return _within("flavor", Flavor, value)
 
 
 def group(filter_properties: Mapping[str, Any]) -> InstanceGroup | None:
@@ -156,21 +154,18 @@ def _group_properties(found: InstanceGroup) -> dict[str, Any]:
 
 
 def _instance_values(instance: Any) -> dict[str, Any]:
-    if isinstance(instance, Instance):
-        values = {name: getattr(instance, name) for name in _FROM_INSTANCE}
-        return {**values, "instance_uuid": instance.uuid}
-    if isinstance(instance, Mapping):
+    if isinstance(instance, (Instance, Mapping)):
         values = {name: instance.get(name) for name in _FROM_INSTANCE}
         return {**values, "instance_uuid": instance.get("uuid")}
     return {}
 
 
-def _within(name: str, cls: type[WireObject], read: Any, value: Any) -> Any:
-    """Convert what stands in field *name* unless it is an object already."""
+def _within(name: str, cls: type[WireObject], value: Any) -> Any:
+    """Convert the value of field *name* unless it is an object already."""
     if isinstance(value, cls):
         return value
     try:
-        return read(value)
+        return cls.read_dict(value)
     except BadValue as exc:
         raise located(name, exc) from exc
 

@@ -1,8 +1,10 @@
-"""Objects inside objects: fields that hold one, and objects that are lists of others."""
+"""Objects inside objects, lists of objects, and objects as plain values (sections 1.4, 1.6)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+import ipaddress
+from collections.abc import Iterator
 from typing import Any
 
 from scheduler import errors
@@ -12,52 +14,22 @@ from scheduler.objects.fields import BadValue, Field, Kind, ListOf, Manifest
 
 
 class OpaqueObject:
-    """A nested object of a class we do not know: carried, and emitted exactly as received."""
+    """A nested object of an unknown class, carried and emitted exactly as received."""
 
     def __init__(self, envelope: dict[str, Any]) -> None:
         registry.check_namespace(envelope)
         self.envelope = within_depth("", envelope)
 
     def obj_to_primitive(self) -> dict[str, Any]:
-        """The envelope as it came."""
+        """The envelope as received."""
         return self.envelope
 
     def encoded(self, manifest: Manifest | None) -> dict[str, Any]:  # noqa: ARG002
-        """The envelope as it came: there is nothing we could fit to another version."""
+        """The envelope as received; it cannot be fitted to another version."""
         return self.envelope
 
     def __repr__(self) -> str:
         return f"OpaqueObject({self.envelope.get(registry.NAME_KEY)})"
-
-
-class ObjectOf(Kind):
-    """Exactly one class of objects, as an object or as its envelope.
-
-    *plain* reads whatever else may stand there, for senders from before envelopes.
-    """
-
-    def __init__(
-        self, cls: type[WireObject], plain: Callable[[Any], WireObject] | None = None
-    ) -> None:
-        super().__init__(self._converted, plain_on_wire=False)
-        self.cls = cls
-        self.plain = plain
-
-    def _converted(self, value: Any) -> WireObject:
-        if isinstance(value, self.cls):
-            return value
-        name = value.get(registry.NAME_KEY) if type(value) is dict else None
-        if name == self.cls.__name__:
-            try:
-                return self.cls.read(value)
-            except errors.UnsupportedObjectError as error:
-                raise BadValue(error.format_message()) from error
-        if name is None and self.plain is not None and not isinstance(value, WireObject):
-            return self.plain(value)
-        raise ValueError(f"a {self.cls.__name__} object is needed, not {described(value)}")
-
-    def encode(self, value: Any, manifest: Manifest | None) -> Any:
-        return value.encoded(manifest)
 
 
 class AnyObject(Kind):
@@ -76,6 +48,32 @@ class AnyObject(Kind):
 
     def encode(self, value: Any, manifest: Manifest | None) -> Any:
         return value.encoded(manifest)
+
+
+class ObjectOf(AnyObject):
+    """Exactly one class of objects, as an object or as its envelope.
+
+    With *plain*, other values are read by the class's ``read_dict``: senders from before
+    envelopes use them.
+    """
+
+    def __init__(self, cls: type[WireObject], plain: bool = False) -> None:
+        super().__init__()
+        self.cls = cls
+        self.plain = plain
+
+    def _converted(self, value: Any) -> WireObject:
+        if isinstance(value, self.cls):
+            return value
+        name = value.get(registry.NAME_KEY) if type(value) is dict else None
+        if name == self.cls.__name__:
+            try:
+                return self.cls.read(value)
+            except errors.UnsupportedObjectError as error:
+                raise BadValue(error.format_message()) from error
+        if name is None and self.plain and not isinstance(value, WireObject):
+            return self.cls.read_dict(value)
+        raise ValueError(f"a {self.cls.__name__} object is needed, not {described(value)}")
 
 
 class ListObject(WireObject):
@@ -100,3 +98,48 @@ class ListObject(WireObject):
 def elements(cls: type[WireObject]) -> dict[str, Field]:
     """The table of fields of a list of *cls*."""
     return {"objects": Field(ListOf(ObjectOf(cls)), unset=list)}
+
+
+@functools.singledispatch
+def to_plain(value: Any) -> Any:
+    """*value* with every object in it as the dict of its set and computed fields.
+
+    List objects become lists, sets sorted lists, addresses text; datetimes stay datetimes.
+    """
+    return value
+
+
+@to_plain.register
+def _object(value: WireObject) -> dict[str, Any]:
+    computed = {name: getattr(value, name) for name in value.COMPUTED}
+    return {k: to_plain(v) for k, v in {**value.set_fields(), **computed}.items()}
+
+
+@to_plain.register(ListObject)
+@to_plain.register(list)
+@to_plain.register(tuple)
+def _list(value: Any) -> list[Any]:
+    return [to_plain(item) for item in value]
+
+
+@to_plain.register
+def _opaque(value: OpaqueObject) -> Any:
+    return to_plain(value.envelope)
+
+
+@to_plain.register
+def _dict(value: dict) -> dict[str, Any]:
+    inner = value.get(registry.DATA_KEY, value) if registry.NAME_KEY in value else value
+    return {key: to_plain(item) for key, item in inner.items()}
+
+
+@to_plain.register(set)
+@to_plain.register(frozenset)
+def _set(value: Any) -> list[Any]:
+    return sorted(value)
+
+
+@to_plain.register(ipaddress.IPv4Address)
+@to_plain.register(ipaddress.IPv6Address)
+def _address(value: Any) -> str:
+    return str(value)

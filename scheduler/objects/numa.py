@@ -1,18 +1,35 @@
-"""The NUMA topology that a guest asks for or has got (reference page objects, section 5)."""
+"""NUMA topologies of guests and hosts, and their limits.
+
+Follows reference pages objects (section 5) and numa_pci (section 2).
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Self
 
-from scheduler.objects import json_text, registry
-from scheduler.objects.base import WireObject, described
-from scheduler.objects.cpu_spec import parse_cpu_spec
+from scheduler import errors
+from scheduler.objects import registry
+from scheduler.objects.base import WireObject, described, from_primitive
 from scheduler.objects.enums import CPU_POLICY, CPU_THREAD_POLICY, EMULATOR_THREADS_POLICY
-from scheduler.objects.fields import INT, UUID, BadValue, DictOf, Field, ListOf, SetOf, located
+from scheduler.objects.fields import (
+    BOOL,
+    FLOAT,
+    INT,
+    STR,
+    UUID,
+    BadValue,
+    DictOf,
+    Field,
+    ListOf,
+    SetOf,
+    fields,
+    located,
+)
 from scheduler.objects.nested import ObjectOf
-from scheduler.objects.registry import register
-from scheduler.objects.versions import Version
+from scheduler.objects.registry import Version, register
+from scheduler.objects.texts import parse_cpu_spec, read_json
 
 
 @register
@@ -20,18 +37,14 @@ class VirtCPUTopology(WireObject):
     """Sockets, cores and threads of a guest."""
 
     VERSION = "1.0"
-    FIELDS = {
-        "sockets": Field(INT, nullable=True, default=1),
-        "cores": Field(INT, nullable=True, default=1),
-        "threads": Field(INT, nullable=True, default=1),
-    }
+    FIELDS = fields(INT, "sockets cores threads", nullable=True, default=1)
 
 
 @register
 class InstanceNUMACell(WireObject):
-    """One NUMA cell of a guest; ``memory`` in MB, ``pagesize`` in KiB (or -1, -2, -3: a wish).
+    """One NUMA cell of a guest; ``memory`` in MB, ``pagesize`` in KiB or -1, -2, -3.
 
-    ``cpuset`` are the CPUs that float, ``pcpuset`` those with a host CPU of their own; data from
+    ``cpuset`` are floating CPUs, ``pcpuset`` those with a host CPU of their own.  Data from
     senders that knew only ``cpuset`` is brought to this form.
     """
 
@@ -75,7 +88,7 @@ class InstanceNUMACell(WireObject):
             self.split_cpuset()
 
     def split_cpuset(self) -> None:
-        """Move the CPUs of a cell from before ``pcpuset`` to where they belong now."""
+        """Move the CPUs of a cell from before ``pcpuset`` to the field they belong to."""
         dedicated = self.cpu_policy == "dedicated"
         self.pcpuset = self.cpuset if dedicated else set()
         if dedicated:
@@ -86,25 +99,21 @@ class InstanceNUMACell(WireObject):
             data["cpuset"] = sorted(self.total_cpus)
 
     @classmethod
-    def read_plain(cls, value: Any) -> Self:
+    def read_dict(cls, value: Any) -> Self:
         """Read a cell of a plain dict or of the oldest text; raises BadValue."""
         if isinstance(value, cls):
             return value
-        if not isinstance(value, Mapping):
-            raise BadValue(f"a mapping is needed, not {described(value)}")
+        _check_mapping(value)
         if registry.NAME_KEY in value:
             return cls.read(dict(value))
         values = {name: value[name] for name in cls.FIELDS if name in value}
         if "cpus" in value or "mem" in value:
             values["cpuset"] = parse_cpu_spec(str(value.get("cpus") or ""))
-            memory = value.get("mem") or {}
-            if not isinstance(memory, Mapping):
-                raise BadValue(f"a mapping is needed, not {described(memory)}", "mem")
-            values["memory"] = memory.get("total", 0)
+            values["memory"] = _check_mapping(value.get("mem") or {}, "mem").get("total", 0)
+        for name in ("id", "cpuset", "memory"):
+            values.setdefault(name, None)
         cell = object.__new__(cls)
-        for name, field in cls.FIELDS.items():
-            if name in values or name in ("id", "cpuset", "memory"):
-                cell.__dict__[name] = field.accept(name, values.get(name))
+        cell.__dict__.update({n: cls.FIELDS[n].accept(n, v) for n, v in values.items()})
         cell.set_defaults()
         if "pcpuset" not in values:
             cell.split_cpuset()
@@ -127,15 +136,17 @@ class InstanceNUMATopology(WireObject):
         return len(self.cells)
 
     @classmethod
-    def read_plain(cls, value: Any) -> Self:
-        """As :meth:`from_plain`, raising BadValue with a relative path."""
+    def read_dict(cls, value: Any) -> Self:
+        """Read an envelope, a plain dict as old requests hold it, or the JSON text of either.
+
+        Raises BadValue for anything else (sections 4.1 and 4.2).
+        """
         if isinstance(value, str):
             try:
-                value = json_text.read(value)
+                value = read_json(value)
             except ValueError as exc:
                 raise BadValue(f"the text is not JSON: {exc}") from exc
-        if not isinstance(value, Mapping):
-            raise BadValue(f"a mapping is needed, not {described(value)}")
+        _check_mapping(value)
         if registry.NAME_KEY in value:
             if value[registry.NAME_KEY] != cls.__name__:
                 raise BadValue(f"a {cls.__name__} object is needed, not {described(value)}")
@@ -147,23 +158,146 @@ class InstanceNUMATopology(WireObject):
         for name in ("instance_uuid", "emulator_threads_policy"):
             if value.get(name) is not None:
                 topology.__dict__[name] = cls.FIELDS[name].accept(name, value[name])
-        topology.__dict__["cells"] = [_cell(i, cell) for i, cell in enumerate(cells)]
+        topology.__dict__["cells"] = [_guest_cell(i, cell) for i, cell in enumerate(cells)]
         return topology
 
-    @classmethod
-    def from_plain(cls, value: Any) -> Self:
-        """Read an envelope, a plain dict as old requests hold it, or the JSON text of either.
 
-        Raises InvalidRequest for anything else (sections 4.1 and 4.2).
-        """
-        try:
-            return cls.read_plain(value)
-        except BadValue as exc:
-            raise cls.complaint(exc) from exc
-
-
-def _cell(number: int, value: Any) -> InstanceNUMACell:
+def _guest_cell(number: int, value: Any) -> InstanceNUMACell:
     try:
-        return InstanceNUMACell.read_plain(value)
+        return InstanceNUMACell.read_dict(value)
     except ValueError as exc:
         raise located(f"cells[{number}]", exc) from exc
+
+
+@register
+class NetworkMetadata(WireObject):
+    """The physical networks of a request or a NUMA cell, and whether tunnels are used."""
+
+    VERSION = "1.0"
+    LISTS_CHANGES = True
+    FIELDS = {"physnets": Field(SetOf(STR), unset=set), "tunneled": Field(BOOL, unset=False)}
+
+
+@register
+class NUMATopologyLimits(WireObject):
+    """The overcommit ratios of a host's NUMA cells."""
+
+    VERSION = "1.1"
+    LISTS_CHANGES = True
+    FIELDS = {
+        **fields(FLOAT, "cpu_allocation_ratio ram_allocation_ratio"),
+        "network_metadata": Field(ObjectOf(NetworkMetadata), since=(1, 1)),
+    }
+
+    @classmethod
+    def read_dict(cls, value: Any) -> Self:
+        """Read the dict of old compute hosts, of which only the first cell counts.
+
+        Raises BadValue when it has no such cell.
+        """
+        try:
+            cell = value["cells"][0]
+            memory = cell["mem"]
+            return cls(
+                cpu_allocation_ratio=cell["cpu_limit"] / len(parse_cpu_spec(str(cell["cpus"]))),
+                ram_allocation_ratio=memory["limit"] / memory["total"],
+            )
+        except (LookupError, TypeError, ValueError, ZeroDivisionError) as exc:
+            raise BadValue(f"neither limits nor their old dict form: {exc!r}") from exc
+
+
+@register
+class NUMAPagesTopology(WireObject):
+    """Memory pages of one size (KiB) in a cell."""
+
+    VERSION = "1.1"
+    FIELDS = {
+        **fields(INT, "size_kb total"),
+        "used": Field(INT, default=0),
+        "reserved": Field(INT, default=0, since=(1, 1)),
+    }
+
+
+@register
+class NUMACell(WireObject):
+    """One NUMA cell of a host; ``memory`` and ``memory_usage`` in MB.
+
+    ``pcpuset`` is None for hosts that still offer all their CPUs in ``cpuset``.
+    """
+
+    VERSION = "1.5"
+    FIELDS = {
+        "id": Field(INT, read_only=True),
+        "cpuset": Field(SetOf(INT), unset=set),
+        "pcpuset": Field(SetOf(INT), since=(1, 4)),
+        "memory": Field(INT),
+        **fields(INT, "cpu_usage memory_usage", default=0),
+        "pinned_cpus": Field(SetOf(INT), unset=set),
+        "siblings": Field(ListOf(SetOf(INT)), unset=list),
+        "mempages": Field(ListOf(ObjectOf(NUMAPagesTopology)), unset=list),
+        "network_metadata": Field(ObjectOf(NetworkMetadata), since=(1, 3)),
+        "socket": Field(INT, nullable=True, since=(1, 5)),
+    }
+
+    @classmethod
+    def read_dict(cls, value: Any) -> Self:
+        """Read a cell of the text form from before envelopes; ``id`` is mandatory."""
+        memory = _check_mapping(_check_mapping(value).get("mem") or {})
+        try:
+            cpus = parse_cpu_spec(str(value.get("cpus") or ""))
+        except ValueError as exc:
+            raise BadValue(str(exc), "cpus") from exc
+        return cls.read_fields(
+            {
+                "id": value.get("id"),
+                "cpuset": cpus,
+                "memory": memory.get("total", 0),
+                "memory_usage": memory.get("used", 0),
+                "cpu_usage": value.get("cpu_usage", 0),
+                "pinned_cpus": (),
+                "siblings": (),
+                "mempages": (),
+            }
+        )
+
+
+@register
+class NUMATopology(WireObject):
+    """The NUMA cells of a host; false when there are none."""
+
+    VERSION = "1.2"
+    FIELDS = {"cells": Field(ListOf(ObjectOf(NUMACell)), unset=list)}
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @classmethod
+    def from_text(cls, text: str | None) -> Self | None:
+        """Read ``compute_nodes.numa_topology``: the JSON text of an envelope or of the old form.
+
+        Null gives None.  Raises InvalidRequest when the text is neither.
+        """
+        if text is None:
+            return None
+        try:
+            value = read_json(text)
+        except ValueError as exc:
+            raise errors.InvalidRequest(field=cls.__name__, reason=f"not JSON: {exc}") from exc
+        if not isinstance(value, dict):
+            raise errors.InvalidRequest(field=cls.__name__, reason=f"found {described(value)}")
+        if registry.NAME_KEY in value:
+            return from_primitive(value)
+        cells = value.get("cells") or []
+        if not isinstance(cells, list):
+            raise errors.InvalidRequest(field="NUMATopology.cells", reason="not a list")
+        return cls(cells=[NUMACell.from_dict(cell) for cell in cells])
+
+    def to_text(self) -> str:
+        """The JSON text of the envelope, as the column holds it."""
+        return json.dumps(self.obj_to_primitive())
+
+
+def _check_mapping(value: Any, path: str = "") -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise BadValue(f"a mapping is needed, not {described(value)}", path)
+    return value

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from scheduler.objects import json_text, registry
+from scheduler.objects import registry
 from scheduler.objects.base import WireObject, described, from_primitive
 from scheduler.objects.enums import PCI_NUMA_POLICY
 from scheduler.objects.fields import BOOL, INT, STR, UUID, BadValue, DictOf, Field, ListOf, located
 from scheduler.objects.nested import ListObject, ObjectOf, elements
 from scheduler.objects.registry import register
+from scheduler.objects.texts import read_json
 
 
 @register
 class InstancePCIRequest(WireObject):
-    """So many devices matching one of several specs; a null ``numa_policy`` means legacy."""
+    """A number of devices that match one of several specs; no ``numa_policy`` means legacy."""
 
     VERSION = "1.4"
     FIELDS = {
@@ -40,8 +41,11 @@ class InstancePCIRequests(WireObject):
     }
 
     @classmethod
-    def read_plain(cls, value: Any) -> Self:
-        """As :meth:`from_plain`, raising BadValue with a relative path."""
+    def read_dict(cls, value: Any) -> Self:
+        """Read a plain dict, or the list of request dicts that database rows and hints hold.
+
+        Raises BadValue that names the request and the field at fault.
+        """
         if not isinstance(value, Mapping):
             value = {"requests": value}
         elif registry.NAME_KEY in value:
@@ -56,17 +60,6 @@ class InstancePCIRequests(WireObject):
         result.__dict__["requests"] = [_request(i, item) for i, item in enumerate(items)]
         return result
 
-    @classmethod
-    def from_plain(cls, value: Any) -> Self:
-        """Read a plain dict, or the list of request dicts that database rows and hints hold.
-
-        Raises InvalidRequest naming the request and the field at fault.
-        """
-        try:
-            return cls.read_plain(value)
-        except BadValue as exc:
-            raise cls.complaint(exc) from exc
-
 
 def _request(number: int, item: Any) -> InstancePCIRequest:
     if isinstance(item, InstancePCIRequest):
@@ -76,7 +69,7 @@ def _request(number: int, item: Any) -> InstancePCIRequest:
             raise BadValue(f"a mapping is needed, not {described(item)}")
         if registry.NAME_KEY in item:
             return InstancePCIRequest.read(dict(item))
-        return InstancePCIRequest.read_fields(item)
+        return InstancePCIRequest.read_dict(item)
     except BadValue as exc:
         raise located(f"requests[{number}]", exc) from exc
 
@@ -95,16 +88,14 @@ class PciDevicePool(WireObject):
     }
 
     @classmethod
-    def from_dict(cls, pool: Mapping[str, Any]) -> Self:
-        """Read the flat form, in which every key that is no field is a tag.
-
-        Raises InvalidRequest when it is no mapping or has bad values.
-        """
-        if not isinstance(pool, Mapping) or not isinstance(pool.get("tags") or {}, Mapping):
-            raise cls.complaint(BadValue(f"a mapping is needed, not {described(pool)}"))
-        own = {k: v for k, v in pool.items() if k in cls.FIELDS and k != "tags"}
-        tags = {k: v for k, v in pool.items() if k not in cls.FIELDS}
-        return cls(**{"numa_node": None, **own}, tags={**(pool.get("tags") or {}), **tags})
+    def read_dict(cls, value: Any) -> Self:
+        """Read the flat form, in which every key that is no field is a tag; raises BadValue."""
+        if not isinstance(value, Mapping) or not isinstance(value.get("tags") or {}, Mapping):
+            raise BadValue(f"a mapping is needed, not {described(value)}")
+        tags = {k: v for k, v in value.items() if k not in cls.FIELDS}
+        return cls.read_fields(
+            {"numa_node": None, **value, "tags": {**(value.get("tags") or {}), **tags}}
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The flat form: tags beside the other keys."""
@@ -129,7 +120,7 @@ class PciDevicePoolList(ListObject):
         if text is None:
             return None
         try:
-            value = json_text.read(text)
+            value = read_json(text)
         except ValueError:
             return cls()
         if isinstance(value, dict) and registry.NAMESPACE_KEY in value:

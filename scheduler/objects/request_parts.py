@@ -1,16 +1,18 @@
-"""The smaller objects that a request is made of (reference page objects, section 3)."""
+"""The smaller objects that a request is made of (reference page objects, sections 3 and 7)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
-from scheduler.objects.base import WireObject, described
-from scheduler.objects.cell import CellMapping
-from scheduler.objects.compute_node import ComputeNode, ComputeNodeList
+from scheduler import errors
+from scheduler.objects.base import PERSISTENT, WireObject, described
 from scheduler.objects.fields import (
     BOOL,
+    FLOAT,
     INT,
+    IP,
+    SIZE,
     STR,
     UUID,
     BadValue,
@@ -18,17 +20,180 @@ from scheduler.objects.fields import (
     Field,
     ListOf,
     SetOf,
+    fields,
 )
-from scheduler.objects.limits import NUMATopologyLimits
-from scheduler.objects.nested import ObjectOf
-from scheduler.objects.registry import register
+from scheduler.objects.host import CellMapping, ComputeNode, ComputeNodeList
+from scheduler.objects.nested import ListObject, ObjectOf, elements
+from scheduler.objects.numa import NUMATopologyLimits
+from scheduler.objects.registry import Version, register
 
-_NUMA_LIMITS = ObjectOf(NUMATopologyLimits, plain=NUMATopologyLimits.read_plain)
+_TUPLE = ("network_id", "address", "port_id", "pci_request_id", "arq_uuid", "device_profile")
+_TUPLE_LENGTHS = (2, 4, 6)
+
+
+@register
+class Flavor(WireObject):
+    """The size of a server; ``swap`` and ``memory_mb`` in MB, the disks in GB."""
+
+    VERSION = "1.2"
+    FIELDS = {
+        "id": Field(INT),
+        "name": Field(STR, nullable=True),
+        **fields(SIZE, "memory_mb vcpus root_gb ephemeral_gb"),
+        "flavorid": Field(STR),
+        "swap": Field(SIZE),
+        "rxtx_factor": Field(FLOAT, nullable=True, default=1.0),
+        "vcpu_weight": Field(INT, nullable=True),
+        **fields(BOOL, "disabled is_public"),
+        "extra_specs": Field(DictOf(STR), unset=dict),
+        "projects": Field(ListOf(STR), unset=list),
+        "description": Field(STR, nullable=True, since=(1, 2)),
+        **PERSISTENT,
+    }
+
+
+@register
+class InstanceGroup(WireObject):
+    """A server group, its members and the hosts they run on.
+
+    Older senders know only ``policies``, newer ones mean ``policy``; assigning one keeps both
+    in step.  An unset ``hosts`` reads as an empty list.
+    """
+
+    VERSION = "1.11"
+    FIELDS = {
+        "id": Field(INT),
+        **fields(STR, "user_id project_id", nullable=True),
+        "uuid": Field(UUID),
+        "name": Field(STR, nullable=True),
+        **fields(ListOf(STR), "policies members hosts", nullable=True, unset=list),
+        "policy": Field(STR, nullable=True, since=(1, 11)),
+        "_rules": Field(DictOf(STR), unset=dict, since=(1, 11)),
+        **PERSISTENT,
+    }
+
+    def __init__(self, rules: dict[str, Any] | None = None, **values: Any) -> None:
+        super().__init__(**values)
+        if rules is not None:
+            self._rules = rules
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name in ("policy", "policies"):
+            self._level(name)
+
+    @classmethod
+    def read(cls, envelope: dict[str, Any]) -> Self:
+        """Decode; without a ``policy`` the first of the policies is taken."""
+        group = super().read(envelope)
+        for name in ("policy", "policies"):
+            if group.__dict__.get(name):
+                group._level(name)
+        return group
+
+    def _level(self, leader: str) -> None:
+        """Make the other of ``policy`` and ``policies`` agree with the one named."""
+        values = self.__dict__
+        policy, policies = values.get("policy"), values.get("policies") or ()
+        if policy is not None and policy in policies:
+            return
+        if leader == "policy":
+            values["policies"] = [] if policy is None else [policy]
+        else:
+            values["policy"] = policies[0] if policies else None
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """The rules with their types: ``max_server_per_host`` is an int; InvalidRequest if not."""
+        rules: dict[str, Any] = dict(self._rules)
+        if "max_server_per_host" in rules:
+            try:
+                rules["max_server_per_host"] = int(rules["max_server_per_host"])
+            except ValueError as exc:
+                raise errors.InvalidRequest(field="InstanceGroup.rules", reason=str(exc)) from exc
+        return rules
+
+    def _downgrade(self, data: dict[str, Any], version: Version) -> None:
+        policy = data.get("policy")
+        if version < (1, 11) and policy is not None and policy not in (data.get("policies") or ()):
+            data["policies"] = [policy]
+
+
+@register
+class SecurityGroup(WireObject):
+    """A security group; in a request only ``uuid`` or ``name`` is set."""
+
+    VERSION = "1.2"
+    FIELDS = {
+        "id": Field(INT),
+        **fields(STR, "name description user_id project_id"),
+        "uuid": Field(UUID, since=(1, 2)),
+        **PERSISTENT,
+    }
+
+
+@register
+class SecurityGroupList(ListObject):
+    """Security groups."""
+
+    VERSION = "1.1"
+    FIELDS = elements(SecurityGroup)
+
+
+@register
+class NetworkRequest(WireObject):
+    """One network or port."""
+
+    VERSION = "1.3"
+    FIELDS = {
+        "network_id": Field(STR, nullable=True),
+        "address": Field(IP, nullable=True),
+        **fields(UUID, "port_id pci_request_id", nullable=True),
+        "tag": Field(STR, nullable=True),
+        "arq_uuid": Field(UUID, nullable=True, since=(1, 3)),
+        "device_profile": Field(STR, nullable=True, since=(1, 3)),
+    }
+
+    @classmethod
+    def from_tuple(cls, values: Sequence[Any]) -> Self:
+        """Read one of the tuples that older callers send; InvalidRequest for other lengths."""
+        if len(values) not in _TUPLE_LENGTHS:
+            raise errors.InvalidRequest(
+                field=cls.__name__, reason=f"a tuple of {len(values)} elements"
+            )
+        return cls(**dict(zip(_TUPLE, values, strict=False)))
+
+    def to_tuple(self, length: int = 6) -> tuple[str | None, ...]:
+        """The tuple form of that many elements: 6 of today, 4 of Newton, 2 without ports."""
+        values = (getattr(self, name) for name in _TUPLE[:length])
+        return tuple(None if value is None else str(value) for value in values)
+
+
+@register
+class NetworkRequestList(ListObject):
+    """All networks of a request."""
+
+    VERSION = "1.1"
+    FIELDS = elements(NetworkRequest)
+
+    @classmethod
+    def from_tuples(cls, tuples: Iterable[Sequence[Any]] | None) -> Self:
+        """Read the list of tuples that older callers send instead; null is empty."""
+        return cls(objects=[NetworkRequest.from_tuple(values) for values in tuples or ()])
+
+    def as_tuples(self, length: int = 6) -> list[tuple[str | None, ...]]:
+        """The list of tuples; see :meth:`NetworkRequest.to_tuple`."""
+        return [request.to_tuple(length) for request in self]
+
+    @property
+    def no_allocate(self) -> bool:
+        """True when the request explicitly asks for no network."""
+        return [request.network_id for request in self] == ["none"]
 
 
 @register
 class Destination(WireObject):
-    """Where the request has to go; with only ``cell`` set it pins no host."""
+    """The required host or cell of a request; with only ``cell`` set it pins no host."""
 
     VERSION = "1.4"
     FIELDS = {
@@ -44,7 +209,7 @@ class Destination(WireObject):
     forbidden_aggregates: set[str] | None
 
     def require_aggregates(self, aggregates: Iterable[str]) -> None:
-        """Demand one of *aggregates* (uuids), on top of what was demanded before."""
+        """Require one of *aggregates* (uuids), beside earlier requirements."""
         self.aggregates = [*(self.aggregates or ()), ",".join(aggregates)]
 
     def append_forbidden_aggregates(self, aggregates: Iterable[str]) -> None:
@@ -54,14 +219,18 @@ class Destination(WireObject):
 
 @register
 class SchedulerRetries(WireObject):
-    """How often this build was tried, and on which hosts; with nothing set it is no retry."""
+    """The attempts of a build and their hosts; with nothing set it is no retry."""
 
     VERSION = "1.1"
     FIELDS = {"num_attempts": Field(INT), "hosts": Field(ObjectOf(ComputeNodeList))}
 
     @classmethod
     def read_dict(cls, retry: Mapping[str, Any]) -> Self:
-        """As :meth:`from_dict`, raising BadValue with a relative path."""
+        """Read ``{"num_attempts", "hosts": [[host, node], …]}``; other keys are dropped.
+
+        Without ``hosts`` nothing is set.  Raises BadValue for malformed entries or when
+        ``num_attempts`` is missing.
+        """
         if not isinstance(retry, Mapping):
             raise BadValue(f"a mapping is needed, not {described(retry)}")
         if "hosts" not in retry:
@@ -72,18 +241,6 @@ class SchedulerRetries(WireObject):
         attempts = cls.FIELDS["num_attempts"].accept("num_attempts", retry.get("num_attempts"))
         nodes = [ComputeNode(host=host, hypervisor_hostname=node) for host, node in entries]
         return cls(num_attempts=attempts, hosts=ComputeNodeList(objects=nodes))
-
-    @classmethod
-    def from_dict(cls, retry: Mapping[str, Any]) -> Self:
-        """Read ``{"num_attempts", "hosts": [[host, node], …]}``; other keys are dropped.
-
-        Without ``hosts`` nothing is set.  Raises InvalidRequest for malformed entries or when
-        ``num_attempts`` is missing.
-        """
-        try:
-            return cls.read_dict(retry)
-        except BadValue as exc:
-            raise cls.complaint(exc) from exc
 
     def to_dict(self) -> dict[str, Any]:
         """The legacy dict; empty when nothing is set."""
@@ -100,36 +257,28 @@ def _is_pair(entry: Any) -> bool:
 
 @register
 class SchedulerLimits(WireObject):
-    """What the chosen host may be filled up to, as the filters decided; sizes in MB and GB."""
+    """The limits of the chosen host, as the filters decided; sizes in MB and GB."""
 
     VERSION = "1.0"
     LISTS_CHANGES = True
     FIELDS = {
-        "numa_topology": Field(_NUMA_LIMITS, nullable=True, default=None),
-        "vcpu": Field(INT, nullable=True, default=None),
-        "disk_gb": Field(INT, nullable=True, default=None),
-        "memory_mb": Field(INT, nullable=True, default=None),
+        "numa_topology": Field(
+            ObjectOf(NUMATopologyLimits, plain=True), nullable=True, default=None
+        ),
+        **fields(INT, "vcpu disk_gb memory_mb", nullable=True, default=None),
     }
 
     @classmethod
     def read_dict(cls, limits: Mapping[str, Any] | None) -> Self:
-        """As :meth:`from_dict`, raising BadValue with a relative path."""
+        """Read the dict form: missing keys become null, floats are cut to ints, null is all null.
+
+        Raises BadValue for values that are no numbers.
+        """
         if not isinstance(limits, Mapping | None):
             raise BadValue(f"a mapping is needed, not {described(limits)}")
         result = cls.read_fields(limits or {})
         result.set_defaults()
         return result
-
-    @classmethod
-    def from_dict(cls, limits: Mapping[str, Any] | None) -> Self:
-        """Read the dict form: missing keys become null, floats are cut to ints, null is all null.
-
-        Raises InvalidRequest for values that are no numbers.
-        """
-        try:
-            return cls.read_dict(limits)
-        except BadValue as exc:
-            raise cls.complaint(exc) from exc
 
     def to_dict(self) -> dict[str, Any]:
         """The limits that are not null; ``numa_topology`` stays an object."""
@@ -138,15 +287,14 @@ class SchedulerLimits(WireObject):
 
 @register
 class RequestGroup(WireObject):
-    """Resources that have to come from one provider; created with all defaults."""
+    """Resources that must come from one provider; created with all defaults."""
 
     VERSION = "1.3"
     FILL_DEFAULTS = True
     FIELDS = {
         "use_same_provider": Field(BOOL, default=True),
         "resources": Field(DictOf(INT), default=dict),
-        "required_traits": Field(SetOf(STR), default=set),
-        "forbidden_traits": Field(SetOf(STR), default=set),
+        **fields(SetOf(STR), "required_traits forbidden_traits", default=set),
         "aggregates": Field(ListOf(ListOf(STR)), default=list),
         "forbidden_aggregates": Field(SetOf(STR), default=set),
         "requester_id": Field(STR, nullable=True, default=None),
@@ -157,11 +305,10 @@ class RequestGroup(WireObject):
 
 @register
 class RequestLevelParams(WireObject):
-    """Demands on the request as a whole."""
+    """Requirements of the request as a whole."""
 
     VERSION = "1.1"
     FIELDS = {
-        "root_required": Field(SetOf(STR), default=set),
-        "root_forbidden": Field(SetOf(STR), default=set),
+        **fields(SetOf(STR), "root_required root_forbidden", default=set),
         "same_subtree": Field(ListOf(ListOf(STR)), default=list),
     }

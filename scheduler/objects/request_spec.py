@@ -1,4 +1,4 @@
-"""The request itself."""
+"""The request and the answer to it (reference page objects, sections 3 and 4)."""
 
 from __future__ import annotations
 
@@ -8,36 +8,42 @@ from typing import Any, Self
 
 from scheduler import errors
 from scheduler.objects import legacy
-from scheduler.objects.base import WireObject
-from scheduler.objects.fields import BOOL, INT, STR, UUID, BadValue, DictOf, Field, ListOf
-from scheduler.objects.flavor import Flavor
-from scheduler.objects.group import InstanceGroup
+from scheduler.objects.base import WireObject, to_primitive
+from scheduler.objects.fields import BOOL, INT, STR, UUID, BadValue, DictOf, Field, ListOf, fields
 from scheduler.objects.image import ImageMeta
-from scheduler.objects.limits import NetworkMetadata
 from scheduler.objects.nested import ObjectOf
-from scheduler.objects.network import NetworkRequestList
-from scheduler.objects.numa import InstanceNUMATopology
+from scheduler.objects.numa import InstanceNUMATopology, NetworkMetadata
 from scheduler.objects.pci import InstancePCIRequests
 from scheduler.objects.registry import register
 from scheduler.objects.request_parts import (
     Destination,
+    Flavor,
+    InstanceGroup,
+    NetworkRequestList,
     RequestGroup,
     RequestLevelParams,
     SchedulerLimits,
     SchedulerRetries,
+    SecurityGroupList,
 )
-from scheduler.objects.security_group import SecurityGroupList
 
-_GUEST_NUMA = ObjectOf(InstanceNUMATopology, plain=InstanceNUMATopology.read_plain)
-_PCI_REQUESTS = ObjectOf(InstancePCIRequests, plain=InstancePCIRequests.read_plain)
+
+def _flavor_size(name: str, doc: str) -> Any:
+    """A property that reads *name* of the flavor; 0 when unset, InvalidRequest without flavor."""
+
+    def read(spec: RequestSpec) -> int:
+        if spec.flavor is None:
+            raise errors.InvalidRequest(
+                field="RequestSpec.flavor", reason="the request has none, and no instance_type"
+            )
+        return getattr(spec.flavor, name) or 0
+
+    return property(read, doc=doc)
 
 
 @register
 class RequestSpec(WireObject):
-    """What is asked of the scheduler (reference page objects, sections 3 and 4).
-
-    Every unset field reads as null or as the documented empty value: senders leave fields out.
-    """
+    """The request; an unset field reads as null or as its documented empty value."""
 
     VERSION = "1.15"
 
@@ -47,16 +53,14 @@ class RequestSpec(WireObject):
     FIELDS = {
         "id": Field(INT),
         "image": Field(ObjectOf(ImageMeta), nullable=True),
-        "numa_topology": Field(_GUEST_NUMA, nullable=True),
-        "pci_requests": Field(_PCI_REQUESTS, nullable=True),
+        "numa_topology": Field(ObjectOf(InstanceNUMATopology, plain=True), nullable=True),
+        "pci_requests": Field(ObjectOf(InstancePCIRequests, plain=True), nullable=True),
         "project_id": Field(STR, nullable=True),
         "user_id": Field(STR, nullable=True, since=(1, 9)),
         "availability_zone": Field(STR, nullable=True),
         "flavor": Field(ObjectOf(Flavor)),
         "num_instances": Field(INT, default=1),
-        "ignore_hosts": Field(ListOf(STR), nullable=True),
-        "force_hosts": Field(ListOf(STR), nullable=True),
-        "force_nodes": Field(ListOf(STR), nullable=True),
+        **fields(ListOf(STR), "ignore_hosts force_hosts force_nodes", nullable=True),
         "requested_destination": Field(
             ObjectOf(Destination), nullable=True, default=None, since=(1, 6)
         ),
@@ -85,37 +89,11 @@ class RequestSpec(WireObject):
         ),
     }
 
-    @property
-    def vcpus(self) -> int:
-        """Virtual CPUs per instance."""
-        return self._size("vcpus")
-
-    @property
-    def memory_mb(self) -> int:
-        """Memory per instance in MB."""
-        return self._size("memory_mb")
-
-    @property
-    def root_gb(self) -> int:
-        """Root disk per instance in GB."""
-        return self._size("root_gb")
-
-    @property
-    def ephemeral_gb(self) -> int:
-        """Ephemeral disk per instance in GB."""
-        return self._size("ephemeral_gb")
-
-    @property
-    def swap(self) -> int:
-        """Swap disk per instance in MB."""
-        return self._size("swap")
-
-    def _size(self, name: str) -> int:
-        if self.flavor is None:
-            raise errors.InvalidRequest(
-                field="RequestSpec.flavor", reason="the request has none, and no instance_type"
-            )
-        return getattr(self.flavor, name) or 0
+    vcpus = _flavor_size("vcpus", "Virtual CPUs per instance.")
+    memory_mb = _flavor_size("memory_mb", "Memory per instance in MB.")
+    root_gb = _flavor_size("root_gb", "Root disk per instance in GB.")
+    ephemeral_gb = _flavor_size("ephemeral_gb", "Ephemeral disk per instance in GB.")
+    swap = _flavor_size("swap", "Swap disk per instance in MB.")
 
     @property
     def root_required(self) -> set[str]:
@@ -141,7 +119,7 @@ class RequestSpec(WireObject):
         return values[0] if len(values) == 1 else values
 
     def reset_forced_destinations(self) -> None:
-        """Forget forced hosts and nodes, so that another host may be found."""
+        """Drop forced hosts and nodes, which allows any other host."""
         self.force_hosts = None
         self.force_nodes = None
 
@@ -206,3 +184,29 @@ class RequestSpec(WireObject):
     def to_legacy_filter_properties_dict(self) -> dict[str, Any]:
         """The legacy filter properties (section 4.6)."""
         return legacy.to_filter_properties(self)
+
+
+@register
+class Selection(WireObject):
+    """One answer: a host for one instance, and its allocation request."""
+
+    VERSION = "1.1"
+    LISTS_CHANGES = True
+    FIELDS = {
+        "compute_node_uuid": Field(UUID),
+        **fields(STR, "service_host nodename"),
+        "cell_uuid": Field(UUID),
+        "limits": Field(ObjectOf(SchedulerLimits), nullable=True),
+        **fields(STR, "allocation_request allocation_request_version", nullable=True),
+        "availability_zone": Field(STR, nullable=True, since=(1, 1)),
+    }
+
+    def to_dict(self, numa_limits_version: str | None = None) -> dict[str, Any]:
+        """The reply form for callers from before this class: host, nodename, limits.
+
+        NUMA limits become an envelope, fitted to *numa_limits_version* when one is given.
+        """
+        limits = self.limits.to_dict() if self.limits is not None else {}
+        if "numa_topology" in limits:
+            limits["numa_topology"] = to_primitive(limits["numa_topology"], numa_limits_version)
+        return {"host": self.service_host, "nodename": self.nodename, "limits": limits}

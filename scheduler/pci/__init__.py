@@ -1,9 +1,9 @@
-"""PCI devices: pools of a host, matching requests against them, booking and giving back.
+"""PCI devices: pools of a host, requests of an instance, and allocating one from the other.
 
-Everything here computes on immutable values (reference page numa_pci, section 7).
+Everything here computes on immutable values (reference page numa_pci, section 7).  Imports only
+``objects`` and ``errors``; ``numa`` and every room above may import this package.
 """
 
-from scheduler.pci.affinity import Cells
 from scheduler.pci.aliases import (
     ALIAS_KEY,
     Alias,
@@ -11,24 +11,30 @@ from scheduler.pci.aliases import (
     parse_aliases,
     requests_of_flavor,
 )
-from scheduler.pci.booking import Booking, book, supports
-from scheduler.pci.pools import Pool, Pools
-from scheduler.pci.requests import Request, kinds_of, requests_of
-from scheduler.pci.semantics import CURRENT, NEWTON, PciSemantics
+from scheduler.pci.allocation import (
+    CURRENT,
+    NEWTON,
+    Allocation,
+    Cells,
+    PciSemantics,
+    allocate,
+    supports,
+)
+from scheduler.pci.devices import Pool, Pools, Request, kinds_of, requests_of
 
 __all__ = [
     "ALIAS_KEY",
     "CURRENT",
     "NEWTON",
     "Alias",
-    "Booking",
+    "Allocation",
     "Cells",
     "PciSemantics",
     "Pool",
     "Pools",
     "Request",
     "affinity_policy",
-    "book",
+    "allocate",
     "kinds_of",
     "parse_aliases",
     "requests_of",

@@ -13,7 +13,7 @@ from typing import Any
 
 from scheduler import errors, objects
 from scheduler.objects.enums import PCI_NUMA_POLICIES
-from scheduler.pci.requests import DEFAULT_POLICY
+from scheduler.pci.devices import DEFAULT_POLICY
 
 OPTION = "[pci] alias"
 ALIAS_KEY = "pci_passthrough:alias"

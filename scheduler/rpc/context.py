@@ -25,9 +25,9 @@ SAME_NAME_KEYS: Final = (
     "user_name", "project_name", "auth_token",
     "request_id", "global_request_id", "resource_uuid", "roles", "system_scope",
     "remote_address", "timestamp", "quota_class", "service_catalog", "instance_lock_checked",
-    "trace_info", "read_deleted", "is_admin_project",
+    "trace_info", "read_deleted", "is_admin_project", "arrived_at", "is_redelivered",
 )  # fmt: skip
-"""Keys of the wire that are constructor arguments under the same name."""
+"""Keys that are constructor arguments under the same name; the server sets the last two."""
 
 
 LOGGED_AS_THEY_ARE: Final = (
@@ -57,9 +57,18 @@ class RequestContext(oslo_context.RequestContext):
         service_catalog: list[dict[str, Any]] | None = None,
         instance_lock_checked: bool | None = None,
         trace_info: dict[str, Any] | None = None,
+        arrived_at: float | None = None,
+        is_redelivered: bool = False,
         **kwargs: Any,
     ) -> None:
-        """Raises ValueError for a *read_deleted* or *timestamp* that cannot be."""
+        """Raises ValueError for a *read_deleted* or *timestamp* that cannot be.
+
+        *arrived_at* is when the message came off the bus, on the monotonic clock; state that is
+        read after it is new enough for the request.  *is_redelivered*: the broker had sent it to
+        somebody before, who may still be at it.  Neither is ever sent.
+        """
+        self.arrived_at = arrived_at
+        self.is_redelivered = is_redelivered
         self.read_deleted = _checked_read_deleted(read_deleted)
         self.remote_address = remote_address
         self.timestamp = _parsed_time(timestamp)
@@ -71,8 +80,9 @@ class RequestContext(oslo_context.RequestContext):
 
     def check_is_admin(self) -> bool:
         """What ``is_admin`` is when the sender left it open: whether the role is there."""
-        if self._is_admin is not None:
-            return bool(self._is_admin)
+        sent = super().check_is_admin()
+        if sent is not None:
+            return bool(sent)
         return ADMIN_ROLE in (role.lower() for role in self.roles)
 
     def to_dict(self) -> dict[str, Any]:

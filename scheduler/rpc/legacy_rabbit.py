@@ -32,6 +32,11 @@ OPTIONS: Final = [
 BACKEND_OPTION: Final = cfg.StrOpt("rpc_backend")
 
 
+def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
+    """The options by group, for whoever names all that are read; not in the sample."""
+    return [(GROUP, OPTIONS), (None, [BACKEND_OPTION])]
+
+
 def url_from_options(conf: cfg.ConfigOpts) -> str | None:
     """The transport URL that the old options amount to; None when none of them is set."""
     conf.register_opts(OPTIONS, group=GROUP)

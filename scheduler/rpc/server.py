@@ -13,22 +13,20 @@ import oslo_messaging
 from oslo_log import log as logging
 from oslo_messaging.rpc.server import RPCServer
 
-from scheduler import arrival, concurrency, errors
-from scheduler.afterwards import Afterwards
-from scheduler.progress import Progress
+from scheduler import concurrency, errors
+from scheduler.daemon.in_flight import Progress
 from scheduler.rpc import arguments as given
-from scheduler.rpc import door, failures
-from scheduler.rpc.call_monitor import CallMonitor
-from scheduler.rpc.limits import LONGEST_NAME, MessageLimits
-from scheduler.rpc.listener import UnsubscribingListener
+from scheduler.rpc import connection, envelope, failures, transport
+from scheduler.rpc.call_monitor import CallMonitor, Signs
+from scheduler.rpc.deferred_work import DeferredWork
+from scheduler.rpc.deliveries import Deliveries
+from scheduler.rpc.fastpath import install as fastpath
+from scheduler.rpc.message_limits import LONGEST_NAME, MessageLimits
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 
 LOG = logging.getLogger(__name__)
 
 VERSION_PATTERN: Final = re.compile(r"\d{1,9}\.\d{1,9}(\.\d{1,9})?", re.ASCII)
-
-SIGN_OF_LIFE_SECONDS: Final = 1.0
-"""While no request is received, the broker hears this often that the worker lives."""
 
 MOST_REMEMBERED: Final = 100
 """Versions can be spelt in many ways."""
@@ -39,6 +37,9 @@ DEFAULT_TARGET: Final = oslo_messaging.Target()
 
 UNKNOWN_METHOD: Final = "UnknownMethod"
 """Under which calls of methods, or versions of them, are counted that are not there."""
+
+FAST, LIBRARY = "fast", "library"
+"""The ways that a request can take from the bus."""
 
 CALLER_ERRORS: Final = (
     errors.InvalidRequest,
@@ -77,11 +78,13 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
     Whatever arrives, the caller gets an answer and the server goes on serving.
     """
 
-    def __init__(self, *args: Any, progress: Progress, limits: MessageLimits) -> None:
+    def __init__(
+        self, *args: Any, progress: Progress, limits: MessageLimits, monitor: CallMonitor
+    ) -> None:
         super().__init__(*args)
         self.progress = progress
         self._limits = limits
-        self._monitor = CallMonitor()
+        self._monitor = monitor
         self._served: dict[tuple[Any, ...], Callable[..., Any]] = {}
         """By method, namespace and version what was asked for and is there."""
         self.refused: collections.Counter[str] = collections.Counter()
@@ -94,7 +97,7 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
         """
         message = incoming.message
         try:
-            door.refuse(message, self._limits)
+            self._limits.refuse(message)
             # For the log lines from here on.
             context = incoming.ctxt = self.serializer.deserialize_context(incoming.ctxt)
             if incoming.client_timeout is not None:
@@ -181,35 +184,54 @@ class Server(RPCServer):
     any more, and is lost with the process.  ``executor_thread_pool_size`` are in hand at most.
     """
 
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
+    def __init__(
+        self,
+        bus: Any,
+        target: oslo_messaging.Target,
+        dispatcher: Dispatcher,
+        deferred: DeferredWork,
+        deliveries: Deliveries,
+    ) -> None:
+        super().__init__(bus, target, dispatcher)
+        self._queue = f"{target.topic}.{target.server}"
         self._limits = MessageLimits.from_conf(self.conf)
-        workers = concurrency.workers()
-        if workers is not None:
-            self._executor_cls: Any = workers
+        self._deliveries = deliveries
+        self._has_broker = not transport.is_in_process(self.conf)
+        is_fast = self._has_broker and self.conf.scheduler.rpc_fast_path and fastpath.is_possible()
+        self._is_fast = bool(is_fast)
+        if self._is_fast:
+            fastpath.use_greenlets(self)
+        self._fast: fastpath.FastPath | None = None
+        self._handed_on = 0
         self._room = threading.Semaphore(self.conf.executor_thread_pool_size)
         #: What requests put off until they are answered.
-        self.afterwards = Afterwards(waits=concurrency.current() == concurrency.EVENTLET)
+        self.deferred = deferred
+
+    def _create_listener(self) -> Any:
+        connection.SERVED[self._queue] = self._deliveries
+        listener = super()._create_listener()
+        if self._is_fast:
+            self._fast = fastpath.FastPath(listener, self._deliveries, self._limits)
+        return Subscription(listener, self._deliveries, self._fast)
 
     def _on_incoming(self, incoming: Any) -> None:
-        arrived_at = time.monotonic()
-        while not self._room.acquire(timeout=SIGN_OF_LIFE_SECONDS):
-            self.listener.stay_connected()
-        self._work_executor.submit(self._process_arrived, incoming, arrived_at)
-
-    def _process_arrived(self, incoming: Any, arrived_at: float) -> None:
-        try:
-            again = any(getattr(message, "is_redelivered", False) for message in incoming)
-            with arrival.noted(arrived_at, is_redelivered=again):
-                self._process_incoming(incoming)
-        finally:
-            self._room.release()
-            for message in incoming:
-                self.dispatcher.progress.release(message)
+        (message,) = incoming
+        self.dispatcher.progress.hold(message)
+        # Whatever a sender wrote there is overwritten.
+        message.ctxt["arrived_at"] = time.monotonic()
+        message.ctxt["is_redelivered"] = bool(message.message.pop(envelope.REDELIVERED, False))
+        self._room.acquire()
+        self._handed_on += 1
+        super()._on_incoming(incoming)
 
     def _process_incoming(self, incoming: Any) -> None:
-        with self.afterwards.answering():
-            super()._process_incoming(incoming)
+        (message,) = incoming
+        try:
+            with self.deferred.until_answered():
+                super()._process_incoming(incoming)
+        finally:
+            self._room.release()
+            self.dispatcher.progress.release(message)
 
     @property
     def is_listening(self) -> bool:
@@ -219,7 +241,7 @@ class Server(RPCServer):
     @property
     def is_consuming(self) -> bool:
         """Whether the bus brings requests now."""
-        return self.listener is not None and bool(self.listener.is_consuming)
+        return self.is_listening and (not self._has_broker or self._deliveries.is_consuming)
 
     @property
     def refused(self) -> dict[str, int]:
@@ -227,19 +249,49 @@ class Server(RPCServer):
         return dict(self.dispatcher.refused)
 
     @property
+    def messages(self) -> dict[str, int]:
+        """How many requests came, by the way that they took."""
+        fast = 0 if self._fast is None else int(self._fast.receiver.taken)
+        return {FAST: fast, LIBRARY: max(0, self._handed_on - fast)}
+
+    @property
+    def undecodable(self) -> int:
+        """How many messages nobody could make anything of."""
+        return self._deliveries.undecodable
+
+    @property
     def answers_dropped(self) -> int:
         """How many answers were given up because nobody was there to get them."""
-        return 0 if self.listener is None else int(self.listener.undelivered.dropped)
+        return 0 if self._fast is None else int(self._fast.replies.dropped)
 
-    def _create_listener(self) -> UnsubscribingListener:
-        return self._listening(super()._create_listener())
 
-    def _listening(
-        self, listener: Any, kind: type[UnsubscribingListener] = UnsubscribingListener, *more: Any
-    ) -> UnsubscribingListener:
-        """The library's *listener* as one of *kind*, made with *more*."""
-        progress, at_most = self.dispatcher.progress, self.conf.executor_thread_pool_size
-        return kind(listener, self.afterwards, self._limits, progress, at_most, *more)
+class Subscription:
+    """The library's *listener*, which leaves the broker as soon as it is stopped."""
+
+    def __init__(
+        self, listener: Any, deliveries: Deliveries, fast: fastpath.FastPath | None
+    ) -> None:
+        self._listener = listener
+        self._deliveries = deliveries
+        self._fast = fast
+        self.is_listening = False
+
+    def start(self, on_incoming: Callable[[list[Any]], None]) -> None:
+        """Hand every request from now on to *on_incoming*."""
+        self._listener.start(on_incoming)
+        self.is_listening = True
+
+    def stop(self) -> None:
+        """Take no more requests from the bus; all that were taken have been handed on then."""
+        self._listener.stop()
+        self.is_listening = False
+        self._deliveries.end()
+
+    def cleanup(self) -> None:
+        """Close the connections; requests have been worked on by now."""
+        if self._fast is not None:
+            self._fast.replies.close()
+        self._listener.cleanup()
 
 
 def build_server(
@@ -248,25 +300,35 @@ def build_server(
     host: str,
     endpoints: Sequence[Any],
     progress: Progress | None = None,
-    kind: type[Server] = Server,
     entities: oslo_messaging.NoOpSerializer | None = None,
+    deferred: DeferredWork | None = None,
 ) -> Server:
     """A server for *topic* and for ``topic.host``, not started yet.
 
-    *progress* is told of every request that is worked on; *entities* decodes arguments.
+    *progress* is told of every request that is worked on; *entities* decodes arguments; what is
+    put off with *deferred* is done when a request is answered.
 
     Every endpoint has a ``target`` with version and namespace; **each of its methods with
     ``oslo_messaging.expose`` can be called by anyone on the bus**, and nothing else.
     """
     serializer = RequestContextSerializer(entities or ObjectSerializer())
+    limits = MessageLimits.from_conf(transport.conf)
+    deliveries = Deliveries(limits)
     dispatcher = Dispatcher(
         list(endpoints),
         serializer,
         EndpointPolicy,
         progress=progress or Progress(),
-        limits=MessageLimits.from_conf(transport.conf),
+        limits=limits,
+        monitor=CallMonitor(Signs(deliveries)),
     )
-    return kind(transport, oslo_messaging.Target(topic=topic, server=host), dispatcher)
+    target = oslo_messaging.Target(topic=topic, server=host)
+    return Server(transport, target, dispatcher, deferred or deferred_work(), deliveries)
+
+
+def deferred_work() -> DeferredWork:
+    """What requests put off until they are answered: only greenlets do."""
+    return DeferredWork(waits=concurrency.current() == concurrency.EVENTLET)
 
 
 def _check_form(message: dict[str, Any]) -> None:

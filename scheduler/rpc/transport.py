@@ -13,19 +13,13 @@ from typing import Final, TypeVar
 import amqp
 import oslo_messaging
 from oslo_config import cfg
-from oslo_messaging import opts as messaging_options
-from oslo_messaging._drivers import impl_rabbit
 from oslo_messaging.transport import NotificationTransport, RPCTransport
 from oslo_utils import strutils
 
 from scheduler import errors
 from scheduler.conf import startup
-from scheduler.rpc import legacy_rabbit, old_spellings, verified_tls
+from scheduler.rpc import connection, legacy_rabbit, library_options
 
-CONTROL_EXCHANGE: Final = "nova"
-#: Requests that the broker hands a worker beyond those that are worked on.  Without such a limit,
-#: which the library leaves to the configuration, the first worker gets all that is waiting.
-PREFETCHED_REQUESTS: Final = 16
 OPTION: Final = "[DEFAULT] transport_url"
 NOTIFICATION_OPTION: Final = "[oslo_messaging_notifications] transport_url"
 IN_PROCESS: Final = "fake"
@@ -41,16 +35,13 @@ REBUILT_MODULES: Final[tuple[str, ...]] = ()
 AnyTransport = TypeVar("AnyTransport", RPCTransport, NotificationTransport)
 
 
-def set_defaults() -> None:
-    """Defaults of the library's options that are others here.
+def set_defaults(conf: cfg.ConfigOpts = cfg.CONF) -> None:
+    """Register the library's options on *conf* with former names, and defaults that differ here.
 
-    Nova's services are met on their exchange, and a worker takes few requests in advance.  The
-    options know their former names.
+    Nova's services are met on their exchange, and a worker takes few requests in advance.
     """
-    oslo_messaging.set_transport_defaults(CONTROL_EXCHANGE)
-    old_spellings.teach()
-    verified_tls.install()
-    cfg.set_defaults(impl_rabbit.rabbit_opts, rabbit_qos_prefetch_count=PREFETCHED_REQUESTS)
+    connection.install()
+    library_options.register(conf, *library_options.NAMES)
 
 
 def get_transport(conf: cfg.ConfigOpts) -> RPCTransport:
@@ -79,26 +70,39 @@ def is_in_process(conf: cfg.ConfigOpts) -> bool:
         return bool(oslo_messaging.TransportURL.parse(conf).transport == IN_PROCESS)
 
 
+def parsed_url(conf: cfg.ConfigOpts) -> oslo_messaging.TransportURL:
+    """The address of the bus; options in its query part are in force in *conf* from now on.
+
+    Raises ConfigurationError, without passwords, for a URL that cannot be used.
+    """
+    set_defaults(conf)
+    with _translated(OPTION):
+        _apply_default_url(conf)
+        url = oslo_messaging.TransportURL.parse(conf)
+        for name, value in url.query.items():
+            conf.set_override(name, value, group=library_options.RABBIT)
+    library_options.put_right(conf)
+    return url
+
+
 def complete(conf: cfg.ConfigOpts) -> None:
     """Give *conf*, which no transport was made from, the library's options and the default URL.
 
     Raises ConfigurationError, without passwords, for a URL that cannot be used.
     """
-    set_defaults()
-    for group, options in messaging_options.list_opts():
-        conf.register_opts(options, group=group)
-    old_spellings.register_concurrency(conf)
+    connection.install()
+    library_options.register(conf)
     with _translated(OPTION):
         _apply_default_url(conf)
-    old_spellings.put_right(conf)
+    library_options.put_right(conf)
 
 
 def _get(factory: Callable[..., AnyTransport], conf: cfg.ConfigOpts, option: str) -> AnyTransport:
-    set_defaults()
+    set_defaults(conf)
     with _translated(option):
         _apply_default_url(conf)
         made = factory(conf, allowed_remote_exmods=REBUILT_MODULES)
-    old_spellings.put_right(conf)
+    library_options.put_right(conf)
     return made
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import scheduler
-from scheduler.db.cell_member import CellHealth
+from scheduler.db.cells import CellHealth
+from scheduler.engine.record import SELECTED, DecisionRecord
 from scheduler.explain import form
 from scheduler.explain.answering import explained
-from scheduler.explain.record import SELECTED, DecisionRecord
 from scheduler.hosts.host_manager import HostManager
 from scheduler.manager import SchedulerManager
 from scheduler.masking import masked

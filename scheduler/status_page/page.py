@@ -13,9 +13,10 @@ import json
 import os
 import re
 import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from scheduler.concurrency import HubCalls
 from scheduler.status_page.live import LiveStatus
 from scheduler.web.routes import JSON, Request, Response, Routes
 from scheduler.web.workers import Workers
@@ -46,14 +47,17 @@ _SEEN: Final = re.compile(r"[0-9a-f.,]*", re.ASCII)
 
 
 class StatusPage:
-    """Answers from ``live``, this worker's state, and from those of the other *workers*.
+    """Answers from *live*, this worker's state, and from those of the other *workers*.
 
-    Until ``live`` is set, the worker is starting, and says so.
+    While *live* gives None, the worker is starting, and says so.
     """
 
-    def __init__(self, workers: Workers) -> None:
-        self.live: LiveStatus | None = None
+    def __init__(
+        self, workers: Workers, hub: HubCalls, live: Callable[[], LiveStatus | None]
+    ) -> None:
+        self._live = live
         self._workers = workers
+        self._hub = hub
         self._files = _read_files()
 
     def add_to(self, routes: Routes) -> None:
@@ -87,15 +91,20 @@ class StatusPage:
     # --- this worker alone ---------------------------------------------------------------
 
     def _this_worker(self, request: Request) -> Response:
-        return STARTING if self.live is None else _json(self.live.worker(_seen(request)))
+        live = self._live()
+        if live is None:
+            return STARTING
+        return _json(self._hub.call(live.worker, _seen(request)))
 
     def _this_fleet(self, request: Request) -> Response:
-        if self.live is None:
+        live = self._live()
+        if live is None:
             return STARTING
-        return _json(self.live.fleet(request.query.get("since", "")))
+        return _json(self._hub.call(live.fleet, request.query.get("since", "")))
 
     def _this_decision(self, request: Request) -> Response:
-        found = None if self.live is None else self.live.decision(request.rest)
+        live = self._live()
+        found = None if live is None else self._hub.call(live.decision, request.rest)
         if found is None:
             return Response.of_json({"error": "not kept any more"}, http.HTTPStatus.NOT_FOUND)
         return _json(found)

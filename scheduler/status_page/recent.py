@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scheduler.explain.record import SELECTED, DecisionRecord
+from scheduler.engine.record import SELECTED, DecisionRecord
 
 #: The rate is shown in steps of so many seconds, and so many of them.
 RATE_STEP_SECONDS: Final = 5

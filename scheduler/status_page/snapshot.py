@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 
 from scheduler.hosts.aggregate_metadata import split_values
+from scheduler.hosts.candidates import heard_in_time
 from scheduler.hosts.host_manager import HostManager
-from scheduler.hosts.liveness import heard_in_time
 from scheduler.hosts.table import HostTable, Key
 
 #: Names of ``hosts.columns``, in the order in which the page gets them.

@@ -10,7 +10,7 @@ import oslo_messaging
 from oslo_config import cfg
 
 from scheduler import errors
-from scheduler.explain.record import DecisionRecord
+from scheduler.engine.record import DecisionRecord
 
 GROUP: Final = "oslo_messaging_tracing"
 OPTION: Final = f"[{GROUP}] tracing_enabled"

@@ -13,7 +13,7 @@ import oslo_messaging
 from opentelemetry import trace
 
 import scheduler
-from scheduler.explain.record import CLAIM, FILTER, LATER, REFRESH, SELECTED, WEIGH, DecisionRecord
+from scheduler.engine.record import CLAIM, FILTER, LATER, REFRESH, SELECTED, WEIGH, DecisionRecord
 
 NAME: Final = "nova-scheduler"
 STAGES: Final = (REFRESH, FILTER, WEIGH, LATER, CLAIM)

@@ -89,6 +89,9 @@ class Routes:
         asked = Request(path, path[len(place) :], query, headers)
         try:
             return self._handlers[place](asked)
+        except TimeoutError as error:
+            LOG.debug("%s: %s", place, error)
+            return Response.of_text("busy", http.HTTPStatus.SERVICE_UNAVAILABLE)
         except Exception:
             LOG.exception("%s could not be answered", place)
             return Response.of_text("internal error", http.HTTPStatus.INTERNAL_SERVER_ERROR)

@@ -1,7 +1,8 @@
 """Accepting HTTP connections on sockets that several workers share.
 
 The socket is opened before the workers are forked: a port that is taken stops the start, and
-whichever worker is free accepts.  Threads are those of the concurrency back end.
+whichever worker is free accepts.  Threads and sockets are native under both concurrency back
+ends, so that an answer does not wait for a decision that computes.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import contextlib
 import http
 import http.server
 import socket
-import threading
 from typing import Any, Final
 
 from oslo_log import log as logging
 
 import scheduler
 from scheduler import errors
+from scheduler.concurrency import native
 from scheduler.web.hosts import OPTION, KnownNames
 from scheduler.web.routes import Response, Routes
 
@@ -44,7 +45,7 @@ def bind(host: str, port: int, option: str) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _name, address = found[0]
-        opened = socket.socket(family, kind, protocol)
+        opened: socket.socket = native("socket").socket(family, kind, protocol)
     except OSError as error:
         raise _unusable(host, port, option, error) from error
     try:
@@ -123,6 +124,7 @@ class Server:
         self._listening = listening
         self._handler = type("Handler", (_Handler,), {"routes": routes, "names": names})
         self._name = name
+        self._threading = threading = native("threading")
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self._is_stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -149,7 +151,7 @@ class Server:
                     LOG.debug("No connection: %s", error)
                     self._is_stopping.wait(ACCEPT_SECONDS)
                 continue
-            serving = threading.Thread(
+            serving = self._threading.Thread(
                 target=self._serve, args=(connection, address), name=self._name, daemon=True
             )
             serving.start()

@@ -6,7 +6,6 @@ can enter.  What a worker knows alone is asked of each under a path that asks no
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import http.client
 import os
@@ -17,6 +16,7 @@ from typing import Final
 
 from oslo_log import log as logging
 
+from scheduler.concurrency import native
 from scheduler.web.routes import Routes
 from scheduler.web.server import BACKLOG, Server
 
@@ -58,7 +58,7 @@ class Workers:
             return
         path = _path(self._folder, os.getpid())
         path.unlink(missing_ok=True)
-        listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listening = native("socket").socket(socket.AF_UNIX, socket.SOCK_STREAM)
         ending.callback(listening.close)
         listening.bind(str(path))
         ending.callback(path.unlink, missing_ok=True)
@@ -69,12 +69,18 @@ class Workers:
 
     def ask(self, target: str) -> list[Answer]:
         """What every worker, this one included, answers to *target*, in the order of pids."""
+        answers: dict[int, Answer | None] = {}
+
+        def ask(pid: int) -> None:
+            answers[pid] = self.ask_one(pid, target)
+
         pids = self.pids
-        if not pids:
-            return []
-        with concurrent.futures.ThreadPoolExecutor(len(pids)) as pool:
-            answers = pool.map(lambda pid: self.ask_one(pid, target), pids)
-        return [each for each in answers if each is not None]
+        asking = [native("threading").Thread(target=ask, args=(pid,)) for pid in pids]
+        for each in asking:
+            each.start()
+        for each in asking:
+            each.join()
+        return [answer for pid in pids if (answer := answers.get(pid)) is not None]
 
     def ask_one(self, pid: int, target: str) -> Answer | None:
         """What the worker *pid* answers to *target*; None if there is no such worker."""
@@ -109,6 +115,6 @@ class _Connection(http.client.HTTPConnection):
 
     def connect(self) -> None:
         """Open the connection; called by the library."""
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock = native("socket").socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)

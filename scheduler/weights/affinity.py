@@ -12,7 +12,7 @@ from oslo_log import log as logging
 
 from scheduler import semantics
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs, has_group, of_group, unless_in_group
+from scheduler.hosts.selector import has_group
 from scheduler.weights.base import HostWeigher
 
 LOG = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class _SoftAffinityWeigher(HostWeigher):
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Members on the host, or their negative; 0 for groups of another policy."""
         if not has_group(request, self.policy):
-            return np.zeros(len(hosts), dtype=np.int64)
+            return hosts.constant(0, np.int64)
         return self.sign * hosts.count_instances(request.instance_group.members or ())
 
 
@@ -51,7 +51,6 @@ class ServerGroupSoftAffinityWeigher(_SoftAffinityWeigher):
     policy = "soft-affinity"
     sign = 1
     multiplier_option = "soft_affinity_weight_multiplier"
-    inputs = Inputs(of_request=unless_in_group("soft-affinity"), apart=of_group)
 
 
 class ServerGroupSoftAntiAffinityWeigher(_SoftAffinityWeigher):
@@ -60,4 +59,3 @@ class ServerGroupSoftAntiAffinityWeigher(_SoftAffinityWeigher):
     policy = "soft-anti-affinity"
     sign = -1
     multiplier_option = "soft_anti_affinity_weight_multiplier"
-    inputs = Inputs(of_request=unless_in_group("soft-anti-affinity"), apart=of_group)

@@ -1,4 +1,4 @@
-"""What a weigher is.
+"""Base classes of weighers.
 
 ``BaseHostWeigher`` carries Nova's contract: a third-party weigher implements ``_weigh_object``
 and is asked host by host.  Weighers that ship here derive from ``HostWeigher`` and compute the
@@ -13,10 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scheduler import semantics
-from scheduler.concurrency import BREATHS
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 
 _COMPLAINT = "Could not decode '%s' weight multiplier: %s"
 
@@ -47,7 +45,7 @@ class BaseHostWeigher:
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Raw values of all *hosts*, in order."""
-        values = [self._weigh_object(state, request) for state in BREATHS.between(hosts.states())]
+        values = [self._weigh_object(state, request) for state in hosts.states()]
         return np.array(values, dtype=np.float64)
 
     def multipliers(self, hosts: Candidates) -> np.ndarray | float:
@@ -67,9 +65,6 @@ class HostWeigher(BaseHostWeigher):
     """
 
     multiplier_option: ClassVar[str]
-    #: What the raw values follow from, so that they may be kept; None: asked for every request.
-    #: A class speaks for itself: what it inherits does not count.
-    inputs: ClassVar[Inputs | None] = None
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -84,13 +79,9 @@ class HostWeigher(BaseHostWeigher):
         """The option, or per host the smallest value found on its aggregates."""
         if not self.asks_aggregates:
             return self.multiplier
-        pool = hosts.table.pools["aggregates"]
-        few = len(pool) <= len(hosts)  # then it is cheaper not to find out whose they are
-        documents = pool.every_parsed() if few else hosts.documents("aggregates")[0]
-        option = self.multiplier_option
-        if not any(aggregate_metadata.values(each, option) for each in documents):
+        if self.multiplier_option not in aggregate_metadata.every_key(hosts.scope.table):
             return self.multiplier
-        return hosts.per_document("aggregates", self._of_aggregates, dtype=np.float64)
+        return hosts.per_document("aggregates", self._of_aggregates, np.float64, key=self)
 
     def weight_multiplier(self, host_state: Any) -> float:
         """The multiplier of one host."""

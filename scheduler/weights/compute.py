@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 from scheduler.weights.base import HostWeigher
 
 
@@ -18,7 +17,6 @@ class BuildFailureWeigher(HostWeigher):
     """How many builds have failed on the host since the last one that did not."""
 
     multiplier_option = "build_failure_weight_multiplier"
-    inputs = Inputs("failed_builds")
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """The number of failures."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 from scheduler.weights.base import HostWeigher
 
 
@@ -19,7 +18,6 @@ class CPUWeigher(HostWeigher):
 
     minval = 0
     multiplier_option = "cpu_weight_multiplier"
-    inputs = Inputs("vcpus_total", "vcpus_used", "cpu_allocation_ratio", plain=True)
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Processors that may be handed out, less those that are."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 from scheduler.weights.base import HostWeigher
 
 
@@ -27,11 +26,12 @@ class CrossCellWeigher(HostWeigher):
     """Hosts of the requested cell before the others, where both are allowed."""
 
     multiplier_option = "cross_cell_move_weight_multiplier"
-    inputs = Inputs("cell_uuid", of_request=lambda request: _home(request) or "")
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """1 in the cell and -1 outside; 0 for all when the request may not cross cells."""
         home = _home(request)
         if home is None:
-            return np.zeros(len(hosts), dtype=np.int64)
-        return hosts.per_value("cell_uuid", lambda cell: 1 if cell == home else -1, np.int64)
+            return hosts.constant(0, np.int64)
+        return hosts.per_value(
+            "cell_uuid", lambda cell: 1 if cell == home else -1, np.int64, key=home
+        )

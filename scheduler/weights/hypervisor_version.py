@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 from scheduler.weights.base import HostWeigher
 
 
@@ -18,7 +17,6 @@ class HypervisorVersionWeigher(HostWeigher):
     """The version of the host's hypervisor; one that is not known is the oldest."""
 
     multiplier_option = "hypervisor_version_weight_multiplier"
-    inputs = Inputs("hypervisor_version")
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """The version as a number, e.g. 2005001 for 2.5.1."""

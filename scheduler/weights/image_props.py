@@ -12,7 +12,6 @@ import numpy as np
 from scheduler.conf import weight_settings
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.image_properties import Properties, properties_of
-from scheduler.hosts.inputs import Inputs
 from scheduler.weights.base import HostWeigher
 
 
@@ -29,28 +28,22 @@ class ImagePropertiesWeigher(HostWeigher):
         setting = conf.filter_scheduler.image_props_weight_setting
         self.ratios = dict(weight_settings.parse(setting, "image_props_weight_setting"))
 
-    @property
-    def inputs(self) -> Inputs:  # type: ignore[override]  # what counts depends on the options
-        """Nothing while it is off, whatever the image is like."""
-        if self.multiplier == 0:
-            return Inputs()
-        return Inputs(of_request=lambda request: None if properties_of(request.image) else ())
-
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Every shared property counts once per server, times its ratio."""
-        of_row = np.zeros(hosts.table.capacity)
         wanted = properties_of(request.image)
-        if wanted and self.multiplier != 0:
-            shared: dict[Properties, float] = {}
-            for host, instances in hosts.table.instances.items():
-                total = 0.0
-                for instance in instances.values():
-                    properties = instance.image_properties
-                    if properties not in shared:
-                        shared[properties] = sum(map(self._ratio, wanted & properties))
-                    total += shared[properties]
-                of_row[hosts.table.rows_showing_instances([host])] = total
-        return of_row[hosts.rows]
+        if not wanted or self.multiplier == 0:
+            return hosts.constant(0.0)
+        of_row = np.zeros(hosts.table.capacity)
+        shared: dict[Properties, float] = {}
+        for host, instances in hosts.table.instances.items():
+            total = 0.0
+            for instance in instances.values():
+                properties = instance.image_properties
+                if properties not in shared:
+                    shared[properties] = sum(map(self._ratio, wanted & properties))
+                total += shared[properties]
+            of_row[hosts.table.rows_showing_instances([host])] = total
+        return of_row[hosts.at]
 
     def _ratio(self, pair: tuple[str, str]) -> float:
         return self.ratios.get(pair[0], 0.0) if self.ratios else 1.0

@@ -13,7 +13,6 @@ import numpy as np
 from scheduler import errors
 from scheduler.conf import weight_settings
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 from scheduler.weights.base import HostWeigher
 
 
@@ -21,7 +20,6 @@ class MetricsWeigher(HostWeigher):
     """The sum of value times ratio over the metrics of ``[metrics] weight_setting``."""
 
     multiplier_option = "metrics_weight_multiplier"
-    inputs = Inputs("metrics", "aggregates")
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -42,11 +40,16 @@ class MetricsWeigher(HostWeigher):
         del request
         for name, _ratio in self.settings:
             self._refuse(name, hosts)
-        counting = hosts.per_document("metrics", self._value(weighs=True), np.float64)
-        idle = np.broadcast_to(np.asarray(self.multipliers(hosts)) == 0, len(hosts))
+        counting = hosts.per_document("metrics", self._value(weighs=True), np.float64, key=self)
+        multipliers = self.multipliers(hosts)
+        if not isinstance(multipliers, np.ndarray) and multipliers != 0:
+            return counting
+        idle = np.broadcast_to(np.asarray(multipliers) == 0, len(hosts))
         if not idle.any():
             return counting
-        idling = hosts.per_document("metrics", self._value(weighs=False), np.float64)
+        idling = hosts.per_document(
+            "metrics", self._value(weighs=False), np.float64, key=(self, "idle")
+        )
         return np.where(idle, idling, counting)
 
     def _refuse(self, name: str, hosts: Candidates) -> None:
@@ -54,7 +57,7 @@ class MetricsWeigher(HostWeigher):
             values = _values(found)
             return values[name] is None if name in values else self.required
 
-        lacking = hosts.per_document("metrics", lacks)
+        lacking = hosts.per_document("metrics", lacks, key=(self, name))
         if lacking.any():
             first = hosts.take(lacking).states()[0]
             raise errors.ComputeHostMetricNotFound(name=name, host=first.host, node=first.nodename)

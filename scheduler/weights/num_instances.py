@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 from scheduler.weights.base import HostWeigher
 
 
@@ -18,7 +17,6 @@ class NumInstancesWeigher(HostWeigher):
     """How many servers the host runs.  Off unless its multiplier is set."""
 
     multiplier_option = "num_instances_weight_multiplier"
-    inputs = Inputs("num_instances", plain=True)
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """The number of servers."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 from scheduler.pci import Pools
 from scheduler.weights.base import HostWeigher
 
@@ -22,12 +21,11 @@ class PCIWeigher(HostWeigher):
     """The fewer free devices, the better; what the request needs is the filter's business."""
 
     multiplier_option = "pci_weight_multiplier"
-    inputs = Inputs("pci_stats")
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """From 100 without free devices to 1 with 99 or more."""
         del request
-        return hosts.per_document("pci_stats", _scarcity, np.int64)
+        return hosts.per_document("pci_stats", _scarcity, np.int64, key="scarcity")
 
 
 def _scarcity(pools: Pools | None) -> int:

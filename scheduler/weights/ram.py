@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.inputs import Inputs
 from scheduler.weights.base import HostWeigher
 
 
@@ -19,7 +18,6 @@ class RAMWeigher(HostWeigher):
 
     minval = 0
     multiplier_option = "ram_weight_multiplier"
-    inputs = Inputs("free_ram_mb", plain=True)
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Free memory in MB, without overcommit."""

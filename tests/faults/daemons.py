@@ -9,12 +9,12 @@ import time
 import pytest
 
 from scheduler import errors
-from tests.daemons.process import Daemon
 from tests.faults import bad_filter
-from tests.faults.clock import Clock
-from tests.faults.disks import SmallDisk
 from tests.faults.world import HOSTS, PAUSE_SECONDS, World
 from tests.waiting import wait_until
+from tests.world.clock import Clock
+from tests.world.disks import SmallDisk
+from tests.world.process import Daemon
 
 LOG_DISK_KIB = 256
 ANSWERS = 20

@@ -9,7 +9,13 @@ from typing import Final
 
 from tests.faults import broker, daemons, database, messages, network, rows
 from tests.faults.world import Account, World
+from tests.world import results
 
+HEAD: Final = (
+    *("fault", "promise", "kept", "lost"),
+    *("requests", "asked again", "refused by name", "recovery, s"),
+)
+KEPT, BROKEN = "yes", "**no**"
 NOTHING_LOST: Final = "every request is answered, if need be when it is asked again"
 AT_ONCE: Final = "nobody notices"
 
@@ -25,6 +31,12 @@ class Fault:
     #: Whether callers may have to ask again.
     asks_again: bool = True
 
+    @property
+    def group(self) -> str:
+        """What it happens to: the module of the fault."""
+        act = self.act.func if isinstance(self.act, functools.partial) else self.act
+        return act.__module__.rpartition(".")[2]
+
     def broken_by(self, account: Account) -> str:
         """What was not as promised; empty if everything was."""
         if account.lost:
@@ -34,6 +46,30 @@ class Fault:
         if account.asked_again and not self.asks_again:
             return f"callers had to ask again {account.asked_again} times"
         return ""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one promise; no *account* where its end was not reached."""
+
+    fault: str
+    promise: str
+    is_kept: bool
+    account: Account | None
+
+    @property
+    def row(self) -> results.Row:
+        """A line of the table."""
+        kept = KEPT if self.is_kept else BROKEN
+        if self.account is None:
+            return (self.fault, self.promise, kept, "?", "?", "?", "?", "?")
+        refusals = sorted(self.account.refusals.items())
+        return (
+            *(self.fault, self.promise, kept, str(self.account.lost)),
+            *(str(self.account.requests), str(self.account.asked_again)),
+            ", ".join(f"{count} {name}" for name, count in refusals) or "0",
+            f"{self.account.recovery_seconds:.1f}",
+        )
 
 
 HOUR_SECONDS: Final = 3600

@@ -9,10 +9,10 @@ import time
 from collections.abc import Iterator
 from typing import Final, Self
 
-from tests.faults.proxy import Proxy
 from tests.faults.world import PAUSE_SECONDS, World
 from tests.servers import programs
 from tests.waiting import wait_until
+from tests.world.proxy import Proxy
 
 CUT_SECONDS: Final = 2 * PAUSE_SECONDS
 BROKER, DATABASE = "broker", "database"

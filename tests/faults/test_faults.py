@@ -8,9 +8,7 @@ import pytest
 
 from scheduler.rpc.client import SchedulerAPI
 from tests.faults import world as worlds
-from tests.faults.conftest import Results
-from tests.faults.faults import FAULTS, Fault
-from tests.faults.table import Result
+from tests.faults.faults import FAULTS, Fault, Result
 from tests.faults.world import World
 from tests.servers import mariadb, programs, rabbitmq
 from tests.servers.fixtures import require
@@ -34,15 +32,15 @@ def api(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sche
         yield made
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda each: each.name)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda each: f"{each.group}: {each.name}")
 def test_what_is_promised_for(
-    results: Results, world: World, api: SchedulerAPI, fault: Fault
+    kept: list[Result], world: World, api: SchedulerAPI, fault: Fault
 ) -> None:
     account, broken = None, "the fault was not survived"
     try:
         account = worlds.endured(world, api, lambda: fault.act(world))
         broken = fault.broken_by(account)
     finally:
-        results.add(Result(fault.name, fault.promise, not broken, account))
+        kept.append(Result(fault.name, fault.promise, not broken, account))
     assert not broken
     assert all(each.exit_code is None for each in world.schedulers)

@@ -18,16 +18,16 @@ from scheduler.db import compute_nodes, services
 from scheduler.db.database import Database
 from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.context import RequestContext
-from tests.daemons.deployment import Deployment, Settings, render
-from tests.daemons.process import Daemon
 from tests.faults import bad_filter
-from tests.faults.disks import SmallDisk
-from tests.faults.load import HOST, LOST, Load
-from tests.faults.proxy import Proxy
-from tests.functional import fleet
-from tests.functional.bus import scheduler_api
 from tests.servers.mariadb import MariaDB
 from tests.servers.rabbitmq import RabbitMQ
+from tests.world import fleet
+from tests.world.bus import scheduler_api
+from tests.world.deployment import Deployment, Settings, render
+from tests.world.disks import SmallDisk
+from tests.world.load import HOST, LOST, Load
+from tests.world.process import Daemon
+from tests.world.proxy import Proxy
 
 HOSTS: Final = tuple(f"cmp{number}" for number in range(1, 11))
 #: How long a caller waits for an answer, and for a sign of life.

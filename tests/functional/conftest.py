@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.daemons.deployment import Deployment
-from tests.daemons.process import BACKENDS, Daemon
-from tests.functional import fleet
-from tests.functional.bus import RawCaller
+from scheduler.rpc import connection
 from tests.servers.rabbitmq import RabbitMQ
+from tests.world import fleet
+from tests.world.bus import RawCaller
+from tests.world.deployment import Deployment
+from tests.world.process import BACKENDS, Daemon
 
 _HERE = Path(__file__).parent
+
+# Before a test connects: kombu remembers what its table said then.
+connection.install()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

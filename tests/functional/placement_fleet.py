@@ -10,10 +10,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from scheduler import objects
+from scheduler.daemon.service import build_manager
 from scheduler.db import compute_nodes, services, tables
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
-from scheduler.service import build_manager
 from tests.builders import a_conf, a_request
 from tests.servers.placement import Placement
 
@@ -27,8 +27,9 @@ class Context:
 
     project_id, user_id, global_request_id = PROJECT, USER, None
 
-    def __init__(self, request_id: str) -> None:
+    def __init__(self, request_id: str, *, is_redelivered: bool = False) -> None:
         self.request_id = request_id
+        self.is_redelivered = is_redelivered
 
 
 def now() -> datetime.datetime:
@@ -121,8 +122,8 @@ class Worker:
     ) -> list[list[objects.Selection]]:
         """Ask for hosts, with alternates."""
         flavor = {"memory_mb": ram_mb, "root_gb": 1, "extra_specs": how.pop("extra_specs", {})}
+        context: Any = Context(request_id, is_redelivered=how.pop("is_redelivered", False))
         spec = a_request(flavor=flavor, project_id=PROJECT, user_id=USER, **how)
-        context: Any = Context(request_id)
         answer: list[list[objects.Selection]] = self.driver.select_destinations(
             context, spec, list(names), return_alternates=True
         )

@@ -11,12 +11,12 @@ import pytest
 
 from scheduler.db import migration
 from scheduler.db.database import Database
-from scheduler.rpc.transport import PREFETCHED_REQUESTS
-from tests.daemons.fixtures import MakeDeployment
-from tests.daemons.process import Daemon
+from scheduler.rpc.library_options import PREFETCHED_REQUESTS
 from tests.functional import gate_driver
-from tests.functional.bus import RawCaller, enveloped, recorded
 from tests.waiting import wait_until
+from tests.world.bus import RawCaller, enveloped, recorded
+from tests.world.fixtures import MakeDeployment
+from tests.world.process import Daemon
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
 AT_ONCE = 8

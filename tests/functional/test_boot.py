@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from scheduler.concurrency import EVENTLET, THREADING
-from tests.daemons.deployment import Deployment
-from tests.daemons.fixtures import MakeDeployment
-from tests.functional import books
-from tests.functional.booting import boot, delete, hosts, states
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
+from tests.world import usage
+from tests.world.booting import boot, delete, hosts, states
+from tests.world.deployment import Deployment
+from tests.world.fixtures import MakeDeployment
 
 HOSTS = 8
 NO_HOST = "No valid host was found. There are not enough hosts available."
@@ -95,7 +95,7 @@ def test_a_zone(cloud: Deployment, zones: dict[str, str]) -> None:
 def test_a_forced_host_gets_the_server_though_filters_object(
     cloud: Deployment, zones: dict[str, str]
 ) -> None:
-    sizes = read_books(cloud).memory_mb
+    sizes = read_usage(cloud).memory_mb
     smallest = min(sizes, key=lambda host: sizes[host])
     words = ("--availability-zone", f"{zones[smallest]}:{smallest}")
     (server,) = boot(cloud, "m1.xlarge", *words)
@@ -123,20 +123,20 @@ def test_a_deleted_server_frees_its_host(cloud: Deployment) -> None:
     shown = show(cloud, "short-lived")
     assert (shown["id"], shown["host"]) == (server["ID"], server["Host"])
     assert server["ID"] in [each["ID"] for each in cloud.servers()]
-    used = read_books(cloud).reported[server["Host"]]
+    used = read_usage(cloud).reported[server["Host"]]
 
     delete(cloud, [server])
 
     assert server["ID"] not in [each["ID"] for each in cloud.servers()]
-    left = read_books(cloud).reported[server["Host"]]
+    left = read_usage(cloud).reported[server["Host"]]
     assert left.vcpus_used == used.vcpus_used - shown["vcpus"]
     assert left.free_ram_mb == used.free_ram_mb + shown["memory_mb"]
     assert left.free_disk_gb == used.free_disk_gb + shown["root_gb"] + shown["ephemeral_gb"]
     assert left.running_vms == used.running_vms - 1
 
 
-def read_books(cloud: Deployment) -> books.Books:
-    return books.agreeing(f"sqlite:///{cloud.folder}/nova.sqlite")
+def read_usage(cloud: Deployment) -> usage.Hosts:
+    return usage.settled(f"sqlite:///{cloud.folder}/nova.sqlite")
 
 
 def test_the_caching_driver_sees_a_host_that_comes_later(

@@ -1,4 +1,4 @@
-"""Servers are booted, fail, are tried elsewhere and deleted; a real Placement keeps the books."""
+"""Servers are booted, fail, are tried elsewhere and deleted; a real Placement keeps claims."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler.concurrency import EVENTLET, THREADING
-from tests.daemons.deployment import Deployment
-from tests.daemons.fixtures import MakeDeployment
-from tests.functional.booting import WAIT, boot, delete, states
 from tests.servers.placement import Placement
 from tests.waiting import wait_until
+from tests.world.booting import WAIT, boot, delete, states
+from tests.world.deployment import Deployment
+from tests.world.fixtures import MakeDeployment
 
 HOSTS = 8
 INVENTORY = {"VCPU": 64, "MEMORY_MB": 65536, "DISK_GB": 1000}

@@ -13,8 +13,6 @@ import pytest
 
 from scheduler import exit_codes
 from scheduler.cli import app
-from tests.daemons.deployment import Deployment, render
-from tests.functional.bus import a_context, scheduler_api
 from tests.servers import programs
 from tests.servers import rabbitmq as rabbitmq_server
 from tests.servers.attestation import make_certificate
@@ -22,6 +20,8 @@ from tests.servers.fixtures import require
 from tests.servers.private import LOOPBACK
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
+from tests.world.bus import a_context, scheduler_api
+from tests.world.deployment import Deployment, render
 
 HOST = "controller"
 ORPHAN = "reply_" + uuid.uuid4().hex
@@ -69,8 +69,7 @@ def cloud(
         made.start_scheduler().wait_ready()
         with broker.connect() as connection:
             channel = connection.channel()
-            for name in (ORPHAN, FULL):
-                channel.queue_declare(name, auto_delete=False)
+            channel.queue_declare(FULL, auto_delete=False)
             connection.Producer().publish({}, routing_key=FULL)
         yield made
     finally:
@@ -144,6 +143,8 @@ def test_leftovers_go_when_asked_and_nothing_else(
     def queues() -> set[str]:
         return set(broker.control("list_queues", "--silent", "name").split())
 
+    with broker.connect() as connection:
+        connection.channel().queue_declare(ORPHAN, auto_delete=False)
     settings = on(broker)
     _status, rows, _errors = check(settings, *managed(broker))
     found = {row["Name"]: row["State"] for row in rows if "leftover" in row["State"]}
@@ -258,11 +259,13 @@ def test_what_is_not_as_configured_is_named(
 
 
 def test_a_queue_that_nobody_consumes(check: Check, broker: ManagedRabbitMQ) -> None:
-    with broker.connect() as connection:
-        connection.channel().queue_declare("scheduler.stopped", auto_delete=False)
     settings = on(broker)
     settings["DEFAULT"]["host"] = "stopped"
-    status, rows, _errors = check(settings)
+    with broker.connect() as connection:
+        channel = connection.channel()
+        channel.queue_declare("scheduler.stopped", auto_delete=False)
+        status, rows, _errors = check(settings)
+        channel.queue_delete("scheduler.stopped")
     assert status == exit_codes.BROKER_QUEUES
     assert [row["Name"] for row in rows if row["State"] == "no consumer"] == ["scheduler.stopped"]
 

@@ -14,16 +14,16 @@ import sqlalchemy as sa
 from scheduler.concurrency import THREADING
 from scheduler.rpc.client import SchedulerAPI
 from tests import pages
-from tests.daemons.deployment import Deployment
-from tests.daemons.fixtures import MakeDeployment
-from tests.daemons.process import Daemon
-from tests.functional import fleet
-from tests.functional.bus import a_context, scheduler_api
-from tests.functional.fleet import a_spec
 from tests.servers import rabbitmq_cluster
 from tests.servers.fixtures import require
 from tests.servers.rabbitmq_cluster import Node, RabbitMQCluster
 from tests.waiting import wait_until
+from tests.world import fleet
+from tests.world.bus import a_context, scheduler_api
+from tests.world.deployment import Deployment
+from tests.world.fixtures import MakeDeployment
+from tests.world.fleet import a_spec
+from tests.world.process import Daemon
 
 CALLERS = 6
 CALLS = 12

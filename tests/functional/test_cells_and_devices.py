@@ -10,8 +10,8 @@ from conductor_stub.compute import profiles
 from scheduler import objects
 from scheduler.db import compute_nodes, instances
 from scheduler.db.database import Database
-from tests.daemons.deployment import Deployment
-from tests.functional.booting import boot, delete, hosts, states
+from tests.world.booting import boot, delete, hosts, states
+from tests.world.deployment import Deployment
 
 PROFILE = profiles.DEFAULT_FILE.with_name("numa_pci.yaml")
 ALIAS = {"name": "gpu", "vendor_id": "10de", "product_id": "1db4", "numa_policy": "required"}

@@ -13,9 +13,9 @@ import pytest
 from scheduler import objects
 from scheduler.db import compute_nodes, instances, services
 from scheduler.db.database import Database
-from tests.daemons.deployment import Deployment
-from tests.functional.bus import RawCaller, enveloped, recorded
 from tests.waiting import wait_until
+from tests.world.bus import RawCaller, enveloped, recorded
+from tests.world.deployment import Deployment
 
 HOST = "compute-01"
 TODAYS = "compute-build_and_run_instance-v6.0.cast"
@@ -69,9 +69,9 @@ def database(sqlite_url: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def computes(deployment, transport_url: str, sqlite_url: str, backend: str) -> Deployment:
+def computes(deployment, transport_url: str, sqlite_url: str) -> Deployment:
     """A deployment with tables, in which nothing runs yet."""
-    made: Deployment = deployment(transport_url, sqlite_url, backend=backend)
+    made: Deployment = deployment(transport_url, sqlite_url)
     made.sync_database()
     return made
 
@@ -108,7 +108,8 @@ def test_every_host_is_registered_and_alive_when_ready(computes, database):
     assert daemon.terminate() == 0
 
 
-def test_a_build_in_hand_is_finished_before_the_end(computes, database, transport_url):
+def test_a_build_in_hand_is_finished_before_the_end(computes, database, transport_url, backend):
+    computes.backend = backend
     daemon = computes.start_computes(1, "--build-seconds", "2").wait_ready()
     order = Order(database, recorded(TODAYS))
     with RawCaller(transport_url) as caller:

@@ -14,11 +14,11 @@ from scheduler import objects
 from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.db import build_requests, instances, mappings
 from scheduler.db.database import Database
-from tests.daemons.deployment import Deployment
-from tests.functional import fleet
-from tests.functional.bus import RawCaller, enveloped, recorded
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
+from tests.world import fleet
+from tests.world.bus import RawCaller, enveloped, recorded
+from tests.world.deployment import Deployment
 
 RESCHEDULE = "conductor-build_instances-reschedule.cast"
 NEWTONS = "derived-newton-build_instances-v1.10.cast"

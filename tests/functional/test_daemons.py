@@ -5,8 +5,8 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from tests.daemons.deployment import CommandFailed, render
 from tests.waiting import wait_until
+from tests.world.deployment import CommandFailed, render
 
 
 def test_an_early_end_is_reported_with_what_was_printed(daemon, sqlite_url):

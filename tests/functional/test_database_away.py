@@ -12,14 +12,14 @@ from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.db import services
 from scheduler.db.database import Database
 from scheduler.rpc.client import SchedulerAPI
-from tests.daemons.fixtures import MakeDeployment
-from tests.functional import fleet
-from tests.functional.bus import a_context, scheduler_api
-from tests.functional.observing import SETTINGS, Endpoint
 from tests.servers import mariadb
 from tests.servers.fixtures import require
 from tests.servers.mariadb import MariaDB
 from tests.waiting import wait_until
+from tests.world import fleet
+from tests.world.bus import a_context, scheduler_api
+from tests.world.fixtures import MakeDeployment
+from tests.world.observing import SETTINGS, Endpoint
 
 MAX_AGE_SECONDS = 5
 

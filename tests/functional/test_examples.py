@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from scheduler.rpc.context import RequestContext
-from tests.daemons.deployment import render
-from tests.daemons.fixtures import StartDaemon
-from tests.daemons.process import Daemon
-from tests.functional import fleet
-from tests.functional.bus import scheduler_api
 from tests.pages import WRITE_A_FILTER, commands, environment
+from tests.world import fleet
+from tests.world.bus import scheduler_api
+from tests.world.deployment import render
+from tests.world.fixtures import StartDaemon
+from tests.world.process import Daemon
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "docs" / "examples"
 HOSTS = ("doc1", "ops1", "dev1")

@@ -9,9 +9,9 @@ import pytest
 from scheduler.concurrency import EVENTLET
 from scheduler.db import build_requests, mappings
 from scheduler.db.database import Database
-from tests.daemons.deployment import Deployment
-from tests.functional.booting import boot, hosts, states
 from tests.servers.rabbitmq import RabbitMQ
+from tests.world.booting import boot, hosts, states
+from tests.world.deployment import Deployment
 
 HOSTS = 4
 SETTINGS = {"DEFAULT": {"reserved_host_memory_mb": 0}}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler.db import fleet_heartbeats, migration
+from scheduler.db import migration
 from scheduler.db.database import Database
 from scheduler.db.tables import change_counters
 from tests import interleaving
@@ -22,9 +22,7 @@ def database(request):
 
 @pytest.mark.parametrize("counted", [True, False])
 @pytest.mark.parametrize("seed", range(2))
-def test_every_refresh_and_decision_is_that_of_a_full_read(database, monkeypatch, seed, counted):
-    if seed:  # heartbeats in parts
-        monkeypatch.setattr(fleet_heartbeats, "PART_SERVICES", 2)
+def test_every_refresh_and_decision_is_that_of_a_full_read(database, seed, counted):
     if not counted:  # as in a database that Nova made
         with database.write() as connection:
             connection.execute(change_counters.delete())

@@ -13,12 +13,12 @@ import sqlalchemy as sa
 
 from scheduler import errors
 from scheduler.concurrency import EVENTLET, THREADING
-from tests.daemons.fixtures import MakeDeployment
-from tests.functional import fleet
-from tests.functional.booting import boot, states
-from tests.functional.bus import a_context, scheduler_api
-from tests.functional.fleet import a_spec
 from tests.waiting import wait_until
+from tests.world import fleet
+from tests.world.booting import boot, states
+from tests.world.bus import a_context, scheduler_api
+from tests.world.fixtures import MakeDeployment
+from tests.world.fleet import a_spec
 
 SERVER_MB = 2048
 PER_HOST = 3

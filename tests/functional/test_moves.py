@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from scheduler.concurrency import THREADING
-from tests.daemons.deployment import CommandFailed, Deployment
-from tests.functional import books
-from tests.functional.booting import boot
 from tests.servers.rabbitmq import RabbitMQ
+from tests.world import usage
+from tests.world.booting import boot
+from tests.world.deployment import CommandFailed, Deployment
 
 HOSTS = 3
 WAIT = ("--wait", "--timeout", "60")
@@ -55,7 +55,7 @@ def test_a_server_is_migrated_and_resized_to_other_hosts(cloud: Deployment) -> N
     assert resized["Host"] != migrated["Host"]
     shown = json.loads(cloud.command("nova-conductor-stub", "show", "traveller", "-f", "json"))
     assert (shown["memory_mb"], shown["host"]) == (2048, resized["Host"])
-    assert books.agreeing(f"sqlite:///{cloud.folder}/nova.sqlite")
+    assert usage.settled(f"sqlite:///{cloud.folder}/nova.sqlite")
 
 
 def test_without_a_host_a_server_stays_where_it_is(cloud: Deployment) -> None:

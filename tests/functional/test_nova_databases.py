@@ -16,10 +16,6 @@ from sqlalchemy.engine import make_url
 from scheduler import errors
 from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.rpc.client import SchedulerAPI
-from tests.daemons.deployment import CommandFailed, Deployment
-from tests.daemons.fixtures import MakeDeployment
-from tests.functional import fleet
-from tests.functional.bus import a_context, scheduler_api
 from tests.nova_layouts import NEWTON
 from tests.novas import Nova
 from tests.servers import mariadb as mariadb_server
@@ -27,6 +23,10 @@ from tests.servers.fixtures import require
 from tests.servers.mariadb import MariaDB
 from tests.servers.private import unique_name
 from tests.waiting import wait_until
+from tests.world import fleet
+from tests.world.bus import a_context, scheduler_api
+from tests.world.deployment import CommandFailed, Deployment
+from tests.world.fixtures import MakeDeployment
 
 BIG: dict[str, Any] = {
     "memory_mb": 2**30,

@@ -11,14 +11,14 @@ import psutil
 import pytest
 
 from scheduler import errors
-from tests.daemons.deployment import Deployment
-from tests.daemons.process import BACKENDS, Daemon
-from tests.functional import fleet
-from tests.functional.bus import RawCaller, a_context, scheduler_api
-from tests.functional.observing import SETTINGS, Endpoint
 from tests.servers.fixtures import require
 from tests.servers.rabbitmq import PROGRAMS, RabbitMQ
 from tests.waiting import wait_until
+from tests.world import fleet
+from tests.world.bus import RawCaller, a_context, scheduler_api
+from tests.world.deployment import Deployment
+from tests.world.observing import SETTINGS, Endpoint
+from tests.world.process import BACKENDS, Daemon
 
 pytestmark = pytest.mark.functional
 
@@ -128,7 +128,7 @@ def counted(
 
 def build(observed: Observed) -> tuple[str, ...]:
     """The labels, which come sorted by name: claims, concurrency, driver, version."""
-    return "database", observed.deployment.backend, "FilterScheduler", "0.1.0"
+    return "database", observed.deployment.backend, "FilterScheduler", "0.2.0"
 
 
 def test_what_cannot_be_served_is_counted(observed: Observed) -> None:

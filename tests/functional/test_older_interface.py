@@ -17,12 +17,12 @@ from scheduler import objects
 from scheduler.db import instance_events, instances
 from scheduler.db.database import Database
 from scheduler.db.tables.columns import metadata
-from tests.daemons.deployment import Deployment
-from tests.daemons.process import BACKENDS, Daemon
-from tests.functional import fleet
-from tests.functional.bus import RawCaller, enveloped, failure_of, recorded
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
+from tests.world import fleet
+from tests.world.bus import RawCaller, enveloped, failure_of, recorded
+from tests.world.deployment import Deployment
+from tests.world.process import BACKENDS, Daemon
 
 RUN_INSTANCE = "derived-havana-run_instance-v2.9.cast"
 PREP_RESIZE = "derived-havana-prep_resize-v2.0.cast"

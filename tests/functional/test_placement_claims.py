@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from scheduler import arrival, errors, objects
-from scheduler.claims.placement.alternates import PlacementAlternates
+from scheduler import errors, objects
+from scheduler.claims.placement.allocations import PlacementAlternates
 from scheduler.db import migration
 from scheduler.db.database import Database
 from tests.builders import a_request
@@ -163,8 +162,8 @@ def test_a_request_that_two_workers_decide_at_once_gets_one_answer(fleet: Fleet)
 
         def ask(worker: Worker, names: list[str] = names, number: int = number) -> list[str]:
             # The broker has sent it to one, whose acknowledgement was lost, and so to another.
-            with arrival.noted(time.monotonic(), is_redelivered=worker is workers[1]):
-                return worker.hosts(f"req-{number}", names, MB // 4)
+            is_again = worker is workers[1]
+            return worker.hosts(f"req-{number}", names, MB // 4, is_redelivered=is_again)
 
         with ThreadPoolExecutor(2) as pool:
             first, again = pool.map(ask, workers)

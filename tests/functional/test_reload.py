@@ -21,13 +21,13 @@ import pytest
 from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.db import compute_nodes
 from scheduler.db.database import Database
-from tests.daemons.deployment import Deployment
-from tests.daemons.fixtures import MakeDeployment
-from tests.daemons.process import Daemon
-from tests.functional import fleet
-from tests.functional.bus import RawCaller
-from tests.functional.calling import a_request
 from tests.waiting import wait_until
+from tests.world import fleet
+from tests.world.bus import RawCaller
+from tests.world.calling import a_request
+from tests.world.deployment import Deployment
+from tests.world.fixtures import MakeDeployment
+from tests.world.process import Daemon
 
 RELOADS = int(os.environ.get("RELOADS", "8"))
 """For each way in which the scheduler runs."""

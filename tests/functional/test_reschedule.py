@@ -8,10 +8,10 @@ from collections import defaultdict
 import pytest
 
 from scheduler.concurrency import EVENTLET, THREADING
-from tests.daemons.fixtures import MakeDeployment
-from tests.daemons.process import Daemon
-from tests.functional import books
-from tests.functional.booting import boot, states
+from tests.world import usage
+from tests.world.booting import boot, states
+from tests.world.fixtures import MakeDeployment
+from tests.world.process import Daemon
 
 HOSTS = 16
 BURSTS = ("4",) * 5  # few at once: the hosts of one request are no alternates of each other
@@ -61,7 +61,7 @@ def test_every_attempt_is_on_another_host_and_is_counted(
             assert server["Attempts"] == len(failed_on) == MAX_ATTEMPTS
             assert server["Host"] is None
             assert f"Exceeded max scheduling attempts {MAX_ATTEMPTS}" in server["Fault"]
-    assert books.agreeing(sqlite_url)
+    assert usage.settled(sqlite_url)
 
 
 def test_a_forced_host_that_fails_is_not_followed_by_another(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.daemons.fixtures import MakeDeployment
-from tests.functional import fleet
-from tests.functional.calling import crowd
+from tests.world import fleet
+from tests.world.calling import crowd
+from tests.world.fixtures import MakeDeployment
 
 CALLERS = 6
 RESTARTS = 2

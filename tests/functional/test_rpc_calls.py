@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from scheduler import errors, objects
-from tests.functional import fleet
-from tests.functional.bus import RawCaller, a_context, failure_of, recorded, scheduler_api
 from tests.functional.conftest import ServingScheduler
 from tests.waiting import wait_until
+from tests.world import fleet
+from tests.world.bus import RawCaller, a_context, failure_of, recorded, scheduler_api
 
 TOO_MUCH = objects.Flavor(
     id=9,

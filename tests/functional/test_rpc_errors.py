@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from tests.functional.bus import RawCaller, enveloped, failure_of, recorded
 from tests.functional.conftest import ServingScheduler
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
+from tests.world.bus import RawCaller, enveloped, failure_of, recorded
 
 # A caller that wants a sign of life every second, so that errors meet the library's monitor too.
 GOOD = {**recorded("select_destinations-simple.request"), "_timeout": 2}

@@ -12,10 +12,10 @@ from scheduler import objects
 from scheduler.concurrency import THREADING
 from scheduler.db import instances
 from scheduler.db.database import Database
-from tests.daemons.deployment import Deployment
-from tests.functional.bus import RawCaller, enveloped, recorded
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
+from tests.world.bus import RawCaller, enveloped, recorded
+from tests.world.deployment import Deployment
 
 RUN_INSTANCE = "derived-havana-run_instance-v2.9.cast"
 SETTINGS = {"DEFAULT": {"reserved_host_memory_mb": 0}}

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.daemons.deployment import Deployment
-from tests.daemons.process import Daemon
-from tests.functional import fleet
-from tests.functional.bus import RawCaller, a_context, recorded, scheduler_api
 from tests.functional.slow_filter import PAUSE_HINT
+from tests.world import fleet
+from tests.world.bus import RawCaller, a_context, recorded, scheduler_api
+from tests.world.deployment import Deployment
+from tests.world.process import Daemon
 
 DATA = "nova_object.data"
 ROOM_FOR = 2

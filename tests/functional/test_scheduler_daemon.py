@@ -23,11 +23,11 @@ from scheduler.rpc import transport as bus
 from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request
-from tests.daemons.fixtures import StartDaemon
-from tests.daemons.process import Daemon
 from tests.functional import gate_driver
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
+from tests.world.fixtures import StartDaemon
+from tests.world.process import Daemon
 
 pytestmark = pytest.mark.functional
 
@@ -116,24 +116,19 @@ def test_serves_from_ready_to_sigterm(
     workers: int,
 ) -> None:
     text = config(transport_url, tables, workers=workers, claims="database")
+    text = text.replace("[DEFAULT]", "[DEFAULT]\nreport_interval = 1")
     scheduler = daemon(PROGRAM, text, backend=backend).wait_ready()
 
     assert api.ping(CONTEXT, "hello", timeout_seconds=60)["arg"] == "hello"
     assert services_of(tables)[0][:4] == ("sched1", PROGRAM, "scheduler", 0)
     assert len(services_of(tables)) == 1
+    wait_until(lambda: services_of(tables)[0][4] >= 2, 60, "two heartbeats")
 
     assert scheduler.terminate() == 0
     assert f"means of {backend}" in scheduler.log
-    assert re.search(r"INFO scheduler\.worker \[-\] Starting scheduler node \(", scheduler.log)
+    assert "INFO scheduler.daemon.worker [-] Starting scheduler node (" in scheduler.log
     assert not re.search(r"^\S+ \S+ \d+ (ERROR|CRITICAL|WARNING scheduler)", scheduler.log, re.M)
     assert "Traceback" not in scheduler.log
-
-
-def test_heartbeats(daemon: StartDaemon, transport_url: str, tables: str, backend: str) -> None:
-    text = config(transport_url, tables).replace("[DEFAULT]", "[DEFAULT]\nreport_interval = 1")
-    daemon(PROGRAM, text, backend=backend).wait_ready()
-
-    wait_until(lambda: services_of(tables)[0][4] >= 2, 60, "two heartbeats")
 
 
 def test_periodic_task_of_the_driver(
@@ -195,12 +190,11 @@ def test_requests_after_sigterm_wait_for_the_next_scheduler(
         assert answer.result(timeout=60)[0]["host"] == "cmp1"
 
 
-@pytest.mark.parametrize("workers", [1, 2])
 def test_start_that_fails_in_the_worker_ends_the_daemon(
-    daemon: StartDaemon, transport_url: str, tables: str, backend: str, workers: int
+    daemon: StartDaemon, transport_url: str, tables: str, backend: str
 ) -> None:
     driver = "tests.functional.gate_driver.StatelessDriver"
-    text = config(transport_url, tables, driver=driver, workers=workers)
+    text = config(transport_url, tables, driver=driver, workers=2)
     environment = {"PYTHONPATH": str(REPOSITORY)}
 
     failed = daemon(PROGRAM, text, backend=backend, extra_environment=environment)
@@ -221,12 +215,11 @@ def test_a_broker_that_refuses_ends_the_daemon_with_one_line(
     daemon: StartDaemon,
     rabbitmq: RabbitMQ,
     tables: str,
-    backend: str,
     right: str,
     wrong: str,
     reason: str,
 ) -> None:
-    refused = daemon(PROGRAM, config(rabbitmq.url().replace(right, wrong), tables), backend=backend)
+    refused = daemon(PROGRAM, config(rabbitmq.url().replace(right, wrong), tables))
 
     assert refused.wait() == 1
     lines = [line for line in refused.log.splitlines() if " CRITICAL " in line]
@@ -251,10 +244,10 @@ def test_sigterm_while_the_broker_is_away(daemon: StartDaemon, tables: str, back
     "words", [(PROGRAM,), ("nova-conductor-stub", "serve"), ("nova-compute-stub",)], ids=" ".join
 )
 def test_starts_on_the_embedded_defaults_and_says_so(
-    tmp_path: pathlib.Path, backend: str, words: tuple[str, ...]
+    tmp_path: pathlib.Path, words: tuple[str, ...]
 ) -> None:
     places = {"HOME": str(tmp_path), "OS_DEFAULT__STATE_PATH": str(tmp_path)}
-    alone = Daemon(words[0], list(words[1:]), tmp_path, backend, places)
+    alone = Daemon(words[0], list(words[1:]), tmp_path, extra_environment=places)
     try:
         alone.wait_ready()
         assert f"there is no nova.conf or {words[0]}.conf in ~/.nova, ~, " in alone.log

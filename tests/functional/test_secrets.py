@@ -15,14 +15,14 @@ import pytest
 from scheduler.db import migration
 from scheduler.db.database import Database
 from scheduler.db.tables import decisions
-from tests.daemons.deployment import Deployment
-from tests.daemons.process import Daemon, environment, program
-from tests.functional import fleet
-from tests.functional.bus import RawCaller, recorded
-from tests.functional.observing import Endpoint
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
+from tests.world import fleet
+from tests.world.bus import RawCaller, recorded
+from tests.world.deployment import Deployment
+from tests.world.observing import Endpoint
+from tests.world.process import Daemon, environment, program
 
 USER = "planted"
 SELECT = "derived-newton-select_destinations-v4.3-simple.request"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.daemons.deployment import CommandFailed, Deployment
+from tests.world.deployment import CommandFailed, Deployment
 
 TINY = ("--flavor", "m1.tiny", "--image", "cirros")
 WAIT = ("--wait", "--timeout", "60")

@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.daemons.fixtures import MakeDeployment
-from tests.daemons.process import Daemon
 from tests.functional import gate_driver
 from tests.waiting import wait_until
+from tests.world.fixtures import MakeDeployment
+from tests.world.process import Daemon
 
 pytestmark = pytest.mark.functional
 

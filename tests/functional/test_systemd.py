@@ -11,10 +11,7 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy.engine import make_url
 
-from tests.daemons.deployment import render
-from tests.functional import fleet, slow_filter
-from tests.functional.bus import RawCaller
-from tests.functional.calling import a_request, crowd
+from tests.functional import slow_filter
 from tests.house.tree import ROOT
 from tests.servers import programs, systemd
 from tests.servers.fixtures import require
@@ -22,6 +19,10 @@ from tests.servers.gate import Gate
 from tests.servers.mariadb import MariaDB
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
+from tests.world import fleet
+from tests.world.bus import RawCaller
+from tests.world.calling import a_request, crowd
+from tests.world.deployment import render
 
 pytestmark = pytest.mark.systemd
 
@@ -30,6 +31,7 @@ STATUS = re.compile(r"2 workers, 3 hosts, state read \d+ s ago, 0 decisions")
 CALLERS = 4
 WORKERS = 2
 LOG = "/var/log/nova/nova-scheduler.log"
+RELOADED = "The configuration was read again"
 STDERR = "/var/log/nova/stderr"
 """Without a log file the log is there, too."""
 #: What an administrator does first, with the snippets that ship.
@@ -194,8 +196,12 @@ def assert_confined(scene: Scene) -> None:
 
 
 def reload(scene: Scene) -> None:
-    """SIGHUP: systemd sees the reload begin and end, and it is the same process."""
+    """SIGHUP: systemd sees the reload begin and end, and it is the same process.
+
+    Returns when each worker has logged its own, as nothing else is written after that.
+    """
     pid, changed = scene.pid(), scene.machine.show(UNIT, "StateChangeTimestampMonotonic")
+    reloads = scene.log().count(RELOADED) + WORKERS
     scene.machine.systemctl("reload", UNIT)
     wait_until(
         lambda: (
@@ -206,6 +212,7 @@ def reload(scene: Scene) -> None:
         scene.describe,
     )
     assert scene.pid() == pid
+    wait_until(lambda: scene.log().count(RELOADED) >= reloads, 30, scene.describe)
 
 
 def rotate(scene: Scene) -> None:

@@ -17,9 +17,7 @@ import pytest
 from scheduler import concurrency, errors, exit_codes
 from scheduler.cli import app
 from scheduler.db.database import Database
-from scheduler.rpc import verified_tls
-from tests.daemons.deployment import CommandFailed, render
-from tests.daemons.fixtures import MakeDeployment
+from scheduler.rpc import connection as broker_connection
 from tests.servers import mariadb as mariadb_server
 from tests.servers import postgresql as postgresql_server
 from tests.servers.certificates import NAME, Authority
@@ -28,6 +26,8 @@ from tests.servers.mariadb import MariaDB
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.private import LOOPBACK
 from tests.servers.rabbitmq import RabbitMQ
+from tests.world.deployment import CommandFailed, render
+from tests.world.fixtures import MakeDeployment
 
 MINE, STRANGER, SYSTEM = "mine", "stranger", "system"
 NAME_DIFFERS = f"certificate is not valid for '{LOOPBACK}'"
@@ -112,7 +112,7 @@ def test_each_broker_of_a_url_has_its_own_name(
     rabbitmq: RabbitMQ, vhost: str, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(kombu.transport._transport_cache, "amqp", raising=False)
-    verified_tls.install()
+    broker_connection.install()
     nobody = f"amqp://guest:guest@{LOOPBACK}:1/{vhost}"
     somebody = rabbitmq.tls_url(vhost, NAME).replace("rabbit:", "amqp:")
     tls = {"ca_certs": str(authority.file), "server_hostname": None}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.daemons.fixtures import MakeDeployment
-from tests.functional import fleet
-from tests.functional.bus import RawCaller, recorded
 from tests.functional.collecting import collector
+from tests.world import fleet
+from tests.world.bus import RawCaller, recorded
+from tests.world.fixtures import MakeDeployment
 
 pytestmark = pytest.mark.functional
 

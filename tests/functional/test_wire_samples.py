@@ -19,10 +19,13 @@ import pytest
 from scheduler import objects
 from scheduler.db import aggregates, compute_nodes, migration, services
 from scheduler.db.database import Database
-from tests.daemons.deployment import Deployment
-from tests.daemons.process import BACKENDS
-from tests.functional import fleet
-from tests.functional.bus import (
+from tests.functional.conftest import ServingScheduler
+from tests.functional.slow_filter import COMPUTE_HINT, PAUSE_HINT
+from tests.servers.rabbitmq import RabbitMQ
+from tests.unit.objects.wire_samples import comparable
+from tests.waiting import wait_until
+from tests.world import fleet
+from tests.world.bus import (
     WIRE,
     RawCaller,
     a_context,
@@ -30,11 +33,8 @@ from tests.functional.bus import (
     recorded,
     scheduler_api,
 )
-from tests.functional.conftest import ServingScheduler
-from tests.functional.slow_filter import COMPUTE_HINT, PAUSE_HINT
-from tests.servers.rabbitmq import RabbitMQ
-from tests.unit.objects.wire_samples import comparable
-from tests.waiting import wait_until
+from tests.world.deployment import Deployment
+from tests.world.process import BACKENDS
 
 FILTERS = (
     "AvailabilityZoneFilter", "ComputeFilter", "ComputeCapabilitiesFilter",

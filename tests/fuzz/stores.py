@@ -11,8 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from scheduler.db import tables
-from tests.functional import fleet
 from tests.novas import Nova
+from tests.world import fleet
 
 OWN, NOVA = "own", "nova"
 SERVERS = (

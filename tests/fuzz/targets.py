@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from scheduler import answers, errors
+from scheduler import errors, idempotency
 from scheduler.conf import startup
-from scheduler.db.tables.compute import compute_nodes
+from scheduler.db.tables import compute_nodes
 from scheduler.hosts import rows as host_rows
 from scheduler.rpc.serializer import ObjectSerializer
 from tests.fuzz import mutations, rows, samples, verdicts
@@ -119,7 +119,7 @@ def envelope(world: World, data: bytes) -> Verdict:
     try:
         made = SERIALIZER.deserialize_entity(None, document)
         json.dumps(SERIALIZER.serialize_entity(None, made))
-        answers.fingerprint_of([made])
+        idempotency.fingerprint([made])
     except errors.NovaException as error:
         kind = type(error).__name__
         if kind not in verdicts.BY_NAME:

@@ -26,20 +26,21 @@ from oslo_messaging._drivers import amqpdriver, impl_rabbit
 from oslo_messaging._drivers import common as driver_common
 from oslo_serialization import jsonutils
 
+from scheduler.builds.tasks import OlderTasks
+from scheduler.daemon.service import build_manager, direct_builds
 from scheduler.db.databases import Databases
 from scheduler.explain import telling
 from scheduler.filters import registry
 from scheduler.introspection.endpoint import IntrospectionEndpoint
-from scheduler.introspection.subject import Subject
+from scheduler.introspection.worker import Subject
 from scheduler.notifications.notifier import Notifier
-from scheduler.rpc import door
+from scheduler.rpc.deliveries import Deliveries
 from scheduler.rpc.endpoints import SchedulerEndpoint
-from scheduler.rpc.limits import MessageLimits
+from scheduler.rpc.fastpath.receiving import Receiver
+from scheduler.rpc.message_limits import MessageLimits
 from scheduler.rpc.older_endpoints import HavanaEndpoint, IcehouseEndpoint
-from scheduler.rpc.receiving import QuickReceiver
 from scheduler.rpc.serializer import ObjectSerializer
 from scheduler.rpc.server import BaseAPI, Server, build_server
-from scheduler.service import build_manager, older_tasks
 from tests.fuzz.stores import OWN, Stores
 from tests.process_options import on_in_process_bus
 
@@ -114,16 +115,15 @@ class Consumer:
 
 
 class Reader(amqpdriver.RpcAMQPListener):
-    """The ways from a body to a message, without a connection: the short one, or the library's."""
+    """The ways from a body to a message, without a connection: the fast one, or the library's."""
 
     message_cls = Incoming
 
     def __init__(self, limits: MessageLimits) -> None:
         super().__init__(SimpleNamespace(prefetch_size=1), None)
         self._consumer = Consumer(self)
-        door.guard(self._consumer, limits)
-        self.conn = SimpleNamespace(connection=SimpleNamespace(_consumers={self._consumer: 1}))
-        QuickReceiver(self, limits, room=lambda: 1).install()
+        self._deliveries = Deliveries(limits)
+        self._deliveries.take = Receiver(self, limits).take
 
     def read(self, body: bytes, content_type: str) -> Incoming | None:
         """The message of a body; None if it was rejected."""
@@ -133,9 +133,10 @@ class Reader(amqpdriver.RpcAMQPListener):
             content_type=content_type,
             content_encoding="utf-8",
             channel=channel,
+            delivery_info={"redelivered": False},
             properties={"content_type": content_type, "content_encoding": "utf-8"},
         )
-        self._consumer._callback(raw)
+        self._deliveries.received(self._consumer._callback, raw)
         self._message_operations_handler.process()
         return self.incoming.pop() if self.incoming else None
 
@@ -178,13 +179,12 @@ class World:
 
     def renew(self) -> None:
         """Forget what the inputs have changed."""
-        self.manager = build_manager(self.conf, self._databases)
+        database = self._databases.main
+        builds = direct_builds(self.conf, database, Compute(), self._notifier)
+        self.manager = build_manager(self.conf, self._databases, builds=builds)
         self.manager.driver.host_manager.clock = self._clock
         self.manager.driver.host_manager.refresh()
-        tasks = older_tasks(
-            self.conf, self.manager, self._databases.main, self._transport, self._notifier
-        )
-        self.manager.driver.builds.compute = Compute()
+        tasks = OlderTasks(builds, self.manager, database)
         subject = Subject(self.conf, self.manager, 1, 1)
         endpoints = [
             SchedulerEndpoint(self.manager),

@@ -12,7 +12,10 @@ import pytest
 from scheduler import exit_codes
 from tests.house.tree import ROOT
 
-FOLDERS = ("manual/man8", "etc/bash_completion.d")
+FOLDERS = (
+    *("manual/man8", "etc/bash_completion.d"),
+    *("docs/filters", "docs/weighers", "docs/commands"),
+)
 PROGRAMS = ("nova-compute-stub", "nova-conductor-stub", "nova-scheduler", "nova-scheduler-manage")
 
 
@@ -37,8 +40,8 @@ def test_what_is_here_is_what_would_be_made(made: Path, name: str) -> None:
     assert outdated == [], "run: make manual"
 
 
-def test_the_page_of_options_is_what_would_be_made(made: Path) -> None:
-    page = "docs/options.md"
+@pytest.mark.parametrize("page", ["docs/options.md", "docs/metrics.md"])
+def test_the_page_is_what_would_be_made(made: Path, page: str) -> None:
     assert (ROOT / page).read_text("utf-8") == (made / page).read_text("utf-8"), "run: make manual"
 
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import venv
 import zipfile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+import scheduler
 from tests.house.tree import (
     CODE,
     ELSEWHERE,
@@ -31,12 +33,14 @@ DISTRIBUTION = "nova-scheduler-standalone"
 #: Run as programs, not imported.
 TOOLS = {
     "bandit",
+    "build",
     "coverage",
     "mypy",
     "pip-audit",
     "ruff",
     "setuptools",
     "sphinx",
+    "towncrier",
     "myst-parser",
     "types-pyyaml",
 }
@@ -55,9 +59,7 @@ SHARED = {
 
 #: Modules that only those have who installed an extra that the checks do without.
 ONLY_WITH_EXTRA = {
-    "matplotlib": ["matplotlib"],
     "atheris": ["atheris"],
-    "mutmut": ["mutmut"],
 }
 
 
@@ -137,29 +139,59 @@ def clean_copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
-def build(project: Path, kind: str, folder: Path) -> Path:
-    """Build a distribution as pip and ``python -m build`` do; nothing of ours is complained of."""
-    program = f"import setuptools.build_meta as b; b.build_{kind}({str(folder)!r})"
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=True
-    )
+@pytest.fixture(scope="module")
+def built(clean_copy: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The sdist, and the wheel that is made of it; nothing of ours is complained of."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder)]
+    done = subprocess.run(command, cwd=clean_copy, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
     assert "is absent from the `packages` configuration" not in done.stdout + done.stderr
-    (built,) = folder.iterdir()
-    return built
+    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return {"wheel": wheel, "sdist": sdist}
 
 
-def test_the_source_distribution_is_the_whole_tree(clean_copy: Path, tmp_path: Path) -> None:
-    with tarfile.open(build(clean_copy, "sdist", tmp_path)) as archive:
+def test_the_source_distribution_is_the_whole_tree(built: dict[str, Path]) -> None:
+    with tarfile.open(built["sdist"]) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
     assert {str(path.relative_to(ROOT)) for path in files()} - packed == set()
 
 
-def test_the_wheel_has_every_file_of_the_packages(clean_copy: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(build(clean_copy, "wheel", tmp_path)) as archive:
+def test_the_wheel_has_every_file_of_the_packages(built: dict[str, Path]) -> None:
+    with zipfile.ZipFile(built["wheel"]) as archive:
         packed = set(archive.namelist())
     names = {str(path.relative_to(ROOT)) for path in files()}
     assert {name for name in names if name.split("/")[0] in PACKAGES} - packed == set()
     assert not {name for name in packed if name.startswith("tests/")}
+
+
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_what_was_built_installs_and_runs_the_demo(
+    kind: str, built: dict[str, Path], tmp_path: Path
+) -> None:
+    """In an environment that borrows the dependencies of this one, so that nothing is fetched."""
+    folder = tmp_path / "environment"
+    venv.create(folder, symlinks=True)
+    python = str(folder / "bin/python")
+    (site,) = folder.glob("lib/python*/site-packages")
+    borrowed = "\n".join(entry for entry in sys.path if entry.endswith("site-packages"))
+    (site / "borrowed.pth").write_text(f"{borrowed}\n", encoding="utf-8")
+
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-index"]
+    run(*pip, "--no-deps", "--no-build-isolation", "--ignore-installed", str(built[kind]))
+    where = run(python, "-c", "import scheduler; print(scheduler.__file__)", cwd=tmp_path)
+    assert where.startswith(str(site))
+    version = run(str(folder / "bin/nova-scheduler"), "--version", cwd=tmp_path)
+    assert version.strip() == scheduler.__version__
+    if kind == "wheel":
+        assert run(python, "-m", "conductor_stub.demo", cwd=tmp_path).count("✔") == 7
+
+
+def run(*command: str, cwd: Path = ROOT) -> str:
+    """What a *command* prints; it must succeed."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 def test_the_constraints_cover_what_is_asked_for() -> None:
@@ -222,7 +254,7 @@ def test_only_one_module_needs_the_extra_for_tracing() -> None:
 
 
 def test_what_the_tests_import_is_declared() -> None:
-    extras = ("test", "bench", "fuzz", "mutation")
+    extras = ("test", "fuzz")
     declared = requirements().keys() | {name for each in extras for name in requirements(each)}
     assert imported_distributions("tests", "benchmarks", "manual") - declared == set()
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import sqlalchemy
 
-from tests.daemons.deployment import Settings, render
 from tests.servers.mariadb import MariaDB
 from tests.servers.private import unique_name
+from tests.world.deployment import Settings, render
 
 #: Tables whose rows are part of what Nova's tools make.
 KEPT = {"alembic_version", "cell_mappings"}

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from scheduler import concurrency
-from tests.daemons.deployment import Deployment, Settings
-from tests.daemons.process import Daemon
 from tests.nova.databases import NovaDatabases, merged
 from tests.nova.driver import NovaDriver
 from tests.servers.rabbitmq import RabbitMQ
+from tests.world.deployment import Deployment, Settings
+from tests.world.process import Daemon
 
 #: Nova 34 leaves these to Placement; for the comparison it gets them from ``inside``.
 OURS_ALONE = ("AvailabilityZoneFilter", "RamFilter", "CoreFilter", "DiskFilter")

@@ -11,9 +11,9 @@ from scheduler.cli import app
 from scheduler.db import layout
 from scheduler.db.database import Database
 from tests import nova_layouts
-from tests.daemons.deployment import render
 from tests.nova.databases import NovaDatabases
 from tests.nova_layouts import API, CELL, TODAY
+from tests.world.deployment import render
 
 
 @pytest.mark.parametrize("role", [CELL, API])

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.daemons.process import BACKENDS
 from tests.nova import environment
 from tests.nova.busy_filter import SECONDS_PER_HOST
 from tests.nova.databases import NovaDatabases
 from tests.nova.deployed import Deployed, deployed
 from tests.nova.driver import NovaError
 from tests.servers.rabbitmq import RabbitMQ
+from tests.world.process import BACKENDS
 
 PATIENCE_SECONDS = 4
 HOSTS = [f"w{number}" for number in range(10)]

@@ -27,6 +27,17 @@ LOOPBACK = "127.0.0.1"
 # Below the ports that the kernel gives to clients, so that a server which is stopped and started
 # again finds its port still free.
 _PORTS = range(20000, 30000)
+_IN_MEMORY = Path("/dev/shm")
+#: Eight servers, of which the largest writes 250 MB.
+_ROOM_BYTES = 2 * 2**30
+
+
+def _room() -> Path | None:
+    """A folder in memory, where making tables waits for no disk, if there is enough; else None."""
+    try:
+        return _IN_MEMORY if shutil.disk_usage(_IN_MEMORY).free > _ROOM_BYTES else None
+    except OSError:
+        return None
 
 
 class _Process(mirakuru.Executor):
@@ -45,7 +56,7 @@ class _Process(mirakuru.Executor):
 
 
 class PrivateServer:
-    """One server process on a folder of its own below the system's temporary folder.
+    """One server process on a temporary folder of its own.
 
     A subclass says how it is set up, run and asked whether it is ready.  Use it as a context
     manager: it is started on entry, and stopped and removed on exit.
@@ -60,7 +71,7 @@ class PrivateServer:
 
     def __init__(self) -> None:
         # Not pytest's own folder: that is closed to other accounts, and socket paths are short.
-        self.folder = Path(tempfile.mkdtemp(prefix=f"nst-{self.name}-"))
+        self.folder = Path(tempfile.mkdtemp(prefix=f"nst-{self.name}-", dir=_room()))
         self.log_path = self.folder / f"{self.name}.log"
         self._log: IO[str] | None = None
         self._reservations: list[socket.socket] = []

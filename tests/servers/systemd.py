@@ -7,6 +7,7 @@ it starts systemd, whose first act it is to clean up there.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -186,9 +187,7 @@ class Machine:
             self._unshare.kill()  # the kernel ends the first process inside, and so all others
             self._unshare.wait()
         if self._cgroup.is_dir():
-            wait_until(lambda: not _members(self._cgroup), 60, "the end of all inside")
-            for folder, _folders, _files in os.walk(self._cgroup, topdown=False):
-                Path(folder).rmdir()
+            wait_until(lambda: _remove(self._cgroup), 60, "the end of all inside")
         shutil.rmtree(self.folder)
 
     def __enter__(self) -> Self:
@@ -236,5 +235,13 @@ def _cgroup_folder() -> Path:
     raise Impossible("no control groups of version 2 are mounted")
 
 
-def _members(group: Path) -> list[str]:
-    return [pid for file in group.rglob("cgroup.procs") for pid in file.read_text().split()]
+def _remove(group: Path) -> bool:
+    """Remove *group* and the groups in it; False while one of them is still busy."""
+    try:
+        for folder, _folders, _files in os.walk(group, topdown=False):
+            Path(folder).rmdir()
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        return False
+    return True

@@ -29,13 +29,15 @@ NUMA_LIMITS = objects.NUMATopologyLimits(
 )
 
 
-def a_manager(driver: RecordingDriver, max_instances: int = 3, **more: int) -> SchedulerManager:
+def a_manager(
+    driver: RecordingDriver, max_instances: int = 3, told: Any = None, **more: int
+) -> SchedulerManager:
     conf = cfg.ConfigOpts()
     project_options.register_all(conf)
     conf([], default_config_files=[], default_config_dirs=[])
     for name, value in {"max_instances_per_request": max_instances, **more}.items():
         conf.set_override(name, value, group="scheduler")
-    return SchedulerManager(conf, driver)
+    return SchedulerManager(conf, driver, told)
 
 
 @pytest.mark.parametrize(
@@ -295,8 +297,8 @@ class Told:
 def test_what_is_told_and_when(answer: Any, events: list[Any]) -> None:
     driver = RecordingDriver()
     driver.answer = answer
-    manager = a_manager(driver)
-    told = manager.notifications = Told(driver)  # type: ignore[assignment]
+    told = Told(driver)
+    manager = a_manager(driver, told=told)
     spec = a_request()
     with contextlib.suppress(errors.NoValidHost):
         manager.select_destinations(CONTEXT, spec_obj=spec, instance_uuids=[OWN_UUID, OTHER_UUID])
@@ -308,8 +310,8 @@ def test_what_is_told_and_when(answer: Any, events: list[Any]) -> None:
 def test_when_nothing_is_told(enabled: bool, tells: bool) -> None:
     driver = RecordingDriver()
     driver.tells_of_selections = tells
-    manager = a_manager(driver)
-    told = manager.notifications = Told(driver)  # type: ignore[assignment]
+    told = Told(driver)
+    manager = a_manager(driver, told=told)
     told.enabled = enabled
     manager.select_destinations(CONTEXT, spec_obj=a_request())
     assert told.events == []
@@ -317,8 +319,8 @@ def test_when_nothing_is_told(enabled: bool, tells: bool) -> None:
 
 def test_the_same_request_again_is_not_decided_again() -> None:
     driver = RecordingDriver()
-    manager = a_manager(driver)
-    told = manager.notifications = Told(driver)  # type: ignore[assignment]
+    told = Told(driver)
+    manager = a_manager(driver, told=told)
     replies = [
         manager.select_destinations(
             CONTEXT, spec_obj=a_request(), instance_uuids=[OWN_UUID], return_objects=wanted

@@ -13,7 +13,8 @@ from stevedore import ExtensionManager
 
 from scheduler import errors
 from scheduler.drivers import loading
-from scheduler.filters.registry import load_chain
+from scheduler.engine.filtering import FilterChain
+from scheduler.filters.registry import load_filters
 from scheduler.weights.registry import load_weighers
 from tests.builders import a_conf, a_fleet, a_request, candidates, names
 
@@ -103,7 +104,7 @@ available_filters = acme_scheduling.EvenNodes
     "lines", [f"{FILTER}AllHostsFilter, even_nodes\n", f"{FILTER}EvenNodes\n{AVAILABLE}"]
 )
 def test_filter(tmp_path: pathlib.Path, lines: str) -> None:
-    chain = load_chain(configured(tmp_path, lines))
+    chain = FilterChain(load_filters(configured(tmp_path, lines)))
     hosts, counts = chain.run(candidates(a_fleet({}, {}, {}, {})), a_request())
 
     assert names(hosts) == ["h2", "h4"]
@@ -141,11 +142,16 @@ def test_host_manager(tmp_path: pathlib.Path, entry: str) -> None:
 @pytest.mark.parametrize(
     ("lines", "load", "error", "message"),
     [
-        (f"{FILTER}broken", load_chain, errors.ConfigurationError, "enabled_filters: 'broken': "),
-        (f"{FILTER}not_one", load_chain, errors.ClassNotFound, "Class not_one could not be found"),
+        (f"{FILTER}broken", load_filters, errors.ConfigurationError, "enabled_filters: 'broken': "),
+        (
+            f"{FILTER}not_one",
+            load_filters,
+            errors.ClassNotFound,
+            "Class not_one could not be found",
+        ),
         (
             f"{FILTER}odd_nodes",
-            load_chain,
+            load_filters,
             errors.SchedulerHostFilterNotFound,
             "Scheduler Host Filter odd_nodes could not be found",
         ),

@@ -3,7 +3,7 @@
 from alembic import context
 
 from scheduler.db import tables
-from scheduler.db.migrations.version_table import VERSION_TABLE
+from scheduler.db.migrations import VERSION_TABLE
 
 context.configure(
     connection=context.config.attributes["connection"],

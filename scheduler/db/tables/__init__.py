@@ -20,18 +20,23 @@ from scheduler.db.tables.api import (
     instance_mappings,
     request_specs,
 )
-from scheduler.db.tables.claims import claim_hosts, claims
 from scheduler.db.tables.columns import metadata
-from scheduler.db.tables.compute import compute_nodes, services
-from scheduler.db.tables.counters import change_counters
-from scheduler.db.tables.decisions import decision_instances, decisions
-from scheduler.db.tables.servers import (
+from scheduler.db.tables.main import (
     block_device_mapping,
+    compute_nodes,
     instance_extra,
     instance_faults,
     instance_metadata,
     instance_system_metadata,
     instances,
+    services,
+)
+from scheduler.db.tables.own import (
+    change_counters,
+    claim_hosts,
+    claims,
+    decision_instances,
+    decisions,
 )
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What a read of the fleet finds while others write, on servers."""
+"""Reads of the fleet while others write, on servers."""
 
 from __future__ import annotations
 
@@ -32,34 +32,37 @@ def reader(database):
     reader.close()
 
 
-def told(reader, *, full):
+def changes_of(reader, *, full):
     (changes,) = reader.read(now(), full=full)
     return {row.host: row.free_ram_mb for row in changes.nodes}
 
 
 @contextlib.contextmanager
 def written_after(database, number, write):
-    """Have *write* done once, as soon as so many questions were answered."""
+    """Have *write* done once: when so many queries were answered, or else at the end."""
     answered = itertools.count(1)
+    pending = [write]
 
     def after(_connection, _cursor, statement, *_rest):
         if statement.startswith("SELECT") and next(answered) == number:
-            write()
+            pending.pop()()
 
     sa.event.listen(database.engine, "after_cursor_execute", after)
     try:
         yield
     finally:
         sa.event.remove(database.engine, "after_cursor_execute", after)
+    for each in pending:
+        each()
 
 
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_what_is_read_was_so_at_one_moment(database, reader, number, full):
+def test_a_read_is_of_one_snapshot(database, reader, number, full):
     """One host is emptied, then the other filled during the read: there was room all the time."""
     report(database, "filled", 4096)
     report(database, "emptied", 0)
-    known = told(reader, full=False)
+    known = changes_of(reader, full=False)
     report(database, "filled", 2048)
 
     def write():
@@ -67,27 +70,27 @@ def test_what_is_read_was_so_at_one_moment(database, reader, number, full):
         report(database, "filled", 0)
 
     with written_after(database, number, write):
-        known |= told(reader, full=full)
+        known |= changes_of(reader, full=full)
     assert known in ({"filled": 2048, "emptied": 0}, {"filled": 0, "emptied": 4096})
-    known |= told(reader, full=False)
+    known |= changes_of(reader, full=False)
     assert known == {"filled": 0, "emptied": 4096}
 
 
-def test_an_interrupted_read_holds_no_moment(database, reader):
+def test_an_interrupted_read_keeps_no_snapshot(database, reader):
     report(database, "h1", 4096)
     (changes,) = reader.read(now())
     rows = iter(changes.nodes)
     assert next(rows).free_ram_mb == 4096
     del rows, changes  # before the last of the rows was taken
     report(database, "h1", 0)
-    assert told(reader, full=False) == {"h1": 0}
+    assert changes_of(reader, full=False) == {"h1": 0}
 
 
-def test_the_reads_of_one_moment_leave_no_transaction_open(database, reader):
+def test_a_read_leaves_no_transaction_open(database, reader):
     report(database, "h1", 4096)
-    told(reader, full=False)
+    changes_of(reader, full=False)
     report(database, "h1", 0)
-    told(reader, full=False)
+    changes_of(reader, full=False)
     with database.write() as connection:  # would wait for a reader that still looks
         connection.execute(sa.delete(tables.compute_nodes))
     if database.dialect_name == "mysql":

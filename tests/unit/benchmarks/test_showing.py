@@ -6,9 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from benchmarks import keeping, machine, page, workload
+from benchmarks import report, workload
+from tests.world import machine
 
 
 def a_result(name: str, **changes: Any) -> dict[str, Any]:
@@ -32,12 +31,12 @@ def a_result(name: str, **changes: Any) -> dict[str, Any]:
 
 def test_the_newest_result_of_a_workload_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "results" / "all.json"
-    keeping.merge(a_result("b"), ["a", "b"], path)
-    keeping.merge(a_result("a"), ["a", "b"], path)
-    kept = keeping.merge(a_result("b", took_seconds=7.0), ["a", "b"], path)
+    report.merge(a_result("b"), ["a", "b"], path)
+    report.merge(a_result("a"), ["a", "b"], path)
+    kept = report.merge(a_result("b", took_seconds=7.0), ["a", "b"], path)
 
     assert list(kept) == ["a", "b"]
-    assert keeping.load(path)["b"]["took_seconds"] == 7.0
+    assert report.load(path)["b"]["took_seconds"] == 7.0
 
 
 def test_only_what_is_between_the_markers_is_written(tmp_path: Path) -> None:
@@ -48,7 +47,7 @@ def test_only_what_is_between_the_markers_is_written(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     for _twice in range(2):
-        page.write(path, [a_result("a"), a_result("without-markers")])
+        report.write_page(path, [a_result("a"), a_result("without-markers")])
     text = path.read_text(encoding="utf-8")
 
     assert "old" not in text
@@ -58,25 +57,5 @@ def test_only_what_is_between_the_markers_is_written(tmp_path: Path) -> None:
 
 
 def test_the_page_has_a_place_for_every_workload() -> None:
-    places = re.findall(r"<!-- begin subjects (\S+) -->", page.PAGE.read_text(encoding="utf-8"))
+    places = re.findall(r"<!-- begin subjects (\S+) -->", report.PAGE.read_text(encoding="utf-8"))
     assert sorted(places) == workload.names()
-
-
-def test_every_picture_of_the_page_is_drawn() -> None:
-    drawn = {plot.name for name in workload.names() for plot in workload.load(name).plots}
-    shown = set(re.findall(r"images/(\S+)\.svg", page.PAGE.read_text(encoding="utf-8")))
-    assert shown == drawn
-
-
-def test_a_plot_becomes_a_picture(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="only with the extra bench")
-    from benchmarks import plots  # noqa: PLC0415
-
-    plot = workload.Plot(
-        "rate", "Title", "fleet.hosts", "rate", "hosts", "per second", {"a line": ["one", "two"]}
-    )
-    path = plots.draw(plot, a_result("a"), tmp_path)
-
-    assert path is not None
-    assert "Title" in path.read_text(encoding="utf-8")
-    assert plots.draw(plot, a_result("a", subjects={}), tmp_path) is None

@@ -10,21 +10,21 @@ import datetime
 import itertools
 import time
 import uuid
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from scheduler import drivers, errors
-from scheduler.claims import backend
+from scheduler.claims import loading
+from scheduler.claims.backend import Claiming, Decided, Request, Result
 from scheduler.db import claims as claim_rows
 from scheduler.db import compute_nodes, services, tables
-from scheduler.db.cells_reader import CellsReader
+from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
-from scheduler.drivers.attempt import DriverAttempt, Request
 from scheduler.drivers.loading import load_host_manager
-from scheduler.explain.record import DecisionRecord
+from scheduler.engine.record import DecisionRecord
 from tests.builders import a_conf, a_request
 
 SETTINGS = {"db_retry_interval": 0, "db_max_retry_interval": 0, "max_retries": 1}
@@ -181,6 +181,23 @@ class Fleet:
             return {row.consumer_uuid: row.host for row in claim_rows.list_all(conn)}
 
 
+@dataclass(frozen=True)
+class Pending:
+    """A decision that is still to be claimed."""
+
+    claiming: Claiming
+    decided: Decided
+
+    @property
+    def hosts(self) -> list[str]:
+        """The hosts chosen."""
+        return [first.service_host for first, *_rest in self.decided.selections]
+
+    def book(self) -> Result:
+        """Claim it."""
+        return self.claiming.book(self.decided)
+
+
 class Worker:
     """One scheduler worker with claims in *database*."""
 
@@ -196,14 +213,14 @@ class Worker:
         conf = a_conf(enabled_filters=list(filters))
         conf.set_override("claims", "database", group="scheduler")
         conf.set_override("driver", driver, group="scheduler")
-        claims = backend.of_conf(conf, self.database)
+        backend = loading.backend_from_conf(conf, self.database)
         self.manager = load_host_manager(
-            conf, CellsReader.from_conf(conf, Databases(self.database)), claims.books()
+            conf, CellsReader.from_conf(conf, Databases(self.database)), backend.reservations()
         )
-        self.manager.clock = self.manager.books.clock = clock or Clock()
-        self.driver = drivers.load(conf, self.manager)
-        self.driver.booking = claims.booking(self.manager)
-        self.driver.booking.pause = lambda _seconds: None
+        self.manager.clock = self.manager.reservations.clock = clock or Clock()
+        parts = drivers.Parts(claims=backend.claims(self.manager))
+        self.driver = drivers.load(conf, self.manager, parts)
+        self.driver.pause = lambda _seconds: None
         self.manager.refresh()
 
     def select(self, request_id: str, ram_mb: int, *names: str, **how: Any) -> list[list[Any]]:
@@ -218,30 +235,17 @@ class Worker:
         """The hosts chosen."""
         return [first.service_host for first, *_rest in self.select(request_id, ram_mb, *names)]
 
-    def is_booked(self, pick: Any) -> bool:
-        """Whether *pick* stands in the database."""
-        return self.manager.books.promise_of(pick).since is not None
+    def is_written(self, pick: Any) -> bool:
+        """Whether *pick*, a reservation, is in the database."""
+        return self.manager.reservations.claim(pick).since is not None
 
-    def attempt(
-        self,
-        request_id: str,
-        ram_mb: int,
-        *names: str,
-        refresh: Callable[[], None] | None = None,
-    ) -> DriverAttempt:
-        """A request that is taken apart: decided now, booked later."""
+    def decide(self, request_id: str, ram_mb: int, *names: str) -> Pending:
+        """A request that is taken apart: decided now on what is known, claimed later."""
         spec = a_request(flavor={"memory_mb": ram_mb, "root_gb": 0})
         record = DecisionRecord(request_id, names, len(names), seed=0)
-        request = Request(Context(request_id), spec, names, len(names), False)
-        driver, manager = self.driver, self.manager
-        return DriverAttempt(
-            request,
-            manager,
-            lambda: driver.settings,
-            record,
-            driver.watcher,
-            refresh or manager.refresh,
-        )
+        request = Request(Context(request_id), spec, names, with_alternates=False)
+        with self.driver.claims.open(request) as claiming:
+            return Pending(claiming, self.driver.decide(request, record))
 
     def free_mb(self) -> dict[str, int]:
         """What this worker thinks is free."""

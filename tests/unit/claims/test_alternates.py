@@ -1,10 +1,11 @@
-"""The conductor books an alternate of a reply, in the place of the host that failed."""
+"""The conductor claims an alternate of a reply, in the place of the host that failed."""
 
 from __future__ import annotations
 
 import pytest
 
 from scheduler.claims.alternates import AlternateClaims
+from scheduler.claims.backend import Lost
 from tests.builders import a_conf, a_request
 from tests.unit.claims.fleets import GB, Context, a_name
 
@@ -57,10 +58,10 @@ def test_a_scheduler_with_an_older_view_sees_the_alternate(fleet, worker, altern
     name = a_name()
     fleet.wait_for_host(name, 3 * GB)
     ((_first, second, _third),) = one.select("req-1", 3 * GB, name, return_alternates=True)
-    entry = one.driver.booking.decided(one.attempt("req-2", 3 * GB, a_name()))
-    assert entry.keys[0][0] == second.service_host
+    pending = one.decide("req-2", 3 * GB, a_name())
+    assert pending.hosts == [second.service_host]
     assert alternates.claim(CONTEXT, a_spec(3 * GB), name, second)
-    assert one.driver.booking.ledger.book(entry).value == "lost"
+    assert pending.book() == Lost()
 
 
 def test_what_is_released_is_free_at_once(fleet, worker, alternates):

@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler import errors
+from scheduler.claims.backend import Booked, Lost, Repeated
 from tests.unit.claims.fleets import GB, a_name
 from tests.waiting import wait_until
 
@@ -26,25 +27,34 @@ def test_a_claim_is_seen_by_every_worker_at_once(fleet, worker):
     assert one.free_mb()[host] == GB
 
 
-def test_a_worker_with_an_old_view_books_elsewhere(fleet, worker):
+@pytest.mark.parametrize("gb", [1, 3])
+def test_what_was_decided_before_others_claimed_is_decided_again(fleet, worker, gb):
+    """Also where both would fit: only a decision can tell."""
     one, other = worker(), worker()
-    attempt = other.attempt("req-2", 3 * GB, a_name())
-    entry = other.driver.booking.decided(attempt)
-    (host,) = one.hosts("req-1", 3 * GB, a_name())
-    assert entry.keys == [(host, host)]
-    assert other.driver.booking.ledger.book(entry).value == "lost"
-    assert other.hosts("req-2", 3 * GB, a_name()) != [host]
+    name = a_name()
+    pending = other.decide("req-2", gb * GB, name)
+    assert one.hosts("req-1", 3 * GB, a_name()) == pending.hosts
+    assert pending.book() == Lost()
+    assert other.free_mb()[pending.hosts[0]] == GB
+    (host,) = other.hosts("req-2", gb * GB, name)
+    assert fleet.claims()[name] == host != pending.hosts[0]
     fleet.check()
 
 
-def test_a_worker_with_an_old_view_books_the_same_host_if_it_still_fits(fleet, worker):
+def test_a_claim_counted_just_before_hosts_are_locked_wins(fleet, worker, monkeypatch):
     one, other = worker(), worker()
-    attempt = other.attempt("req-2", GB, a_name())
-    entry = other.driver.booking.decided(attempt)
-    (host,) = one.hosts("req-1", 3 * GB, a_name())
-    assert other.driver.booking.ledger.book(entry).value == "booked"
-    assert entry.keys == [(host, host)]
-    assert other.free_mb()[host] == 0
+    pending = other.decide("req-2", 3 * GB, a_name())
+    writer = other.driver.claims.writer
+    write_locked = writer._write_locked
+
+    def late(batch, **how):
+        assert one.hosts("req-1", 3 * GB, a_name()) == pending.hosts
+        other.manager.refresh()
+        write_locked(batch, **how)
+
+    monkeypatch.setattr(writer, "_write_locked", late)
+    monkeypatch.setattr(writer, "_is_contended", True)
+    assert pending.book() == Lost()
     fleet.check()
 
 
@@ -156,11 +166,11 @@ def test_the_same_request_gets_the_same_answer_from_any_worker(fleet, worker):
 def test_the_same_request_decided_by_two_workers_at_once(fleet, worker):
     one, other = worker(), worker()
     name = a_name()
-    entry = other.driver.booking.decided(other.attempt("req-1", GB, name))
-    mine = one.driver.booking.decided(one.attempt("req-1", GB, name))
-    assert one.driver.booking.ledger.book(mine).value == "booked"
-    assert other.driver.booking.ledger.book(entry).value == "repeated"
-    assert entry.answer[0][0].service_host == mine.decided.selections[0][0].service_host
+    late, first = other.decide("req-1", GB, name), one.decide("req-1", GB, name)
+    assert first.book() == Booked(first.decided.selections)
+    answer = late.book()
+    assert isinstance(answer, Repeated)
+    assert [row[0].service_host for row in answer.selections] == first.hosts
     other.manager.refresh()
     assert sum(other.free_mb().values()) == 11 * GB
 
@@ -226,14 +236,14 @@ def test_a_bigger_claim_of_another_worker_is_not_taken_for_the_own_one(fleet, wo
 
 def test_a_claim_found_while_a_look_is_under_way_is_not_taken_for_gone(fleet, worker):
     one, other = worker(), worker()
-    entry = other.driver.booking.decided(other.attempt("req-2", GB, a_name()))
-    books = other.manager.books
-    books.look()
+    pending = other.decide("req-2", GB, a_name())
+    reservations = other.manager.reservations
+    reservations.read_claims()
     (host,) = one.hosts("req-1", 2 * GB, a_name())
-    assert other.driver.booking.ledger.book(entry).value == "booked"
-    assert other.free_mb()[host] == GB
-    books.settle(other.manager.clock())
-    assert other.free_mb()[host] == GB
+    assert pending.book() == Lost()
+    assert other.free_mb()[host] == 2 * GB
+    reservations.settle(other.manager.clock())
+    assert other.free_mb()[host] == 2 * GB
 
 
 @pytest.mark.parametrize("is_full", [False, True])
@@ -270,21 +280,21 @@ def test_an_end_that_only_a_full_read_can_see(fleet, worker, clock, end):
 def test_claims_are_counted_on_every_host_before_the_first_request(fleet, worker):
     one, other = worker(), worker()
     for each in (one, other, one):
-        each.driver.booking.prepare()
-        assert sorted(host for host, _node in each.manager.books.host_ids) == fleet.hosts
-    assert one.manager.books.host_ids == other.manager.books.host_ids
+        each.driver.claims.prepare()
+        assert sorted(host for host, _node in each.manager.reservations.host_ids) == fleet.hosts
+    assert one.manager.reservations.host_ids == other.manager.reservations.host_ids
 
 
 def test_two_workers_that_begin_to_count_at_once(fleet, worker, monkeypatch):
     one, other = worker(), worker()
-    ledger = other.driver.booking.ledger
-    read = ledger._ids_of
+    writer = other.driver.claims.writer
+    read = writer._ids_of
     answers = iter([{}])
-    monkeypatch.setattr(ledger, "_ids_of", lambda keys: next(answers, None) or read(keys))
+    monkeypatch.setattr(writer, "_ids_of", lambda keys: next(answers, None) or read(keys))
     one.hosts("req-1", GB, a_name())
-    one.driver.booking.prepare()
-    other.driver.booking.prepare()
-    assert other.manager.books.host_ids == one.manager.books.host_ids
+    one.driver.claims.prepare()
+    other.driver.claims.prepare()
+    assert other.manager.reservations.host_ids == one.manager.reservations.host_ids
 
 
 def test_an_arrival_in_the_middle_of_a_read_is_not_missed(fleet, worker, clock):
@@ -307,10 +317,11 @@ def test_an_arrival_in_the_middle_of_a_read_is_not_missed(fleet, worker, clock):
     assert not next(moments, False), "nothing arrived"
 
 
-def test_a_request_looks_when_the_write_under_way_has_ended(fleet, worker):
-    """So it knows what that found, and those that came meanwhile share a look and a write."""
+def test_a_request_reads_when_the_write_under_way_has_ended(fleet, worker, monkeypatch):
+    """So it knows what that found, and those that came meanwhile share a read and a write."""
     one = worker()
-    batches = one.driver.booking.ledger._write_with_others
+    batches = one.driver.claims.writer._write_with_others
+    refresh = one.manager.refresh
     write, begun, may_end, events = batches._write, threading.Event(), threading.Event(), []
 
     def write_slowly(batch):
@@ -319,18 +330,18 @@ def test_a_request_looks_when_the_write_under_way_has_ended(fleet, worker):
         write(batch)
         events.append("written")
 
-    def look():
-        events.append("looked")
-        one.manager.refresh()
+    def read(arrived_at):
+        events.append("read")
+        refresh(arrived_at)
 
     batches._write = write_slowly
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(one.hosts, "req-1", GB, a_name())
         assert begun.wait(SECONDS)
-        attempt = one.attempt("req-2", GB, a_name(), refresh=look)
-        second = pool.submit(one.driver.booking.answer, attempt)
+        monkeypatch.setattr(one.manager, "refresh", read)
+        second = pool.submit(one.hosts, "req-2", GB, a_name())
         wait_until(lambda: len(batches._changed._waiters) == 1, SECONDS, "the second waits")
         may_end.set()
         assert len(first.result(SECONDS)) == len(second.result(SECONDS)) == 1
-    assert events == ["written", "looked", "written"]
+    assert events == ["written", "read", "written"]
     fleet.check()

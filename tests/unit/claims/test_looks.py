@@ -8,7 +8,7 @@ import datetime
 import pytest
 import sqlalchemy as sa
 
-from scheduler.claims.register import ALL_READ_SECONDS, LATE_SECONDS
+from scheduler.claims.reader import ALL_READ_SECONDS, LATE_SECONDS
 from scheduler.db import claims as claim_rows
 from scheduler.db import tables
 from tests.unit.claims.fleets import GB, a_name
@@ -63,7 +63,7 @@ def close(fleet, number, ago_seconds=0.0):
 def watching(fleet, worker):
     """A worker that knows of one claim, number 100 on h1 with 1 GB, and of every host."""
     one = worker()
-    one.driver.booking.prepare()
+    one.driver.claims.prepare()
     a_claim(fleet, "h1", 100, 1, GB)
     one = worker()
     assert one.free_mb()["h1"] == 3 * GB
@@ -82,7 +82,7 @@ def test_a_claim_is_seen_at_once_whichever_is_committed_first(fleet, watching, n
         a_claim(fleet, "h1", number, generation, GB)
         assert not looks_at_all(watching)
         assert watching.free_mb()["h1"] == (4 - generation) * GB
-        assert watching.manager.books.known["h1", "h1"] == generation
+        assert watching.manager.reservations.known["h1", "h1"] == generation
 
 
 @pytest.mark.parametrize("ago_seconds", [0, LATE_SECONDS - 1])
@@ -128,34 +128,35 @@ def test_a_claim_that_came_and_went_leaves_nothing_but_its_generation(fleet, wat
     close(fleet, 101)
     assert not looks_at_all(watching)
     assert watching.free_mb()["h1"] == 3 * GB
-    assert watching.manager.books.known["h1", "h1"] == 2
+    assert watching.manager.reservations.known["h1", "h1"] == 2
 
 
 def test_a_claim_whose_forerunner_was_never_seen_calls_for_a_look_at_all(fleet, watching):
     a_claim(fleet, "h1", 101, 3, GB)
     assert not looks_at_all(watching)
-    assert watching.manager.books.known["h1", "h1"] == 1
+    assert watching.manager.reservations.known["h1", "h1"] == 1
     assert looks_at_all(watching)
-    assert watching.manager.books.known["h1", "h1"] == 3
+    assert watching.manager.reservations.known["h1", "h1"] == 3
     assert watching.free_mb()["h1"] == 2 * GB
 
 
 def test_a_claim_that_is_met_closed_counts_until_the_next_look(fleet, watching):
-    books = watching.manager.books
+    reservations = watching.manager.reservations
     a_claim(fleet, "h1", 101, 2, GB)
     close(fleet, 101, 60)
     with fleet.database.read() as conn:
         (row,) = claim_rows.by_ids(conn, [101])
-    assert books.learn_missing(("h1", "h1"), [row], 2)
+    reservations.count_missing(("h1", "h1"), [row], 2)
+    assert reservations.known["h1", "h1"] == 2
     assert watching.free_mb()["h1"] == 2 * GB
     assert not looks_at_all(watching)
     assert watching.free_mb()["h1"] == 3 * GB
 
 
-def booked(worker, entry):
-    """The first word of each statement that booking *entry* takes."""
+def booked(worker, pending, outcome="booked"):
+    """The first word of each statement that claiming takes."""
     with statements(worker) as asked:
-        assert worker.driver.booking.ledger.book(entry).value == "booked"
+        assert pending.book().outcome == outcome
     words = [each.split()[0] for each in asked if each != "SELECT 1"]
     return [word for word in words if word in ("SELECT", "UPDATE", "INSERT")]
 
@@ -163,13 +164,12 @@ def booked(worker, entry):
 def test_a_worker_that_has_met_others_locks_hosts_at_once(worker):
     one, other = worker(), worker()
     for each in (one, other):
-        each.driver.booking.prepare()
+        each.driver.claims.prepare()
     meeting, after, later = (
-        other.driver.booking.decided(other.attempt(f"req-{number}", GB // 2, a_name()))
-        for number in range(3)
+        other.decide(f"req-{number}", GB // 2, a_name()) for number in range(3)
     )
     one.hosts("req-x", GB // 2, a_name())
     swap, lock = ["UPDATE", "INSERT"], ["SELECT", "UPDATE", "INSERT"]
-    assert booked(other, meeting) == ["UPDATE", "SELECT", *lock], "others were there"
+    assert booked(other, meeting, "lost") == ["UPDATE", "SELECT", "SELECT"], "others were there"
     assert booked(other, after) == lock
     assert booked(other, later) == swap, "nobody was there any more"

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 from scheduler import errors
-from scheduler.claims.ledger import Outcome
+from scheduler.claims.backend import Lost, Repeated
 from scheduler.db.database import Database
 from tests.unit.claims.fleets import GB, Clock, Fleet, Worker, a_name
 
@@ -85,25 +85,22 @@ class Schedulers(RuleBasedStateMachine):
         request_id, names = self.new_request(gb, count)
         worker = self.workers[number]
         try:
-            entry = worker.driver.booking.decided(
-                worker.attempt(request_id, gb * GB, *names, refresh=lambda: None)
-            )
+            pending = worker.decide(request_id, gb * GB, *names)
         except errors.NoValidHost:
             return multiple()
-        return number, self.lives[number], entry, names
+        return number, self.lives[number], pending, names
 
-    @rule(target=placed, pending=consumes(decided))
-    def book(self, pending):
+    @rule(target=placed, decided=consumes(decided))
+    def book(self, decided):
         """The claim of an earlier decision, unless its worker died since."""
-        number, life, entry, names = pending
+        number, life, pending, names = decided
         if life != self.lives[number]:
             return multiple()
-        outcome = self.workers[number].driver.booking.ledger.book(entry)
-        assert outcome is not Outcome.REPEATED
-        if outcome is Outcome.LOST:
+        result = pending.book()
+        assert not isinstance(result, Repeated)
+        if isinstance(result, Lost):
             return multiple()
-        hosts = [selections[0].service_host for selections in entry.decided.selections]
-        return multiple(*zip(names, hosts, strict=True))
+        return multiple(*zip(names, pending.hosts, strict=True))
 
     @rule(target=placed, number=workers, where=consumes(placed), gb=sizes)
     def retry(self, number, where, gb):
@@ -125,8 +122,8 @@ class Schedulers(RuleBasedStateMachine):
         self.workers[number].manager.refresh()
 
     @rule(number=workers)
-    def glance(self, number):
-        self.workers[number].driver.booking.bring_up_to_date()
+    def read_new(self, number):
+        self.workers[number].driver.claims.read_new()
 
     @rule(number=workers)
     def die(self, number):
@@ -174,13 +171,13 @@ class Schedulers(RuleBasedStateMachine):
             self.clock.ahead_seconds += 30
         assert self.fleet.claims() == {}
         for number, worker in enumerate(self.workers):
-            pending = [each for each in worker.manager.books if not worker.is_booked(each)]
+            pending = [each for each in worker.manager.reservations if not worker.is_written(each)]
             taken = sum(each.amount.ram_mb for each in pending)
             free = sum(worker.free_mb().values())
             assert free + taken == sum(self.fleet.ram_mb for _host in self.fleet.hosts), (
                 number,
                 worker.free_mb(),
-                [worker.manager.books.promise_of(each) for each in worker.manager.books],
+                [worker.manager.reservations.claim(each) for each in worker.manager.reservations],
             )
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from scheduler import errors
-from scheduler.claims.ledger import Outcome
+from scheduler.claims.backend import Lost
+from scheduler.drivers import filter_scheduler
 from tests.unit.claims.fleets import GB, a_name
 
 
@@ -28,7 +29,7 @@ def arriving(fleet, worker, ram_mb):
 def test_what_is_counted_twice_for_a_moment_refuses_nobody(fleet, worker, last_host):
     one = worker()
     name = arriving(fleet, one, 3 * GB)
-    one.driver.booking.pause = lambda _seconds: fleet.change(name, None, vm_state="active")
+    one.driver.pause = lambda _seconds: fleet.change(name, None, vm_state="active")
     assert one.hosts("req-1", GB, a_name()) == [last_host]
 
 
@@ -36,7 +37,7 @@ def test_what_fits_in_no_case_is_refused_at_once(fleet, worker, last_host):
     one = worker()
     arriving(fleet, one, 3 * GB)
     pauses = []
-    one.driver.booking.pause = pauses.append
+    one.driver.pause = pauses.append
     with pytest.raises(errors.NoValidHost):
         one.hosts("req-1", 2 * GB, a_name())
     assert pauses == []
@@ -45,32 +46,42 @@ def test_what_fits_in_no_case_is_refused_at_once(fleet, worker, last_host):
 
 def test_who_waits_for_a_decision_that_is_lost_gets_its_place(fleet, worker, last_host):
     one = worker()
-    entry = one.driver.booking.decided(one.attempt("req-1", 3 * GB, a_name()))
-    books = one.manager.books
-    one.driver.booking.pause = lambda _seconds: books.refused(entry.decided.picks)
+    entry = one.decide("req-1", 3 * GB, a_name())
+    reservations = one.manager.reservations
+    one.driver.pause = lambda _seconds: reservations.give_back(entry.decided.reservations)
     assert one.hosts("req-2", 3 * GB, a_name()) == [last_host]
 
 
 def test_a_claim_that_is_learnt_of_before_the_own_is_written_is_the_answer(fleet, worker):
     one, two, name = worker(), worker(), a_name()
-    entry = two.driver.booking.decided(two.attempt("req-1", GB, name))
+    pending = two.decide("req-1", GB, name)
     (host,) = one.hosts("req-1", GB, name)
     two.manager.refresh()
-    assert two.driver.booking.ledger.book(entry) is Outcome.REPEATED
-    assert [first.service_host for first, *_rest in entry.answer] == [host]
+    assert pending.book() == Lost()
+    assert two.hosts("req-1", GB, name) == [host]
     assert fleet.claims() == {name: host}
 
 
-@pytest.mark.parametrize("error", [errors.NoValidHost(reason=""), errors.ClaimConflict(attempts=1)])
-def test_a_request_that_took_the_last_host_itself_is_answered(worker, error, monkeypatch):
+def test_a_request_that_took_the_last_host_itself_is_answered(worker, monkeypatch):
     one, two, name = worker(), worker(), a_name()
     given = []
 
-    def too_late(_attempt):
+    def too_late(*_arguments):
         given.extend(one.hosts("req-1", GB, name))
-        raise error
+        raise errors.NoValidHost(reason="")
 
-    monkeypatch.setattr(two.driver.booking, "decided", too_late)
+    monkeypatch.setattr(two.driver, "decide", too_late)
+    assert two.hosts("req-1", GB, name) == given
+
+
+def test_a_request_that_lost_to_itself_again_and_again_is_answered(worker, monkeypatch):
+    one, two, name = worker(), worker(), a_name()
+    monkeypatch.setattr(filter_scheduler, "MOST_DECISIONS", 0)
+    with pytest.raises(errors.ClaimConflict):
+        two.hosts("req-1", GB, name)
+    monkeypatch.undo()
+    given = one.hosts("req-1", GB, name)
+    monkeypatch.setattr(filter_scheduler, "MOST_DECISIONS", 0)
     assert two.hosts("req-1", GB, name) == given
 
 
@@ -93,10 +104,10 @@ def test_a_refusal_is_the_answer_everywhere(fleet, worker, last_host):
     with pytest.raises(errors.NoValidHost) as second:
         two.hosts("req-1", 5 * GB, name)
     assert str(second.value) == str(first.value)
-    entry = two.driver.booking.decided(two.attempt("req-2", GB, name))
+    entry = two.decide("req-2", GB, name)
     with pytest.raises(errors.NoValidHost):
         one.hosts("req-2", 5 * GB, a_name())
-    assert two.driver.booking.ledger.book(entry) is Outcome.BOOKED
+    assert entry.book().outcome == "booked"
     assert fleet.claims() == {name: last_host}
 
 
@@ -115,11 +126,12 @@ def test_who_is_refused_by_one_worker_gets_no_host_from_another(fleet, worker, l
 
 def test_a_request_that_was_replaced_takes_nothing_back_when_it_comes_again(fleet, worker):
     one, two, name = worker(), worker(), a_name()
-    late = two.driver.booking.decided(two.attempt("req-1", GB, name))
+    late = two.decide("req-1", GB, name)
     (first,) = one.hosts("req-1", GB, name)
     (second,) = one.hosts("req-2", 2 * GB, name)
-    assert two.driver.booking.ledger.book(late) is Outcome.REPEATED
-    assert [row[0].service_host for row in late.answer] == [first]
+    answer = late.book()
+    assert answer.outcome == "repeated"
+    assert [row[0].service_host for row in answer.selections] == [first]
     assert two.hosts("req-1", GB, name) == [first]
     assert two.hosts("req-2", 2 * GB, name) == [second]
     assert fleet.claims() == {name: second}

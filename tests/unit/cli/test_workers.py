@@ -12,7 +12,7 @@ import pytest
 
 from scheduler import concurrency, errors, exit_codes
 from scheduler.cli.workers import Daemons, NoWorker, Worker
-from tests.daemons.process import environment, program
+from tests.world.process import environment, program
 
 UNHEARD, ABSENT = oslo_messaging.MessagingTimeout, oslo_messaging.MessageUndeliverable
 #: For each daemon the number of its workers, and which of them do not answer, and how not.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 from typing import Any, NamedTuple
 
 import pytest
@@ -10,13 +11,9 @@ import pytest
 from conductor_stub.building import Builder
 from conductor_stub.claims import Claims, nothing_to_release, without_placement
 from conductor_stub.failure import FailureBranch
-from conductor_stub.groups import PolicySupport
-from conductor_stub.hooks import BuildHooks
 from conductor_stub.manager import ComputeTaskManager
-from conductor_stub.planning import Planner
-from conductor_stub.records import BuildCast, RebuildCast, ResizeCast, UnshelveCast
-from conductor_stub.rows import BuildRows
-from conductor_stub.stores import Stores
+from conductor_stub.planning import Planner, PolicySupport
+from conductor_stub.stores import BuildRows, Stores
 from scheduler import objects
 from scheduler.db import build_requests, instances, mappings
 from scheduler.db.database import Database
@@ -43,29 +40,26 @@ class Compute:
     """Keeps the casts; speaks Newton when told so."""
 
     def __init__(self) -> None:
-        self.casts: list[tuple[str, BuildCast]] = []
-        self.resizes: list[tuple[str, ResizeCast]] = []
-        self.unshelved: list[tuple[str, UnshelveCast]] = []
-        self.rebuilt: list[tuple[str, RebuildCast]] = []
+        self.casts: list[tuple[str, Any]] = []
+        self.resizes: list[tuple[str, Any]] = []
+        self.unshelved: list[tuple[str, Any]] = []
+        self.rebuilt: list[tuple[str, Any]] = []
         self.speaks_newton = False
         self.unreachable: set[str] = set()
 
     def takes_spec_objects(self) -> bool:
         return not self.speaks_newton
 
-    def build_and_run_instance(self, context, host, build):
+    def cast(self, context, host, method, **arguments):
         if host in self.unreachable:
             raise ConnectionError(f"no way to {host}")
-        self.casts.append((host, build))
-
-    def prep_resize(self, context, host, resize):
-        self.resizes.append((host, resize))
-
-    def unshelve_instance(self, context, host, unshelve):
-        self.unshelved.append((host, unshelve))
-
-    def rebuild_instance(self, context, host, rebuild):
-        self.rebuilt.append((host, rebuild))
+        kept = {
+            "build_and_run_instance": self.casts,
+            "prep_resize": self.resizes,
+            "unshelve_instance": self.unshelved,
+            "rebuild_instance": self.rebuilt,
+        }
+        kept[method].append((host, types.SimpleNamespace(**arguments)))
 
 
 class Notified(NamedTuple):
@@ -105,7 +99,6 @@ class Conductor:
     scheduler: Scheduler = dataclasses.field(default_factory=Scheduler)
     compute: Compute = dataclasses.field(default_factory=Compute)
     told: Told = dataclasses.field(default_factory=Told)
-    hooks: BuildHooks = BuildHooks()
     claim: Any = without_placement
     release: Any = nothing_to_release
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -117,11 +110,11 @@ class Conductor:
     def manager(self) -> ComputeTaskManager:
         conf = builders.conf(**self.options)
         stores = Stores(self.databases or Databases(self.database))
-        failures = FailureBranch(stores, self.told, self.hooks, host="sched1")
+        failures = FailureBranch(stores, self.told, host="sched1")
         planner = Planner(stores, self.scheduler, PolicySupport(conf), conf.scheduler.max_attempts)
         rows = BuildRows(stores, conf.default_availability_zone)
         claims = Claims(self.claim, self.release)
-        builder = Builder(rows, self.compute, failures, self.hooks, claims)
+        builder = Builder(rows, self.compute, failures, claims)
         return ComputeTaskManager(stores, planner, builder, failures)
 
     def asked_for(self, count=1, mapped=True, **changes):

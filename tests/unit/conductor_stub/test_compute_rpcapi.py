@@ -8,8 +8,8 @@ import oslo_messaging as messaging
 import pytest
 from oslo_config import cfg
 
-from conductor_stub.compute_rpcapi import ComputeAPI
-from conductor_stub.records import BuildCast, Order, ResizeCast
+from conductor_stub import compute_rpcapi
+from conductor_stub.compute_rpcapi import METHODS, ComputeAPI
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
@@ -32,11 +32,7 @@ class Host:
     def build_and_run_instance(self, context, **arguments):
         self.received.put(arguments)
 
-    def terminate_instance(self, context, **arguments):
-        self.received.put(arguments)
-
-    def prep_resize(self, context, **arguments):
-        self.received.put(arguments)
+    terminate_instance = prep_resize = build_and_run_instance
 
     def next(self):
         return _without_changes(self.received.get(timeout=DEADLINE_SECONDS))
@@ -72,26 +68,15 @@ def _api(transport, cap=None, lowest=None):
 
 def _recorded_build():
     recorded = builders.wire("compute-build_and_run_instance-v6.0-retry")
-    read = objects.from_primitive
-    return recorded, BuildCast(
-        order=Order(
-            context=RequestContext(user_id="u"),
-            image=recorded["image"],
-            admin_password=recorded["admin_password"],
-            injected_files=recorded["injected_files"],
-            requested_networks=read(recorded["requested_networks"]),
-            security_groups=recorded["security_groups"],
-        ),
-        instance=read(recorded["instance"]),
-        request_spec=read(recorded["request_spec"]),
-        legacy_spec={"num_instances": 1},
-        filter_properties=recorded["filter_properties"],
-        block_device_mapping=read(recorded["block_device_mapping"]),
-        node=recorded["node"],
-        limits=recorded["limits"],
-        host_list=[builders.selection("cmp3")],
-        accel_uuids=recorded["accel_uuids"],
-    )
+    read = ("instance", "request_spec", "requested_networks", "block_device_mapping")
+    given = {name: objects.from_primitive(recorded[name]) for name in read}
+    hosts = [builders.selection("cmp3")]
+    return recorded, {**recorded, **given, "host_list": hosts, "legacy_spec": {"num_instances": 1}}
+
+
+def _build(api, host, arguments):
+    api.cast(RequestContext(user_id="u"), host.name, "build_and_run_instance", **arguments)
+    return host.next()
 
 
 def _without_changes(value):
@@ -103,8 +88,7 @@ def _without_changes(value):
 def test_todays_cast_is_the_recorded_one(transport, hosts):
     recorded, build = _recorded_build()
 
-    _api(transport).build_and_run_instance(build.order.context, hosts[6].name, build)
-    sent = hosts[6].next()
+    sent = _build(_api(transport), hosts[6], build)
 
     assert [each["nova_object.name"] for each in sent.pop("host_list")] == ["Selection"]
     del recorded["host_list"]
@@ -128,8 +112,7 @@ def test_a_cap_decides_the_arguments(transport, hosts, cap, lowest, major, names
     _, build = _recorded_build()
     api = _api(transport, cap, lowest)
 
-    api.build_and_run_instance(build.order.context, hosts[major].name, build)
-    sent = hosts[major].next()
+    sent = _build(api, hosts[major], build)
 
     assert set(sent) == names
     assert ("nova_object.name" in sent["request_spec"]) is spec_is_object
@@ -138,13 +121,11 @@ def test_a_cap_decides_the_arguments(transport, hosts, cap, lowest, major, names
 
 def test_numa_limits_travel_as_an_envelope_in_a_plain_dict(transport, hosts):
     _, build = _recorded_build()
-    build.limits["numa_topology"] = objects.NUMATopologyLimits(
+    build["limits"]["numa_topology"] = objects.NUMATopologyLimits(
         cpu_allocation_ratio=16.0, ram_allocation_ratio=1.5
     )
 
-    _api(transport).build_and_run_instance(build.order.context, hosts[6].name, build)
-
-    limits = hosts[6].next()["limits"]
+    limits = _build(_api(transport), hosts[6], build)["limits"]
     assert limits["numa_topology"]["nova_object.name"] == "NUMATopologyLimits"
 
 
@@ -198,15 +179,13 @@ def test_hosts_from_before_kilo_get_their_forms(
     transport, hosts, cap, networks_are_tuples, flavor_is_object, limits
 ):
     _, build = _recorded_build()
-    build.filter_properties["instance_type"] = builders.flavor()
-    build.limits.update(memory_mb=1, numa_topology=objects.NUMATopologyLimits())
+    build["filter_properties"]["instance_type"] = builders.flavor()
+    build["limits"].update(memory_mb=1, numa_topology=objects.NUMATopologyLimits())
 
-    _api(transport, cap).build_and_run_instance(build.order.context, hosts[3].name, build)
-
-    sent = hosts[3].next()
+    sent = _build(_api(transport, cap), hosts[3], build)
     (network,) = sent["requested_networks"] if networks_are_tuples else [None]
     assert networks_are_tuples is isinstance(sent["requested_networks"], list)
-    assert network is None or network[0] == build.order.requested_networks[0].network_id
+    assert network is None or network[0] == build["requested_networks"][0].network_id
     flavor = sent["filter_properties"]["instance_type"]
     assert ("nova_object.name" in flavor) is flavor_is_object
     assert set(sent["limits"]) == limits
@@ -215,23 +194,16 @@ def test_hosts_from_before_kilo_get_their_forms(
 def _recorded_resize():
     recorded = builders.wire("compute-prep_resize-v6.0")
     read = objects.from_primitive
-    return recorded, ResizeCast(
-        instance=read(recorded["instance"]),
-        flavor=read(recorded["flavor"]),
-        image=recorded["image"],
-        request_spec=read(recorded["request_spec"]),
-        legacy_spec={"num_instances": 1},
-        filter_properties=recorded["filter_properties"],
-        node=recorded["node"],
-        clean_shutdown=recorded["clean_shutdown"],
-        host_list=[read(each) for each in recorded["host_list"]],
-    )
+    given = {name: read(recorded[name]) for name in ("instance", "flavor", "request_spec")}
+    hosts = [read(each) for each in recorded["host_list"]]
+    more = {"host_list": hosts, "migration": None, "legacy_spec": {"num_instances": 1}}
+    return recorded, {**recorded, **given, **more}
 
 
 def test_todays_order_to_resize_is_the_recorded_one(transport, hosts):
     recorded, resize = _recorded_resize()
 
-    _api(transport).prep_resize(RequestContext(), hosts[6].name, resize)
+    _api(transport).cast(RequestContext(), hosts[6].name, "prep_resize", **resize)
 
     expected = _without_changes(recorded)
     assert expected.pop("migration")["nova_object.name"] == "Migration"  # none is kept here
@@ -254,7 +226,7 @@ RESIZE = {"instance", "image", "request_spec", "filter_properties", "node"}
 def test_a_cap_decides_the_arguments_of_a_resize(transport, hosts, cap, major, more):
     _, resize = _recorded_resize()
 
-    _api(transport, cap).prep_resize(RequestContext(), hosts[major].name, resize)
+    _api(transport, cap).cast(RequestContext(), hosts[major].name, "prep_resize", **resize)
 
     sent = hosts[major].next()
     assert set(sent) == RESIZE | more
@@ -277,10 +249,63 @@ def test_objects_go_in_the_version_that_the_hosts_release_read(
 ):
     _, build = _recorded_build()
 
-    _api(transport, cap).build_and_run_instance(build.order.context, hosts[major].name, build)
-
-    sent = hosts[major].next()
+    sent = _build(_api(transport, cap), hosts[major], build)
     version = "nova_object.version"
     assert sent["instance"][version] == instance
     assert sent["block_device_mapping"][version] == devices
-    assert objects.from_primitive(sent["instance"]).uuid == build.instance.uuid
+    assert objects.from_primitive(sent["instance"]).uuid == build["instance"].uuid
+
+
+@pytest.mark.parametrize(
+    ("method", "sent"),
+    [
+        (
+            "build_and_run_instance",
+            "None@6.0 6.0@6.0 hibiscus@6.0 Ussuri@5.11 victoria@5.11 5.10@5.0 queens@5.0"
+            " 4.21@4.19 pike@4.0 newton@4.0 4.0@4.0 icehouse@3.23 3.34@3.33 juno@3.33 3.39@3.36"
+            " 3.40@3.40",
+        ),
+        ("terminate_instance", "None@6.0 6.0@6.0 Ussuri@5.0 5.10@5.0 4.21@4.0 icehouse@3.22"),
+        (
+            "prep_resize",
+            "None@6.0 train@5.1 queens@5.0 4.22@4.21 4.18@4.18 pike@4.1 kilo@4.0 icehouse@None",
+        ),
+        ("confirm_resize", "None@6.0 train@5.0 newton@4.0 icehouse@None"),
+        ("unshelve_instance", "5.13@5.13 newton@4.0"),
+        ("rebuild_instance", "victoria@5.12 newton@4.5"),
+    ],
+)
+def test_the_newest_version_below_the_cap_is_sent(method, sent):
+    for row in sent.split():
+        configured, version = row.split("@")
+        cap = compute_rpcapi.parse_cap(None if configured == "None" else configured)
+        if version == "None":
+            with pytest.raises(errors.ConfigurationError, match="nothing can be sent"):
+                compute_rpcapi.newest(METHODS[method].versions, cap)
+        else:
+            major, minor = compute_rpcapi.newest(METHODS[method].versions, cap)
+            assert f"{major}.{minor}" == version
+
+
+@pytest.mark.parametrize("configured", ["havana", "3.22", "4", "6.x", "nonsense", "4.0.1"])
+def test_a_cap_that_is_no_use_is_refused_by_name(configured):
+    with pytest.raises(
+        errors.ConfigurationError, match=r"\[upgrade_levels\] compute.*" + configured
+    ):
+        compute_rpcapi.parse_cap(configured)
+
+
+def test_a_cap_of_a_major_version_to_come_is_refused():
+    with pytest.raises(errors.ConfigurationError, match=r"\[upgrade_levels\] compute"):
+        compute_rpcapi.newest(compute_rpcapi.BUILD, (7, 0))
+
+
+@pytest.mark.parametrize(
+    ("service_version", "cap"),
+    [
+        *[(None, None), (74, (6, 0)), (56, (6, 0)), (55, (5, 0)), (30, (5, 0)), (22, (4, 17))],
+        *[(15, (4, 13)), (9, (4, 11)), (2, (4, 5))],
+    ],
+)
+def test_the_oldest_compute_service_sets_the_automatic_cap(service_version, cap):
+    assert compute_rpcapi.cap_for_service_version(service_version) == cap

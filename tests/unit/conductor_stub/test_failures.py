@@ -7,8 +7,7 @@ import logging
 
 import pytest
 
-from conductor_stub.hooks import BuildHooks
-from scheduler import errors, faults, objects
+from scheduler import errors
 from scheduler.db import build_requests, groups, instances, mappings, services
 from scheduler.notifications import payloads
 from tests.unit.conductor_stub import builders
@@ -46,11 +45,8 @@ def test_the_rows_are_the_recorded_ones(conductor):
     assert {"vm_state": row.vm_state, "task_state": row.task_state} == recorded["instance"]
     key = "system_metadata.network_allocated"
     assert row.system_metadata["network_allocated"] == recorded[key]
-    assert (left.code, left.message, left.host) == (
-        recorded["fault"]["code"],
-        recorded["fault"]["message"],
-        recorded["fault"]["host"],
-    )
+    for name in ("code", "message", "host"):
+        assert getattr(left, name) == recorded["fault"][name]
     assert left.details.splitlines()[0] == recorded["fault"]["details"].splitlines()[0]
     assert left.details.splitlines()[-1] == recorded["fault"]["details"].splitlines()[-1]
     assert attempts(conductor, instance) == "3"
@@ -176,88 +172,16 @@ def test_an_instance_that_the_scheduler_forgot_ends_in_error(conductor, lists, b
     assert states(conductor, asked_for) == expected
 
 
-@pytest.mark.parametrize(
-    ("networks", "deallocated"),
-    [
-        pytest.param(None, True, id="none named"),
-        pytest.param(["net"], True, id="one"),
-        pytest.param(["none"], False, id="explicitly none"),
-        pytest.param(["none", "net"], True, id="none among others"),
-    ],
-)
-def test_networks_are_given_back_unless_none_was_wanted(conductor, networks, deallocated):
-    given_back = []
-    conductor.hooks = BuildHooks(deallocate_networks=lambda _, each: given_back.append(each.uuid))
-    conductor.scheduler.answer = NO_VALID_HOST
-    (instance,) = asked_for = conductor.asked_for()
-    requested = networks and objects.NetworkRequestList(
-        objects=[objects.NetworkRequest(network_id=each) for each in networks]
-    )
-
-    build(conductor, asked_for, requested_networks=requested)
-
-    assert given_back == ([instance.uuid] if deallocated else [])
-    assert conductor.row(instance).system_metadata["network_allocated"] == "False"
-
-
-def _refuse(*_):
-    raise ConnectionError("no answer")
-
-
-def test_a_network_service_that_does_not_answer_is_logged(conductor, caplog):
-    conductor.hooks = BuildHooks(deallocate_networks=_refuse)
-    conductor.scheduler.answer = NO_VALID_HOST
-    (instance,) = asked_for = conductor.asked_for()
-
-    build(conductor, asked_for)
-
-    assert "Failed to deallocate networks" in caplog.text
-    assert "network_allocated" not in conductor.row(instance).system_metadata
-    assert conductor.row(instance).vm_state == "error"
-
-
-def test_accelerators_that_cannot_be_bound_are_deleted(conductor, caplog):
-    deleted = []
-    conductor.hooks = BuildHooks(
-        request_accelerators=_refuse,
-        delete_accelerators=lambda _, each: deleted.append(each.uuid),
-    )
-    flavor = builders.flavor(extra_specs={"accel:device_profile": "fpga"})
-    (instance,) = asked_for = conductor.asked_for(flavor=flavor)
-    conductor.scheduler.answer = [[builders.selection("a")]]
-
-    build(conductor, asked_for)
-
-    assert "Failed to reschedule. Reason: no answer" in caplog.text
-    assert (deleted, conductor.compute.casts) == ([instance.uuid], [])
-    assert conductor.row(instance).vm_state == "error"
-
-
-@pytest.mark.parametrize(
-    ("policy", "options", "reason"),
-    [
-        (
-            "affinity",
-            {"filter_scheduler__enabled_filters": ["RamFilter"]},
-            "ServerGroupAffinityFilter not configured",
-        ),
-        (
-            "soft-anti-affinity",
-            {"filter_scheduler__weight_classes": ["nova.scheduler.weights.ram.RAMWeigher"]},
-            "ServerGroupSoftAntiAffinityWeigher not configured",
-        ),
-    ],
-)
-def test_a_policy_that_nothing_enforces_is_refused(conductor, policy, options, reason):
+def test_a_policy_that_nothing_enforces_is_refused(conductor):
     (instance,) = asked_for = conductor.asked_for()
     with conductor.database.write() as conn:
-        group = groups.create(conn, "g", policy)
+        group = groups.create(conn, "g", "affinity")
         groups.add_members(conn, group.uuid, [instance.uuid])
-    conductor.options = options
+    conductor.options = {"filter_scheduler__enabled_filters": ["RamFilter"]}
 
     build(conductor, asked_for)
 
-    left = fault(conductor, instance)
+    left, reason = fault(conductor, instance), "ServerGroupAffinityFilter not configured"
     assert (left.code, left.details) == (400, "")
     assert left.message == f"ServerGroup policy is not supported: {reason}"
     assert conductor.scheduler.asked == []
@@ -286,6 +210,6 @@ def test_what_operators_grep_for_is_logged(conductor, caplog):
     ],
 )
 def test_an_error_becomes_a_fault(error, code, message, has_details):
-    left = faults.fault_of(error)
+    left = errors.Fault.from_error(error)
 
     assert (left.code, left.message, bool(left.details)) == (code, message, has_details)

@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from conductor_stub.hooks import BuildHooks
 from scheduler import errors, objects
-from scheduler.db import block_devices, build_requests, groups, instances, mappings
+from scheduler.db import build_requests, groups, instance_parts, instances, mappings
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import attempts, fault, request_spec
@@ -97,11 +96,9 @@ def test_without_a_host_for_all_of_them_all_are_in_cell0(conductor):
     assert not any(is_awaited(conductor, each) for each in wanted)
     assert fault(conductor, wanted[1].instance).message == str(NO_VALID_HOST)
     told, _ = conductor.told.errors
-    assert (told.task, told.instance_uuid) == (
-        "compute_task.build_instances",
-        wanted[0].instance_uuid,
-    )
-    assert (told.error, told.spec.instance_uuid) == (NO_VALID_HOST, wanted[0].instance_uuid)
+    uuid = wanted[0].instance_uuid
+    assert (told.task, told.instance_uuid) == ("compute_task.build_instances", uuid)
+    assert (told.error, told.spec.instance_uuid) == (NO_VALID_HOST, uuid)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +126,15 @@ def _cancelled_before(conductor, uuid):
 
 
 def _cancelled_meanwhile(conductor, uuid):
-    conductor.hooks = BuildHooks(check_quota=lambda context, made: cancel(conductor, uuid))
+    asked = []  # each build asks this after its row was made, and before it goes to its host
+
+    def cancel_first() -> bool:
+        asked.append(uuid)
+        if len(asked) == 1:
+            cancel(conductor, uuid)
+        return True
+
+    conductor.compute.takes_spec_objects = cancel_first
 
 
 @pytest.mark.parametrize("cancelled", [_cancelled_before, _cancelled_meanwhile])
@@ -144,31 +149,6 @@ def test_a_cancelled_server_leaves_nothing_and_the_others_are_built(conductor, c
     assert states(conductor, wanted)[0][0] is None
     assert released == [wanted[0].instance_uuid]
     assert [host for host, _ in conductor.compute.casts] == ["b"]
-
-
-def test_a_cancelled_server_is_not_buried(conductor):
-    wanted = conductor.wanted(2)
-    conductor.scheduler.answer = NO_VALID_HOST
-    cancel(conductor, wanted[0].instance_uuid)
-
-    start(conductor, wanted)
-
-    assert [state for state, _ in states(conductor, wanted)] == [None, "error"]
-
-
-def test_too_many_servers_all_end_in_error_in_their_cell(conductor):
-    def refuse(context, made):
-        raise errors.InvalidRequest(field="quota", reason=f"{len(made)} are too many")
-
-    wanted = conductor.wanted(2)
-    conductor.hooks = BuildHooks(check_quota=refuse)
-    conductor.scheduler.answer = [[builders.selection("a")], [builders.selection("b")]]
-
-    start(conductor, wanted)
-
-    assert states(conductor, wanted) == [("error", conductor.cell_id)] * 2
-    assert "2 are too many" in fault(conductor, wanted[0].instance).message
-    assert conductor.compute.casts == []
 
 
 def test_a_broken_cast_ends_that_build_only(conductor):
@@ -231,7 +211,7 @@ def test_disks_of_the_message_are_every_servers_own(conductor):
     )
 
     with conductor.database.read() as conn:
-        disks = [list(block_devices.for_instance(conn, each.instance_uuid)) for each in wanted]
+        disks = [list(instance_parts.disks_of(conn, each.instance_uuid)) for each in wanted]
     assert [[each.source_type for each in some] for some in disks] == [["image"], ["image"]]
     assert disks[0][0].uuid != disks[1][0].uuid
 
@@ -259,7 +239,7 @@ def test_the_recorded_request_is_understood(conductor):
     )
 
     ((host, cast),) = conductor.compute.casts
-    assert (host, cast.order.admin_password) == ("a", "s3cret")
-    assert cast.order.requested_networks[0].network_id == "b5c1c8a0-0000-4000-8000-00000000c0de"
+    assert (host, cast.admin_password) == ("a", "s3cret")
+    assert cast.requested_networks[0].network_id == "b5c1c8a0-0000-4000-8000-00000000c0de"
     assert objects.to_primitive(cast.request_spec) == objects.to_primitive(specs[0])
     assert [each.device_name for each in cast.block_device_mapping] == ["/dev/vda"]

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from conductor_stub.hooks import BuildHooks
 from scheduler import errors, objects
 from scheduler.db import (
     aggregates,
-    block_devices,
     build_requests,
     flavors,
     groups,
+    instance_parts,
     instances,
     mappings,
     rows,
 )
 from scheduler.db.tables import cell_mappings
 from tests.unit.conductor_stub import builders
-from tests.unit.conductor_stub.driving import attempts, build, request_spec, tried
+from tests.unit.conductor_stub.driving import attempts, build, request_spec
 
 
 def test_every_instance_goes_to_its_own_host_with_its_own_alternates(conductor):
@@ -65,7 +64,7 @@ def test_the_compute_gets_the_request_with_what_was_tried(conductor):
     assert cast.request_spec.retry.to_dict() == {"num_attempts": 1, "hosts": [["a", "a"]]}
     assert cast.request_spec.limits.memory_mb == 4096
     assert cast.legacy_spec["instance_properties"]["uuid"] == builders.UUIDS[0]
-    assert cast.order.admin_password == "secret"
+    assert cast.admin_password == "secret"
 
 
 def test_the_rows_say_where_the_instance_went(conductor):
@@ -73,7 +72,7 @@ def test_the_rows_say_where_the_instance_went(conductor):
     with conductor.database.write() as conn:
         cell_id = _cell(conn)
         mappings.create_host_mappings(conn, ["a"], cell_id)
-        block_devices.create(conn, [_device(instance, source_type="image", boot_index=0)])
+        instance_parts.create_disks(conn, [_device(instance, source_type="image", boot_index=0)])
     conductor.scheduler.answer = [[builders.selection("a")]]
 
     build(conductor, asked_for)
@@ -190,7 +189,7 @@ def test_networks_as_tuples_become_objects(conductor, given, networks):
     build(conductor, conductor.asked_for(), requested_networks=given)
 
     ((_, cast),) = conductor.compute.casts
-    sent = cast.order.requested_networks
+    sent = cast.requested_networks
     assert (sent if sent is None else sent.as_tuples(4)) == networks
 
 
@@ -224,46 +223,6 @@ def test_the_groups_hosts_are_in_the_request(conductor, database):
     assert spec.instance_group.policy == "anti-affinity"
     assert sorted(spec.instance_group.hosts) == ["given", "taken"]
     assert sorted(spec.instance_group.members) == sorted(each.uuid for each in asked_for)
-
-
-# -- hooks ------------------------------------------------------------------------------------
-
-
-def test_accelerators_are_requested_for_a_flavor_that_wants_them(conductor):
-    flavor = builders.flavor(extra_specs={"accel:device_profile": "fpga"})
-    conductor.hooks = BuildHooks(
-        request_accelerators=lambda context, instance, profile, spec, node: [profile, node]
-    )
-    conductor.scheduler.answer = [[builders.selection("a")]]
-
-    build(conductor, conductor.asked_for(flavor=flavor))
-
-    ((_, cast),) = conductor.compute.casts
-    assert cast.accel_uuids == ["fpga", "a"]
-
-
-@pytest.mark.parametrize(
-    ("already_tried", "renewed"),
-    [pytest.param(0, [None, "old"], id="first build"), pytest.param(1, [None, "new"], id="retry")],
-)
-def test_a_retry_renews_the_attachments_that_are_gone(conductor, database, already_tried, renewed):
-    (instance,) = asked_for = conductor.asked_for()
-    with database.write() as conn:
-        disk = _device(instance, source_type="image", destination_type="local")
-        volume = _device(
-            instance, source_type="volume", destination_type="volume", attachment_id="old"
-        )
-        block_devices.create(conn, [disk, volume])
-    conductor.hooks = BuildHooks(renew_attachment=lambda context, instance, device: "new")
-    conductor.scheduler.answer = [[builders.selection("a")]]
-
-    build(conductor, asked_for, tried() if already_tried else None)
-
-    ((_, cast),) = conductor.compute.casts
-    assert [each.attachment_id for each in cast.block_device_mapping] == renewed
-    with database.read() as conn:
-        stored = block_devices.for_instance(conn, instance.uuid)
-    assert [each.attachment_id for each in stored] == renewed
 
 
 def test_a_given_request_is_what_is_asked_and_passed_on(conductor):

@@ -14,6 +14,7 @@ from tests.unit.conductor_stub.driving import fault, request_spec, tried
 CONTEXT = RequestContext(user_id="user", project_id="project")
 NO_VALID_HOST = errors.NoValidHost(reason="There are not enough hosts available.")
 BIG = builders.flavor(id=2, name="big", memory_mb=8192)
+MIGRATION = {"live": False, "rebuild": False, "block_migration": None, "disk_over_commit": None}
 RUNNING = {"vm_state": "active", "task_state": "resize_prep", "host": "old", "node": "old"}
 
 
@@ -24,18 +25,9 @@ def running(conductor, **changes):
 
 def resize(conductor, instance, flavor=BIG, properties=None, spec=None, host_list=None):
     hint = {"filter_properties": {"ignore_hosts": ["old"]} if properties is None else properties}
-    _call(
-        conductor.manager.migrate_server,
-        instance=instance,
-        scheduler_hint=hint,
-        live=False,
-        rebuild=False,
-        flavor=flavor,
-        block_migration=None,
-        disk_over_commit=None,
-        request_spec=spec,
-        host_list=host_list,
-    )
+    given = {"instance": instance, "scheduler_hint": hint, "flavor": flavor}
+    more = {"request_spec": spec, "host_list": host_list}
+    _call(conductor.manager.migrate_server, **MIGRATION, **given, **more)
 
 
 def _call(method, **arguments):
@@ -140,16 +132,8 @@ def test_the_group_of_a_moving_server_counts(conductor):
     ids=lambda each: next(iter(each)),
 )
 def test_what_is_not_done_here_is_refused_by_name(conductor, changes):
-    arguments = {
-        "instance": running(conductor),
-        "scheduler_hint": {},
-        "live": False,
-        "rebuild": False,
-        "flavor": BIG,
-        "block_migration": None,
-        "disk_over_commit": None,
-        **changes,
-    }
+    given = {"instance": running(conductor), "scheduler_hint": {}, "flavor": BIG}
+    arguments = {**MIGRATION, **given, **changes}
     with pytest.raises(errors.InvalidRequest, match="only resizes and cold migrations"):
         _call(conductor.manager.migrate_server, **arguments)
 
@@ -204,16 +188,9 @@ def test_a_server_on_a_host_is_not_unshelved(conductor):
 
 
 def rebuild(conductor, instance, **changes):
-    arguments = {
-        "orig_image_ref": "i",
-        "image_ref": "i",
-        "injected_files": [],
-        "new_pass": "s3cret",
-        "orig_sys_metadata": {},
-        "bdms": None,
-        "recreate": True,
-        "on_shared_storage": False,
-    }
+    images = {"orig_image_ref": "i", "image_ref": "i", "orig_sys_metadata": {}, "bdms": None}
+    given = {"injected_files": [], "new_pass": "s3cret"}
+    arguments = {**images, **given, "recreate": True, "on_shared_storage": False}
     _call(conductor.manager.rebuild_instance, instance=instance, **{**arguments, **changes})
 
 
@@ -228,7 +205,7 @@ def test_who_names_no_host_gets_another_one(conductor, host, goes_to, node, asks
     rebuild(conductor, instance, host=host, request_spec=request_spec(instance))
 
     ((told, cast),) = conductor.compute.rebuilt
-    assert (told, cast.node, cast.order.new_pass) == (goes_to, node, "s3cret")
+    assert (told, cast.scheduled_node, cast.new_pass) == (goes_to, node, "s3cret")
     assert len(conductor.scheduler.asked) == asks
     assert [each.ignore_hosts for each in conductor.scheduler.asked] == [["old"]] * asks
 
@@ -240,10 +217,8 @@ def test_without_a_host_nothing_is_rebuilt(conductor):
     with pytest.raises(errors.NoValidHost):
         rebuild(conductor, instance)
 
-    assert (conductor.row(instance).vm_state, conductor.row(instance).task_state) == (
-        "active",
-        None,
-    )
+    row = conductor.row(instance)
+    assert (row.vm_state, row.task_state) == ("active", None)
     (told,) = conductor.told.errors
     assert (told.task, told.state) == ("compute_task.rebuild_server", "active")
 

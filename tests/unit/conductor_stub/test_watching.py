@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from conductor_stub import watching
-from conductor_stub.servers import Server
-from conductor_stub.watching import Watch
+from conductor_stub import servers
+from conductor_stub.servers import Server, Watch
 from scheduler.db import rows, services
 from tests.unit.conductor_stub import builders
 
@@ -50,7 +49,7 @@ def test_waiting_ends_when_it_is_done_or_the_time_is_over(done_at, timeout, in_t
     if in_time:
         assert len(readings) == done_at
     else:
-        assert timeout <= time.now - 100 <= timeout + watching.POLL_SECONDS
+        assert timeout <= time.now - 100 <= timeout + servers.POLL_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ def test_waiting_ends_when_it_is_done_or_the_time_is_over(done_at, timeout, in_t
     ],
 )
 def test_a_timeout_names_who_was_not_heard_of(seen, wanted, has_conductor, expected):
-    text = watching.unheard_of(seen, wanted, 5.0, has_conductor)
+    text = servers.unheard_of(seen, wanted, 5.0, has_conductor)
 
     assert text == f"not within 5 seconds: {expected}"
 
@@ -91,4 +90,4 @@ def test_a_conductor_lives_while_its_heart_beats(database, beats, lives):
 def test_the_summary_counts():
     seen = [server("active"), server("error"), server("active"), server()]
 
-    assert watching.summary(seen, 5) == "2 of 5 active, 1 in error"
+    assert servers.summary(seen, 5) == "2 of 5 active, 1 in error"

@@ -12,7 +12,7 @@ from oslo_config import cfg
 from scheduler import conf as project_options
 from scheduler.conf import names, startup
 from scheduler.rpc import legacy_rabbit, transport
-from scheduler.rpc.old_spellings import CONCURRENCY, NOTIFICATIONS, RABBIT
+from scheduler.rpc.library_options import CONCURRENCY, NOTIFICATIONS, RABBIT
 
 DATA = pathlib.Path(__file__).parents[2] / "data" / "options_of_nova.txt"
 PROG = "nova-scheduler"

@@ -13,7 +13,7 @@ from alembic.migration import MigrationContext
 from scheduler import objects
 from scheduler.db import tables
 from scheduler.db.database import Database
-from scheduler.db.migrations.version_table import VERSION_TABLE
+from scheduler.db.migrations import VERSION_TABLE
 
 NOW = datetime.datetime(2026, 11, 21, 12, 0, 0)
 

@@ -22,14 +22,14 @@ def told(number: int) -> dict[str, Any]:
 
 def found(database: Database, name: str) -> list[str | None]:
     with database.read() as connection:
-        return [each["request_id"] for each in decisions.of(connection, name)]
+        return [each["request_id"] for each in decisions.find(connection, name)]
 
 
 def test_records_are_found_by_request_and_instance(database: Database) -> None:
     with database.write() as connection:
         for number in range(3):
             decisions.add(connection, told(number), "sched1", rows.utcnow())
-        assert decisions.of(connection, "req-1") == [told(1)]
+        assert decisions.find(connection, "req-1") == [told(1)]
     assert found(database, "uuid-2") == ["req-2"]
     assert found(database, "uuid-of-all") == ["req-2", "req-1", "req-0"]
     assert found(database, "else") == []

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from scheduler import errors, objects
-from scheduler.db import block_devices, instances
+from scheduler.db import instance_parts, instances
 from scheduler.db.tables import (
     block_device_mapping,
     instance_extra,
@@ -17,6 +17,7 @@ from scheduler.db.tables import (
 from scheduler.db.tables import instances as table
 from tests.unit.db.builders import age, columns, flavor, instance, is_fresh
 
+DISK_UUID = "9f0d1c2b-0000-4000-8000-0000000000bb"
 MISSING = "00000000-0000-4000-8000-00000000dead"
 
 
@@ -139,7 +140,7 @@ def test_missing_instance(conn, call):
 def test_destroy_marks_all_that_belongs_to_it(conn):
     made = make(conn, metadata={"a": "b"}, system_metadata={"c": "d"}, host="h1")
     other = make(conn, metadata={"a": "b"})
-    block_devices.create(conn, [objects.BlockDeviceMapping(instance_uuid=made.uuid)])
+    instance_parts.create_disks(conn, [objects.BlockDeviceMapping(instance_uuid=made.uuid)])
     instances.add_fault(conn, made.uuid, 500, "no")
     age(conn, table)
     instances.destroy(conn, made.uuid)
@@ -204,7 +205,6 @@ def test_system_metadata(conn):
     instances.set_system_metadata(conn, made.uuid, "a", "2")
     instances.set_system_metadata(conn, made.uuid, "network_allocated", "False")
     expected = {"a": "2", "network_allocated": "False"}
-    assert instances.get_system_metadata(conn, made.uuid) == expected
     assert instances.get(conn, made.uuid).system_metadata == expected
 
 
@@ -236,3 +236,39 @@ def test_the_newest_fault_counts(conn):
         second.uuid: 404,
     }
     assert instances.latest_fault(conn, third.uuid) is None
+
+
+def disk(owner, **changes):
+    values = {"instance_uuid": owner.uuid, "source_type": "image", "boot_index": 0}
+    return objects.BlockDeviceMapping(**{**values, **changes})
+
+
+def test_disks_come_back_in_order(conn):
+    owner = make(conn)
+    root = disk(owner, destination_type="volume", volume_size=10, uuid=DISK_UUID)
+    instance_parts.create_disks(conn, [root, disk(owner, boot_index=None, device_name="/dev/vdb")])
+    found = instance_parts.disks_of(conn, owner.uuid)
+    assert isinstance(found, objects.BlockDeviceMappingList)
+    assert [one.boot_index for one in found] == [0, None]
+    assert (found[0].uuid, found[0].id) == (DISK_UUID, root.id)
+    assert len(found[1].uuid) == 36
+
+
+def test_defaults_of_disks_are_written(conn):
+    owner = make(conn)
+    instance_parts.create_disks(conn, [disk(owner)])
+    (row,) = columns(conn, block_device_mapping)
+    values = (row["delete_on_termination"], row["no_device"], row["encrypted"], row["deleted"])
+    assert values == (False, False, False, 0)
+
+
+def test_uuid_of_a_disk_that_is_taken(conn):
+    owner = make(conn)
+    instance_parts.create_disks(conn, [disk(owner, uuid=DISK_UUID)])
+    with pytest.raises(errors.AlreadyExists, match=DISK_UUID), conn.begin_nested():
+        instance_parts.create_disks(conn, [disk(owner, uuid=DISK_UUID)])
+
+
+def test_instance_without_disks(conn):
+    owner = make(conn)
+    assert len(instance_parts.disks_of(conn, owner.uuid)) == 0

@@ -9,11 +9,11 @@ import sqlalchemy as sa
 
 from scheduler.db import (
     aggregates,
-    block_devices,
     build_requests,
     compute_nodes,
     flavors,
     groups,
+    instance_parts,
     instances,
     layout,
     mappings,
@@ -116,7 +116,7 @@ def test_servers_are_written_and_read(cell):
         instances.create(conn, server)
         found = instances.get(conn, server.uuid)
         assert instances.uuids_on_host(conn, "h1") == [server.uuid]
-        block_devices.for_instance(conn, server.uuid)
+        instance_parts.disks_of(conn, server.uuid)
     assert (found.host, found.flavor.name) == ("h1", "big")
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from scheduler import drivers, objects
 from scheduler.evaluation.fleet import CaseFleet, moment
-from scheduler.hosts.books import Books
 from scheduler.hosts.host_manager import HostManager
+from scheduler.hosts.reservations import Reservations
 from tests.builders import a_conf
 from tests.unit.evaluation.builders import NOW
 
@@ -28,7 +28,7 @@ def a_driver(
     driver: str = "filter_scheduler",
     *,
     clock: Clock | None = None,
-    books: Any = Books,
+    reservations: Any = Reservations,
     options: dict[str, Any] | None = None,
     **filter_scheduler: Any,
 ) -> Any:
@@ -45,7 +45,7 @@ def a_driver(
     )
     for name, value in {"driver": driver, **(options or {})}.items():
         conf.set_override(name, value, group="scheduler" if name in conf.scheduler else None)
-    manager = HostManager(conf, CaseFleet(fleet), clock or Clock(), books)
+    manager = HostManager(conf, CaseFleet(fleet), clock or Clock(), reservations)
     return drivers.load(conf, manager)
 
 

@@ -9,8 +9,8 @@ from unittest import mock
 import pytest
 
 from scheduler import errors, objects
-from scheduler.hosts.books import Books
-from scheduler.hosts.books_of_nova import NewtonBooks, PlacementBooks
+from scheduler.hosts.reservations import Reservations
+from scheduler.hosts.reservations_of_nova import NewtonReservations, PlacementReservations
 from tests.builders import a_request
 from tests.unit.drivers.scheduling import Clock, a_driver, select
 from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
@@ -60,7 +60,7 @@ def test_changes_are_seen_by_the_task_only(
         a_fleet(4096),
         options=semantics,
         enabled_filters=["RamFilter", "ComputeFilter"],
-        books=PlacementBooks,
+        reservations=PlacementReservations,
     )
     assert world.ask() == before
     if change.get("services") == "both":
@@ -77,19 +77,22 @@ def test_own_picks_are_seen_at_once(semantics: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("books", "left_mb"), [(Books, 3072), (NewtonBooks, 3072), (PlacementBooks, 4096)]
+    ("reservations", "left_mb"),
+    [(Reservations, 3072), (NewtonReservations, 3072), (PlacementReservations, 4096)],
 )
-def test_who_remembers_picks_over_a_fill(books: Any, left_mb: int) -> None:
-    world = World(a_fleet(4096), books=books)
+def test_who_remembers_picks_over_a_fill(reservations: Any, left_mb: int) -> None:
+    world = World(a_fleet(4096), reservations=reservations)
     world.ask(1024, UUIDS[0])
     world.fill()
     assert world.driver.host_manager.state_of("h1").free_ram_mb == left_mb
 
 
-@pytest.mark.parametrize(("books", "left_mb"), [(Books, 4096), (NewtonBooks, 1024)])
-def test_what_a_failed_request_leaves_until_the_next_fill(books: Any, left_mb: int) -> None:
-    """With this project's books nothing; edge case 13."""
-    world = World(a_fleet(4096), books=books, options={"ram_allocation_ratio": 1.0})
+@pytest.mark.parametrize(
+    ("reservations", "left_mb"), [(Reservations, 4096), (NewtonReservations, 1024)]
+)
+def test_what_a_failed_request_leaves_until_the_next_fill(reservations: Any, left_mb: int) -> None:
+    """With this project's reservations nothing; edge case 13."""
+    world = World(a_fleet(4096), reservations=reservations, options={"ram_allocation_ratio": 1.0})
     assert world.ask(3072, *UUIDS[:2]) == []
     assert world.driver.host_manager.state_of("h1").free_ram_mb == left_mb
     world.fill()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from oslo_context import context
 
 from scheduler import drivers
-from scheduler.db.cells_reader import CellsReader
+from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.hosts.host_manager import HostManager

@@ -11,8 +11,8 @@ import pytest
 from scheduler import errors, objects
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.filters.base import BaseHostFilter
-from scheduler.hosts.books import Books
-from scheduler.hosts.books_of_nova import NewtonBooks
+from scheduler.hosts.reservations import Reservations
+from scheduler.hosts.reservations_of_nova import NewtonReservations
 from tests.builders import a_request
 from tests.unit.drivers.scheduling import a_driver, select
 from tests.unit.evaluation.builders import NOW, UUIDS, a_fleet, a_node, a_service
@@ -86,7 +86,9 @@ def test_9_one_read_per_request(semantics: Any) -> None:
 
 
 def test_15_a_stale_row_does_not_keep_the_rest_from_being_read() -> None:
-    driver = a_driver(a_fleet(4096, 8192), books=NewtonBooks, options={"semantics": "newton"})
+    driver = a_driver(
+        a_fleet(4096, 8192), reservations=NewtonReservations, options={"semantics": "newton"}
+    )
     manager = driver.host_manager
     assert select(driver, a_request(), UUIDS[0]) == ["h2"]
     aggregate = {"id": 1, "uuid": "u", "name": "a", "hosts": ["h2"], "metadata": {"a": "b"}}
@@ -225,11 +227,13 @@ def test_60_a_filter_listed_twice_runs_twice() -> None:
     assert names == ["CountingFilter", "CountingFilter"]
 
 
-@pytest.mark.parametrize(("books", "left_mb"), [(NewtonBooks, 4096), (Books, 4096 - 512)])
+@pytest.mark.parametrize(
+    ("reservations", "left_mb"), [(NewtonReservations, 4096), (Reservations, 4096 - 512)]
+)
 def test_14_a_report_of_the_moment_of_the_pick_ends_it_in_newton_only(
-    books: Any, left_mb: int
+    reservations: Any, left_mb: int
 ) -> None:
-    driver = a_driver(a_fleet(4096), books=books)
+    driver = a_driver(a_fleet(4096), reservations=reservations)
     select(driver, a_request(), UUIDS[0])
     row = a_node("h1", free_ram_mb=4096, updated_at=NOW)
     driver.host_manager._reader.change({"compute_nodes": [row]})

@@ -26,7 +26,7 @@ class Fleet:
         self.table = a_fleet(*hosts)
         self.refreshed = 0
 
-    def refresh(self) -> None:
+    def refresh(self, arrived_at: float | None = None) -> None:
         self.refreshed += 1
 
     def state_of(self, host: str, node: str | None = None) -> HostState:

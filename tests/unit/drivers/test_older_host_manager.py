@@ -29,7 +29,7 @@ class Fleet:
     def clock(self) -> float:
         return NOW
 
-    def refresh(self) -> None:
+    def refresh(self, arrived_at: float | None = None) -> None:
         self.refreshed += 1
 
 

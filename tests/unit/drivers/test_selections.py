@@ -1,7 +1,7 @@
 """A placement as Selections: one of its own for every instance and alternate."""
 
-from scheduler.drivers.pipeline import Placement
 from scheduler.drivers.selections import Templates, selections_of
+from scheduler.engine.decision import Placement
 from scheduler.hosts.candidates import Scope
 from tests.builders import NOW, a_fleet
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 
 from scheduler import errors
+from scheduler.engine.filtering import rejections
 from scheduler.explain.before import TEXTS
 from scheduler.explain.facts import FACTS
 from scheduler.explain.numbers import MEASURES
 from scheduler.explain.refusal import told
-from scheduler.filters.chain import rejections
 from scheduler.filters.registry import all_filters
 from scheduler.hosts.table import HostTable
 from tests.builders import a_conf, a_fleet, a_request, candidates

@@ -102,7 +102,7 @@ def test_a_host_that_is_not_there() -> None:
 def test_where_details_are_forgotten_filters_are_asked_anew(host: str, status: str) -> None:
     manager, conf = decided()
     [record] = manager.recorder.records.of(UUID)
-    record.detail = None
+    record.verdicts = None
     [[found], text] = told_of(host, manager, conf)
     assert (found["status"], found["as_of"], found["numbers_of"]) == (status, "now", "now")
     assert "(as of now: what was is forgotten)" in text
@@ -111,7 +111,7 @@ def test_where_details_are_forgotten_filters_are_asked_anew(host: str, status: s
 def test_without_details_and_request_nothing_is_known() -> None:
     manager, conf = decided()
     [record] = manager.recorder.records.of(UUID)
-    record.detail = record.request = None
+    record.verdicts = record.request = None
     [[found], text] = told_of("h3", manager, conf)
     assert found["status"] == "unknown"
     assert "h3 is not remembered" in text

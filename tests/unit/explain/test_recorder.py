@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from scheduler import errors
+from scheduler.engine.record import SELECTED, DecisionRecord
 from scheduler.explain.form import to_dict
 from scheduler.explain.memory import Memory, size_of
-from scheduler.explain.record import SELECTED, DecisionRecord
 from scheduler.explain.recorder import Recorder
 from scheduler.manager import SchedulerManager
 from tests.builders import a_conf, a_request
@@ -57,7 +57,7 @@ def test_details_go_before_records_and_both_stay_within_the_limit() -> None:
         assert memory.nbytes <= memory.limit_bytes
     kept = list(memory)
     assert 5 < len(kept) < 200
-    has_detail = [record.detail is not None for record in kept]
+    has_detail = [record.verdicts is not None for record in kept]
     assert has_detail == sorted(has_detail)
     assert has_detail[-1]
 

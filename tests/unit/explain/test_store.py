@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from scheduler import errors
 from scheduler.db import decisions, migration, tables
 from scheduler.db.database import Database
-from scheduler.explain.record import DecisionRecord
+from scheduler.engine.record import DecisionRecord
 from scheduler.explain.store import Store, check_ready
 from tests.builders import a_conf
 from tests.unit.explain.asking import explain_stored
@@ -32,7 +32,7 @@ def a_record(number: int) -> DecisionRecord:
 
 def found(database: Database, name: str) -> list[str | None]:
     with database.read() as connection:
-        return [told["request_id"] for told in decisions.of(connection, name)]
+        return [told["request_id"] for told in decisions.find(connection, name)]
 
 
 def test_records_are_found_by_request_and_instance(database: Database) -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from scheduler import filters, objects
+from scheduler.engine.filtering import FilterChain
 from scheduler.filters import registry
 from scheduler.filters.base import BaseHostFilter, HostFilter
-from scheduler.filters.chain import FilterChain
 from tests import fleets
 from tests.builders import a_conf, a_fleet, candidates
 

@@ -41,18 +41,18 @@ def test_what_is_available(paths, names):
 def test_filters_run_in_order_and_have_the_options(option):
     conf = a_conf(**{option: ["RamFilter", "CoreFilter", "", "RamFilter"]})
 
-    chain = registry.load_chain(conf, option)
+    filters = registry.load_filters(conf, option)
 
-    assert [each.name for each in chain.filters] == ["RamFilter", "CoreFilter", "RamFilter"]
-    assert chain.filters[0] is chain.filters[2]
-    assert all(each.conf is conf for each in chain.filters)
+    assert [each.name for each in filters] == ["RamFilter", "CoreFilter", "RamFilter"]
+    assert filters[0] is filters[2]
+    assert all(each.conf is conf for each in filters)
 
 
 def test_every_unknown_name_is_told_with_its_option():
     conf = a_conf(enabled_filters=["RamFilter", "Nope", "CoreFilter", "Neither"])
 
     with pytest.raises(errors.SchedulerHostFilterNotFound) as caught:
-        registry.load_chain(conf)
+        registry.load_filters(conf)
 
     assert str(caught.value) == (
         "Scheduler Host Filter Nope, Neither could not be found. It is named in [filter_scheduler] "

@@ -3,7 +3,7 @@
 import datetime
 import time
 
-from scheduler.db.cells_reader import CellsReader
+from scheduler.db.cells import CellsReader
 from scheduler.db.databases import Databases
 from scheduler.hosts.host_manager import HostManager
 from tests.builders import a_conf

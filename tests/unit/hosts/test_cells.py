@@ -9,13 +9,12 @@ import pytest
 from oslo_db import exception as db_exception
 
 from scheduler import objects
-from scheduler.db import cell_member, compute_nodes, instances
-from scheduler.db.cell_member import Member
-from scheduler.db.cells_reader import CellsReader
+from scheduler.db import cells, compute_nodes, instances
+from scheduler.db.cells import CellsReader, Member
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import FleetReader
-from scheduler.db.fleet_metadata import IMAGE_KEY_PREFIX
+from scheduler.db.fleet_rows import IMAGE_KEY_PREFIX
 from scheduler.hosts import selector
 from scheduler.hosts.host_manager import HostManager
 from tests import builders, nova_layouts
@@ -62,7 +61,7 @@ class Managers:
 
 @pytest.fixture
 def managers(monkeypatch):
-    monkeypatch.setattr(cell_member, "RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(cells, "RETRY_SECONDS", 0.02)
     managers = Managers()
     yield managers
     for databases in managers.databases:

@@ -1,4 +1,4 @@
-"""Copies of tables and books: the same content, and nothing shared that changes."""
+"""Copies of tables and reservations: the same content, and nothing shared that changes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from scheduler.hosts import columns
-from scheduler.hosts.books import Books
 from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
-from scheduler.introspection.fingerprint import state_hash
+from scheduler.introspection.state_hash import state_hash
 from tests import fleets
 from tests.builders import NOW, a_host
 
@@ -24,10 +24,10 @@ def everything(table: HostTable) -> dict[str, Any]:
     return {**fleets.snapshot(table), "instances": instances}
 
 
-def change_everything(table: HostTable, books: Books) -> None:
-    """Do all that a table and its books can be made to do."""
+def change_everything(table: HostTable, reservations: Reservations) -> None:
+    """Do all that a table and its reservations can be made to do."""
     for number, key in enumerate(list(table.rows)):
-        books.pick(table.rows[key], f"new-{number}", SMALL, NOW)
+        reservations.reserve(table.rows[key], f"new-{number}", SMALL, NOW)
         table.update(table.rows[key], {"free_ram_mb": 1, "hypervisor_type": "other", "stats": "{}"})
         table.set_service(key[0], {"host": key[0], "disabled": True}, NOW + 1)
         table.put_instance(key[0], f"more-{number}", object())
@@ -41,15 +41,15 @@ def change_everything(table: HostTable, books: Books) -> None:
 @settings(deadline=None, max_examples=40)
 @given(fleets.fleets(), st.booleans())
 def test_what_becomes_of_one_leaves_the_other(table: HostTable, is_copy_changed: bool) -> None:
-    books = Books(table)
+    reservations = Reservations(table)
     for key, row in list(table.rows.items())[:2]:
-        books.pick(row, f"u-{key[0]}", SMALL, NOW)
+        reservations.reserve(row, f"u-{key[0]}", SMALL, NOW)
     twin = table.copy()
-    books_of_twin = books.copy(twin)
-    before, hash_before = everything(table), state_hash(table, books)
+    books_of_twin = reservations.copy(twin)
+    before, hash_before = everything(table), state_hash(table, reservations)
     assert everything(twin) == before
     assert state_hash(twin, books_of_twin) == hash_before
-    changed, kept = ((twin, books_of_twin), (table, books))
+    changed, kept = ((twin, books_of_twin), (table, reservations))
     if not is_copy_changed:
         changed, kept = kept, changed
     change_everything(*changed)
@@ -60,15 +60,15 @@ def test_what_becomes_of_one_leaves_the_other(table: HostTable, is_copy_changed:
 @settings(deadline=None, max_examples=40)
 @given(fleets.fleets())
 def test_picks_of_a_copy_can_be_undone_there(table: HostTable) -> None:
-    empty = state_hash(table, Books(table))
-    books = Books(table)
+    empty = state_hash(table, Reservations(table))
+    reservations = Reservations(table)
     for key, row in table.rows.items():
-        books.pick(row, f"u-{key[0]}", SMALL, NOW)
-    taken = state_hash(table, books)
-    twin = books.copy(table.copy())
+        reservations.reserve(row, f"u-{key[0]}", SMALL, NOW)
+    taken = state_hash(table, reservations)
+    twin = reservations.copy(table.copy())
     for pick in list(twin):
-        twin.undo(pick)
-    assert (state_hash(twin.table, twin), state_hash(table, books)) == (empty, taken)
+        twin.release(pick)
+    assert (state_hash(twin.table, twin), state_hash(table, reservations)) == (empty, taken)
 
 
 def test_a_copy_grows() -> None:

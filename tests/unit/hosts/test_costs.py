@@ -10,7 +10,6 @@ import pytest
 import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
-from scheduler import arrival
 from scheduler.db import compute_nodes, tables
 from scheduler.hosts.costs import MISSED_AFTER_SECONDS, ReadCost
 from tests.unit.hosts.reading import change, utc_now, value
@@ -81,8 +80,7 @@ def test_who_is_served_by_an_earlier_read_does_not_end_the_failure(manager, monk
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(manager._reader, "read", refuse)
     manager.refresh()
-    with arrival.noted(time.monotonic() - 60):
-        manager.refresh()
+    manager.refresh(time.monotonic() - 60)
     assert manager.is_failing
     assert "being read again" not in caplog.text
     monkeypatch.undo()

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import numa, objects
-from scheduler.hosts.books import Books
-from scheduler.hosts.books_of_nova import NewtonBooks
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.reservations import Reservations
+from scheduler.hosts.reservations_of_nova import NewtonReservations
 from tests import cells, fleets
 from tests.builders import NOW, a_fleet, a_host, a_request, an_instance_row
 from tests.unit.numa.builders import cell, guest, host, want
@@ -56,9 +56,9 @@ def test_a_request_without_cells_and_devices_wishes_for_nothing():
 
 def test_a_pick_takes_cells_and_devices():
     table = a_fleet({"numa_topology": cells.TOPOLOGY, "pci_stats": cells.POOLS})
-    books = Books(table)
+    reservations = Reservations(table)
 
-    books.pick(0, "u1", amount(PINNED, devices(2)), NOW)
+    reservations.reserve(0, "u1", amount(PINNED, devices(2)), NOW)
 
     assert pinned(table) == [{0, 1}, set()]
     assert free_devices(table) == 2
@@ -67,9 +67,9 @@ def test_a_pick_takes_cells_and_devices():
 
 def test_equal_hosts_stay_equal_after_equal_picks():
     table = a_fleet(*[{"numa_topology": cells.TOPOLOGY}] * 2)
-    books = Books(table)
+    reservations = Reservations(table)
     for row in (0, 1):
-        books.pick(row, None, amount(PINNED), NOW)
+        reservations.reserve(row, None, amount(PINNED), NOW)
 
     assert len(table.pools["numa_topology"]) == 1
 
@@ -79,7 +79,7 @@ def test_the_emptiest_cells_come_first_unless_packed(pack, expected):
     topology = host(cell(0, pinned={0}), cell(1, range(4, 8)))
     table = a_fleet({"numa_topology": topology})
 
-    Books(table).pick(0, None, amount(PINNED, how=Fitting(pack=pack)), NOW)
+    Reservations(table).reserve(0, None, amount(PINNED, how=Fitting(pack=pack)), NOW)
 
     assert pinned(table) == expected
 
@@ -89,7 +89,7 @@ def test_the_limits_of_the_host_hold_where_there_are_any():
     limits = numa.Limits(1.0, 1.0).to_object()
     for given_limits, usage in (({"numa_topology": limits}, 3), ({}, 5)):
         table = a_fleet({"numa_topology": topology})
-        Books(table).pick(0, None, amount(guest(want()), limits=given_limits), NOW)
+        Reservations(table).reserve(0, None, amount(guest(want()), limits=given_limits), NOW)
         assert table.value(0, "numa_topology").cells[0].cpu_usage == usage
 
 
@@ -115,19 +115,19 @@ def test_newton_believes_an_older_row_after_a_pick_that_failed():
     table = a_fleet({"pci_stats": "[]", "updated_at": NOW - 9})
     how = Fitting(numa.NEWTON)
 
-    NewtonBooks(table).pick(0, "u1", amount(requests=devices(1), how=how), NOW)
+    NewtonReservations(table).reserve(0, "u1", amount(requests=devices(1), how=how), NOW)
     assert table.value(0, "updated_at") == NOW - 9
-    NewtonBooks(table).pick(0, "u1", amount(PINNED, how=how), NOW)
+    NewtonReservations(table).reserve(0, "u1", amount(PINNED, how=how), NOW)
     assert table.value(0, "updated_at") == NOW
 
 
 def test_a_report_takes_the_place_of_what_was_taken_and_open_picks_find_theirs_anew():
     table = a_fleet({"numa_topology": host(cell()), "pci_stats": json.dumps([ONE_NIC])})
-    books = Books(table)
-    books.pick(0, "u1", amount(PINNED), NOW)
+    reservations = Reservations(table)
+    reservations.reserve(0, "u1", amount(PINNED), NOW)
 
     report(table, host(cell(pinned={0, 1})))
-    books.reapply(KEY)
+    reservations.reapply(KEY)
 
     assert pinned(table) == [{0, 1, 2, 3}]
 
@@ -135,16 +135,16 @@ def test_a_report_takes_the_place_of_what_was_taken_and_open_picks_find_theirs_a
 def test_a_pick_that_found_no_room_beside_a_reported_one_finds_it_when_that_is_closed():
     """The report has u1 already; until its pick is closed the host looks fuller than it is."""
     table = a_fleet({"numa_topology": host(cell())})
-    books = Books(table)
+    reservations = Reservations(table)
     for uuid in ("u1", "u2"):
-        books.pick(0, uuid, amount(PINNED), NOW)
+        reservations.reserve(0, uuid, amount(PINNED), NOW)
 
     report(table, host(cell(pinned={2, 3})))
-    books.reapply(KEY)
+    reservations.reapply(KEY)
     assert pinned(table) == [{0, 1, 2, 3}]
-    books.settle(NOW + 6, [an_instance_row("u1", "h1")])
+    reservations.settle(NOW + 6, [an_instance_row("u1", "h1")])
 
-    assert [pick.uuid for pick in books] == ["u2"]
+    assert [pick.uuid for pick in reservations] == ["u2"]
     assert pinned(table) == [{0, 1, 2, 3}]
     assert table.value(0, "num_instances") == 1
     assert (table.value(0, "free_ram_mb"), table.value(0, "num_io_ops")) == (4096 - 512, 1)
@@ -163,16 +163,16 @@ rows = st.fixed_dictionaries({"numa_topology": cells.topologies, "pci_stats": ce
 )
 def test_undoing_restores_the_table_bit_for_bit_in_any_order(kinds, orders, semantics, shuffled):
     table = a_fleet(*kinds)
-    books = Books(table)
+    reservations = Reservations(table)
     before = fleets.snapshot(table)
     picks = []
     for number, (row, (topology, requests)) in enumerate(orders):
         request = a_request(numa_topology=topology, pci_requests=requests)
         wanted = Consumption.of(request, {}, Fitting(semantics))
-        picks.append(books.pick(row % len(kinds), f"u{number}", wanted, NOW))
+        picks.append(reservations.reserve(row % len(kinds), f"u{number}", wanted, NOW))
     shuffled.shuffle(picks)
     for pick in picks:
-        books.undo(pick)
+        reservations.release(pick)
 
     assert fleets.snapshot(table) == before
-    assert list(books) == []
+    assert list(reservations) == []

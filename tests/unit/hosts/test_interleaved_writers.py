@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler.db import fleet_heartbeats, migration
+from scheduler.db import migration
 from scheduler.db.database import Database
 from scheduler.db.tables import change_counters
 from tests import interleaving
@@ -31,13 +31,6 @@ def test_every_refresh_and_decision_is_that_of_a_full_read(tmp_path, seed, count
 def test_a_change_after_a_lull_is_seen_at_once(tmp_path, seed, counted):
     database = a_database(tmp_path, counted=counted)
     interleaving.run_with_lulls(database, seed, STEPS, counted=counted)
-
-
-@pytest.mark.parametrize("counted", [True, False])
-def test_heartbeats_read_in_parts_are_seen_as_well(tmp_path, monkeypatch, counted):
-    monkeypatch.setattr(fleet_heartbeats, "PART_SERVICES", 2)
-    database = a_database(tmp_path, counted=counted)
-    interleaving.run(database, 2, STEPS, counted=counted)
 
 
 def test_without_the_overlap_something_is_missed(tmp_path):

@@ -11,13 +11,13 @@ from scheduler.db import compute_nodes, instances, migration, services
 from scheduler.db.database import Database
 from scheduler.drivers.loading import host_manager_class
 from scheduler.hosts import consumption
-from scheduler.hosts.books import Books
-from scheduler.hosts.books_of_nova import NewtonBooks
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.ironic_host_manager import IronicHostManager
+from scheduler.hosts.reservations import Reservations
+from scheduler.hosts.reservations_of_nova import NewtonReservations
 from tests.builders import a_conf, a_request
 from tests.unit.hosts.reading import a_reader
 
@@ -78,8 +78,8 @@ def manager(database):
     return a_manager(a_conf(), database)
 
 
-def a_manager(conf, database, books=Books):
-    manager = IronicHostManager(conf, a_reader(conf, database), books=books)
+def a_manager(conf, database, reservations=Reservations):
+    manager = IronicHostManager(conf, a_reader(conf, database), reservations=reservations)
     manager.refresh()
     return manager
 
@@ -137,54 +137,56 @@ def test_other_types_are_ordinary(database, manager, kind):
 
 
 def test_a_node_is_taken_whole_and_given_back(manager):
-    pick = manager.books.pick(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
+    pick = manager.reservations.reserve(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
     assert values(manager, TAKEN) == TAKEN
-    manager.books.undo(pick)
+    manager.reservations.release(pick)
     assert values(manager, FREE) == FREE
 
 
 def test_cells_and_devices_of_a_node_are_not_booked(manager):
     amount = Consumption.of(a_request(numa_topology=CELLS), {}, Fitting())
     assert amount.wish is not None
-    pick = manager.books.pick(manager.table.rows[KEY], "u1", amount, manager.clock())
+    pick = manager.reservations.reserve(manager.table.rows[KEY], "u1", amount, manager.clock())
     assert values(manager, TAKEN) == TAKEN
-    manager.books.undo(pick)
+    manager.reservations.release(pick)
     assert values(manager, FREE) == FREE
 
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_the_last_to_leave_gives_a_node_back(manager, first):
     row = manager.table.rows[KEY]
-    picks = [manager.books.pick(row, f"u{n}", AMOUNT, manager.clock()) for n in range(2)]
-    manager.books.undo(picks[first])
+    picks = [manager.reservations.reserve(row, f"u{n}", AMOUNT, manager.clock()) for n in range(2)]
+    manager.reservations.release(picks[first])
     assert values(manager, TAKEN) == TAKEN
-    manager.books.undo(picks[1 - first])
+    manager.reservations.release(picks[1 - first])
     assert values(manager, FREE) == FREE
 
 
 def test_a_report_without_the_instance_leaves_the_node_taken(database, manager):
-    pick = manager.books.pick(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
+    pick = manager.reservations.reserve(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
     report(database, memory_mb=16384, free_ram_mb=16384, vcpus=16)
     manager.refresh()
     assert values(manager, TAKEN) == {**TAKEN, "vcpus_used": 16}
-    manager.books.undo(pick)
+    manager.reservations.release(pick)
     assert values(manager, FREE) == {**FREE, "free_ram_mb": 16384}
 
 
 def test_a_node_that_turns_ordinary_keeps_its_picks(database, manager):
-    pick = manager.books.pick(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
+    pick = manager.reservations.reserve(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
     report(database, hypervisor_type="QEMU")
     manager.refresh()
     assert values(manager, ["free_ram_mb", "vcpus_used"]) == {"free_ram_mb": 7680, "vcpus_used": 1}
-    manager.books.undo(pick)
+    manager.reservations.release(pick)
     assert values(manager, ["free_ram_mb", "vcpus_used"]) == {"free_ram_mb": 8192, "vcpus_used": 0}
 
 
 def test_newton_reads_every_row_of_bare_metal(database):
-    manager = a_manager(a_conf(), database, NewtonBooks)
+    manager = a_manager(a_conf(), database, NewtonReservations)
     for key in (KEY, ("h1", "h1")):
-        pick = manager.books.pick(manager.table.rows[key], "u1", AMOUNT, manager.clock() + 100)
-        manager.books.confirm([pick])
+        pick = manager.reservations.reserve(
+            manager.table.rows[key], "u1", AMOUNT, manager.clock() + 100
+        )
+        manager.reservations.confirm([pick])
     report(database, free_ram_mb=4096)
     report(database, "h1", "h1", free_ram_mb=4096, hypervisor_type="QEMU")
     manager.refresh()

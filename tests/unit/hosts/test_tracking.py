@@ -8,7 +8,7 @@ import pytest
 
 from scheduler import objects
 from scheduler.hosts import image_properties
-from scheduler.hosts.books import TrackedInstance
+from scheduler.hosts.reservations import TrackedInstance
 from scheduler.hosts.tracking import InstanceTracker
 from tests.builders import a_fleet
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 
-from scheduler.hosts.books import TrackedInstance
+from scheduler.hosts.reservations import TrackedInstance
 from scheduler.hosts.updates import tracked
 from tests.builders import an_instance_row
 

@@ -7,7 +7,7 @@ import pytest
 
 from scheduler.db import tables
 from scheduler.db.fleet import Cell, FleetChanges
-from scheduler.hosts.books import Books
+from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
 from scheduler.hosts.updates import TableUpdater
@@ -55,7 +55,7 @@ def of(cell, *nodes, full=True, services=None, flagged=(), instances=()):
 @pytest.fixture
 def updater():
     """Two cells: a1 with i1 in the first, b1 with i2 in the second, with the same ids."""
-    updater = TableUpdater(Books(HostTable()), Ratios(16.0, 1.5, 1.0), "none")
+    updater = TableUpdater(Reservations(HostTable()), Ratios(16.0, 1.5, 1.0), "none")
     updater.apply(of(TWO, a_node(1, "b1"), instances=[an_instance("i2", "b1")]), 0.0)
     updater.apply(of(ONE, a_node(1, "a1"), instances=[an_instance("i1", "a1")]), 0.0)
     return updater

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scheduler.daemon.service import build_manager
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
-from scheduler.introspection.subject import Subject
-from scheduler.service import build_manager
+from scheduler.introspection.worker import Subject
 from tests.builders import a_conf
-from tests.functional import fleet
+from tests.world import fleet
 
 
 @dataclass(frozen=True)

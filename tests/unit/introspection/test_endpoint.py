@@ -13,10 +13,9 @@ import pytest
 from oslo_config import cfg
 
 from scheduler import errors
-from scheduler.board import Board
-from scheduler.introspection import serving
-from scheduler.introspection.endpoint import IntrospectionEndpoint
-from scheduler.introspection.methods import METHODS
+from scheduler.daemon.worker_table import Board
+from scheduler.introspection import endpoint
+from scheduler.introspection.endpoint import METHODS, IntrospectionEndpoint
 from scheduler.rpc import transport as bus
 from scheduler.rpc.server import EndpointPolicy
 from scheduler.rpc.worker_client import WorkerClient
@@ -34,7 +33,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerClient]:
     manager: Any = SimpleNamespace(driver=object())
     with contextlib.ExitStack() as ending:
         ending.callback(transport.cleanup)
-        serving.serve_introspection(conf, manager, board, transport, ending)
+        endpoint.serve_introspection(conf, manager, board, transport, ending)
         yield WorkerClient(transport, conf)
     cfg.CONF.reset()
 
@@ -79,5 +78,5 @@ def test_exactly_the_listed_methods_are_within_reach_and_documented() -> None:
 
 def test_a_worker_without_a_place_is_not_served(caplog: pytest.LogCaptureFixture) -> None:
     with contextlib.ExitStack() as ending:
-        serving.serve_introspection(cfg.CONF, None, Board(1), None, ending)  # type: ignore[arg-type]
+        endpoint.serve_introspection(cfg.CONF, None, Board(1), None, ending)  # type: ignore[arg-type]
     assert "one too many" in caplog.text

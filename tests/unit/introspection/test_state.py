@@ -10,13 +10,13 @@ import pytest
 import sqlalchemy
 
 from scheduler import errors, objects
-from scheduler.db.tables.compute import compute_nodes
+from scheduler.db.tables import compute_nodes
 from scheduler.introspection import state
-from scheduler.introspection.portrait import differences, portrait
+from scheduler.introspection.host_dump import differences, portrait
 from tests import cells
-from tests.functional import fleet
-from tests.functional.fleet import a_spec
 from tests.unit.introspection.subjects import World, a_world
+from tests.world import fleet
+from tests.world.fleet import a_spec
 
 #: A server with a cell of its own.
 GUEST = objects.InstanceNUMATopology(
@@ -145,4 +145,4 @@ def test_no_state_is_read_while_the_database_is_away(
     for ask in (state.state_update, state.state_refresh):
         with pytest.raises(errors.StateUnavailable, match="does not answer"):
             ask(world.subject)
-    assert portrait(manager.table, manager.books, ("cmp1", "cmp1"))
+    assert portrait(manager.table, manager.reservations, ("cmp1", "cmp1"))

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from scheduler import errors
-from scheduler.introspection.subject import Subject
-from scheduler.introspection.summary import state_summary
-from tests.functional.fleet import a_spec
+from scheduler.introspection.state import state_summary
+from scheduler.introspection.worker import Subject
 from tests.unit.introspection.subjects import a_world
+from tests.world.fleet import a_spec
 
 
 def test_numbers_follow_what_the_worker_knows_and_promises(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.explain.record import DecisionRecord
-from scheduler.filters.chain import FilterCount
+from scheduler.engine.filtering import FilterCount
+from scheduler.engine.record import DecisionRecord
 
 
 def a_record(**fields: Any) -> DecisionRecord:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from scheduler import errors
-from scheduler.explain.record import SELECTED
+from scheduler.engine.record import SELECTED
 from scheduler.metrics.catalogue import BY_NAME, CATALOGUE, Kind
 from scheduler.metrics.readings import host_states
 from tests.builders import NOW, a_fleet

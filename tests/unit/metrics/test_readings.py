@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from scheduler.db.cell_member import CellHealth
+from scheduler.daemon.in_flight import Progress
+from scheduler.db.cells import CellHealth
 from scheduler.metrics import catalogue, readings
 from scheduler.metrics.samples import Samples
-from scheduler.progress import Progress
 from tests.builders import NOW, a_fleet
 
 DOWN_SECONDS = 60.0
@@ -46,7 +46,7 @@ def test_no_hosts() -> None:
 def test_a_host_manager_of_others_may_know_nothing() -> None:
     samples = Samples()
     driver = SimpleNamespace(host_manager=SimpleNamespace())
-    manager = SimpleNamespace(answers=SimpleNamespace(repeated=2), driver=driver)
+    manager = SimpleNamespace(replies=SimpleNamespace(repeated=2), driver=driver)
     readings.read_manager(samples, manager)
     assert samples.values == {(catalogue.REPEATED.name, ()): 2}
 
@@ -61,7 +61,7 @@ def test_cells() -> None:
     driver = SimpleNamespace(host_manager=hosts)
     samples = Samples()
     readings.read_manager(
-        samples, SimpleNamespace(answers=SimpleNamespace(repeated=0), driver=driver)
+        samples, SimpleNamespace(replies=SimpleNamespace(repeated=0), driver=driver)
     )
     assert dict(samples.of(catalogue.CELL_UP)) == {("u1", "one"): 1, ("u2", ""): 0}
     assert dict(samples.of(catalogue.CELL_FAILURES)) == {("u1", "one"): 0, ("u2", ""): 3}

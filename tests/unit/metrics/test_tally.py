@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from scheduler import errors
-from scheduler.claims.ledger import Outcome
-from scheduler.explain.record import SELECTED
-from scheduler.filters.chain import FilterCount
+from scheduler.engine.filtering import FilterCount
+from scheduler.engine.record import SELECTED
 from scheduler.hosts.costs import ReadCost
 from scheduler.metrics import catalogue, tally
 from scheduler.metrics.catalogue import SECONDS_BUCKETS, Metric
@@ -17,7 +16,7 @@ from scheduler.metrics.samples import Samples
 from scheduler.metrics.tally import Tally
 from tests.unit.metrics.builders import a_record
 
-BOOKED = Outcome.BOOKED.value
+BOOKED = "booked"
 
 
 def told(counted: Tally) -> Samples:

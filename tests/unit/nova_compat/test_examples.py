@@ -14,13 +14,13 @@ from oslo_config import cfg
 
 from scheduler import conf as project_options
 from scheduler import errors, nova_compat, objects
+from scheduler.daemon.service import build_manager
 from scheduler.db import instances
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.manager import SchedulerManager
 from scheduler.rpc.context import RequestContext
-from scheduler.service import build_manager
-from tests.functional import fleet
+from tests.world import fleet
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "docs" / "examples"
 HOSTS = ("doc1", "doc2", "ops1", "dev1", "dev2")

@@ -57,11 +57,11 @@ class Decision:
             "packing_host_numa_cells_allocation_strategy", False
         )
         spec = objects.from_primitive(case["request"])
-        self.guest = spec.numa_topology and numa.GuestTopology.of(spec.numa_topology)
+        self.guest = spec.numa_topology and numa.GuestTopology.from_object(spec.numa_topology)
         self.requests = pci.requests_of(spec.pci_requests)
         self.networks = None
         if spec.is_set("network_metadata"):
-            self.networks = numa.Networks.of(spec.network_metadata)
+            self.networks = numa.Networks.from_object(spec.network_metadata)
         self.spec = spec
         rows = case["fleet"]["compute_nodes"]
         self.hosts = {host.key: host for host in (Host.of(row, semantics) for row in rows)}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from scheduler import errors, objects
-from scheduler.numa import CURRENT, NEWTON, NumaSemantics, constraints, refusals
-from scheduler.numa.pagesize import current_size_kb, newton_size_kb
+from scheduler.numa import CURRENT, NEWTON, NumaSemantics, constraints, specs
+from scheduler.numa.specs import current_size_kb, newton_size_kb
 
 BOTH = pytest.mark.parametrize("semantics", [CURRENT, NEWTON], ids=["current", "newton"])
 
@@ -184,7 +184,7 @@ def test_newton_does_not_know_later_keys() -> None:
 
 
 def test_the_refusal_says_what_is_wrong() -> None:
-    with pytest.raises(refusals.ImageNUMATopologyForbidden) as caught:
+    with pytest.raises(specs.ImageNUMATopologyForbidden) as caught:
         topology({"hw:numa_nodes": "1"}, {"hw_numa_nodes": 2})
     assert caught.value.code == 403
     assert "image.properties.hw_numa_nodes: the flavor sets it" in str(caught.value)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scheduler import errors, numa, objects, pci
 from scheduler.numa import GuestCell, GuestTopology, HostCell, HostTopology, NumaSemantics, Pages
-from scheduler.pci.pools import Pools
+from scheduler.pci import Pools
 
 BOTH = st.sampled_from([numa.CURRENT, numa.NEWTON])
 SIZES = (4, 2048, 1048576)
@@ -77,7 +77,7 @@ def pool_lists(draw: st.DrawFn) -> Pools:
         | draw(st.sampled_from([{}, {"dev_type": "type-PF"}, {"physical_network": "p"}]))
         for _ in range(draw(st.integers(0, 4)))
     ]
-    return Pools.of(map(objects.PciDevicePool.from_dict, kinds))
+    return Pools.from_object(map(objects.PciDevicePool.from_dict, kinds))
 
 
 REQUESTS = st.lists(
@@ -165,10 +165,10 @@ def test_the_texts_hold_everything(host: HostTopology, pools: Pools) -> None:
 def test_guests_travel_as_objects(
     guest: GuestTopology, host: HostTopology, semantics: NumaSemantics
 ) -> None:
-    assert GuestTopology.of(guest.to_object()) == guest
+    assert GuestTopology.from_object(guest.to_object()) == guest
     fitted = numa.fit(host, guest, semantics=semantics)
     if fitted is not None:
-        assert GuestTopology.of(fitted.to_object()) == fitted
+        assert GuestTopology.from_object(fitted.to_object()) == fitted
 
 
 @settings(max_examples=100, deadline=None)
@@ -184,3 +184,17 @@ def test_what_was_never_counted_is_not_given_back() -> None:
     pinned = GuestCell(0, frozenset(), frozenset({0}), 512, policy="dedicated", pins=((0, 1),))
     with pytest.raises(errors.CPUUnpinningInvalid):
         numa.usage(host, (GuestTopology((pinned,)),), numa.NEWTON, free=True)
+
+
+@settings(max_examples=400, deadline=None)
+@given(hosts(), guests(), RATIOS, REQUESTS, pool_lists(), BOTH)
+def test_what_fits_is_what_a_fit_is_found_for(
+    host: HostTopology,
+    guest: GuestTopology,
+    limits: numa.Limits | None,
+    requests: tuple[pci.Request, ...],
+    pools: Pools,
+    semantics: NumaSemantics,
+) -> None:
+    given_all = (host, guest, limits, requests, pools, semantics)
+    assert numa.fits(*given_all) is (numa.fit(*given_all) is not None)

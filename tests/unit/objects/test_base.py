@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from scheduler import errors, objects
-from scheduler.objects import registry, versions
+from scheduler.objects import registry
 from scheduler.objects.base import MAX_DEPTH, WireObject
 from scheduler.objects.fields import INT, Field
 from tests.unit.objects.wire_samples import envelope
@@ -99,9 +99,9 @@ def test_list_objects_are_lists():
 
 
 def test_unknown_fields_are_emitted_again_with_the_senders_version(caplog):
-    versions._report_newer.cache_clear()
+    registry._report_newer.cache_clear()
     newer = envelope("Flavor", "1.77.3", vcpus=1, colour={"deep": ["blue"]})
-    with caplog.at_level(logging.DEBUG, logger="scheduler.objects.versions"):
+    with caplog.at_level(logging.DEBUG, logger="scheduler.objects.registry"):
         for _ in range(3):
             flavor = objects.from_primitive(newer)
     assert objects.to_primitive(flavor) == newer
@@ -128,11 +128,7 @@ def test_unknown_nested_classes_are_opaque():
 @pytest.mark.parametrize(
     ("broken", "error", "text"),
     [
-        (
-            {**envelope("Flavor"), registry.NAME_KEY: "Gadget"},
-            errors.UnsupportedObjectError,
-            "Gadget",
-        ),
+        (GADGET, errors.UnsupportedObjectError, "Gadget"),
         (
             {**envelope("Flavor"), registry.NAMESPACE_KEY: "cinder"},
             errors.UnsupportedObjectError,

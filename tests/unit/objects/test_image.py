@@ -7,9 +7,10 @@ import datetime
 import pytest
 
 from scheduler import errors, objects
-from scheduler.objects.image_legacy import LEGACY_NAMES
+from scheduler.objects.image import LEGACY_NAMES
 
 Props = objects.ImageMetaProps
+EMPTIES = {"name": "", "checksum": "", "owner": "", "size": 0, "virtual_size": 0}
 
 SAMPLE_VALUES = {
     "architecture": ("amd64", "x86_64"),
@@ -130,12 +131,7 @@ def test_numa_lists_end_somewhere():
 
 def test_get_knows_only_properties():
     props = Props(hw_cpu_cores=2)
-    assert (props.get("hw_cpu_cores"), props.get("os_type"), props.get("os_type", "x")) == (
-        2,
-        None,
-        "x",
-    )
-    assert props.os_type is None
+    assert (props.get("hw_cpu_cores"), props.get("os_type", "x"), props.os_type) == (2, "x", None)
     with pytest.raises(AttributeError):
         props.get("hw_colour")
 
@@ -147,17 +143,7 @@ def test_get_knows_only_properties():
         ({}, {"properties": {}}),
         ({"properties": None}, {"properties": {}}),
         ({"location": "x", "deleted": False, "is_public": True}, {"properties": {}}),
-        (
-            {"name": None, "checksum": None, "owner": None, "size": None, "virtual_size": None},
-            {
-                "name": "",
-                "checksum": "",
-                "owner": "",
-                "size": 0,
-                "virtual_size": 0,
-                "properties": {},
-            },
-        ),
+        (dict.fromkeys(EMPTIES), {**EMPTIES, "properties": {}}),
         (
             {"id": "i", "min_ram": "64", "properties": {"architecture": "amd64"}},
             {"id": "i", "min_ram": 64, "properties": {"hw_architecture": "x86_64"}},

@@ -26,27 +26,12 @@ def test_network_tuples_of_no_known_length(values):
 
 
 @pytest.mark.parametrize(
-    ("ids", "auto", "none"),
-    [
-        ([], False, False),
-        (["auto"], True, False),
-        (["none"], False, True),
-        (["auto", "auto"], False, False),
-    ],
+    ("ids", "none"), [([], False), (["auto"], False), (["none"], True), (["none", "none"], False)]
 )
-def test_network_wishes(ids, auto, none):
+def test_requests_for_no_network(ids, none):
     networks = objects.NetworkRequestList.from_tuples([(i, None) for i in ids])
-    assert (networks.auto_allocate, networks.no_allocate) == (auto, none)
+    assert networks.no_allocate is none
     assert objects.NetworkRequestList.from_tuples(None).as_tuples() == []
-
-
-@pytest.mark.parametrize(
-    ("boot_index", "destination", "boots"),
-    [(0, "volume", True), (1, "volume", False), (0, "local", False), (None, None, False)],
-)
-def test_boot_volumes(boot_index, destination, boots):
-    disk = objects.BlockDeviceMapping(boot_index=boot_index, destination_type=destination)
-    assert disk.is_boot_volume is boots
 
 
 def test_instance_needs_only_a_uuid():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler import errors, objects
-from scheduler.objects import registry, versions
+from scheduler.objects import registry
 from tests.unit.objects import wire_samples
 from tests.unit.objects.wire_samples import envelope
 
@@ -17,9 +17,9 @@ def _rich():
     return spec
 
 
-@pytest.mark.parametrize("name", sorted(versions.HISTORY))
+@pytest.mark.parametrize("name", sorted(registry.HISTORY))
 def test_the_history_ends_with_our_version(name):
-    newest = versions.HISTORY[name].split()[-1].split("@")[0]
+    newest = registry.HISTORY[name].split()[-1].split("@")[0]
     assert newest == getattr(objects, name).VERSION
 
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterator
-from typing import Any
 
 import oslo_messaging
 import pytest
 from oslo_config import cfg
-from oslo_messaging._drivers.amqpdriver import AMQPIncomingMessage
 
-from scheduler.answers import Answers
-from scheduler.rpc import reply_channel
+from scheduler.idempotency import ReplyCache
 from scheduler.rpc import transport as bus
 from scheduler.rpc.endpoints import SchedulerEndpoint
 from scheduler.rpc.server import BaseAPI, build_server
 from tests.process_options import on_in_process_bus
 from tests.unit.rpc.fakes import RecordingDriver, RecordingManager
-from tests.unit.rpc.replying import LONG
 
 
 @pytest.fixture
@@ -50,7 +46,7 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingMan
 @pytest.fixture
 def driver(scheduler: RecordingManager) -> RecordingDriver:
     """The driver of that scheduler, as if nothing had happened yet."""
-    scheduler.answers = Answers.from_conf(cfg.CONF)
+    scheduler.replies = ReplyCache.from_conf(cfg.CONF)
     recording: RecordingDriver = scheduler.driver
     recording.forget()
     return recording
@@ -66,20 +62,3 @@ def transport(conf: cfg.ConfigOpts) -> oslo_messaging.transport.RPCTransport:
 def wire() -> pathlib.Path:
     """The folder of the recorded messages."""
     return pathlib.Path(__file__).parents[2] / "data" / "wire"
-
-
-@pytest.fixture(autouse=True)
-def _looks_are_quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reply_channel, "LOOK_SECONDS", 0.001)
-
-
-@pytest.fixture
-def events(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What went the library's way, and what was put off, in order."""
-    found: list[Any] = []
-
-    def send(message: Any, _connection: Any, reply: Any, failure: Any) -> None:
-        found.append((LONG, message.reply_q, failure or reply))
-
-    monkeypatch.setattr(AMQPIncomingMessage, "_send_reply", send)
-    return found

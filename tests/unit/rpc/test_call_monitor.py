@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.rpc.call_monitor import CallMonitor
+from scheduler.rpc.call_monitor import RETRY_SECONDS, CallMonitor, Signs
+from scheduler.rpc.deliveries import Deliveries
+from scheduler.rpc.message_limits import MessageLimits
 from tests.waiting import wait_until
 
 
@@ -22,16 +24,24 @@ class Clock:
 class Call:
     """A call as the library hands it over."""
 
-    def __init__(self, client_timeout: Any, *, is_gone: bool = False) -> None:
+    def __init__(self, client_timeout: Any, reply_q: str | None = "reply") -> None:
         self.client_timeout = client_timeout
-        self.message = {"method": "select_destinations"}
+        self.reply_q = reply_q
         self.signs = 0
-        self._is_gone = is_gone
 
-    def heartbeat(self) -> None:
-        self.signs += 1
-        if self._is_gone:
-            raise RuntimeError("no such queue")
+
+class CountedSigns(Signs):
+    """Counts them at the calls; *failures* of them cannot be sent."""
+
+    def __init__(self, failures: int = 0) -> None:
+        super().__init__(Deliveries(MessageLimits(1, 1)))
+        self._failures = failures
+
+    def send(self, incoming: Call) -> None:
+        if self._failures:
+            self._failures -= 1
+            super().send(incoming)  # no broker was ever there
+        incoming.signs += 1
 
 
 @pytest.mark.parametrize(
@@ -40,7 +50,7 @@ class Call:
 )
 def test_signs_after_half_of_what_the_caller_waits(client_timeout: Any, signs: int) -> None:
     clock = Clock()
-    monitor, call = CallMonitor(clock), Call(client_timeout)
+    monitor, call = CallMonitor(CountedSigns(), clock), Call(client_timeout)
     monitor.watch(call)
     monitor.look()
     assert call.signs == 0
@@ -53,33 +63,50 @@ def test_signs_after_half_of_what_the_caller_waits(client_timeout: Any, signs: i
 
 def test_no_signs_for_what_is_over_or_for_nobody() -> None:
     clock = Clock()
-    monitor = CallMonitor(clock)
-    over, gone, lasting = Call(4), Call(4, is_gone=True), Call(4)
-    for call in (over, gone, lasting):
+    monitor = CallMonitor(CountedSigns(), clock)
+    over, nobody, lasting = Call(4), Call(4, reply_q=None), Call(4)
+    for call in (over, nobody, lasting):
         monitor.watch(call)
     monitor.forget(over)
     for _ in range(3):
         clock.now += 2
         monitor.look()
-    assert (over.signs, gone.signs, lasting.signs) == (0, 1, 3)
+    assert (over.signs, nobody.signs, lasting.signs) == (0, 0, 3)
     monitor.forget(lasting)
 
 
-def test_a_call_that_ends_during_a_look_is_watched_no_more() -> None:
+def test_a_sign_that_cannot_be_sent_is_tried_again_soon() -> None:
     clock = Clock()
-    monitor, ending, ended = CallMonitor(clock), Call(4), Call(4)
-    ending.heartbeat = lambda: monitor.forget(ended)  # type: ignore[method-assign]
+    monitor, call = CallMonitor(CountedSigns(failures=2), clock), Call(60)
+    monitor.watch(call)
+    clock.now += 30
+    for _ in range(3):
+        monitor.look()
+        clock.now += RETRY_SECONDS
+    assert call.signs == 1
+    monitor.forget(call)
+
+
+def test_a_call_that_ends_during_a_look_is_watched_no_more() -> None:
+    clock, ended = Clock(), Call(4)
+
+    class Ending(CountedSigns):
+        def send(self, incoming: Call) -> None:
+            monitor.forget(ended)
+            super().send(incoming)
+
+    monitor, ending = CallMonitor(Ending(), clock), Call(4)
     for call in (ending, ended):
         monitor.watch(call)
     for _ in range(2):
         clock.now += 2
         monitor.look()
-    assert ended.signs == 0
+    assert (ending.signs, ended.signs) == (2, 0)
     monitor.forget(ending)
 
 
 def test_the_thread_sees_to_calls_that_come_later_and_are_due_sooner() -> None:
-    monitor = CallMonitor()
+    monitor = CallMonitor(CountedSigns())
     patient, hasty = Call(600), Call(2)
     monitor.watch(patient)
     monitor.watch(hasty)

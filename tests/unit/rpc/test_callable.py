@@ -7,10 +7,9 @@ from typing import Any
 import oslo_messaging
 import pytest
 
-from conductor_stub.backports import BackportAPI
 from conductor_stub.compute.endpoints import ComputeEndpoint
-from conductor_stub.compute.older_endpoint import OlderEndpoint as OlderCompute
-from conductor_stub.manager import ComputeTaskManager
+from conductor_stub.compute.endpoints import OlderEndpoint as OlderCompute
+from conductor_stub.manager import BackportAPI, ComputeTaskManager
 from scheduler.introspection.endpoint import IntrospectionEndpoint
 from scheduler.rpc import endpoints, older_endpoints, server, transport
 from scheduler.rpc.server import EndpointPolicy

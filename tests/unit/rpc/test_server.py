@@ -12,11 +12,12 @@ from oslo_context import context as oslo_context
 from oslo_messaging._drivers import common as driver_common
 
 from scheduler import errors
-from scheduler.progress import Progress
+from scheduler.daemon.in_flight import Progress
+from scheduler.rpc.call_monitor import CallMonitor, Signs
 from scheduler.rpc.context import RequestContext
-from scheduler.rpc.door import DEPTH_KEY, SIZE_KEY
+from scheduler.rpc.deliveries import Deliveries
 from scheduler.rpc.endpoints import SchedulerEndpoint
-from scheduler.rpc.limits import MessageLimits
+from scheduler.rpc.message_limits import DEPTH_KEY, SIZE_KEY, MessageLimits
 from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
 from scheduler.rpc.server import BaseAPI, Dispatcher, EndpointPolicy
 from tests.builders import a_request
@@ -64,6 +65,7 @@ def a_dispatcher(manager: Any = None) -> Dispatcher:
         EndpointPolicy,
         progress=Progress(),
         limits=LIMITS,
+        monitor=CallMonitor(Signs(Deliveries(LIMITS))),
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scheduler import objects
-from scheduler.db.cell_member import CellHealth
+from scheduler.db.cells import CellHealth
 from scheduler.hosts.host_manager import HostManager
 from scheduler.status_page.fleet import FRESH_SECONDS, Fleet
 from scheduler.status_page.snapshot import STATES, Photographer
@@ -102,7 +102,7 @@ def test_later_answers_are_about_what_has_changed(page, what):
 
 def have_rows_used_again(page, monkeypatch):
     """As many are free as there are hosts, as when many were replaced."""
-    monkeypatch.setattr("scheduler.hosts.table._FIRST_CAPACITY", 0)
+    monkeypatch.setattr("scheduler.hosts.table.FIRST_CAPACITY", 0)
     for number in range(len(page.table)):
         a_host(f"gone{number}", f"gone{number}", table=page.table)
     for number in range(len(page.table) // 2):

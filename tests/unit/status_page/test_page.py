@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from scheduler.explain.record import DecisionRecord
+from scheduler.concurrency import HubCalls
+from scheduler.engine.record import DecisionRecord
 from scheduler.explain.recorder import Recorder
 from scheduler.hosts.host_manager import HostManager
 from scheduler.status_page.live import DECISIONS_LISTED, LiveStatus
@@ -36,9 +37,8 @@ class OneWorker:
         self.live = LiveStatus(a_conf(), manager, clock=lambda: NOW)
         self.pid = self.live._identity["pid"] = pid or os.getpid()
         self.routes = Routes()
-        self.page = StatusPage(workers or Workers(None))
+        self.page = StatusPage(workers or Workers(None), HubCalls(1.0), lambda: self.live)
         self.page.add_to(self.routes)
-        self.page.live = self.live
 
     def decide(self, request_id, **fields):
         self.recorder._finish(DecisionRecord(request_id, ("u1",), 1, 0, **fields))
@@ -253,7 +253,7 @@ def test_nothing_can_be_changed(worker, target):
 
 @pytest.mark.parametrize("target", ["/status/live", "/status/worker", "/status/worker/fleet"])
 def test_a_worker_that_is_starting_says_so_and_has_its_files(worker, target):
-    worker.page.live = None
+    worker.live = None
     answer = worker.get(target)
     assert (answer.status, json.loads(answer.body)) == (503, {"error": "the daemon is starting"})
     assert worker.get("/status").status == 200
@@ -295,7 +295,7 @@ def test_a_worker_that_does_not_answer_is_named(two):
 
 
 def test_a_worker_that_is_starting_is_named_by_the_others(two):
-    two.second.page.live = None
+    two.second.live = None
     told = two.first.json("/status/live?pid=12")
     assert told["workers"][1] == {"pid": 12, "is_silent": True}
     assert told["fleet"]["pid"] == 11

@@ -2,9 +2,9 @@
 
 import pytest
 
-from scheduler.explain.record import SELECTED, DecisionRecord
+from scheduler.engine.filtering import FilterCount
+from scheduler.engine.record import SELECTED, DecisionRecord
 from scheduler.explain.refusal import Refusal
-from scheduler.filters.chain import FilterCount
 from scheduler.status_page.recent import RATE_STEPS, RecentDecisions
 
 HOUR = 3600

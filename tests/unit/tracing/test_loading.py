@@ -66,7 +66,7 @@ def test_what_is_missing_is_named(protocol: str, module: str) -> None:
 
 def test_nothing_of_it_is_imported_while_it_is_off() -> None:
     program = (
-        "import sys, scheduler.service, scheduler.preflight; "
+        "import sys, scheduler.daemon.service, scheduler.daemon.preflight; "
         "print([name for name in sys.modules if name.startswith('opentelemetry')])"
     )
     done = subprocess.run(

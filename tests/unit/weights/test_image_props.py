@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.hosts import image_properties
-from scheduler.hosts.books import TrackedInstance
-from scheduler.hosts.inputs import Inputs
+from scheduler.hosts.reservations import TrackedInstance
 from scheduler.weights.image_props import ImagePropertiesWeigher
 from tests.builders import a_conf, a_fleet, a_request, candidates, contributions
 
@@ -73,27 +72,6 @@ def test_an_aggregate_cannot_switch_it_on():
     hosts = candidates(a_fleet({"aggregates": [{KEY: "5"}]}, {}))
 
     assert ImagePropertiesWeigher(a_conf()).raw(hosts, a_request(image=IMAGE)).tolist() == [0, 0]
-
-
-@pytest.mark.parametrize(
-    ("image", "options", "read"),
-    [
-        pytest.param(IMAGE, {}, (), id="nothing while it is off"),
-        pytest.param(IMAGE, {KEY: 1.0}, None, id="more than can be said while it is on"),
-        pytest.param({}, {KEY: 1.0}, (), id="nothing of an image without properties"),
-    ],
-)
-def test_what_is_read_of_the_request(image, options, read):
-    inputs = Inputs.of(ImagePropertiesWeigher(a_conf(**options)))
-
-    assert inputs.of_request(a_request(image=image)) == read
-
-
-def test_an_heir_is_not_spoken_for():
-    class Heir(ImagePropertiesWeigher):
-        """Might read anything."""
-
-    assert Inputs.of(Heir(a_conf())) is None
 
 
 def test_an_item_that_is_no_ratio_is_told_with_its_option(caplog):

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler import objects
-from scheduler.claims.placement.allocating import Requester
-from scheduler.claims.placement.alternates import PlacementAlternates
+from scheduler.claims.placement.allocations import PlacementAlternates, Requester
 from scheduler.claims.placement.client import PlacementClient
 from tests.builders import a_request
 from tests.unit.claims.placement.test_calls import (
@@ -45,7 +44,7 @@ from tests.unit.claims.placement.test_calls import (
     ],
 )
 def test_for_whom_is_claimed(context, spec, requester):
-    assert Requester.of(SimpleNamespace(**context), a_request(**spec)) == requester
+    assert Requester.from_request(SimpleNamespace(**context), a_request(**spec)) == requester
 
 
 CONTEXT = SimpleNamespace(request_id="req-1", project_id="p", user_id="u")

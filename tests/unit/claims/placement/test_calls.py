@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 import urllib.parse
 from types import SimpleNamespace
 
 import pytest
 
 from scheduler import errors, objects
-from scheduler.claims.placement.allocating import Allocating, Requester
-from scheduler.claims.placement.alternates import PlacementAlternates
-from scheduler.claims.placement.asking import Asking
-from scheduler.claims.placement.booking import PlacementBooking
+from scheduler.claims.placement.allocations import Allocations, PlacementAlternates, Requester
+from scheduler.claims.placement.backend import PlacementClaims
+from scheduler.claims.placement.candidates import CandidateQuery
 from scheduler.claims.placement.client import PlacementClient, Unavailable
 from scheduler.drivers.filter_scheduler import FilterScheduler
-from scheduler.hosts.books import Books
 from scheduler.hosts.host_manager import HostManager
+from scheduler.hosts.reservations import Reservations
 from tests.builders import NOW, a_conf, a_fleet, a_request
 from tests.servers.replay import ReplayServer
 from tests.unit.objects import wire_samples
@@ -54,7 +54,7 @@ def a_placement(*answers):
 
 def allocating(conf):
     waits = []
-    made = Allocating(PlacementClient.from_conf(conf), waits.append)
+    made = Allocations(PlacementClient.from_conf(conf), waits.append)
     return made, waits
 
 
@@ -85,7 +85,7 @@ def answers_of(sample):
     return [(each["status"], each["response_body"]) for each in sample]
 
 
-def a_driver(conf, sample):
+def a_driver(conf, sample, pause=time.sleep):
     """A filter driver that knows the two nodes of the sample, and its zone."""
     providers = sample[0]["response_body"]["provider_summaries"]
     ready = {"cell_uuid": ZONE, "total_usable_ram_mb": 9999, "free_ram_mb": 9999}
@@ -94,20 +94,19 @@ def a_driver(conf, sample):
     zone = objects.Aggregate(id=1, uuid=ZONE, name="z", metadata={"availability_zone": "az-east"})
     manager = SimpleNamespace(
         table=table,
-        books=Books(table),
+        reservations=Reservations(table),
         lock=contextlib.nullcontext(),
         clock=lambda: NOW,
-        refresh=lambda: None,
+        refresh=lambda arrived_at=None: None,
         state_age_seconds=0.0,
         cell_health=list,
         aggregates=[zone],
         option_of_filters=HostManager.option_of_filters,
     )
     conf.set_override("enabled_filters", ["RamFilter"], group="filter_scheduler")
-    driver = FilterScheduler(conf, manager)
     made, _waits = allocating(conf)
-    driver.booking = PlacementBooking(Asking(conf, PlacementClient.from_conf(conf)), made, manager)
-    return driver
+    query = CandidateQuery(conf, PlacementClient.from_conf(conf))
+    return FilterScheduler(conf, manager, PlacementClaims(query, made, manager, pause))
 
 
 def test_a_request_makes_the_calls_that_nova_makes():
@@ -248,7 +247,7 @@ def test_what_is_no_answer_makes_placement_unavailable(answer, text):
         client = PlacementClient.from_conf(conf)
         fleet = SimpleNamespace(aggregates=(), lowest_version=0, bound_to=None)
         with pytest.raises(Unavailable, match=text):
-            Asking(conf, client).offers(a_request(), fleet, "req-1")
+            CandidateQuery(conf, client).candidates(a_request(), fleet, "req-1")
 
 
 def test_a_placement_that_cannot_be_logged_in_to_is_a_mistake_in_the_options():
@@ -287,7 +286,7 @@ def test_what_was_claimed_is_given_back_when_placement_goes_away(answers, calls)
         made = [f"{method} {path[-1]}" for method, path, *_more in server.calls]
     assert made[-len(calls) :] == calls
     assert "Placement is not available" in driver.records[-1].failure
-    assert not list(driver.host_manager.books)
+    assert not list(driver.host_manager.reservations)
 
 
 def test_a_host_that_refuses_makes_room_for_the_next():
@@ -298,7 +297,7 @@ def test_a_host_that_refuses_makes_room_for_the_next():
         driver = a_driver(conf, sample)
         ((chosen,),) = driver.select_destinations(context, spec, [CONSUMER])
     assert chosen.service_host == "h2"
-    assert [pick.key[0] for pick in driver.host_manager.books] == ["h2"]
+    assert [pick.key[0] for pick in driver.host_manager.reservations] == ["h2"]
     assert len(server.calls) == 5
 
 

@@ -8,8 +8,8 @@ import json
 
 import pytest
 
-from conductor_stub import booting
-from conductor_stub.cli import app, boot
+from conductor_stub import booting, conductor_daemon
+from conductor_stub.cli import boot
 from scheduler import errors, exit_codes
 from scheduler.db import (
     aggregates,
@@ -67,13 +67,14 @@ def run(database):
 
     def call(*words):
         output = io.StringIO()
-        status = app.Servers(builders.conf(), Databases(database), stdout=output).run(list(words))
+        program = conductor_daemon.Servers(builders.conf(), Databases(database), stdout=output)
+        status = program.run(list(words))
         return status, output.getvalue()
 
     return call
 
 
-@pytest.mark.parametrize("name", app.COMMANDS)
+@pytest.mark.parametrize("name", conductor_daemon.COMMANDS)
 def test_every_command_explains_itself(run, name, capsys):
     with pytest.raises(SystemExit) as ended:
         run(name, "--help")
@@ -82,7 +83,7 @@ def test_every_command_explains_itself(run, name, capsys):
 
 
 def test_the_words_of_the_command_line_are_the_commands():
-    assert set(app.WORDS) == {"serve", *app.COMMANDS}
+    assert set(conductor_daemon.WORDS) == {"serve", *conductor_daemon.COMMANDS}
 
 
 def test_list_shows_every_server(run):

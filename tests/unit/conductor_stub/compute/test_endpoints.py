@@ -8,7 +8,7 @@ from typing import Any
 import oslo_messaging as messaging
 import pytest
 
-from conductor_stub.compute import service
+from conductor_stub import compute_daemon
 from conductor_stub.compute.endpoints import endpoints_of
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
@@ -48,7 +48,7 @@ def test_every_version_is_served(fleet, transport, version, arguments, end_versi
     context = RequestContext(user_id="u", project_id="p")
     instance = an_instance(fleet.database)
     with contextlib.ExitStack() as ending:
-        service.serve(transport, fleet.hosts, ending)
+        compute_daemon.serve(transport, fleet.hosts, ending)
         client.prepare(server=fleet.second, version=version).cast(
             context,
             "build_and_run_instance",
@@ -73,7 +73,7 @@ def test_an_order_to_delete_follows_the_instance(fleet, transport):
     fleet.order(fleet.hosts, instance)
     context = RequestContext(user_id="u", project_id="p")
     with contextlib.ExitStack() as ending:
-        service.serve(transport, fleet.hosts, ending)
+        compute_daemon.serve(transport, fleet.hosts, ending)
         fleet.hosts.terminate(fleet.second, context, instance.uuid)
         wait_until(lambda: fleet.node().running_vms == 0)
     with pytest.raises(errors.InstanceNotFound):

@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from conductor_stub.compute import service
+from conductor_stub import compute_daemon
 from conductor_stub.compute.endpoints import ComputeEndpoint
 from scheduler import objects
 from scheduler.db import instances
@@ -64,7 +64,7 @@ def prep_resize(fleet, instance, host=None, **arguments):
 def test_an_instance_moves_with_everything_it_uses(fleet, transport, scheduler, form):
     instance = running(fleet)
     with contextlib.ExitStack() as ending:
-        service.serve(transport, fleet.hosts, ending)
+        compute_daemon.serve(transport, fleet.hosts, ending)
         prep_resize(fleet, instance, **form)
         wait_until(lambda: fleet.node(fleet.first).running_vms == 0)
         wait_until(lambda: ("delete", fleet.first, instance.uuid) in scheduler.about(fleet.prefix))
@@ -157,7 +157,7 @@ def test_others_that_come_from_elsewhere(
     limits = {"memory_mb": memory_mb}
 
     if order == "unshelve_instance":
-        endpoint.unshelve_instance(CONTEXT, instance, {}, {"limits": limits}, fleet.second)
+        endpoint.unshelve_instance(CONTEXT, instance, {"limits": limits})
     else:
         endpoint.rebuild_instance(CONTEXT, instance, limits, new_pass="x", recreate=True)
 

@@ -6,7 +6,7 @@ import collections
 
 import pytest
 
-from conductor_stub.compute import profile_file, profiles
+from conductor_stub.compute import profiles
 from scheduler import errors
 
 
@@ -87,7 +87,7 @@ def test_contradicting_aggregates_are_refused():
 
 
 def test_the_default_profile_is_eight_hosts_of_three_sizes_in_two_zones():
-    profile = profile_file.load(profiles.DEFAULT_FILE)
+    profile = profiles.load(profiles.DEFAULT_FILE)
     plans = profile.plan(profile.natural_size)
     assert len(plans) == 8
     assert len({(plan.kind.vcpus, plan.kind.memory_mb) for plan in plans}) == 3
@@ -95,7 +95,7 @@ def test_the_default_profile_is_eight_hosts_of_three_sizes_in_two_zones():
 
 
 def test_the_numa_profile_describes_cells_pages_and_devices():
-    profile = profile_file.load(profiles.DEFAULT_FILE.with_name("numa_pci.yaml"))
+    profile = profiles.load(profiles.DEFAULT_FILE.with_name("numa_pci.yaml"))
     by_name = {kind.name: kind for kind in profile.kinds}
     cell = by_name["numa"].numa_cells[0]
     assert cell.cpus == frozenset({0, 1, 2, 3, 8, 9, 10, 11})
@@ -166,7 +166,7 @@ def test_a_mistake_is_named_with_file_key_and_reason(tmp_path, text, where, reas
     file = tmp_path / "fleet.yaml"
     file.write_text(text)
     with pytest.raises(errors.ConfigurationError) as caught:
-        profile_file.load(file)
+        profiles.load(file)
     option = f"{file}: {where}" if where else str(file)
     assert caught.value.kwargs["option"] == option
     assert reason in caught.value.kwargs["reason"]
@@ -174,7 +174,7 @@ def test_a_mistake_is_named_with_file_key_and_reason(tmp_path, text, where, reas
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(errors.ConfigurationError, match=r"none\.yaml: No such file"):
-        profile_file.load(tmp_path / "none.yaml")
+        profiles.load(tmp_path / "none.yaml")
 
 
 def test_a_full_kind_is_read(tmp_path):
@@ -186,7 +186,7 @@ def test_a_full_kind_is_read(tmp_path):
         " stats: {boot: local, ssd: true}"
     )
     file.write_text(f"hosts: [{HOST % full}]")
-    (found,) = profile_file.load(file).kinds
+    (found,) = profiles.load(file).kinds
     assert (found.count, found.cpu_allocation_ratio, found.disk_allocation_ratio) == (2, 2.0, 1.5)
     assert (found.hypervisor_type, found.hypervisor_version) == ("ironic", 1)
     assert found.supported_instances == (("aarch64", "kvm", "hvm"),)

@@ -1,7 +1,0 @@
-"""Many schedulers race for the last MiB: is any host ever promised twice, is anything lost?
-
-``python -m benchmarks.race`` starts a broker, a database and schedulers, plays the callers and the
-compute hosts, kills schedulers, and compares everything that happened with what may happen.  What
-happened is told by the database itself: triggers write down every change (``journal``), and the
-verdict is made from that, without any code of the schedulers.
-"""

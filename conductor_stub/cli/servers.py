@@ -1,0 +1,292 @@
+"""The commands on servers there are: list, show, resize, migrate, delete."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+from conductor_stub import booting, servers
+from conductor_stub.booting import Wishes
+from conductor_stub.cli import base
+from conductor_stub.compute_rpcapi import ComputeAPI, compute_api
+from conductor_stub.conductor_rpcapi import ComputeTaskAPI
+from conductor_stub.records import MoveRequest
+from conductor_stub.servers import delete_server
+from conductor_stub.stores import Stores
+from scheduler import errors, exit_codes, objects
+from scheduler.cli import cells, command, on_bus
+from scheduler.db import instances
+from scheduler.db.databases import Databases
+from scheduler.rpc.context import RequestContext
+
+COLUMNS = ("ID", "Name", "State", "Host", "Flavor", "Zone")
+LONG_COLUMNS = (*COLUMNS, "Node", "Attempts", "Image", "Project", "User", "Properties", "Fault")
+
+
+class List(command.List):
+    """List the servers."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """``--long``."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--long", action="store_true", help="more columns")
+        return parser
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """Read them."""
+        with self.database.read() as conn:
+            found = servers.read(conn)
+        if parsed_args.long:
+            return LONG_COLUMNS, [(*_brief(each), *_more(each)) for each in found]
+        return COLUMNS, [_brief(each) for each in found]
+
+
+class Show(command.Show):
+    """Show everything about one server."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The server."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("server", metavar="SERVER", help="name or id")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
+        """Read it."""
+        with self.database.read() as conn:
+            (server,) = servers.find(conn, [parsed_args.server])
+        details = _details(server)
+        return tuple(details), tuple(details.values())
+
+
+def _brief(server: servers.Server) -> Sequence[Any]:
+    instance = server.instance
+    flavor, zone = _flavor_name(instance.flavor), instance.availability_zone
+    return server.uuid, server.name, server.state, instance.host, flavor, zone
+
+
+def _more(server: servers.Server) -> Sequence[Any]:
+    instance = server.instance
+    return (
+        *(instance.node, server.attempts, instance.image_ref),
+        *(instance.project_id, instance.user_id, cells.Properties(instance.metadata)),
+        server.fault.message if server.fault else None,
+    )
+
+
+PLACE = ("vm_state", "task_state", "host", "node", "availability_zone")
+SIZES = ("vcpus", "memory_mb", "root_gb", "ephemeral_gb")
+
+
+def _details(server: servers.Server) -> dict[str, Any]:
+    instance, fault = server.instance, server.fault
+    return {
+        "id": server.uuid,
+        "name": server.name,
+        "state": server.state,
+        **{name: getattr(instance, name) for name in PLACE},
+        "attempts": server.attempts,
+        "flavor": _flavor_name(instance.flavor),
+        **{name: getattr(instance, name) for name in SIZES},
+        "image": instance.image_ref,
+        "project": instance.project_id,
+        "user": instance.user_id,
+        "properties": cells.Properties(instance.metadata),
+        "created_at": str(instance.created_at),
+        "launched_at": None if instance.launched_at is None else str(instance.launched_at),
+        **{f"fault_{name}": getattr(fault, name, None) for name in ("code", "message", "host")},
+        "fault_details": cells.LongText(fault.details) if fault and fault.details else None,
+    }
+
+
+def _flavor_name(flavor: objects.Flavor | None) -> str | None:
+    return None if flavor is None else flavor.name
+
+
+MOVED_COLUMNS = ("ID", "Name", "Host", "Flavor", "State", "Fault")
+MOVING = "resize_prep"
+MOVABLE = ("active", "stopped")
+
+
+class _Move(base.OnBus, command.List):
+    """One server, told to its conductor and waited for."""
+
+    _failed = False
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The server, and how long to wait."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("server", metavar="SERVER", help="name or id")
+        base.add_wait_options(parser, "the server is on its new host")
+        return parser
+
+    def run(self, parsed_args: argparse.Namespace) -> int:
+        """Move; FAILURE also when the server is where it was in the end."""
+        status = super().run(parsed_args)
+        return exit_codes.FAILURE if self._failed else status
+
+    def take_action(
+        self, parsed_args: argparse.Namespace
+    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+        """Ask the conductor, which answers when a host has been found and told."""
+        with self.database.read() as conn:
+            (server,) = servers.find(conn, [parsed_args.server])
+            flavor = self._flavor(conn, parsed_args, server)
+        request = self._request(server, flavor)
+        source = server.instance.host
+        with self.bus() as connection:
+            self._begin(server)
+            self._ask(ComputeTaskAPI(connection, retry=on_bus.BROKER_RETRIES), request, server)
+        seen = self._wait(server, parsed_args.timeout) if parsed_args.wait else self._read(server)
+        if parsed_args.wait:
+            self._failed = seen is None or seen.instance.host == source
+        return MOVED_COLUMNS, [] if seen is None else [_row(seen)]
+
+    def _flavor(
+        self, conn: Connection, arguments: argparse.Namespace, server: servers.Server
+    ) -> objects.Flavor:
+        raise NotImplementedError
+
+    def _request(self, server: servers.Server, flavor: objects.Flavor) -> MoveRequest:
+        instance = server.instance
+        context = RequestContext(user_id=instance.user_id, project_id=instance.project_id)
+        image = booting.image_of_server(instance)
+        properties = {"scheduler_hints": {}, "ignore_hosts": [instance.host]}
+        spec = objects.RequestSpec.from_components(
+            context,
+            instance.uuid,
+            image,
+            flavor,
+            Wishes.of(flavor, image, self.conf).cells,
+            instance.pci_requests,
+            properties,
+            None,
+            None,
+        )
+        return MoveRequest(context, instance, flavor, properties, spec)
+
+    def _begin(self, server: servers.Server) -> None:
+        instance = server.instance
+        if instance.vm_state not in MOVABLE or instance.host is None:
+            reason = f"{server.name} is {server.state}, only a server that is built can be moved"
+            raise base.Failed(reason=reason)
+        if not self.database.write_retrying(
+            lambda conn: instances.update(
+                conn, instance.uuid, expected_task_state=None, task_state=MOVING
+            )
+        ):
+            raise base.Failed(reason=f"{server.name} has another task in hand")
+        instance.task_state = MOVING
+
+    def _ask(self, conductor: ComputeTaskAPI, request: MoveRequest, server: servers.Server) -> None:
+        try:
+            conductor.migrate_server(request)
+        except (errors.NovaException, *on_bus.UNDELIVERED) as error:
+            self.database.write_retrying(
+                lambda conn: instances.update(
+                    conn, server.uuid, expected_task_state=MOVING, task_state=None
+                )
+            )
+            raise base.Failed(reason=errors.message_of(error)) from error
+
+    def _read(self, server: servers.Server) -> servers.Server | None:
+        with self.database.read() as conn:
+            return next(iter(servers.read(conn, [server.uuid])), None)
+
+    def _wait(self, server: servers.Server, timeout: float) -> servers.Server | None:
+        def moved(each: servers.Server) -> bool:
+            return each.instance.task_state is None
+
+        seen, in_time = base.follow(
+            self.database,
+            [server.uuid],
+            moved,
+            lambda seen: f"{sum(map(moved, seen))} of 1 moved",
+            timeout,
+        )
+        if not in_time:
+            self.tell(f"not within {timeout:g} seconds: no host has taken {server.name}")
+        return seen[0] if seen else None
+
+
+class Resize(_Move):
+    """Give a server another flavor, on another host."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The flavor."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("--flavor", required=True, metavar="FLAVOR", help="name or id")
+        return parser
+
+    def _flavor(
+        self, conn: Connection, arguments: argparse.Namespace, server: servers.Server
+    ) -> objects.Flavor:
+        del server
+        return base.flavor_named(conn, arguments.flavor)
+
+
+class Migrate(_Move):
+    """Move a server to another host."""
+
+    def _flavor(
+        self, conn: Connection, arguments: argparse.Namespace, server: servers.Server
+    ) -> objects.Flavor:
+        del conn, arguments
+        flavor: objects.Flavor = server.instance.flavor
+        return flavor
+
+
+def _row(server: servers.Server) -> Sequence[Any]:
+    instance, fault = server.instance, server.fault
+    place = (server.uuid, server.name, instance.host, _flavor_name(instance.flavor))
+    return *place, server.state, fault.message if fault else None
+
+
+class Delete(base.OnBus):
+    """Delete servers."""
+
+    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
+        """The servers."""
+        parser = super().get_parser(prog_name)
+        parser.add_argument("servers", metavar="SERVER", nargs="+", help="name or id")
+        base.add_wait_options(parser, "the servers are gone")
+        return parser
+
+    def take_action(self, parsed_args: argparse.Namespace) -> None:
+        """Tell the hosts, or delete the rows; wait if told to."""
+        with self.database.read() as conn:
+            meant = servers.find(conn, parsed_args.servers)
+        stores = Stores(Databases(self.database))
+        with self.bus() as connection:
+            compute = compute_api(self.conf, stores, connection, on_bus.BROKER_RETRIES)
+            for each in meant:
+                self._delete(compute, each)
+        if parsed_args.wait:
+            self._wait([each.uuid for each in meant], parsed_args.timeout)
+
+    def _delete(self, compute: ComputeAPI, server: servers.Server) -> None:
+        instance = server.instance
+        context = RequestContext(user_id=instance.user_id, project_id=instance.project_id)
+        try:
+            delete_server(context, self.database, compute, server.uuid)
+        except errors.InstanceNotFound:
+            self.tell(f"{server.name} was deleted meanwhile")
+        except on_bus.UNDELIVERED as error:
+            reason = f"host {instance.host} could not be told: {errors.message_of(error)}"
+            raise base.Failed(reason=reason) from error
+
+    def _wait(self, uuids: list[str], timeout: float) -> None:
+        left, in_time = base.follow(
+            self.database,
+            uuids,
+            lambda _each: False,
+            lambda left: f"{len(uuids) - len(left)} of {len(uuids)} deleted",
+            timeout,
+        )
+        if not in_time:
+            named = ", ".join(f"{each.name} on {each.instance.host}" for each in left)
+            raise base.Failed(reason=f"not within {timeout:g} seconds: no host has deleted {named}")

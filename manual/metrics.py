@@ -1,0 +1,29 @@
+"""The page of all metrics, from their catalogue."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from scheduler.metrics.catalogue import CATALOGUE, Metric
+
+FILE = Path("docs/metrics.md")
+WIDTH = 110
+HEAD = """# Metrics
+
+What `/metrics` shows ([observe](observe.md)). Values of several workers become one: a gauge says
+how. Counters keep what workers had counted that were restarted. Labels come from closed sets.
+
+"""
+
+
+def text() -> str:
+    """The page."""
+    return HEAD + "\n".join(map(_item, CATALOGUE)) + "\n"
+
+
+def _item(metric: Metric) -> str:
+    kind = f"gauge, {metric.kind.value}" if metric.kind.is_gauge else metric.kind.value
+    labels = f" by {', '.join(f'`{label}`' for label in metric.labels)}" if metric.labels else ""
+    item = f"* `{metric.name}` ({kind}{labels}). {metric.help}"
+    return textwrap.fill(item, WIDTH, subsequent_indent="  ", break_on_hyphens=False)

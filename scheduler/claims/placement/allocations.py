@@ -1,0 +1,240 @@
+"""Allocations of one instance: claimed, with the races of that, and given back.
+
+Reference page conductor, section 7.  ``PlacementAlternates`` serves the conductor, which decides
+nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from scheduler import errors, objects
+from scheduler.claims.placement.client import (
+    NO_CONTENT,
+    READING_VERSION,
+    PlacementClient,
+    Unavailable,
+    error_of,
+    told,
+)
+
+LOG = logging.getLogger(__name__)
+
+ATTEMPTS: Final = 4
+CONCURRENT: Final = "placement.concurrent_update"
+CONSUMER_CONFLICT: Final = "consumer generation conflict"
+
+#: From which versions on an allocation has the form of a dict, a generation, and mappings.
+_DICT_FORM, _GENERATION, _MAPPINGS = (1, 12), (1, 28), (1, 34)
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """For whom is claimed: project and user as ids, and the id of the request."""
+
+    project_id: str | None
+    user_id: str | None
+    request_id: str | None
+
+    @classmethod
+    def from_request(cls, context: Any, spec: Any) -> Requester:
+        """Who asked for *spec*: its own project and user, else those of the *context*."""
+        found = getattr(context, "global_request_id", None) or getattr(context, "request_id", None)
+        user_id = getattr(spec, "user_id", None) or getattr(context, "user_id", None)
+        project_id = spec.project_id or getattr(context, "project_id", None)
+        return cls(project_id, user_id, found)
+
+
+class Unsure(Unavailable):
+    """A claim may have been made or not; *before* is what the instance had until then."""
+
+    def __init__(self, text: str, before: dict[str, Any]) -> None:
+        super().__init__(text)
+        self.before = before
+
+
+def wait_before(attempt: int) -> None:
+    """Sleep at random, longer before later attempts; not at all before the first."""
+    if attempt:
+        time.sleep(random.uniform(0, 2 * attempt))
+
+
+class Allocations:
+    """Claims and gives back allocations through *client*; raises its Unavailable."""
+
+    def __init__(self, client: PlacementClient, wait: Callable[[int], None] = wait_before) -> None:
+        self._client = client
+        self.wait = wait
+
+    def existing(self, consumer: str, requester: Requester) -> dict[str, Any]:
+        """What the instance has: providers and resources in ``allocations``, perhaps none."""
+        return self._client.allocations(consumer, requester.request_id)
+
+    def claim(
+        self,
+        requester: Requester,
+        consumer: str,
+        request: dict[str, Any],
+        version: str | None,
+        keeps: Callable[[dict[str, Any]], bool],
+    ) -> dict[str, Any] | None:
+        """Claim the allocation *request*, which was given for *version*.
+
+        Returns what the instance had before, for :meth:`give_back`, or None if the claim was
+        refused.  Where it had allocations, *keeps* is asked whether it keeps them, as in a move;
+        otherwise they are those of a build that did not come about, and are replaced.
+
+        Raises AllocationUpdateFailed when another process claims for the same instance.
+        """
+        for attempt in range(ATTEMPTS):
+            self.wait(attempt)
+            before = self.existing(consumer, requester)
+            is_move = bool(before.get("allocations")) and keeps(before)
+            body, sent = _body(requester, request, version, before, keeps=is_move)
+            try:
+                response = self._client.put(consumer, body, sent, requester.request_id)
+            except Unavailable as error:
+                raise Unsure(str(error), before) from error
+            if response.status_code == NO_CONTENT:
+                return before
+            code, detail = error_of(response)
+            if code != CONCURRENT and "concurrently updated" not in detail:
+                LOG.warning("Failed to save allocation for %s. Got %s", consumer, told(response))
+                return None
+            if CONSUMER_CONFLICT in detail:
+                raise errors.AllocationUpdateFailed(
+                    consumer_uuid=consumer,
+                    error="another process changed the allocations of the consumer meanwhile",
+                )
+            LOG.debug("A provider for %s was changed by another process; again", consumer)
+        LOG.error("Failed to claim resources for %s: out of retries", consumer)
+        return None
+
+    def give_back(self, requester: Requester, consumer: str, before: dict[str, Any]) -> None:
+        """Let the instance have what it had *before* a claim that is not to be."""
+        if not before.get("allocations"):
+            self._client.delete(consumer, requester.request_id)
+            return
+        for attempt in range(ATTEMPTS):
+            self.wait(attempt)
+            now = self.existing(consumer, requester)
+            request = {"allocations": before["allocations"]}
+            body, version = _body(requester, request, READING_VERSION, now, keeps=False)
+            response = self._client.put(consumer, body, version, requester.request_id)
+            if response.status_code == NO_CONTENT:
+                return
+        raise Unavailable(told(response))
+
+
+class PlacementAlternates:
+    """Claims the allocation that a Selection carries, and gives back what an instance has."""
+
+    def __init__(self, client: PlacementClient, allocating: Allocations | None = None) -> None:
+        self._client = client
+        self._allocating = allocating or Allocations(client)
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> PlacementAlternates:
+        """With the Placement of ``[placement]``; raises ConfigurationError."""
+        return cls(PlacementClient.from_conf(conf))
+
+    def claim(
+        self,
+        context: Any,
+        spec: objects.RequestSpec,
+        instance_uuid: str,
+        selection: objects.Selection,
+    ) -> bool:
+        """Claim the host of *selection* for the instance, besides what it has.
+
+        The host that failed has given back its part; one that moves keeps the host it is on.
+        A selection without an allocation request needs none.  False if Placement refuses or does
+        not answer; raises AllocationUpdateFailed when somebody else claims for the instance.
+        """
+        text = selection.allocation_request
+        request = json.loads(text) if text else None
+        if request is None:
+            return True
+        requester = Requester.from_request(context, spec)
+        version = selection.allocation_request_version
+        try:
+            before = self._allocating.claim(
+                requester, instance_uuid, request, version, lambda _before: True
+            )
+        except Unavailable as error:
+            LOG.warning("Placement is not available for instance %s: %s", instance_uuid, error)
+            return False
+        return before is not None
+
+    def release(self, context: Any, instance_uuid: str) -> None:
+        """Whatever the instance has is free again."""
+        try:
+            self._client.delete(instance_uuid, getattr(context, "request_id", None))
+        except Unavailable as error:
+            LOG.error("The allocations of instance %s stay: %s", instance_uuid, error)
+
+    def leave(self, context: Any, instance_uuid: str, node_uuid: str) -> None:
+        """The instance is not on the host with that node any more; what it has elsewhere stays."""
+        request_id = getattr(context, "request_id", None)
+        try:
+            before = self._client.allocations(instance_uuid, request_id)
+            rest = {
+                provider: each
+                for provider, each in before["allocations"].items()
+                if provider != node_uuid
+            }
+            if len(rest) < len(before["allocations"]):
+                # Whose it is stays what it was.
+                owner = Requester(before["project_id"], before["user_id"], request_id)
+                self._allocating.give_back(owner, instance_uuid, {"allocations": rest})
+        except Unavailable as error:
+            LOG.error("Instance %s keeps allocations on %s: %s", instance_uuid, node_uuid, error)
+
+
+def _body(
+    requester: Requester,
+    request: dict[str, Any],
+    version: str | None,
+    before: dict[str, Any],
+    *,
+    keeps: bool,
+) -> tuple[dict[str, Any], str]:
+    """What to PUT, and the version to send it with."""
+    sent = max(_numbers(version), _DICT_FORM)
+    wanted = _by_provider(request["allocations"])
+    if keeps:
+        wanted = {**wanted, **_by_provider(before["allocations"])}
+    body = {
+        "allocations": wanted,
+        "project_id": requester.project_id,
+        "user_id": requester.user_id,
+    }
+    if sent >= _GENERATION:
+        generation = before.get("consumer_generation")
+        body["consumer_generation"] = request.get("consumer_generation", generation)
+    if sent >= _MAPPINGS and "mappings" in request:
+        body["mappings"] = request["mappings"]
+    return body, f"{sent[0]}.{sent[1]}"
+
+
+def _numbers(version: str | None) -> tuple[int, int]:
+    major, _dot, minor = (version or "1.0").partition(".")
+    return int(major), int(minor or 0)
+
+
+def _by_provider(allocations: Any) -> dict[str, dict[str, Any]]:
+    """Resources per provider, also of the list that releases before Queens have."""
+    if isinstance(allocations, list):
+        return {
+            each["resource_provider"]["uuid"]: {"resources": each["resources"]}
+            for each in allocations
+        }
+    return {uuid: {"resources": each["resources"]} for uuid, each in allocations.items()}

@@ -1,0 +1,250 @@
+"""Allocation candidates: what is asked of Placement for a request, and what it offers.
+
+Options and the fleet's aggregates add restrictions to what the request itself demands (reference
+pages config, section 2, and scheduling, sections 2.5 and 11).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from oslo_config import cfg
+from oslo_log import log as logging
+
+from scheduler import errors, objects
+from scheduler.claims.placement.client import CANDIDATES_VERSION, PlacementClient, Unavailable
+from scheduler.claims.placement.query import Group, Query, groups_of, has_pinned_cpus, policy_of
+
+LOG = logging.getLogger(__name__)
+
+DISABLED_TRAIT: Final = "COMPUTE_STATUS_DISABLED"
+OWNER_TRAIT: Final = "OWNER_NOVA"
+#: The version of nova-compute's service record from which on hosts have the owner's trait.
+FIRST_WITH_OWNER: Final = 73
+#: Hints that need to see every host, not the first so many.
+_HINTS_OF_ALL = ("group", "same_host", "different_host")
+
+
+ZONE_KEY: Final = "availability_zone"
+TENANT_KEY: Final = "filter_tenant_id"
+NO_TENANT_HOSTS: Final = "No hosts available for tenant"
+_TRAIT_KEY, _REQUIRED = "trait:", "required"
+
+
+AllocationRequest = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Candidates:
+    """Per uuid of a compute node the allocation requests that Placement gave for it.
+
+    A compute node is the root of its providers; one that Placement does not name has no offer.
+    """
+
+    of_node: dict[str, list[AllocationRequest]] = field(default_factory=dict)
+    version: str = CANDIDATES_VERSION
+
+    @classmethod
+    def from_answer(cls, answer: Mapping[str, Any]) -> Candidates:
+        """Read the answer to a query; raises Unavailable when it has not Placement's form."""
+        candidates = cls()
+        try:
+            summaries = answer["provider_summaries"]
+            for request in answer["allocation_requests"]:
+                roots = {summaries[each]["root_provider_uuid"] for each in request["allocations"]}
+                for root in roots:
+                    candidates.of_node.setdefault(root, []).append(request)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise Unavailable(f"the candidates have not the expected form: {error!r}") from error
+        return candidates
+
+    def extend(self, others: Candidates) -> None:
+        """Add what another query gave; what is there already comes first."""
+        for node, requests in others.of_node.items():
+            self.of_node.setdefault(node, []).extend(requests)
+
+    def first(self, node: str) -> AllocationRequest:
+        """What is to be claimed on *node*."""
+        return self.of_node[node][0]
+
+    def note(self, selections: Iterable[objects.Selection]) -> None:
+        """Write into *selections* what is, or would be, claimed for each."""
+        for each in selections:
+            each.allocation_request = json.dumps(self.first(each.compute_node_uuid))
+            each.allocation_request_version = self.version
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What a query needs to know of the fleet, read under the decision lock."""
+
+    aggregates: tuple[Any, ...]
+    lowest_version: int
+    #: The uuids of the nodes that the request is bound to; None if it is bound to none.
+    bound_to: tuple[str, ...] | None
+
+
+class CandidateQuery:
+    """Asks Placement for candidates, as the options say."""
+
+    def __init__(self, conf: cfg.ConfigOpts, client: PlacementClient) -> None:
+        self._client = client
+        self._limit = conf.scheduler.max_placement_results
+        self._restrictions = Restrictions.from_conf(conf)
+        self._asks_twice = not conf.workarounds.disable_fallback_pcpu_query
+
+    def reconfigured(self, conf: cfg.ConfigOpts) -> CandidateQuery:
+        """One that asks the same Placement as *conf* says."""
+        return CandidateQuery(conf, self._client)
+
+    def candidates(self, spec: Any, fleet: Fleet, request_id: str | None) -> Candidates:
+        """What Placement offers for one instance of *spec*; raises Unavailable, NoValidHost."""
+        found = Candidates()
+        for query in self.queries(spec, fleet):
+            found.extend(Candidates.from_answer(self._client.candidates(query, request_id)))
+        return found
+
+    def queries(self, spec: Any, fleet: Fleet) -> Iterator[str]:
+        """The queries for *spec*: one, or two where CPUs for pinning may be reported as others."""
+        groups = groups_of(spec)
+        yield self._query(spec, groups, fleet)
+        if self._asks_twice and has_pinned_cpus(groups):
+            yield self._query(spec, groups_of(spec, pinned_as_shared=True), fleet)
+
+    def _query(self, spec: Any, groups: list[Any], fleet: Fleet) -> str:
+        own = groups[0]
+        self._restrictions.apply(spec, own, fleet.aggregates)
+        limit = self._limit
+        if fleet.bound_to is not None:
+            if len(fleet.bound_to) == 1:
+                own.in_tree = fleet.bound_to[0]
+            else:
+                limit = None
+        hints = spec.scheduler_hints or {}
+        if any(hints.get(each) for each in _HINTS_OF_ALL):
+            limit = None
+        owner = {OWNER_TRAIT} if fleet.lowest_version >= FIRST_WITH_OWNER else set()
+        return Query(
+            groups,
+            limit=limit,
+            root_required=frozenset({*spec.root_required, *owner}),
+            root_forbidden=frozenset({*spec.root_forbidden, DISABLED_TRAIT}),
+            same_subtree=tuple(spec.same_subtree),
+            group_policy=policy_of(spec),
+        ).to_text()
+
+
+def fleet_of(host_manager: Any, spec: Any) -> Fleet:
+    """What the tables of *host_manager* say; the caller holds its lock."""
+    table = host_manager.table
+    versions = [record.get("version") or 0 for record in table.services.values()]
+    return Fleet(
+        aggregates=tuple(host_manager.aggregates),
+        lowest_version=min(versions, default=0),
+        bound_to=_bound_to(table, spec),
+    )
+
+
+def _bound_to(table: Any, spec: Any) -> tuple[str, ...] | None:
+    destination = spec.requested_destination
+    host = getattr(destination, "host", None) if destination is not None else None
+    if host:
+        hosts, nodes = [host], [destination.node] if destination.node else []
+    else:
+        hosts, nodes = list(spec.force_hosts or ()), list(spec.force_nodes or ())
+    if not hosts and not nodes:
+        return None
+    names = {each.lower() for each in hosts}
+    keys = [
+        row
+        for (name, node), row in table.rows.items()
+        if (not names or name.lower() in names) and (not nodes or node in nodes)
+    ]
+    return tuple(uuid for uuid in (table.value(row, "uuid") for row in keys) if uuid)
+
+
+@dataclass(frozen=True, slots=True)
+class Restrictions:
+    """Which restrictions are on; the names are those of the options of ``[scheduler]``."""
+
+    zones: bool
+    tenants: bool
+    tenants_need_one: bool
+    image_types: bool
+    isolated: bool
+
+    @classmethod
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Restrictions:
+        """As the options say."""
+        group = conf.scheduler
+        return cls(
+            zones=group.query_placement_for_availability_zone,
+            tenants=group.limit_tenants_to_placement_aggregate,
+            tenants_need_one=group.placement_aggregate_required_for_tenants,
+            image_types=group.query_placement_for_image_type_support,
+            isolated=group.enable_isolated_aggregate_filtering,
+        )
+
+    def apply(self, spec: Any, own: Group, aggregates: Sequence[Any]) -> None:
+        """Restrict *own*, the group without a suffix; raises NoValidHost for tenants."""
+        if self.zones and spec.availability_zone:
+            _require(own, _of_zone(aggregates, spec.availability_zone))
+        if self.tenants:
+            self._restrict_tenant(spec, own, aggregates)
+        if self.image_types:
+            _require_image_type(spec, own)
+        if self.isolated:
+            _forbid_isolated(own, aggregates)
+
+    def _restrict_tenant(self, spec: Any, own: Group, aggregates: Iterable[Any]) -> None:
+        found = [each.uuid for each in aggregates if _is_for(each, spec.project_id)]
+        if not found and self.tenants_need_one:
+            LOG.warning("Tenant %s has no available aggregates", spec.project_id)
+            raise errors.NoValidHost(reason=f"Scheduling failed: {NO_TENANT_HOSTS}")
+        _require(own, found)
+
+
+def _require(own: Group, uuids: list[str]) -> None:
+    if uuids:
+        own.aggregates = [*own.aggregates, uuids]
+
+
+def _of_zone(aggregates: Iterable[Any], zone: str) -> list[str]:
+    """The aggregates that make up *zone*; none for the zone of hosts without one."""
+    return [
+        each.uuid
+        for each in aggregates
+        if zone in [name.strip() for name in (each.metadata or {}).get(ZONE_KEY, "").split(",")]
+    ]
+
+
+def _is_for(aggregate: Any, project_id: str | None) -> bool:
+    return any(
+        key.startswith(TENANT_KEY) and value == project_id
+        for key, value in (aggregate.metadata or {}).items()
+    )
+
+
+def _require_image_type(spec: Any, own: Group) -> None:
+    disk_format = getattr(spec.image, "disk_format", None)
+    if disk_format:
+        trait = f"COMPUTE_IMAGE_TYPE_{disk_format.upper()}"
+        own.required_traits = {*own.required_traits, trait}
+
+
+def _forbid_isolated(own: Group, aggregates: Iterable[Any]) -> None:
+    forbidden = {
+        each.uuid for each in aggregates if not _required_traits(each) <= set(own.required_traits)
+    }
+    own.forbidden_aggregates = {*own.forbidden_aggregates, *forbidden}
+
+
+def _required_traits(aggregate: Any) -> set[str]:
+    return {
+        key.removeprefix(_TRAIT_KEY)
+        for key, value in (aggregate.metadata or {}).items()
+        if key.startswith(_TRAIT_KEY) and value == _REQUIRED
+    }

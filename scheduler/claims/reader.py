@@ -1,0 +1,187 @@
+"""Reads of the tables of claims by one worker, and closing and purging in them."""
+
+from __future__ import annotations
+
+import datetime
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from scheduler.db import claims as claim_rows
+from scheduler.db.claims import ClaimPoll
+from scheduler.db.database import Database
+from scheduler.db.sessions import ReadSession
+from scheduler.hosts.steady_clock import is_due
+from scheduler.hosts.table import Key
+
+#: How long closed claims are kept: for requests that arrive twice, and for workers that read late.
+KEPT = datetime.timedelta(seconds=300)
+#: Seconds between two reads of all hosts' generations, and of all open claims.
+HOSTS_READ_SECONDS = 60.0
+ALL_READ_SECONDS = 5.0
+#: How far clocks may differ, and how long a write may take, for the end of a claim to be read
+#: before all open claims are read again.
+LATE_SECONDS = 3.0
+#: Seconds between two writes of what is over, and between two purges of old claims.
+CLOSE_SECONDS = 0.5
+PURGE_SECONDS = 60.0
+#: How long an id that was skipped is waited for, and how many of them.  Claims that are committed
+#: later still are found by a read of all open ones.
+SKIPPED_SECONDS: Final = 30.0
+SKIPPED_AT_MOST: Final = 1000
+NEVER = float("-inf")
+
+
+class KnownIds:
+    """Ids of the claims that were read: all up to ``newest`` but those that were ``skipped``.
+
+    An id is drawn when a claim is written, and is visible when its transaction is committed: one
+    that was skipped may come later, or never where the transaction was rolled back.
+    """
+
+    def __init__(self) -> None:
+        self.newest = 0
+        self._skipped: dict[int, float] = {}
+
+    @property
+    def skipped(self) -> tuple[int, ...]:
+        """Ids below the newest that may come yet, the oldest first."""
+        return tuple(self._skipped)
+
+    def add(self, ids: Set[int], now: float) -> None:
+        """Claims with these *ids* were read; *now* in seconds since the epoch."""
+        last = max(ids, default=0)
+        if last > self.newest:
+            first = max(self.newest + 1, last - SKIPPED_AT_MOST)
+            self._skipped.update(dict.fromkeys(range(first, last), now))
+            self.newest = last
+        for number in self._skipped.keys() & ids:
+            del self._skipped[number]
+        while self._skipped:
+            oldest = next(iter(self._skipped))
+            is_old = now - self._skipped[oldest] > SKIPPED_SECONDS
+            if not is_old and len(self._skipped) <= SKIPPED_AT_MOST:
+                return
+            del self._skipped[oldest]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRead:
+    """The result of one read; *at* is when it began, in seconds since the epoch.
+
+    *rows* are the claims that were not known.  A read of all has the *open_ids* of all that are
+    open, and the *newest* id of any.  A read of the news has None there, but the *closed_ids* of
+    those that were closed of late, and closed ones among its rows.  *hosts* are the rows of all
+    hosts, if they were asked for; *held* the generations that were held when the read began.
+    """
+
+    number: int
+    at: float
+    rows: Sequence[Any] = ()
+    open_ids: Set[int] | None = None
+    closed_ids: Set[int] = frozenset()
+    newest: int = 0
+    hosts: Sequence[Any] = ()
+    held: Mapping[Key, int] = field(default_factory=dict)
+
+
+class ClaimReader:
+    """Reads of, and closing in, the claims of *database*, with the times at which they are due.
+
+    Times are in seconds since the epoch.  What was read is read again until it was :meth:`taken`.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        #: Number of reads that have begun.
+        self.reads = 0
+        self.ids = KnownIds()
+        self._session = ReadSession(database)
+        self._poll = ClaimPoll()
+        #: Held during a read: requests read the news while the state is read.
+        self._reading = threading.Lock()
+        self._needs_all = True
+        self._all_read_at = self._hosts_read_at = self._read_at = NEVER
+        self._closed_at = self._purged_at = NEVER
+
+    def want_all(self) -> None:
+        """Make the next read one of all claims: some claim was skipped."""
+        self._needs_all = True
+
+    def read(
+        self, now: float, known: Callable[[], Collection[int]], held: Mapping[Key, int]
+    ) -> ClaimRead:
+        """Read what has changed; now and then, and if generations are *held*, all claims.
+
+        Claims whose ids are *known* are not read again.
+        """
+        number = self._begun()
+        if not (held or self._needs_all or is_due(self._all_read_at, ALL_READ_SECONDS, now)):
+            return self._news(number, now, utc(min(now, self._read_at) - LATE_SECONDS))
+        with_hosts = is_due(self._hosts_read_at, HOSTS_READ_SECONDS, now)
+        return self._all(ClaimRead(number, now, held=dict(held)), known(), with_hosts=with_hosts)
+
+    def read_new(self, now: float) -> ClaimRead:
+        """Read the claims that came."""
+        return self._news(self._begun(), now, None)
+
+    def _begun(self) -> int:
+        self.reads += 1
+        return self.reads
+
+    def taken(self, read: ClaimRead) -> None:
+        """What *read* has found is known from now on, and so are the reports of that time."""
+        self._read_at = read.at
+        if read.open_ids is not None:
+            self._all_read_at, self._needs_all = read.at, False
+            self.ids.add(read.open_ids | {read.newest}, read.at)
+        if read.hosts:
+            self._hosts_read_at = read.at
+
+    def _all(self, read: ClaimRead, known: Collection[int], *, with_hosts: bool) -> ClaimRead:
+        """Hosts are read before claims, so that no generation is without the claim that made it."""
+
+        def ask(connection: Connection) -> ClaimRead:
+            hosts = claim_rows.hosts(connection) if with_hosts else ()
+            newest = claim_rows.newest_id(connection)
+            ids = claim_rows.open_ids(connection)
+            rows = claim_rows.by_ids(connection, ids.difference(known))
+            return replace(read, rows=rows, open_ids=ids, newest=newest, hosts=hosts)
+
+        return self._run(ask)
+
+    def _news(self, number: int, now: float, closed_since: datetime.datetime | None) -> ClaimRead:
+        known = self.ids
+
+        def ask(connection: Connection) -> ClaimRead:
+            ids, closed = self._poll.ids(connection, known.newest, known.skipped, closed_since)
+            return ClaimRead(number, now, claim_rows.by_ids(connection, ids), closed_ids=closed)
+
+        return self._run(ask)
+
+    def _run(self, ask: Callable[[Connection], ClaimRead]) -> ClaimRead:
+        with self._reading:
+            return self._session.run(ask)
+
+    def close(self, ids: Collection[int], now: float) -> bool:
+        """Close claims that are over, if it is time for that; whether it is."""
+        if not ids or not is_due(self._closed_at, CLOSE_SECONDS, now):
+            return False
+        self.database.write_retrying(lambda conn: claim_rows.close(conn, ids, utc(now)))
+        self._closed_at = now
+        return True
+
+    def purge(self, now: float) -> None:
+        """Delete claims that were closed long ago, if it is time for that."""
+        if is_due(self._purged_at, PURGE_SECONDS, now):
+            self.database.write_retrying(lambda conn: claim_rows.purge(conn, utc(now) - KEPT))
+            self._purged_at = now
+
+
+def utc(seconds: float) -> datetime.datetime:
+    """A time as columns hold it: naive UTC without a fraction of a second."""
+    when = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return when.replace(tzinfo=None, microsecond=0)

@@ -1,0 +1,379 @@
+"""The reservations of a worker whose claims are in a database, together with everybody's.
+
+Every open claim, whoever made it, is a reservation on a row of the host table.  A decision is valid
+while no foreign claim is counted on its hosts that was not counted before it
+(docs/decisions/0007).
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.claims import amounts
+from scheduler.claims.reader import ClaimRead, ClaimReader
+from scheduler.db import claims as claim_rows
+from scheduler.hosts import evidence
+from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.reservations import Reservation, Reservations, TrackedInstance
+from scheduler.hosts.table import HostTable, Key
+
+#: How the names begin that stand for instances which a request did not name.
+UNNAMED = "unnamed-"
+#: When a claim that is over is closed by the worker that made it.  If that worker is gone, any
+#: other does it a little later.
+CLOSE_OWN_AFTER_SECONDS = 2.0
+CLOSE_FOREIGN_AFTER_SECONDS = 15.0
+NEVER_CLOSED = float("inf")
+#: Columns that differ where a host has sent another report.
+REPORTED = ("updated_at", "free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances")
+
+
+@dataclass(slots=True, eq=False)
+class Claim:
+    """One claim as this worker knows it: its reservation, and its row once that was read.
+
+    *foreign* counts the foreign claims on its host when the reservation was made; *since* is the
+    number of the first read that must find the claim, None while it is not written.
+    """
+
+    reservation: Reservation
+    consumer: str
+    foreign: int = 0
+    #: Host, node, generation and request id of the claim that was, or is being, written for it.
+    written: tuple[str, str, int, str] | None = None
+    row: Any = None
+    since: int | None = None
+
+
+def db_key(key: Key) -> claim_rows.Key:
+    """The key of a host as the tables have it."""
+    return key[0], key[1] or ""
+
+
+class SharedReservations(Reservations):
+    """Reservations of this worker and claims of all others, on one table.
+
+    *expiry_seconds* is how long a claim counts whose instance shows up nowhere.
+    """
+
+    def __init__(
+        self,
+        table: HostTable,
+        reader: ClaimReader,
+        fitting: Fitting,
+        expiry_seconds: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(table, expiry_seconds)
+        self.clock = clock
+        self._judged = 0
+        self._reader = reader
+        #: Generation of each host up to which every claim is counted, and how many are our own.
+        self.known: dict[Key, int] = {}
+        self.host_ids: dict[Key, int] = {}
+        #: Generations met when a claim was lost, to be known after the next full read.
+        self.held: dict[Key, int] = {}
+        #: Claims that are over as this worker sees it: when they are to be closed for everybody.
+        self.over: dict[int, float] = {}
+        self._own: dict[Key, int] = {}
+        self._fitting = fitting
+        self._claims: dict[Reservation, Claim] = {}
+        self._of_id: dict[int, Claim] = {}
+        self._of_consumer: dict[str, Claim] = {}
+        #: The last report of each reserved host, and the number of the read that it came with.
+        self._reports: dict[Key, tuple[Any, ...]] = {}
+        self._renewed: dict[Key, int] = {}
+        #: Claims whose generations are not known yet, and those that were closed when met.
+        self._unconfirmed: set[int] = set()
+        self._met_closed: set[int] = set()
+        self._read: ClaimRead | None = None
+        self._unread: dict[str, list[Claim]] = {}
+
+    # --- decisions -----------------------------------------------------------------------
+
+    def foreign(self, key: Key) -> int:
+        """Number of foreign claims on the host that this worker has counted."""
+        return self.known.get(key, 0) - self._own.get(key, 0)
+
+    def _reserved(self, reservation: Reservation, name: str | None) -> None:
+        """See the base class: a claim is to be made of it."""
+        consumer = name or f"{UNNAMED}{secrets.token_hex(8)}"
+        claim = Claim(reservation, consumer, self.foreign(reservation.key))
+        self._claims[reservation] = claim
+        self._unread.setdefault(consumer, []).append(claim)
+
+    def confirm(self, reservations: Iterable[Reservation]) -> None:
+        """Nothing yet: a decision stands when it is written."""
+
+    def claim(self, reservation: Reservation) -> Claim:
+        """The claim of *reservation*, written or not."""
+        return self._claims[reservation]
+
+    def in_doubt(self) -> list[Reservation]:
+        """Reservations that perhaps take nothing: not written yet, or counted by the report, too.
+
+        A report may count an instance that had not arrived when the instances were read before
+        it; and one that has arrived, but whose row does not say yet that it is counted.
+        """
+        return [each for each, claim in self._claims.items() if self._is_in_doubt(claim)]
+
+    def _is_in_doubt(self, claim: Claim) -> bool:
+        if claim.since is None or claim.since >= self._judged:
+            return True
+        reservation = claim.reservation
+        if self._renewed.get(reservation.key, 0) >= self._judged:
+            return True
+        instance = reservation.instance
+        return instance is not None and instance.host == reservation.key[0]
+
+    def reapply(self, key: Key) -> None:
+        """See the base class; notes which reports have changed."""
+        if key in self._of_key:
+            row = self.table.rows[key]
+            report = tuple(self.table.value(row, name) for name in REPORTED)
+            if self._reports.get(key) != report:
+                self._reports[key] = report
+                self._renewed[key] = self._reader.reads
+        super().reapply(key)
+
+    def forget_removed_hosts(self) -> None:
+        """See the base class; hosts with a reservation are kept."""
+        for known in (self._own, self._reports, self._renewed):
+            for key in known.keys() - self.table.rows.keys() - self._of_key.keys():
+                del known[key]
+
+    def claim_of(self, consumer: str) -> Any:
+        """The row of the open claim of *consumer*, None where none is known."""
+        claim = self._of_consumer.get(consumer)
+        return None if claim is None else claim.row
+
+    def is_valid(self, reservation: Reservation) -> bool:
+        """Whether all that is known to be claimed on the host was known to the decision."""
+        return self._claims[reservation].foreign == self.foreign(reservation.key)
+
+    def release(self, reservation: Reservation) -> None:
+        """See the base class."""
+        super().release(reservation)
+        claim = self._claims.pop(reservation)
+        if claim.row is None:
+            self._no_longer_unread(claim)
+        else:
+            self._of_id.pop(claim.row.id, None)
+            self._unconfirmed.discard(claim.row.id)
+            self._met_closed.discard(claim.row.id)
+            if self._of_consumer.get(claim.consumer) is claim:
+                del self._of_consumer[claim.consumer]
+
+    def _no_longer_unread(self, claim: Claim) -> None:
+        self._unread[claim.consumer].remove(claim)
+        if not self._unread[claim.consumer]:
+            del self._unread[claim.consumer]
+
+    def written(
+        self,
+        reservations: Sequence[Reservation],
+        generations: dict[Key, int],
+        rows: Sequence[Any] = (),
+    ) -> None:
+        """*reservations* are in the database, *generations* are what they made of their hosts'.
+
+        *rows* are those of their claims, as far as they are known; the next read finds the others.
+        """
+        for reservation in reservations:
+            claim = self._claims[reservation]
+            self._release_replaced(claim)
+            claim.since = self._reader.reads + 1
+            self._touched[reservation] = None
+            if claim.row is None:
+                self._own[reservation.key] = self._own.get(reservation.key, 0) + 1
+        for key, generation in generations.items():
+            self._know(key, generation)
+        for row in rows:
+            self.count(row)
+
+    def _know(self, key: Key, generation: int) -> None:
+        self.known[key] = max(self.known.get(key, 0), generation)
+
+    def _release_replaced(self, claim: Claim) -> None:
+        earlier = self._of_consumer.get(claim.consumer)
+        if earlier is not None and earlier is not claim:
+            self.over[earlier.row.id] = NEVER_CLOSED
+            self.release(earlier.reservation)
+        self._show(claim.reservation)
+
+    def give_back(self, reservations: Sequence[Reservation]) -> None:
+        """*reservations* are not claimed; claims found in their place count."""
+        for reservation in reversed(reservations):
+            row = self._claims[reservation].row
+            self.release(reservation)
+            if row is not None:
+                self._own[reservation.key] = self._own.get(reservation.key, 0) - 1
+                self.count(row)
+
+    # --- claims of all -------------------------------------------------------------------
+
+    def read_claims(self) -> None:
+        """Read the claims; what was found is taken over by the next call of ``settle``."""
+        now = self.clock()
+        ids = self.to_close(now)
+        if self._reader.close(ids, now):
+            self.closed(ids)
+        self._reader.purge(now)
+        self._read = self._reader.read(
+            now, lambda: self._of_id.keys() | self.over.keys(), self.held
+        )
+
+    def read_new(self) -> ClaimRead:
+        """Read the claims without a following read of reports; for ``count_new``."""
+        return self._reader.read_new(self.clock())
+
+    def count(self, row: Any, read: ClaimRead | None = None) -> None:
+        """Count the claim of *row*, unless it is counted; it was found by *read*, or since.
+
+        One that is closed counts until the next read: the report may not have caught up with it.
+        """
+        if row.id in self._of_id or row.id in self.over:
+            return
+        for claim in self._unread.get(row.consumer_uuid, ()):
+            if claim.written == (row.host, row.node, row.generation, row.request_id):
+                self._adopt(claim, row)
+                return
+        key = self._key_of(row)
+        is_named = not row.consumer_uuid.startswith(UNNAMED)
+        reservation = Reservation(
+            key,
+            amounts.of_row(row, self._fitting),
+            evidence.terms_of(row, key),
+            row.consumer_uuid if is_named else None,
+            TrackedInstance(row.consumer_uuid, *key, instance_type_id=row.flavor_id),
+        )
+        self.add(reservation)
+        # A read that is under way may have been too early for it.
+        since = self._reader.reads + 1 if read is None else read.number
+        claim = self._claims[reservation] = Claim(reservation, row.consumer_uuid, since=since)
+        self._attach(claim, row)
+
+    def _adopt(self, claim: Claim, row: Any) -> None:
+        """A reservation of ours turned out to be in the database."""
+        self._no_longer_unread(claim)
+        self._attach(claim, row)
+        if claim.since is None:
+            key = claim.reservation.key
+            self._own[key] = self._own.get(key, 0) + 1
+
+    def _attach(self, claim: Claim, row: Any) -> None:
+        claim.row = row
+        self._touched[claim.reservation] = None
+        self._reader.ids.add({row.id}, self.clock())
+        self._unconfirmed.add(row.id)
+        if row.closed_at is not None:
+            self._met_closed.add(row.id)
+        self._of_id[row.id] = claim
+        self._of_consumer[claim.consumer] = claim
+
+    def _key_of(self, row: Any) -> Key:
+        if not row.node and (row.host, "") not in self.table.rows:
+            return row.host, None
+        return row.host, row.node
+
+    def count_new(self, read: ClaimRead) -> None:
+        """Count the claims that came, and end none: the reports may be older than *read*."""
+        self._count_rows(read, with_closed=False)
+
+    def _count_rows(self, read: ClaimRead, *, with_closed: bool) -> None:
+        """Count the open claims of *read*, and know the generations that follow the known ones.
+
+        Closed ones are in the reports, if these were read after the claims: *with_closed*.
+        """
+        self._reader.ids.add({row.id for row in read.rows}, read.at)
+        rows = [row for row in read.rows if row.host != claim_rows.NO_HOST]
+        for row in sorted(rows, key=lambda each: each.generation):
+            if row.closed_at is None:
+                self.count(row, read if with_closed else None)
+            key = self._key_of(row)
+            known = self.known.get(key, 0)
+            if row.generation == known + 1 and (with_closed or row.closed_at is None):
+                self.known[key] = row.generation
+            elif row.generation > known:
+                self._reader.want_all()
+
+    def _take_over(self, read: ClaimRead) -> None:
+        """Count what *read* found; the reports of all hosts were read after it."""
+        self._reader.taken(read)
+        if read.open_ids is None:
+            self._count_rows(read, with_closed=True)
+            gone = self._of_id.keys() & (read.closed_ids | self._met_closed)
+            over = self.over.keys() & read.closed_ids
+        else:
+            self._count_all(read, read.open_ids)
+            gone = self._of_id.keys() - read.open_ids
+            over = self.over.keys() - read.open_ids
+        self._release_known([self._of_id[number] for number in gone], read)
+        for number in over:
+            del self.over[number]
+
+    def _count_all(self, read: ClaimRead, open_ids: Set[int]) -> None:
+        for row in read.rows:
+            self.count(row, read)
+        for generations in (read.held, {self._key_of(row): row.generation for row in read.hosts}):
+            for key, generation in generations.items():
+                self._know(key, generation)
+                if self.held.get(key, generation) <= generation:
+                    self.held.pop(key, None)
+        for row in read.hosts:
+            self.host_ids[self._key_of(row)] = row.id
+        for number in self._unconfirmed & open_ids:
+            claim = self._of_id[number]
+            self._know(claim.reservation.key, claim.row.generation)
+        self._unconfirmed -= open_ids
+        self._release_known([each for several in self._unread.values() for each in several], read)
+
+    def _release_known(self, claims: Iterable[Claim], read: ClaimRead) -> None:
+        """Release *claims*, which *read* does not show, as far as they were known before it."""
+        for claim in claims:
+            if claim.since is not None and claim.since <= read.number:
+                self.release(claim.reservation)
+
+    def count_missing(self, key: Key, found: Sequence[Any], generation: int) -> bool:
+        """Count the claims *found* on the host; whether that is all up to *generation*."""
+        for row in found:
+            self.count(row)
+        first = self.known.get(key, 0) + 1
+        present = {row.generation for row in found if first <= row.generation <= generation}
+        if len(present) > generation - first:
+            self._know(key, generation)
+            return True
+        self.held[key] = max(self.held.get(key, 0), generation)
+        return False
+
+    # --- the end of claims ---------------------------------------------------------------
+
+    def settle(self, now: float, found: Sequence[Any] = ()) -> None:
+        """Take over the last read, and end every claim that the rows just read speak of."""
+        read, self._read = self._read, None
+        if read is not None:
+            self._judged = read.number
+            self._take_over(read)
+        self.note(found)
+        for reservation in self._to_judge(now):
+            claim = self._claims[reservation]
+            if claim.since is None:
+                continue
+            if claim.since > self._judged:
+                self._touched[reservation] = None
+            elif claim.row is not None and self.end_of(reservation, now) is not None:
+                own, foreign = CLOSE_OWN_AFTER_SECONDS, CLOSE_FOREIGN_AFTER_SECONDS
+                self.over[claim.row.id] = now + (own if claim.written else foreign)
+                self.release(reservation)
+
+    def to_close(self, now: float) -> list[int]:
+        """Ids of the claims that are over and not closed in the database yet, once they are due."""
+        return [number for number, due_at in self.over.items() if due_at <= now]
+
+    def closed(self, ids: Collection[int]) -> None:
+        """The claims *ids* are closed in the database."""
+        self.over.update(dict.fromkeys(self.over.keys() & set(ids), NEVER_CLOSED))

@@ -1,0 +1,6 @@
+"""The life of a program's processes: checks, start, workers, reload, SIGTERM, sd_notify, health.
+
+``main`` is what ``nova-scheduler`` runs; ``service`` puts one worker together, and ``worker`` is
+the life of any worker.  Entry points, the command line and the stubs may import this package;
+``worker_table`` and ``in_flight`` know no other room, and every room may import them.
+"""

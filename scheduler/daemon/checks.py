@@ -1,0 +1,302 @@
+"""One list of checks of a configuration, for the start and for ``config validate``.
+
+A check yields the problems it finds.  The start ends with the first one, and ``config validate``
+names them all.  Nothing is written, and no secret is told.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import os
+import pathlib
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from oslo_config import cfg
+from oslo_log import log as logging
+from stevedore import ExtensionManager
+
+from scheduler import errors
+from scheduler.broker import expected
+from scheduler.broker.connecting import Failure, connect
+from scheduler.claims import loading
+from scheduler.conf import logging_file
+from scheduler.db import inspection
+from scheduler.db.database import FAILURES
+from scheduler.db.databases import Databases
+from scheduler.drivers.loading import driver_class, host_manager_class
+from scheduler.explain import store
+from scheduler.filters.registry import load_filters
+from scheduler.masking import masked
+from scheduler.pci.aliases import parse_aliases
+from scheduler.rpc import transport, versions
+from scheduler.tracing import loading as tracing
+from scheduler.web import server
+from scheduler.weights.registry import load_weighers
+
+LOG = logging.getLogger(__name__)
+
+BROKER_SECONDS: Final = 10
+NOTIFICATION_DRIVERS: Final = "oslo.messaging.notify.drivers"
+
+
+class Kind(enum.Enum):
+    """What a problem is about."""
+
+    FILE = "file"
+    OPTION = "option"
+    PLUGIN = "plug-in"
+    DATABASE = "database"
+    BROKER = "broker"
+    SURROUNDINGS = "surroundings"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: *option* is ``[group] name`` or what else is to be looked at."""
+
+    kind: Kind
+    option: str
+    reason: str
+    #: File and line; empty where nothing is set.
+    place: str = ""
+    #: What the start raises.
+    error: Exception | None = field(default=None, compare=False)
+
+    @property
+    def line(self) -> str:
+        """All of it in one line."""
+        place = f"{self.place}: " if self.place else ""
+        return masked(" ".join(f"{place}{self.option}: {self.reason}".split()))
+
+
+Check = Callable[[cfg.ConfigOpts], Iterator[Problem]]
+
+
+def problem_of(kind: Kind, error: Exception) -> Problem:
+    """What *error* says, with the option it names."""
+    kwargs = getattr(error, "kwargs", {})
+    if isinstance(error, errors.ConfigurationError):
+        return Problem(kind, str(kwargs["option"]), str(kwargs["reason"]), error=error)
+    return Problem(kind, kind.value, str(error), error=error)
+
+
+def attempt(kind: Kind, option: str, build: Callable[[], Any]) -> Iterator[Problem]:
+    """The problem that *build* has, whatever code of an operator's own it runs."""
+    try:
+        build()
+    except errors.ConfigurationError as error:
+        yield problem_of(kind, error)
+    except Exception as error:  # noqa: BLE001 - an operator's own code may raise anything
+        named = str(error) if isinstance(error, errors.NovaException) else _typed(error)
+        yield Problem(kind, option, named, error=error)
+
+
+def _typed(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _caps(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    yield from attempt(
+        Kind.OPTION,
+        "[upgrade_levels] scheduler",
+        lambda: versions.cap_from(conf.upgrade_levels.scheduler),
+    )
+    yield from attempt(
+        Kind.OPTION,
+        "[upgrade_levels] baseapi",
+        lambda: versions.base_cap_from(conf.upgrade_levels.baseapi),
+    )
+
+
+def _aliases(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    yield from attempt(Kind.OPTION, "[pci] alias", lambda: parse_aliases(conf.pci.alias))
+
+
+def _plugins(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    yield from attempt(Kind.PLUGIN, "[scheduler] driver", lambda: driver_class(conf))
+    yield from attempt(Kind.PLUGIN, "[scheduler] host_manager", lambda: host_manager_class(conf))
+    group, usable = conf.filter_scheduler, []
+    for path in group.available_filters:
+        with _instead(conf, available_filters=[path], enabled_filters=[]):
+            bad = list(
+                attempt(
+                    Kind.PLUGIN, "[filter_scheduler] available_filters", lambda: load_filters(conf)
+                )
+            )
+        yield from bad
+        usable += [] if bad else [path]
+    option = _filters_option(conf)
+    for name in filter(None, group[option]):
+        with _instead(conf, available_filters=usable, **{option: [name]}):
+            yield from attempt(
+                Kind.PLUGIN, f"[filter_scheduler] {option}", lambda: load_filters(conf, option)
+            )
+    for path in filter(None, group.weight_classes):
+        with _instead(conf, weight_classes=[path]):
+            yield from attempt(
+                Kind.PLUGIN, "[filter_scheduler] weight_classes", lambda: load_weighers(conf)
+            )
+
+
+def _filters_option(conf: cfg.ConfigOpts) -> str:
+    try:
+        return str(host_manager_class(conf).option_of_filters(conf))
+    except (errors.NovaException, AttributeError):
+        return "enabled_filters"
+
+
+class _instead:  # noqa: N801 - reads like the function it is
+    """Within it, options of ``[filter_scheduler]`` have other values."""
+
+    def __init__(self, conf: cfg.ConfigOpts, **values: list[str]) -> None:
+        self._conf = conf
+        self._values = values
+
+    def __enter__(self) -> None:
+        for name, value in self._values.items():
+            self._conf.set_override(name, value, group="filter_scheduler")
+
+    def __exit__(self, *_error: object) -> None:
+        for name in self._values:
+            self._conf.clear_override(name, group="filter_scheduler")
+
+
+def databases_and_claims(
+    conf: cfg.ConfigOpts, databases: Databases, driver: Any = None
+) -> Iterator[Problem]:
+    """The problems of the configured databases and of what is kept in them.
+
+    *driver* is the class that decides, where it is known.
+    """
+    found = list(_findings(databases))
+    yield from found
+    if not found:
+        yield from attempt(
+            Kind.DATABASE, "[explain]", lambda: store.check_ready(conf, databases.main)
+        )
+        yield from _claims(conf, databases, driver)
+
+
+def _findings(databases: Databases) -> Iterator[Problem]:
+    for finding in inspection.configured(databases):
+        failure = finding.failure
+        if failure is not None:
+            reason = str(failure.kwargs.get("reason") or failure)
+            yield Problem(Kind.DATABASE, finding.place, reason, error=failure)
+        elif finding.may_write_service is False:
+            reason = (
+                f"{finding.url}: the row of this service cannot be written with this account; "
+                "give it the rights for that, or set [database] read_only = true"
+            )
+            error = errors.ConfigurationError(option=finding.place, reason=reason)
+            yield problem_of(Kind.DATABASE, error)
+        elif finding.is_nova:
+            LOG.info("%s", finding.line())
+
+
+def _claims(conf: cfg.ConfigOpts, databases: Databases, driver: Any) -> Iterator[Problem]:
+    try:
+        loading.settle(conf, databases.main, driver)
+        loading.backend_from_conf(conf, databases.main).check_ready()
+    except errors.NovaException as error:
+        yield problem_of(Kind.DATABASE, error)
+    except FAILURES as error:
+        yield problem_of(Kind.DATABASE, databases.main.unusable(error))
+
+
+def _buses(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    yield from attempt(
+        Kind.OPTION, transport.OPTION, lambda: transport.get_transport(conf).cleanup()
+    )
+    if conf.oslo_messaging_notifications.transport_url:
+        yield from attempt(
+            Kind.OPTION,
+            transport.NOTIFICATION_OPTION,
+            lambda: transport.get_notification_transport(conf).cleanup(),
+        )
+
+
+def _notification_drivers(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    known = sorted(ExtensionManager(NOTIFICATION_DRIVERS).entry_points_names())
+    for name in conf.oslo_messaging_notifications.driver:
+        if name not in known:
+            reason = f"{name!r} is none of {', '.join(known)}"
+            yield Problem(Kind.PLUGIN, "[oslo_messaging_notifications] driver", reason)
+
+
+def _tracing(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    yield from attempt(Kind.OPTION, "[tracing]", lambda: tracing.load(conf, str(conf.prog)))
+
+
+def _logging(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    if conf.log_config_append:
+        for reason in logging_file.problems(conf.log_config_append):
+            yield Problem(Kind.SURROUNDINGS, "[DEFAULT] log_config_append", reason)
+        return
+    folder = conf.log_dir or (conf.log_file and os.path.dirname(os.path.abspath(conf.log_file)))
+    if folder and not os.access(folder, os.W_OK | os.X_OK):
+        option = "[DEFAULT] log_dir" if conf.log_dir else "[DEFAULT] log_file"
+        yield Problem(Kind.SURROUNDINGS, option, f"{folder} is no directory to write to")
+
+
+def _tempdir(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    """Temporary files are made there from now on."""
+    if not conf.tempdir:
+        return
+    try:
+        with tempfile.TemporaryFile(dir=conf.tempdir):
+            tempfile.tempdir = conf.tempdir
+    except OSError as error:
+        reason = f"Temporary directory is invalid: {error}"
+        refusal = errors.ConfigurationError(option="[DEFAULT] tempdir", reason=reason)
+        yield problem_of(Kind.SURROUNDINGS, refusal)
+
+
+def _json_options(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    path, option = conf.scheduler_json_config_location, "[DEFAULT] scheduler_json_config_location"
+    if not path:
+        return
+    try:
+        json.loads(pathlib.Path(path).read_bytes())
+    except OSError as error:
+        yield Problem(Kind.SURROUNDINGS, option, f"{path}: {error.strerror}")
+    except (ValueError, RecursionError) as error:
+        yield Problem(Kind.SURROUNDINGS, option, f"{path} is no JSON: {error}")
+
+
+def _endpoint(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    """Whether the address is one of this machine; the port may be that of a running daemon."""
+    if conf.metrics_endpoint.enabled:
+        option = "[metrics_endpoint] host"
+        host = conf.metrics_endpoint.host
+        yield from attempt(Kind.SURROUNDINGS, option, lambda: server.bind(host, 0, option).close())
+
+
+def broker(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    try:
+        nodes = expected.of_conf(conf).nodes
+    except errors.ConfigurationError as error:
+        yield problem_of(Kind.BROKER, error)
+        return
+    for node in nodes:
+        try:
+            connect(node, BROKER_SECONDS).release()
+        except Failure as failure:
+            yield Problem(Kind.BROKER, transport.OPTION, f"{node.name}: {failure}")
+
+
+#: Checked at the start of every program; the start itself finds what the other checks find.
+AT_START: Final[tuple[Check, ...]] = (_tempdir, _buses, _caps, _tracing)
+CHECKS: Final[tuple[Check, ...]] = (
+    *AT_START,
+    _aliases,
+    _plugins,
+    _notification_drivers,
+    _logging,
+    _json_options,
+    _endpoint,
+)

@@ -1,0 +1,182 @@
+"""Whether a worker lives, and whether it is ready: named checks, told by the code that knows.
+
+A worker *lives* as long as ending it would not help: its requests get on and it listens.  It is
+*ready* when a request that came now would be taken from the bus and decided on a state that
+may be decided on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from scheduler import errors
+from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.worker_table import Stage
+from scheduler.rpc.server import Server
+
+IDLE_LOOK_SECONDS: Final = 10.0
+IDLE_SECONDS: Final = 30.0
+
+
+class Status(enum.StrEnum):
+    """Of a check, and of several together: the worst of them."""
+
+    PASS = "pass"  # noqa: S105 - no password # nosec B105
+    WARN = "warn"
+    """Something is wrong, but requests are served."""
+    FAIL = "fail"
+
+
+SEVERITY: Final = list(Status)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at; *worker* is the pid of the worker it is about, if it is."""
+
+    name: str
+    status: Status
+    message: str
+    worker: int | None = None
+
+    def to_plain(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+def worst(checks: Iterable[Check]) -> Status:
+    """What several checks say together."""
+    return max((check.status for check in checks), key=SEVERITY.index, default=Status.PASS)
+
+
+def _nothing() -> None:
+    """Stand for a part that is not made yet."""
+
+
+@dataclass(frozen=True)
+class WorkerHealth:
+    """The checks of one worker; the functions give what they look at, None before it is made.
+
+    *stuck_seconds*: a request that has not moved for so long does not get on any more.
+    """
+
+    progress: Progress
+    stuck_seconds: float
+    stage: Callable[[], Stage]
+    manager: Callable[[], Any] = _nothing
+    consumer: Callable[[], Server | None] = _nothing
+    refused_reload: Callable[[], bool] = bool
+
+    def liveness(self) -> list[Check]:
+        """The checks of ``/healthz``."""
+        return [self._requests(), self._listener()]
+
+    def readiness(self) -> list[Check]:
+        """The checks of ``/readyz``."""
+        return [
+            self._stage(),
+            self._snapshot(),
+            self._state(),
+            self._cells(),
+            self._consumer(),
+            self._configuration(),
+        ]
+
+    def _requests(self) -> Check:
+        stuck = self.progress.stuck_for(self.stuck_seconds)
+        if stuck is not None:
+            return _fail("requests", f"a request has not moved for {stuck:.0f} s")
+        return _pass("requests", f"{self.progress.in_hand} in hand")
+
+    def _listener(self) -> Check:
+        consumer = self.consumer()
+        if consumer is None or self.stage() is not Stage.SERVING:
+            return _pass("listener", "not started" if consumer is None else "not serving")
+        if not consumer.is_listening:
+            return _fail("listener", "nothing listens to the message bus any more")
+        return _pass("listener", "listens to the message bus")
+
+    def _stage(self) -> Check:
+        stage = self.stage()
+        is_serving = stage in (Stage.SERVING, Stage.RELOADING)
+        return (_pass if is_serving else _fail)("stage", stage.name.lower())
+
+    def _hosts(self) -> Any:
+        manager = self.manager()
+        return None if manager is None else manager.driver.host_manager
+
+    def _snapshot(self) -> Check:
+        hosts = self._hosts()
+        if hosts is None or getattr(hosts, "state_age_seconds", 0.0) is None:
+            return _fail("snapshot", "the hosts were not read yet")
+        return _pass("snapshot", "the hosts were read")
+
+    def _state(self) -> Check:
+        hosts = self._hosts()
+        age = getattr(hosts, "state_age_seconds", None)
+        if age is None:
+            return _pass("state", "nothing is known of its age")
+        told = f"read {age:.0f} s ago"
+        if not getattr(hosts, "is_failing", False):
+            return _pass("state", told)
+        if self.manager().driver.claims.needs_database:
+            return _fail("state", f"the database does not answer; {told}")
+        try:
+            hosts.require_state()
+        except errors.StateUnavailable as error:
+            return _fail("state", str(error))
+        return _warn("state", f"the database does not answer; {told}")
+
+    def _cells(self) -> Check:
+        hosts = self._hosts()
+        cells = hosts.cell_health() if hasattr(hosts, "cell_health") else []
+        left_out = [cell.name or cell.uuid for cell in cells if cell.is_left_out]
+        if left_out:
+            return _warn("cells", f"left out: {', '.join(left_out)}")
+        return _pass("cells", f"{len(cells)} answer" if cells else "none")
+
+    def _consumer(self) -> Check:
+        consumer = self.consumer()
+        if consumer is None or not consumer.is_consuming:
+            return _fail("consumer", "requests are not taken from the message bus")
+        return _pass("consumer", "requests are taken from the message bus")
+
+    def _configuration(self) -> Check:
+        if self.refused_reload():
+            return _warn("configuration", "the last reload was refused; the old one goes on")
+        return _pass("configuration", "as read")
+
+
+class IdleLook:
+    """Reads the hosts when nobody has asked for any for long: whether that works is to be known
+    before somebody does.
+
+    Drivers that read on a timer of *period_seconds* are left to that.
+    """
+
+    def __init__(self, hosts: Any, period_seconds: float) -> None:
+        self._hosts = hosts
+        self._after_seconds = period_seconds + IDLE_SECONDS
+
+    def __call__(self) -> None:
+        """Read, if the state is that old."""
+        age = getattr(self._hosts, "state_age_seconds", None)
+        if age is not None and age > self._after_seconds:
+            with contextlib.suppress(errors.StateUnavailable):  # which the checks then tell
+                self._hosts.refresh()
+
+
+def _pass(name: str, message: str) -> Check:
+    return Check(name, Status.PASS, message)
+
+
+def _warn(name: str, message: str) -> Check:
+    return Check(name, Status.WARN, message)
+
+
+def _fail(name: str, message: str) -> Check:
+    return Check(name, Status.FAIL, message)

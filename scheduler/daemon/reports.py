@@ -1,0 +1,240 @@
+"""The Guru Meditation Report: what a process is at, told on SIGUSR2 (reference page service, 7).
+
+It is made where the signal finds the process, be it in the middle of something or hanging, so
+nothing here takes a lock or waits; what changes meanwhile is left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import functools
+import math
+import os
+import pathlib
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
+from typing import Any, ClassVar, Final
+
+from oslo_config import cfg
+from oslo_reports import guru_meditation_report
+
+import scheduler
+from scheduler import errors
+from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.worker_table import Board
+from scheduler.engine.record import DecisionRecord
+from scheduler.masking import masked
+from scheduler.metrics.readings import host_states
+
+DECISIONS_SHOWN: Final = 20
+STDERR: Final = 2
+SPACING_SECONDS: Final = 1.0
+"""A process tells no more often than so."""
+WATCHED_FILE: Final = "[oslo_reports] file_event_handler"
+
+Generator = Callable[[], Any]
+
+
+class Report(guru_meditation_report.TextGuruMeditation):
+    """The library's report; a section that cannot be made leaves the others, and no secret."""
+
+    persistent_sections: ClassVar[list[tuple[str, Generator]]] = []
+    #: The processes to pass the signal on to: a master's workers.
+    workers: ClassVar[Callable[[], Iterable[int]]] = tuple
+    _told_at: ClassVar[float] = -math.inf
+
+    def add_section(self, heading: Any, generator: Generator, index: int | None = None) -> None:
+        """See the base class."""
+        super().add_section(heading, lambda: _guarded(generator), index)
+
+    def run(self) -> str:
+        """The text."""
+        return masked(super().run()) + "\n"
+
+    @classmethod
+    def handle_signal(
+        cls, version: Any, service_name: str | None, log_dir: str | None, frame: FrameType | None
+    ) -> None:
+        """Tell, on standard error or in a file of this process, and have the workers tell.
+
+        Never raises.  The signal may have come while something was written to the stream itself,
+        hence the file descriptor.  A worker that is signalled together with its master hears of
+        it twice, and tells once.
+        """
+        if time.monotonic() - cls._told_at < SPACING_SECONDS:
+            return
+        cls._tell(version, service_name, log_dir, frame)
+        cls._told_at = time.monotonic()
+        for pid in cls.workers():
+            with contextlib.suppress(OSError):  # it has just ended
+                os.kill(pid, signal.SIGUSR2)
+
+    @classmethod
+    def _tell(
+        cls, version: Any, service_name: str | None, log_dir: str | None, frame: FrameType | None
+    ) -> None:
+        try:
+            text = cls(version, frame).run().encode()
+        except Exception:  # noqa: BLE001 - told instead of the report
+            text = f"No report could be made:\n{traceback.format_exc()}".encode()
+        moment = datetime.datetime.now(datetime.UTC).strftime(cls.timestamp_fmt)
+        try:
+            if log_dir:
+                name = f"{service_name}_gurumeditation_{moment}_{os.getpid()}"
+                (pathlib.Path(log_dir) / name).write_bytes(text)
+            else:
+                _write_all(STDERR, text)
+        except OSError as error:
+            os.write(STDERR, f"No report could be written: {error}\n".encode())
+
+
+def _guarded(generator: Generator) -> Any:
+    """What *generator* makes, as text; or why it does not."""
+    try:
+        made = generator()
+        with contextlib.suppress(AttributeError):  # of what is a text already
+            made.set_current_view_type("text")
+        return str(made)
+    except Exception as error:  # noqa: BLE001 - a broken section is told, and the next one made
+        return f"not available: {type(error).__name__}: {error}"
+
+
+def _write_all(descriptor: int, text: bytes) -> None:
+    while text:
+        text = text[os.write(descriptor, text) :]
+
+
+class _Version:
+    """What the library wants to know of the program."""
+
+    def vendor_string(self) -> str:
+        return "OpenStack"
+
+    def product_string(self) -> str:
+        return "nova-scheduler, standalone"
+
+    def version_string_with_package(self) -> str:
+        return scheduler.__version__
+
+
+class Reports:
+    """The sections of this project.
+
+    A worker has a manager and requests, once it has begun; the master of several never does.
+    """
+
+    def __init__(self) -> None:
+        self._manager: Callable[[], Any] = lambda: None
+        self._progress: Progress | None = None
+        self._watch: Callable[[], None] | None = None
+
+    def install(self, conf: cfg.ConfigOpts, program: str) -> None:
+        """Tell on SIGUSR2 from now on, also in processes that are forked later.
+
+        Raises ConfigurationError where a file is to be watched instead, and is not there.
+        """
+        watched = conf.oslo_reports.file_event_handler
+        if watched and not os.access(watched, os.R_OK):
+            raise errors.ConfigurationError(
+                option=WATCHED_FILE, reason=f"{watched} is not there, or cannot be read"
+            )
+        Report.persistent_sections = [
+            ("Fleet", self._fleet),
+            ("Requests in flight", lambda: "\n".join(self._requests())),
+            ("Last decisions", lambda: "\n".join(self._decisions())),
+        ]
+        start = functools.partial(Report.setup_autorun, _Version(), program, conf=conf)
+        if watched:
+            self._watch = start  # in a thread, which no fork takes along
+        else:
+            start()
+
+    def pass_on(self, board: Callable[[], Board]) -> None:
+        """Have the workers on the *board* tell as well when this process, their master, does."""
+        master = os.getpid()
+
+        def workers() -> Iterator[int]:
+            if os.getpid() == master:
+                yield from (sign.pid for sign in board().signs() if _is_child(sign.pid))
+
+        Report.workers = workers
+
+    def begin(self, progress: Progress, manager: Callable[[], Any]) -> None:
+        """Report of this worker; watch the file that is watched instead of the signal, if any.
+
+        *manager* gives the worker's manager, None before it is made.
+        """
+        self._progress, self._manager = progress, manager
+        if self._watch is not None:
+            self._watch()
+
+    def _fleet(self) -> str:
+        manager = self._manager()
+        if manager is None:
+            return "none in this process: each worker has its own, ask those"
+        hosts = manager.driver.host_manager
+        told = {
+            "driver": type(manager.driver).__name__,
+            "state age (s)": _rounded(getattr(hosts, "state_age_seconds", None)),
+            "last read failed": getattr(hosts, "is_failing", None),
+        }
+        if hasattr(hosts, "table"):
+            told |= {
+                **host_states(hosts.table, hosts.clock(), hosts.service_down_time_seconds),
+                "instances": len(hosts.table.host_of_instance),
+                "promised": len(list(hosts.reservations)),
+            }
+        lines = [f"{name} = {value}" for name, value in told.items()]
+        for cell in hosts.cell_health() if hasattr(hosts, "cell_health") else ():
+            out = f"left out: {cell.error}" if cell.is_left_out else "answers"
+            lines.append(f"cell {cell.name} ({cell.uuid}) {out}, {cell.failures} failures")
+        return "\n".join(lines)
+
+    def _requests(self) -> Iterator[str]:
+        several = [] if self._progress is None else self._progress.requests()
+        yield f"{len(several)} in hand"
+        for each in several:
+            yield f"{each.method} {each.request_id or '-'}: began {each.age_seconds:.1f} s ago"
+
+    def _decisions(self) -> Iterator[str]:
+        manager = self._manager()
+        if manager is None:
+            yield "none in this process"
+            return
+        records = manager.recorder.records
+        shown = min(DECISIONS_SHOWN, len(records))
+        yield f"{shown} shown, newest first"
+        for back in range(1, shown + 1):
+            yield _line(records[-back])
+
+
+def _is_child(pid: int) -> bool:
+    """Whether *pid* is a child of this process, and not somebody else who has the number now."""
+    if pid in (0, os.getpid()):
+        return False
+    try:
+        status = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return int(status.rpartition(")")[2].split()[1]) == os.getpid()
+
+
+def _line(record: DecisionRecord) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(record.started_at))
+    instances = ", ".join(record.instance_uuids[:3]) or "-"
+    hosts = ", ".join(host for host, _node in record.chosen[:3])
+    more = "" if record.num_instances <= 3 else f" ({record.num_instances} in all)"
+    what = hosts or record.failure or "-"
+    return (
+        f"{when} {record.request_id or '-'} {instances}{more}: {record.outcome}: {what} "
+        f"({record.hosts_considered} considered, {record.hosts_left} left, "
+        f"{record.elapsed_ms:.1f} ms)"
+    )
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 1)

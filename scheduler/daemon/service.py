@@ -1,0 +1,296 @@
+"""The scheduler's worker: what is started and in which order (reference page service, 2)."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import oslo_messaging
+from oslo_config import cfg
+from oslo_messaging.transport import RPCTransport
+
+from scheduler import drivers
+from scheduler.builds.direct import DirectBuilds
+from scheduler.builds.rows import SERVICE, InstanceBook
+from scheduler.builds.tasks import OlderTasks
+from scheduler.claims import loading
+from scheduler.claims.backend import Claims
+from scheduler.conf import rereading
+from scheduler.daemon.health import IDLE_LOOK_SECONDS, IdleLook, WorkerHealth
+from scheduler.daemon.heartbeat import Heartbeat
+from scheduler.daemon.observation import Observation
+from scheduler.daemon.periodic import RepeatingTask
+from scheduler.daemon.reload import Outcome, PutInForce
+from scheduler.daemon.supervision import Supervision
+from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.watchdog import Report
+from scheduler.daemon.worker import Worker
+from scheduler.db.cells import CellsReader
+from scheduler.db.database import Database
+from scheduler.db.databases import Databases
+from scheduler.drivers.loading import load_host_manager
+from scheduler.explain.recorder import Recorder
+from scheduler.explain.store import Store
+from scheduler.hosts.host_manager import HostManager
+from scheduler.hosts.steady_clock import SteadyClock
+from scheduler.introspection.endpoint import serve_introspection
+from scheduler.manager import SchedulerManager
+from scheduler.notifications.notifications import Notifications
+from scheduler.notifications.notifier import Notifier
+from scheduler.rpc.compute_client import ComputeClient
+from scheduler.rpc.context import get_admin_context
+from scheduler.rpc.deferred_work import DeferredWork
+from scheduler.rpc.endpoints import SchedulerEndpoint
+from scheduler.rpc.older_endpoints import HavanaEndpoint, IcehouseEndpoint
+from scheduler.rpc.serializer import ObjectSerializer
+from scheduler.rpc.server import BaseAPI, Server, build_server, deferred_work
+from scheduler.rpc.transport import get_notification_transport, get_transport
+from scheduler.status_page.live import LiveStatus
+from scheduler.status_page.page import StatusPage
+from scheduler.tracing import loading as tracing
+
+BINARY: Final = "nova-scheduler"
+PERIODIC_JITTER: Final = 0.05
+"""Keeps daemons that were started together from reading the database in step."""
+
+
+def build_manager(
+    conf: cfg.ConfigOpts,
+    databases: Databases,
+    elapsed: Callable[[], float] = time.monotonic,
+    recorder: Recorder | None = None,
+    notifications: Notifications | None = None,
+    builds: DirectBuilds | None = None,
+) -> SchedulerManager:
+    """The manager with the configured driver and host manager; nothing connects yet.
+
+    *elapsed* gives seconds that never go back, by which rows that were written settle.  Without
+    *notifications* nobody is told; without *builds* callers up to Juno cannot be served.
+    Raises an error that names the option when one of them, or a filter or weigher, is unknown.
+    """
+    backend = loading.backend_from_conf(conf, databases.main)
+    serves = backend.serves(drivers.called_class(conf))
+    clock = SteadyClock(databases.main.server_time)
+    reader = CellsReader.from_conf(conf, databases, elapsed)
+    host_manager = load_host_manager(conf, reader, backend.reservations(clock))
+    if isinstance(host_manager, HostManager):
+        host_manager.keep_time_by(clock)
+    parts = drivers.Parts(
+        claims=backend.claims(host_manager) if serves else Claims(),
+        recorder=recorder or Recorder.from_conf(conf),
+        builds=builds,
+        notifier=None if builds is None else builds.notifier,
+    )
+    return SchedulerManager(conf, drivers.load(conf, host_manager, parts), notifications)
+
+
+@dataclass(frozen=True)
+class BuildResources:
+    """What builds by the scheduler itself write to."""
+
+    database: Database
+    notifier: Notifier
+    host: str
+
+
+def direct_builds(
+    conf: cfg.ConfigOpts, database: Database, compute: ComputeClient, notifier: Notifier
+) -> DirectBuilds:
+    """What tells hosts to build, for callers up to Juno."""
+    book = InstanceBook(BuildResources(database, notifier, conf.host))
+    return DirectBuilds(book, compute, notifier, conf.scheduler.max_attempts)
+
+
+@dataclass(frozen=True)
+class _Bus:
+    """What talks to the message bus, before any request is taken from it; nothing is connected."""
+
+    transport: RPCTransport
+    notifications: Notifications
+    builds: DirectBuilds
+    deferred: DeferredWork
+
+
+class Service(Worker):
+    """One worker of the scheduler."""
+
+    LIVE = rereading.LIVE
+    DECISIONS = frozenset({"select_destinations", "select_hosts", "run_instance", "prep_resize"})
+
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        readiness: Readiness,
+        supervision: Supervision,
+        observation: Observation,
+    ) -> None:
+        super().__init__(conf, readiness, supervision, conf.scheduler_topic)
+        self._observation = observation
+        page = StatusPage(observation.workers, observation.hub, lambda: self._live)
+        page.add_to(observation.routes)
+        self._live: LiveStatus | None = None
+        self._manager: SchedulerManager | None = None
+        self._task: RepeatingTask | None = None
+        self._server: Server | None = None
+
+    @property
+    def driver(self) -> Any:
+        """The driver that decides; there is one from the start on."""
+        if self._manager is None:
+            raise RuntimeError("the scheduler was not started")
+        return self._manager.driver
+
+    def _start(self, ending: contextlib.ExitStack) -> None:
+        """Start everything; *ending* learns how to end it, in the reverse order."""
+        self._observation.reports.begin(self._progress, lambda: self._manager)
+        self._observation.serve(self._health(), self._supervision.board.workers, ending)
+        databases = Databases.from_conf(self._conf)
+        ending.callback(databases.dispose)
+        bus = self._connect(databases.main, ending)
+        recorder = Recorder.from_conf(self.conf_in_force, bus.deferred.defer)
+        self._manager = manager = build_manager(
+            self.conf_in_force,
+            databases,
+            recorder=recorder,
+            notifications=bus.notifications,
+            builds=bus.builds,
+        )
+        self._observation.watch_manager(manager, self._conf)
+        store = Store.from_conf(self._conf, databases.main)
+        if store is not None:
+            store.start()
+            ending.callback(store.close)
+            manager.recorder.listeners.append(store.put)
+        own_database = Database.from_conf(self._conf)
+        ending.callback(own_database.dispose)
+        heartbeat = Heartbeat(self._conf, own_database, BINARY, self._topic)
+        heartbeat.register()
+        manager.driver.host_manager.refresh()
+        manager.driver.claims.prepare()
+        if self._observation.is_enabled:
+            self._live = LiveStatus(self._conf, manager)
+        ending.callback(heartbeat.stop)
+        self._task = task = self._periodic_task(manager)
+        ending.callback(task.stop)
+        self._serve(manager, bus, databases.main, ending)
+        if self._observation.is_enabled:
+            self._look_when_idle(manager, ending)
+        heartbeat.start()
+        if self._conf.periodic_enable:
+            task.start(random.uniform(0, self._conf.periodic_fuzzy_delay))
+
+    def _health(self) -> WorkerHealth:
+        return WorkerHealth(
+            self._progress,
+            self._conf.metrics_endpoint.stuck_seconds,
+            stage=lambda: self.stage,
+            manager=lambda: self._manager,
+            consumer=lambda: self._server,
+            refused_reload=self._observation.is_reload_refused,
+        )
+
+    def _look_when_idle(self, manager: SchedulerManager, ending: contextlib.ExitStack) -> None:
+        period_seconds = max(0, self._conf.scheduler.periodic_task_interval)
+        look = IdleLook(manager.driver.host_manager, period_seconds)
+        task = RepeatingTask("a look at the hosts", look, IDLE_LOOK_SECONDS)
+        ending.callback(task.stop)
+        task.start(IDLE_LOOK_SECONDS)
+
+    def _connect(self, database: Database, ending: contextlib.ExitStack) -> _Bus:
+        transport = get_transport(self._conf)
+        ending.callback(transport.cleanup)
+        notification_transport = get_notification_transport(self._conf)
+        ending.callback(notification_transport.cleanup)
+        notifications = Notifications(notification_transport, SERVICE, BINARY, self._conf.host)
+        ending.callback(notifications.close)
+        compute = ComputeClient(transport, self._conf.compute_topic)
+        builds = direct_builds(self._conf, database, compute, notifications.legacy)
+        return _Bus(transport, notifications, builds, deferred_work())
+
+    def _serve(
+        self,
+        manager: SchedulerManager,
+        bus: _Bus,
+        database: Database,
+        ending: contextlib.ExitStack,
+    ) -> None:
+        serve_introspection(self._conf, manager, self._supervision.board, bus.transport, ending)
+        tasks = OlderTasks(bus.builds, manager, database)
+        endpoints = [
+            SchedulerEndpoint(manager),
+            HavanaEndpoint(tasks),
+            IcehouseEndpoint(tasks),
+            BaseAPI(SERVICE),
+        ]
+        server = build_server(
+            bus.transport,
+            self._topic,
+            self._conf.host,
+            endpoints,
+            self._progress,
+            entities=self._traced(manager, ending),
+            deferred=bus.deferred,
+        )
+        self._server = server
+        self._observation.watch_notifications(bus.notifications.outbox)
+        server.start()  # waits for the broker for as long as it takes
+        ending.callback(server.wait)
+        ending.callback(server.stop)
+
+    def _traced(
+        self, manager: SchedulerManager, ending: contextlib.ExitStack
+    ) -> oslo_messaging.NoOpSerializer:
+        """What decodes arguments; with spans of that, and of the decisions, if they are wanted."""
+        spans = tracing.load(self._conf, BINARY)
+        if spans is None:
+            return ObjectSerializer()
+        manager.recorder.listeners.append(spans.decided)
+        ending.callback(spans.flush)
+        return spans.serializer(ObjectSerializer())
+
+    def _periodic_task(self, manager: SchedulerManager) -> RepeatingTask:
+        driver = manager.driver
+        return RepeatingTask(
+            f"{type(driver).__name__}.run_periodic_tasks",
+            lambda: driver.run_periodic_tasks(get_admin_context()),
+            self.conf_in_force.scheduler.periodic_task_interval,
+            PERIODIC_JITTER,
+        )
+
+    def _report(self) -> Report:
+        manager, server = self._manager, self._server
+        if manager is None or server is None:
+            return Report()
+        hosts = manager.driver.host_manager
+        table = getattr(hosts, "table", None)  # an operator's own host manager may have none
+        return Report(
+            hosts=None if table is None else len(table),
+            state_age_seconds=getattr(hosts, "state_age_seconds", None),
+            decided=self._progress.decided,
+            is_listening=server.is_listening,
+        )
+
+    def _reloaded(self, outcome: Outcome) -> None:
+        self._observation.reloaded(outcome.value)
+
+    def _build(self, conf: cfg.ConfigOpts) -> PutInForce:
+        manager, task = self._manager, self._task
+        if manager is None or task is None:
+            databases = Databases.from_conf(conf)
+            try:
+                build_manager(conf, databases)
+            finally:
+                databases.dispose()
+            return lambda: None
+        take = manager.reconfigured(conf)
+
+        def put_in_force() -> None:
+            take()
+            if conf.periodic_enable:
+                task.respace(conf.scheduler.periodic_task_interval)
+
+        return put_in_force

@@ -1,0 +1,216 @@
+"""Tells the service manager how the workers are, and that all of them get on.
+
+Every worker looks at itself and gives a sign on the board only if it is well; then it looks at the
+signs of all.  The watchdog is fed by anyone who finds that every worker has given one in time, so
+one that hangs starves it, however many others are well.  The thread that looks is native: a
+decision that computes for seconds delays no sign, and is found to be stuck by the time it takes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_log import log as logging
+
+from scheduler.concurrency import native
+from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.worker_table import Board, Sign, Stage
+
+LOG = logging.getLogger(__name__)
+
+LOOK_SECONDS = 5.0
+"""The longest time between two looks."""
+WHERE = signal.SIGUSR1
+"""Has a worker write its stack to standard error; it works while a loop hangs."""
+LOOKS_PER_WATCHDOG = 8
+"""Of which half may be missing before a worker is taken for hung."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a worker says of itself; None for what it does not have."""
+
+    hosts: int | None = None
+    state_age_seconds: float | None = None
+    decided: int | None = None
+    is_listening: bool = True
+    """Whether requests would be taken from the bus, once it answers."""
+
+
+class Watchdog:
+    """Of one worker, which *progress* and *report* are about."""
+
+    def __init__(
+        self,
+        readiness: Readiness,
+        board: Board,
+        progress: Progress,
+        report: Callable[[], Report],
+    ) -> None:
+        self._readiness = readiness
+        self._board = board
+        self._progress = progress
+        self._report = report
+        self._limit_seconds = readiness.watchdog_seconds
+        self._stage = Stage.NONE
+        self._is_ill = False
+        self._asked: set[int] = set()
+        self._threads: Any = native("threading")
+        self._ended = self._threads.Event()
+        self._turned_at = board.clock()
+        self._is_turning_watched = False
+
+    @property
+    def stage(self) -> Stage:
+        """How far the worker is."""
+        return self._stage
+
+    @property
+    def look_seconds(self) -> float:
+        """Time between two looks."""
+        if self._limit_seconds is None:
+            return LOOK_SECONDS
+        return min(LOOK_SECONDS, self._limit_seconds / LOOKS_PER_WATCHDOG)
+
+    def start(self) -> None:
+        """Take a place on the board; look regularly if a service manager listens."""
+        if self._readiness.is_awaited:
+            faulthandler.register(WHERE, all_threads=False)
+        self._progress.lost_before = lost = self._board.join()
+        if lost:
+            LOG.error("The worker before this one died with %d requests in hand", lost)
+        self._progress.show_held(self._board.show_in_hand)
+        self.enter(Stage.STARTING)
+        if self._readiness.is_awaited:
+            self._threads.Thread(target=self._run, name="watchdog", daemon=True).start()
+            self._is_turning_watched = True
+            threading.Thread(target=self._turn, name="watchdog", daemon=True).start()
+
+    def enter(self, stage: Stage) -> None:
+        """Show that the worker is at *stage*; tell of it if that concerns the whole daemon."""
+        before, self._stage = self._stage, stage
+        if stage is Stage.RELOADING:
+            self._readiness.announce_reload()
+        self.look()
+        if stage is Stage.SERVING and self._is_daemon_ready(before):
+            self._readiness.announce(self._status())
+
+    def _is_daemon_ready(self, before: Stage) -> bool:
+        """Whether this worker, coming from stage *before*, was the last to be waited for."""
+        if before is Stage.RELOADING:
+            return all(sign.stage is not Stage.RELOADING for sign in self._board.signs())
+        return self._board.is_complete()
+
+    def stop(self) -> None:
+        """End the looks; may be called without a start."""
+        self._ended.set()
+
+    def look(self) -> None:
+        """Give a sign if this worker is well; feed the watchdog if all have; tell the status."""
+        report = self._report()
+        if self._is_well(report):
+            self._give_sign(report)
+        told = [self._status()]
+        if self._limit_seconds is not None:
+            stale = self._board.stale(self._limit_seconds / 2)
+            if not stale:
+                told.append("WATCHDOG=1")
+            for sign in stale:
+                self._ask_where_it_hangs(sign)
+        self._readiness.tell(*told)
+
+    def _run(self) -> None:
+        while not self._ended.wait(self.look_seconds):
+            try:
+                self.look()
+            except Exception:
+                LOG.exception("This worker cannot tell how it is")
+
+    def _turn(self) -> None:
+        """Note that the hub turns: under eventlet this is a greenlet."""
+        while not self._ended.is_set():
+            self._turned_at = self._board.clock()
+            time.sleep(self.look_seconds)
+
+    def _ask_where_it_hangs(self, sign: Sign) -> None:
+        """Have a worker that gives no signs write where it stands, once."""
+        if sign.pid in self._asked or not _is_of_this_daemon(sign.pid):
+            return
+        self._asked.add(sign.pid)
+        LOG.critical("Worker %d gives no sign of life.", sign.pid)
+        os.kill(sign.pid, WHERE)
+
+    def _is_well(self, report: Report) -> bool:
+        illness = self._illness(report)
+        if illness is not None and not self._is_ill:
+            LOG.critical("This worker is stuck: %s. The service manager is to end it.", illness)
+            if self._readiness.is_awaited:
+                faulthandler.dump_traceback()
+        self._is_ill = illness is not None
+        return not self._is_ill
+
+    def _illness(self, report: Report) -> str | None:
+        """The reason for which this worker is to be ended; None if it is well."""
+        limit_seconds = self._limit_seconds
+        if limit_seconds is None:
+            return None
+        stuck_seconds = self._progress.stuck_for(limit_seconds)
+        if stuck_seconds is not None:
+            return f"a request has not moved for {stuck_seconds:.0f} s"
+        if self._stage is Stage.SERVING and not report.is_listening:
+            return "nothing listens to the message bus any more"
+        still_seconds = self._board.clock() - max(self._turned_at, self._progress.moved_at)
+        if self._is_turning_watched and still_seconds > limit_seconds:
+            return f"nothing has moved for {still_seconds:.0f} s"
+        return None
+
+    def _give_sign(self, report: Report) -> None:
+        now, age = self._board.clock(), report.state_age_seconds
+        read_at = None if age is None else now - age
+        self._board.give(Sign(self._stage, now, read_at, report.hosts, report.decided, os.getpid()))
+
+    def _status(self) -> str:
+        return "STATUS=" + status(self._board.signs(), self._board.clock())
+
+
+def _is_of_this_daemon(pid: int) -> bool:
+    """Whether *pid*, which may be another process's by now, is of this one's group, and another."""
+    if pid in (0, os.getpid()):
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        return os.getpgid(pid) == os.getpgid(0)
+    return False
+
+
+def status(signs: Sequence[Sign], now: float) -> str:
+    """How the workers of *signs* are, in one line."""
+    serving = sum(sign.stage in (Stage.SERVING, Stage.RELOADING) for sign in signs)
+    parts = [_workers(serving, len(signs))]
+    hosts = [sign.hosts for sign in signs if sign.hosts is not None]
+    if hosts:
+        parts.append(_counted(max(hosts), "host"))
+    read_at = [sign.read_at for sign in signs if sign.read_at is not None]
+    if read_at:
+        parts.append(f"state read {max(0.0, now - min(read_at)):.0f} s ago")
+    decided = [sign.decided for sign in signs if sign.decided is not None]
+    if decided:
+        parts.append(_counted(sum(decided), "decision"))
+    return ", ".join(parts)
+
+
+def _workers(serving: int, count: int) -> str:
+    counted = _counted(count, "worker")
+    return counted if serving == count else f"{serving} of {counted} serving"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

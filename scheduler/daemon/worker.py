@@ -1,0 +1,212 @@
+"""The life of a process of any program here: started in steps, ended in the reverse order.
+
+Reference page service, sections 2 and 3.  The launcher of either back end calls start, wait,
+stop and reset; everything that connects is made in start, as the process may have been forked
+before.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import faulthandler
+import importlib
+import os
+import threading
+from typing import Any, ClassVar
+
+from oslo_config import cfg
+from oslo_log import log as logging
+from oslo_service import service as oslo_service
+
+import scheduler
+from scheduler import concurrency, exit_codes
+from scheduler.conf import rereading, startup
+from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.reload import Outcome, PutInForce, Reloading
+from scheduler.daemon.sighup import Hangups
+from scheduler.daemon.supervision import Supervision
+from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.watchdog import Report, Watchdog
+from scheduler.daemon.worker_table import Stage
+from scheduler.rpc import transport
+
+LOG = logging.getLogger(__name__)
+
+
+class Worker(oslo_service.ServiceBase):
+    """One process of a program whose *topic* is its name in the log."""
+
+    DECISIONS: ClassVar[frozenset[str]] = frozenset()
+    """The RPC methods that are counted as decisions."""
+    LIVE: ClassVar[frozenset[rereading.Name]] = rereading.LIVE_LOGGING
+    """The options that a reload changes; the others need a restart."""
+
+    def __init__(
+        self, conf: cfg.ConfigOpts, readiness: Readiness, supervision: Supervision, topic: str
+    ) -> None:
+        self._conf = conf
+        self._topic = topic
+        self._readiness = readiness
+        self._supervision = supervision
+        self._progress = Progress(self.DECISIONS)
+        self._watchdog: Watchdog | None = None
+        self._ending = contextlib.ExitStack()
+        self._is_stopping = False
+        self._stopped = threading.Event()
+        self._hangups = Hangups()
+        self._reloading: Reloading | None = None
+        self._started_in: int | None = None
+
+    @property
+    def conf_in_force(self) -> cfg.ConfigOpts:
+        """The configuration as it was last read with success."""
+        return self._conf if self._reloading is None else self._reloading.conf
+
+    def reload_from(self, source: startup.Source) -> None:
+        """Let SIGHUP read again what *source* names."""
+        self._reloading = Reloading(source, self._conf, self.LIVE)
+
+    @property
+    def stage(self) -> Stage:
+        """How far the worker is."""
+        return Stage.STARTING if self._watchdog is None else self._watchdog.stage
+
+    @abc.abstractmethod
+    def _start(self, ending: contextlib.ExitStack) -> None:
+        """Start everything; *ending* learns, step by step, how to end it."""
+
+    def _build(self, conf: cfg.ConfigOpts) -> PutInForce:
+        """Build what *conf* makes necessary, and return what puts that in force.
+
+        Without a program's own there is nothing but logging, which is not its business.  In the
+        master of several processes only what can be built without a connection is.
+        """
+        del conf
+        return lambda: None
+
+    def _reloaded(self, outcome: Outcome) -> None:
+        """Told of each reload of this process."""
+
+    def _report(self) -> Report:
+        """How the worker is, for people and for the watchdog; asked every few seconds."""
+        return Report()
+
+    def start(self) -> None:
+        """Begin, and say so; any error ends the worker."""
+        LOG.info("Starting %s node (version %s)", self._topic, scheduler.__version__)
+        self._started_in = os.getpid()
+        self._hangups.take_over()
+        watchdog = Watchdog(self._readiness, self._supervision.board, self._progress, self._report)
+        watchdog.start()
+        try:
+            with contextlib.ExitStack() as ending:
+                self._start(ending)
+                self._ending = ending.pop_all()
+        except transport.REFUSALS as refusal:
+            # First of all: whoever hears of the failure ends this process.
+            LOG.critical("%s: the broker refuses this service: %s", transport.OPTION, refusal)
+            watchdog.stop()
+            self._failed()
+            raise SystemExit(exit_codes.FAILURE) from None
+        except BaseException:
+            watchdog.stop()
+            self._failed()
+            raise
+        self._supervision.worker_started()
+        self._watchdog = watchdog
+        watchdog.enter(Stage.SERVING)
+        self._hangups.watch(self.reset)
+        LOG.info("Serving requests on topic %s as %s", self._topic, self._conf.host)
+
+    def _failed(self) -> None:
+        self._hangups.close()
+        if not self._is_stopping:
+            self._supervision.worker_failed()
+        self._stopped.set()
+
+    def stop(self, graceful: bool = True) -> None:
+        """Take no more requests, finish those in hand, then end the rest.
+
+        May be called more than once, and without a start.  The launcher ends the process when
+        this takes longer than ``graceful_shutdown_timeout``.
+        """
+        del graceful
+        if self._is_stopping:
+            return
+        self._is_stopping = True
+        self._hangups.close()
+        LOG.info("nova-%s service graceful shutdown started.", self._topic)
+        if self._watchdog is not None:
+            self._watchdog.enter(Stage.STOPPING)
+        try:
+            self._ending.close()
+        except Exception:
+            LOG.exception("Something could not be ended properly")
+        finally:
+            if self._watchdog is not None:
+                self._watchdog.stop()
+            self._stopped.set()
+
+    def wait(self) -> None:
+        """Return when the worker has stopped, or could not start."""
+        self._stopped.wait()
+
+    def reset(self) -> None:
+        """Take over what changed in the configuration, and tell the service manager meanwhile."""
+        if self._watchdog is None or self._is_stopping or self._reloading is None:
+            return
+        self._watchdog.enter(Stage.RELOADING)
+        try:
+            self._reloaded(self._reloading.reload(self._build))
+        finally:
+            self._watchdog.enter(Stage.SERVING)
+
+    def hang_up(self) -> None:
+        """SIGHUP has come: to a worker, or to the master whose next forks it concerns."""
+        if self._started_in == os.getpid():
+            self._hangups.note()
+        elif self._reloading is not None:
+            self._reloading.prepare_forks(self._build)
+
+
+class _LaunchersConf:
+    """The configuration as a launcher knows it, with another answer to SIGHUP.
+
+    A launcher would read the files again by itself, and end with the first that is no good.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, worker: Worker) -> None:
+        self._conf = conf
+        self._worker = worker
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._conf, name)
+
+    def mutate_config_files(self) -> None:
+        """What a launcher calls when SIGHUP has come."""
+        self._worker.hang_up()
+
+
+def _keep_workers_of_threads() -> None:
+    """Let the workers of the threading launcher reload, which by default end to be forked anew."""
+    cotyledon = importlib.import_module("cotyledon")
+    cotyledon.Service.reload = lambda wrapper: wrapper.service_instance.hang_up()
+
+
+def launch(conf: cfg.ConfigOpts, worker: Worker, supervision: Supervision, workers: int) -> int:
+    """Run *worker*, or *workers* forks of it (0: one per CPU), to the end; returns the status."""
+    count = workers or os.cpu_count() or 1
+    supervision.expect(count)
+    faulthandler.enable()  # how the watchdog ends a worker that hangs shows where it hung
+    if concurrency.current() == concurrency.THREADING:
+        _keep_workers_of_threads()
+    launchers_conf = _LaunchersConf(conf, worker)
+    launcher = oslo_service.launch(launchers_conf, worker, workers=count, restart_method="mutate")
+    try:
+        status = launcher.wait()
+    except SystemExit as ending:  # how the threading launcher of several workers returns
+        status = ending.code
+    if supervision.has_failed:
+        return exit_codes.FAILURE
+    return int(status or exit_codes.OK)

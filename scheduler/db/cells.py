@@ -1,0 +1,352 @@
+"""Reads of a fleet that may be divided into cells: all at once, without those that fail.
+
+Each cell's database has a reader of its own (:mod:`scheduler.db.fleet`).  A cell that fails or
+does not answer in time is left out; it is tried again in the background and included by the
+first read after it answers (reference page database, section 7).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oslo_db import exception as db_exception
+from oslo_log import log as logging
+from oslo_utils import timeutils
+
+from scheduler import errors, objects
+from scheduler.db.database import FAILURES, Database
+from scheduler.db.databases import Databases
+from scheduler.db.fleet import Cell, FleetChanges, FleetReader
+from scheduler.db.fleet_aggregates import AggregateReader
+from scheduler.db.fleet_rows import metadata_prefix_for
+from scheduler.db.sessions import ThreadCall
+
+LOG = logging.getLogger(__name__)
+
+MakeReader = Callable[[Database, Cell | None], FleetReader]
+
+#: How long after a failure a cell is tried again in the background.
+RETRY_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class CellHealth:
+    """Health of one cell, for metrics and for operators.
+
+    *failures* counts, since the start, the reads that failed or took too long; *read_at* is when
+    the hosts were last read (naive UTC), *error* why they are left out.
+    """
+
+    uuid: str
+    name: str | None
+    is_disabled: bool
+    is_left_out: bool
+    failures: int
+    read_at: datetime.datetime | None
+    error: str | None
+
+
+class Member:
+    """A cell and its *reader*; *cell* is None for the one database of an undivided fleet."""
+
+    def __init__(self, reader: FleetReader, cell: Cell | None, name: str | None = None) -> None:
+        self.reader = reader
+        self.cell = cell
+        self._name = name
+        self._must_be_full = False
+        self._is_out = False
+        self._answers_again = False
+        self._is_being_tried = False
+        #: A reader is for one thread at a time.
+        self._reading = threading.Lock()
+        self._closed = threading.Event()
+        self._failures = 0
+        self._read_at: datetime.datetime | None = None
+        self._error: str | None = None
+
+    @property
+    def is_asked(self) -> bool:
+        """True unless the cell is left out and does not answer again yet."""
+        return not self._is_out or self._answers_again
+
+    @property
+    def health(self) -> CellHealth:
+        """Its health now."""
+        return CellHealth(
+            uuid=self.cell.uuid if self.cell else "",
+            name=self._name,
+            is_disabled=bool(self.cell and self.cell.disabled),
+            is_left_out=self._is_out,
+            failures=self._failures,
+            read_at=self._read_at,
+            error=self._error,
+        )
+
+    def become(self, cell: Cell, name: str | None) -> None:
+        """Take over changes of the cell's mapping."""
+        self.cell = self.reader.cell = cell
+        self._name = name
+
+    def read(self, now: datetime.datetime, *, full: bool) -> Sequence[FleetChanges]:
+        """The changes in the cell; everything, if the last read was not used."""
+        with self._reading:
+            full = full or self._must_be_full
+            changes = self.reader.read(now, full=full)
+            self._must_be_full = False
+            self._read_at = now
+            return changes
+
+    def forget(self) -> None:
+        """Let the next read be a full one."""
+        self._must_be_full = True
+
+    def attempt(self, question: Callable[[Member], Any]) -> ThreadCall:
+        """Ask this cell in a thread of its own."""
+        return ThreadCall(lambda: question(self))
+
+    def ask_only(self, question: Callable[[Member], Any]) -> Any:
+        """The answer of the only cell there is: it is asked again and again, never left out."""
+        try:
+            answer = question(self)
+        except FAILURES as error:
+            self._failures += 1
+            self._error = self._reason(error)
+            raise
+        self._error = None
+        return answer
+
+    def came_back(self) -> None:
+        """Count the cell in again, if it was left out."""
+        if self._is_out:
+            LOG.info("Cell %s (%s) answers again; its hosts are back.", self._uuid, self._name)
+            self._is_out = self._answers_again = False
+            self._error = None
+
+    def leave_out(self, attempt: ThreadCall, error: Exception | None) -> None:
+        """Leave the cell out after *attempt*, which failed with *error* or (None) is not done.
+
+        It is tried again in the background, beginning when the attempt has ended.
+        """
+        self._failures += 1
+        self._error = "no answer in time" if error is None else self._reason(error)
+        if not self._is_out and error is None:
+            LOG.warning("Timeout getting computes for cell %s (%s)", self._uuid, self._name)
+        elif not self._is_out:
+            LOG.warning(
+                "Failed to get computes for cell %s (%s): %s", self._uuid, self._name, self._error
+            )
+        self._is_out, self._answers_again, self._must_be_full = True, False, True
+        if not self._is_being_tried:
+            self._is_being_tried = True
+            threading.Thread(target=self._try_again, args=(attempt,), daemon=True).start()
+
+    def _try_again(self, attempt: ThreadCall) -> None:
+        attempt.finish()
+        while not self._closed.wait(RETRY_SECONDS):
+            try:
+                with self._reading:
+                    self.reader.read(timeutils.utcnow(), full=True)
+                    self._must_be_full = True  # the result of this read is not used
+            except FAILURES as error:
+                LOG.debug("Cell %s does not answer yet: %s", self._uuid, error)
+            except Exception:
+                LOG.exception("Cell %s (%s) cannot be read", self._uuid, self._name)
+            else:
+                self._is_being_tried, self._answers_again = False, True
+                return
+
+    def _reason(self, error: Exception) -> str:
+        return str(self.reader.database.unusable(error).kwargs["reason"])
+
+    def close(self) -> None:
+        """Try no more."""
+        self._closed.set()
+
+    @property
+    def _uuid(self) -> str | None:
+        return self.cell.uuid if self.cell else None
+
+
+class CellsReader:
+    """Source of the host manager: every cell, or the one database of an undivided fleet."""
+
+    def __init__(
+        self, databases: Databases, make_reader: MakeReader, timeout_seconds: float
+    ) -> None:
+        self._databases = databases
+        self._make_reader = make_reader
+        #: The latest configuration for which readers are to read more than the first one asked for.
+        self._more: Any = None
+        self._timeout_seconds = timeout_seconds
+        self._members: dict[str | None, Member] = {}
+        self._shown: dict[str, Cell] = {}
+        self._aggregate_readers: list[AggregateReader] = []
+        self._aggregates: list[Sequence[objects.Aggregate]] = []
+        self._aggregates_changed = False
+
+    @classmethod
+    def from_conf(
+        cls, conf: Any, databases: Databases, clock: Callable[[], float] = time.monotonic
+    ) -> CellsReader:
+        """A reader of *databases* with what is configured; nothing is read yet."""
+
+        def make(database: Database, cell: Cell | None) -> FleetReader:
+            together = databases.api is databases.main
+            return FleetReader.from_conf(conf, database, cell, aggregates=together, clock=clock)
+
+        return cls(databases, make, conf.scheduler.cell_timeout_seconds)
+
+    def read_more(self, conf: Any) -> bool:
+        """See the host manager's protocol; what is read already is not given up."""
+        if metadata_prefix_for(conf) is not None:
+            self._more = conf
+        return any([member.reader.read_more(conf) for member in self._members.values()])
+
+    def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
+        """See the host manager's protocol.  A full read finds new and changed cells, too.
+
+        Raises oslo.db's errors when no cell answers.
+        """
+        if full or not self._members:
+            self._update_members()
+        answers = self._ask_all(lambda member: member.read(now, full=full))
+        try:
+            of_all = self._read_aggregates(now, full=full)
+        except FAILURES:
+            for member in answers:
+                member.forget()  # the result of this read is not used
+            raise
+        several = [changes for answer in answers.values() for changes in answer]
+        several += self._gone(now, {each.cell.uuid for each in several if each.cell is not None})
+        if of_all is None:
+            return several
+        if not several:
+            several = [FleetChanges(False, now)]
+        without = [dataclasses.replace(each, aggregates=None) for each in several[1:]]
+        return [dataclasses.replace(several[0], aggregates=of_all), *without]
+
+    def services(self, topic: str) -> Sequence[Any]:
+        """The service rows of *topic* in all cells that are not disabled."""
+        answers = self._ask_all(lambda member: member.reader.services(topic))
+        return [
+            row
+            for member, found in answers.items()
+            if member.cell is None or not member.cell.disabled
+            for row in found
+        ]
+
+    def group_hosts(self, group: str) -> Sequence[str]:
+        """The host of each living instance whose system metadata names *group*."""
+        answers = self._ask_all(lambda member: member.reader.group_hosts(group))
+        return [host for found in answers.values() for host in found]
+
+    def cell_health(self) -> Sequence[CellHealth]:
+        """Health of each cell; empty for an undivided fleet."""
+        return [member.health for member in self._members.values() if member.cell is not None]
+
+    # --- the cells -----------------------------------------------------------------------
+
+    def _update_members(self) -> None:
+        """Make the members what the databases say now, keeping those that did not change."""
+        if not self._databases.has_cells:
+            reader = self._reader(self._databases.main, None)
+            self._members.setdefault(None, Member(reader, None))
+            return
+        found: dict[str | None, Member] = {}
+        for mapping in self._databases.cells():
+            member = self._member(mapping)
+            if member is not None:
+                found[mapping.uuid] = member
+        if not found:
+            LOG.warning("No cells were found")
+        LOG.debug("Found %(count)i cells: %(cells)s", {"count": len(found), "cells": list(found)})
+        for uuid, member in self._members.items():
+            if found.get(uuid) is not member:
+                member.close()
+        self._members = found
+
+    def _member(self, mapping: objects.CellMapping) -> Member | None:
+        cell = Cell(mapping.uuid, mapping.id, bool(mapping.disabled))
+        try:
+            database = self._databases.of_cell(mapping)
+        except errors.ConfigurationError as error:
+            LOG.warning("Failed to get computes for cell %s: %s", mapping.uuid, error)
+            return None
+        known = self._members.get(mapping.uuid)
+        if known is not None and known.reader.database is database:
+            known.become(cell, mapping.name)
+            return known
+        return Member(self._reader(database, cell), cell, mapping.name)
+
+    def _reader(self, database: Database, cell: Cell | None) -> FleetReader:
+        reader = self._make_reader(database, cell)
+        if self._more is not None:
+            reader.read_more(self._more)
+        return reader
+
+    def _ask_all(self, question: Callable[[Member], Any]) -> dict[Member, Any]:
+        """The answers of the members that give one in time; raises if there are only failures."""
+        members = list(self._members.values())
+        if len(members) == 1:
+            return {members[0]: members[0].ask_only(question)}
+        asked = [member for member in members if member.is_asked] or members
+        attempts = {member: member.attempt(question) for member in asked}
+        deadline = time.monotonic() + self._timeout_seconds
+        answers: dict[Member, Any] = {}
+        failure: Exception | None = None
+        for member, attempt in attempts.items():
+            try:
+                answers[member] = attempt.result(max(0.0, deadline - time.monotonic()))
+            except TimeoutError as error:
+                failure = db_exception.DBConnectionError(error)
+                member.leave_out(attempt, None)
+            except FAILURES as error:
+                failure = error
+                member.leave_out(attempt, error)
+            else:
+                member.came_back()
+        if failure is not None and not answers:
+            raise failure
+        return answers
+
+    def _gone(self, now: datetime.datetime, read: set[str]) -> Iterable[FleetChanges]:
+        """Empty full reads for the cells that were read before and not now."""
+        gone = [cell for uuid, cell in self._shown.items() if uuid not in read]
+        self._shown = {
+            uuid: member.cell
+            for uuid, member in self._members.items()
+            if uuid in read and uuid is not None and member.cell is not None
+        }
+        return [
+            dataclasses.replace(FleetChanges(True, now), cell=cell, services=()) for cell in gone
+        ]
+
+    def _read_aggregates(
+        self, now: datetime.datetime, *, full: bool
+    ) -> Sequence[objects.Aggregate] | None:
+        """The aggregates of the API database and, before release 18, of the main one.
+
+        None where nothing changed, and where they are read with everything else.
+        """
+        api, main = self._databases.api, self._databases.main
+        if api is main:
+            return None
+        if not self._aggregate_readers:
+            both = [main, api] if self._databases.aggregates_are_in_both else [api]
+            self._aggregate_readers = [AggregateReader(each) for each in both]
+            self._aggregates = [() for _ in both]
+        for place, reader in enumerate(self._aggregate_readers):
+            news = reader.read(now, full=full)
+            if news is not None:
+                self._aggregates[place], self._aggregates_changed = news, True
+        if not self._aggregates_changed:
+            return None
+        self._aggregates_changed = False
+        found = {each.id: each for several in self._aggregates for each in several}
+        return [found[number] for number in sorted(found)]

@@ -1,0 +1,216 @@
+"""Connections that one user of a database keeps open.
+
+A connection of the pool is pinged when it is taken and rolled back when it is given back: three
+round trips for a poll of one.  A session holds its connection between uses, replaces it after an
+error, and is closed with its database.  A session is used by one caller at a time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from oslo_db import exception as db_exception
+from sqlalchemy import Connection
+
+from scheduler.db import layout as layouts
+from scheduler.db.database import FAILURES, Database
+
+Result = TypeVar("Result")
+
+#: First statements of a connection for reading.  MySQL and MariaDB truncate ``group_concat`` at
+#: 1 kB or 1 MB by default, and only this isolation level, not every server's default, has
+#: snapshots.
+_READ_SETTINGS: dict[str, tuple[str, ...]] = {
+    "mysql": (
+        "SET SESSION group_concat_max_len = 1073741824",
+        "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
+    )
+}
+#: Beginning of a transaction whose statements see the same snapshot.  With SQLite every use of a
+#: connection is one.
+_SNAPSHOTS = {
+    "mysql": "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+    "postgresql": "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+}
+#: A connection unused for longer, in seconds, is pinged before a write.
+IDLE_SECONDS = 1.0
+
+
+class _Session:
+    """The connection and its end."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._connection: Connection | None = None
+        database.remember(self)
+
+    def close(self) -> None:
+        """Close the connection; the next use opens another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
+
+
+class ReadSession(_Session):
+    """Reads of one *database*, each statement a transaction of its own unless in a snapshot."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._in_snapshot = False
+
+    def run(self, query: Callable[[Connection], Result]) -> Result:
+        """Call *query* with the connection, and once more where a kept one was broken.
+
+        Raises oslo.db's errors when the database does not answer.
+        """
+        was_open = self._connection is not None
+        try:
+            with self._opened() as connection:
+                return query(connection)
+        except db_exception.DBConnectionError:
+            if not was_open:
+                raise
+        with self._opened() as connection:
+            return query(connection)
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Within it all runs see the database as of the beginning of the outermost one.
+
+        SQLite has one snapshot per run only.
+        """
+        begin = _SNAPSHOTS.get(self.database.dialect_name)
+        if begin is None or self._in_snapshot:
+            yield
+            return
+        self._in_snapshot = True
+        try:
+            self._execute(begin)
+            yield
+            self._execute("COMMIT")
+        except BaseException:
+            self.close()  # its transaction would keep the old snapshot
+            raise
+        finally:
+            self._in_snapshot = False
+
+    def _execute(self, statement: str) -> None:
+        with self._opened() as connection:
+            connection.exec_driver_sql(statement)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[Connection]:
+        if self.database.dialect_name == "sqlite":
+            # No round trips to save, and an open transaction would keep the old snapshot.
+            with self.database.read() as connection:
+                yield connection
+            return
+        try:
+            if self._connection is None:
+                self._connection = self._open()
+            yield self._connection
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> Connection:
+        layout = self.database.layout
+        connection = self.database.engine.connect()
+        try:
+            connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            connection = layouts.noted(connection, layout)
+            for statement in _READ_SETTINGS.get(self.database.dialect_name, ()):
+                connection.exec_driver_sql(statement)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+class WriteSession(_Session):
+    """Writes to one *database*: a transaction costs its statements and its commit."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(database)
+        self._clock = clock
+        self._used_at = float("-inf")
+
+    def run(self, function: Callable[[Connection], Result]) -> Result:
+        """Like :meth:`Database.write_retrying`."""
+        return self.database.write_retrying(function, self._transaction)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        if self.database.dialect_name == "sqlite":
+            # No round trips to save, and the write lock is taken at the start.
+            with self.database.write() as connection:
+                yield connection
+            return
+        connection = self._usable()
+        try:
+            with connection.begin():
+                yield connection
+        except BaseException as error:
+            # After an error of the caller's own the connection is as good as before.
+            if isinstance(error, FAILURES) or not isinstance(error, Exception):
+                self.close()
+            raise
+
+    def _usable(self) -> Connection:
+        if self._connection is not None and self._clock() - self._used_at > IDLE_SECONDS:
+            self._ping(self._connection)
+        if self._connection is None:
+            self.database.check_writable()
+            layout = self.database.layout
+            self._connection = layouts.noted(self.database.engine.connect(), layout)
+        self._used_at = self._clock()
+        return self._connection
+
+    def _ping(self, connection: Connection) -> None:
+        try:
+            connection.exec_driver_sql("SELECT 1")
+            connection.rollback()
+        except FAILURES:
+            self.close()
+
+
+class ThreadCall:
+    """A call in a thread of its own."""
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+        self._done = threading.Event()
+        self._answer: Any = None
+        self._error: Exception | None = None
+        # A daemon: a server that is silent must not keep this process from ending.
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._answer = self._function()
+        except Exception as error:  # noqa: BLE001 - raised by result()
+            self._error = error
+        finally:
+            self._done.set()
+
+    def result(self, timeout_seconds: float) -> Any:
+        """Return or raise the result of the call; TimeoutError if it has none in time."""
+        if not self._done.wait(timeout_seconds):
+            raise TimeoutError(f"no answer within {timeout_seconds:.0f} s")
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
+    @property
+    def is_done(self) -> bool:
+        """True when it has returned or raised."""
+        return self._done.is_set()
+
+    def finish(self) -> None:
+        """Wait until it has returned or raised."""
+        self._done.wait()

@@ -1,0 +1,354 @@
+"""The decision: a function of policy, reserved host table, request, random source and clock.
+
+Narrow, evaluate, choose, consume; again for the next instance; then the alternates.  It does no
+I/O and never yields.  Either every instance gets a host, or nothing stays consumed.
+Reference page scheduling, sections 2.1 and 2.5.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scheduler import errors
+from scheduler.engine.batch import Batch
+from scheduler.engine.choice import Choice, Draws, Ranked
+from scheduler.engine.evaluation import Evaluation, Policy, add_weights, filtered
+from scheduler.engine.record import (
+    FILTER,
+    LATER,
+    NO_SERVICE,
+    NOT_OFFERED,
+    TOP_HOSTS,
+    WEIGH,
+    DecisionRecord,
+    Top,
+)
+from scheduler.engine.weighing import bounds_of, restore_bounds
+from scheduler.hosts import fitting, selector
+from scheduler.hosts.candidates import Candidates, NeedsTable, Scope
+from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.host_state import HostState
+from scheduler.hosts.reservations import Reservation, Reservations
+
+NOT_ENOUGH_HOSTS = "There are not enough hosts available."
+
+OnRefusal = Callable[[Candidates, Evaluation, int], None]
+"""Told, before anything is undone, that none of the hosts would do for that instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The decision: per instance the chosen host, its limits, and the alternates of the request.
+
+    ``alternates[i]`` are the hosts that instance *i* may be built on instead, best first; their
+    limits are in them.
+    """
+
+    hosts: list[HostState]
+    limits: list[dict[str, Any]]
+    alternates: list[list[HostState]]
+    reservations: tuple[Reservation, ...] = ()
+
+
+def decide(
+    policy: Policy,
+    reservations: Reservations,
+    request: Any,
+    uuids: Sequence[str] = (),
+    count: int = 1,
+    alternates: int = 0,
+    *,
+    now: float | None = None,
+    rng: random.Random | None = None,
+    record: DecisionRecord | None = None,
+    rows: np.ndarray | None = None,
+    room: Mapping[int, int] | None = None,
+    on_refusal: OnRefusal | None = None,
+) -> Placement:
+    """Place *count* instances of *request*, which is changed as Nova's driver changes it.
+
+    *uuids* may be empty when the caller did not name the instances; the first is then the one
+    that the request names.  *now* is in seconds since the epoch.  Without *rng* there is one that
+    begins with the seed of the *record*.  *rows* are the only ones to choose from, in the table's
+    order; *room* says of some rows how many instances they may get.
+    Raises NoValidHost when not all fit; then nothing stays consumed.
+    """
+    moment = time.time() if now is None else now
+    notes = DecisionRecord(None, tuple(uuids), count, 0) if record is None else record
+    decision = _Decision(policy, reservations, moment, rng, notes, room or {}, on_refusal)
+    bounds = bounds_of(policy.weighers)
+    try:
+        placement = decision.place(rows, request, uuids, count, alternates)
+        reservations.confirm(placement.reservations)
+        return placement
+    except BaseException:
+        restore_bounds(policy.weighers, bounds)
+        decision.undo()
+        raise
+
+
+class _Decision:
+    """One run of the engine over the table that *reservations* keeps."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        reservations: Reservations,
+        now: float,
+        rng: random.Random | None,
+        record: DecisionRecord,
+        room: Mapping[int, int],
+        on_refusal: OnRefusal | None,
+    ) -> None:
+        self.policy = policy
+        self.reservations = reservations
+        self.now = now
+        self.record = record
+        self.scope = Scope(
+            reservations.table, now, policy.service_down_time_seconds, policy.fitting
+        )
+        self.made: list[Reservation] = []
+        self._draws = Draws(record.seed, rng)
+        self._room = room
+        self._on_refusal = on_refusal
+        self._skip_filters = False
+        self._narrowed = Candidates(self.scope, np.zeros(0, dtype=np.int64))
+        self._evaluation = Evaluation(self._narrowed)
+        self._choice: Choice | None = None
+        self._before: Ranked | None = None
+        self._amount: Consumption | None = None
+        self._ends_at = time.monotonic() + policy.most_seconds
+
+    def undo(self) -> None:
+        """Give everything back."""
+        self.record.placed_before_failure = len(self.made)
+        for pick in reversed(self.made):
+            self.reservations.release(pick)
+
+    def place(
+        self,
+        rows: np.ndarray | None,
+        request: Any,
+        uuids: Sequence[str],
+        count: int,
+        alternates: int,
+    ) -> Placement:
+        """See ``decide``."""
+        hosts: list[HostState] = []
+        limits: list[dict[str, Any]] = []
+        batch: Batch | None = None
+        self._narrow(rows, request)
+        for index in range(count):
+            if index or uuids:
+                request.instance_uuid = uuids[index] if uuids else self._stand_in(index)
+            self._require_time(index, "not begun")
+            row = self._next(request, index)
+            if row is None:
+                raise self._refusal(request, index)
+            if index == 0 and count > 1:
+                began = time.perf_counter()
+                batch = self._batch(request, row, count)
+            if batch is not None:
+                hosts, limits = self._take_batch(batch, request, uuids, count)
+                break
+            hosts.append(self.scope.state(row))
+            limits.append(self._limits(hosts[-1], request))
+            self._consume(hosts[-1], request, limits[-1], is_named=bool(uuids) or index == 0)
+        if count > 1:
+            self.record.add_stage(LATER, began)
+        others: list[list[HostState]] = [[] for _ in hosts]
+        if alternates > 0 and hosts:
+            others = self._alternates(request, hosts, count, alternates)
+        return Placement(hosts, limits, others, tuple(self.made))
+
+    # --- one instance --------------------------------------------------------------------
+
+    def _narrow(self, rows: np.ndarray | None, request: Any) -> None:
+        """Leave the hosts that the lists of the request do."""
+        record, table = self.record, self.reservations.table
+        rows = table.order if rows is None else rows
+        record.fleet = len(table)
+        record.hosts_considered = len(rows)
+        without_service, not_offered = len(table) - len(table.order), len(table.order) - len(rows)
+        missing = {NO_SERVICE: without_service, NOT_OFFERED: not_offered}
+        record.not_considered = {cause: number for cause, number in missing.items() if number}
+        narrowed = selector.narrow(Candidates(self.scope, rows), request, self.policy.semantics)
+        self._skip_filters = record.filters_skipped = narrowed.skip_filters
+        self._narrowed = narrowed.hosts
+        record.removed_before_filters = narrowed.removed
+        record.filters, record.before_filters = [], []
+        record.top = record.verdicts = record.refusal = None
+
+    def _next(self, request: Any, index: int) -> int | None:
+        """The row for instance number *index*; None if there is none."""
+        policy, began = self.policy, time.perf_counter()
+        hosts = self._narrowed if index == 0 else self._evaluation.hosts
+        self._evaluation = evaluation = filtered(
+            policy,
+            Candidates(self.scope, hosts.rows),  # columns anew: they were consumed from
+            request,
+            index,
+            skip_filters=self._skip_filters,
+            after=lambda name: self._require_time(index, f"after {name}"),
+        )
+        if index == 0:
+            self.record.filters = evaluation.counts
+            began = self.record.add_stage(FILTER, began)
+            if self.record.wants_detail:
+                self.record.verdicts = evaluation.verdicts(policy)
+        add_weights(policy, evaluation, request)
+        before = self._before if policy.semantics.keeps_ranking else None
+        totals = evaluation.totals_of_rows()
+        claimable = self._claimable if self._room else self.reservations.claimable
+        self._choice = self._before = choice = Choice(
+            evaluation.hosts.rows, totals, claimable, before
+        )
+        row = choice.choose(
+            self._draws,
+            policy.host_subset_size,
+            shuffle_best=policy.shuffle_best_same_weighed_hosts,
+        )
+        self.record.is_forced &= choice.is_forced
+        if index == 0:
+            self.record.add_stage(WEIGH, began)
+            if self.record.wants_detail:
+                self._note_details(evaluation, choice)
+        return row
+
+    def _note_details(self, evaluation: Evaluation, choice: Choice) -> None:
+        """Keep what was said of every host, and what the best of them weigh."""
+        record, text = self.record, self.reservations.table.text
+        if record.verdicts is not None:
+            record.verdicts.totals = choice.totals
+            record.verdicts.bounds = [part.bounds for part in evaluation.parts]
+        rows = choice.first(TOP_HOSTS)
+        if rows:
+            places = evaluation.places(rows)
+            record.top = Top(
+                [(text(row, "host"), text(row, "nodename")) for row in rows],
+                choice.totals[rows].tolist(),
+                [part.at(places) for part in evaluation.parts],
+            )
+
+    def _refusal(self, request: Any, index: int) -> errors.NoValidHost:
+        """The error when no host is left for instance number *index*."""
+        del request
+        if self._on_refusal is not None:
+            self._on_refusal(self._narrowed, self._evaluation, index)
+        return errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
+
+    def _require_time(self, index: int, place: str) -> None:
+        """Raise DecisionGivenUp when the decision has taken too long; nothing stays consumed."""
+        if time.monotonic() > self._ends_at:
+            seconds = self.policy.most_seconds
+            raise errors.DecisionGivenUp(seconds=seconds, number=index + 1, place=place)
+
+    def _stand_in(self, index: int) -> str:
+        """A name for an instance that the caller has not named."""
+        return f"unnamed-{self.record.seed:016x}-{index}"
+
+    def _claimable(self, rows: np.ndarray) -> np.ndarray:
+        """What the reservations allow, without rows that have no room for another instance."""
+        got = Counter(self.reservations.table.rows.get(pick.key) for pick in self.made)
+        full = [row for row, room in self._room.items() if got[row] >= room]
+        allowed: np.ndarray = self.reservations.claimable(rows) & ~np.isin(rows, full)
+        return allowed
+
+    def _limits(self, state: HostState, request: Any) -> dict[str, Any]:
+        return {} if self._skip_filters else self.policy.chain.limits(state, request)
+
+    def _consume(
+        self, state: HostState, request: Any, limits: dict[str, Any], *, is_named: bool
+    ) -> None:
+        uuid, stand_in = request.instance_uuid, None
+        group = request.instance_group
+        if group is not None:
+            group.hosts = [*(group.hosts or []), state.host]
+        if not is_named:
+            uuid, stand_in = None, uuid
+            if group is not None:
+                group.members = [*(group.members or []), stand_in]
+        amount = self._amount
+        if amount is None or amount.wish is not None:  # which goes by the limits of the host
+            amount = self._amount = Consumption.of(request, limits, self.policy.fitting)
+        pick = self.reservations.reserve(
+            state.row, uuid, amount, self.now, stand_in, request.flavor.id
+        )
+        self.made.append(pick)
+        if pick.booking is not None:
+            fitting.hand_over(self.reservations.table, state.row, pick.booking, request)
+
+    # --- several instances ---------------------------------------------------------------
+
+    def _batch(self, request: Any, row: int, count: int) -> Batch | None:
+        """The rows of all instances at once; None where picks change more than columns.
+
+        Groups learn of each pick, cells and devices are documents, bare metal is taken as a whole,
+        and what is drawn or has little room is chosen one by one.
+        """
+        policy, evaluation = self.policy, self._evaluation
+        is_drawn = policy.host_subset_size > 1 or policy.shuffle_best_same_weighed_hosts
+        if is_drawn or self._room or self._skip_filters or request.instance_group is not None:
+            return None
+        amount = Consumption.of(request, {}, policy.fitting)
+        rows = evaluation.hosts.rows
+        if amount.wish is not None or evaluation.hosts.bare_metal.any() or len(rows) < 2:
+            return None
+        if not policy.chain.asks_only_columns or not self.reservations.claimable(rows).all():
+            return None
+        batch = Batch(policy, evaluation, request, amount)
+        try:
+            batch.choose(row, count, lambda index: self._require_time(index, "not begun"))
+        except NeedsTable:  # a plug-in looks at instances or at single hosts
+            return None
+        return batch
+
+    def _take_batch(
+        self, batch: Batch, request: Any, uuids: Sequence[str], count: int
+    ) -> tuple[list[HostState], list[dict[str, Any]]]:
+        """Consume the rows of *batch*; their hosts and limits."""
+        rows = batch.rows
+        self._before, self._evaluation.hosts = batch, batch.survivors
+        names: list[tuple[str | None, str | None]] = [(request.instance_uuid, None)]
+        if uuids:
+            names = [(uuid, None) for uuid in uuids[: len(rows)]]
+        else:
+            names += [(None, self._stand_in(number)) for number in range(1, len(rows))]
+        self.record.is_forced &= batch.is_forced
+        self.made += self.reservations.reserve_many(
+            rows, names, batch.amount, self.now, request.flavor.id
+        )
+        last = min(len(rows), count - 1)
+        request.instance_uuid = uuids[last] if uuids else self._stand_in(last)
+        if len(rows) < count:
+            raise self._refusal(request, len(rows))
+        states = [self.scope.state(row) for row in rows]
+        known = {row: self._limits(self.scope.state(row), request) for row in dict.fromkeys(rows)}
+        return states, [known[row] for row in rows]
+
+    def _alternates(
+        self, request: Any, chosen: list[HostState], count: int, wanted: int
+    ) -> list[list[HostState]]:
+        """Hosts of the cell of each one chosen that no instance of the request was given."""
+        if count > 1:  # all have their hosts now
+            self._next(request, count - 1)
+        if self._choice is None:
+            return [[] for _ in chosen]
+        rows = self._choice.rows
+        hosts = Candidates(self.scope, rows)
+        free = ~hosts.among([state.row for state in chosen])
+        of_cell: dict[str | None, list[HostState]] = {}
+        for cell in dict.fromkeys(state.cell_uuid for state in chosen):
+            best = self._choice.best(rows[free & hosts.having("cell_uuid", (cell,))])
+            of_cell[cell] = [self.scope.state(row) for row in itertools.islice(best, wanted)]
+            for state in of_cell[cell]:
+                state.limits = self._limits(state, request)
+        return [list(of_cell[state.cell_uuid]) for state in chosen]

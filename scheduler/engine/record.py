@@ -1,0 +1,203 @@
+"""What one decision leaves behind: enough to say why, cheap enough to keep for each.
+
+Counts are of hosts.  For the first instance the hosts never considered, those removed before any
+filter, the counts per (filter, reason) and the hosts left always add up to the fleet.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from scheduler.engine.filtering import FilterCount
+from scheduler.engine.weighing import Part
+from scheduler.filters.base import BaseHostFilter
+
+Pair = tuple[str, str | None]
+"""Host and node."""
+
+#: Outcome of a request that got its hosts; the others are codes of errors (``errors.CODES``).
+SELECTED = "selected"
+#: Why hosts are no candidates at all: nothing says that a compute service runs there; Placement
+#: did not offer them.
+NO_SERVICE, NOT_OFFERED = "service.unknown", "placement.not_offered"
+#: The stages that are timed: waiting for fresh state, filtering, weighing, booking, and the
+#: second and later instances.
+REFRESH, FILTER, WEIGH, CLAIM, LATER = "refresh", "filter", "weigh", "claim", "later_instances"
+#: Verdicts that are no reasons: the host passes; no filter was asked about it.
+PASSES, NOT_ASKED = 0, 255
+#: So many of the best hosts are noted with what their weights are made of.
+TOP_HOSTS: Final = 16
+
+Verdict = tuple[int, str]
+"""Number of the filter in the chain, and reason code."""
+
+
+@dataclass(slots=True)
+class Top:
+    """The hosts first in order, the pick before all, and each weigher's numbers for them.
+
+    Without parts nothing was weighed: there was one host, or none of the weighers.
+    """
+
+    pairs: Sequence[Pair]
+    totals: Sequence[float]
+    parts: Sequence[Part]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Host, node, total and, per weigher, raw, normalised, multiplier and weighted value."""
+        return [
+            {
+                "host": host,
+                "node": node,
+                "total": float(self.totals[place]),
+                "weighers": [share_of(each, place) for each in self.parts],
+            }
+            for place, (host, node) in enumerate(self.pairs)
+        ]
+
+
+def share_of(part: Part, place: int) -> dict[str, Any]:
+    """One weigher's share of the total of the host at *place*."""
+    one = part.at(np.array([place]))
+    factor = one.multiplier
+    return {
+        "name": one.name,
+        "raw": float(one.raw[0]),
+        "normalised": float(one.normalised[0]),
+        "multiplier": float(factor[0]) if isinstance(factor, np.ndarray) else factor,
+        "weighted": float(one.weighted[0]),
+    }
+
+
+@dataclass(slots=True)
+class Verdicts:
+    """What the decision for the first instance said of every host, by row of the host table."""
+
+    #: Small integers: PASSES, NOT_ASKED, or the place in ``reasons`` of what removed the host, +1.
+    of_row: np.ndarray
+    reasons: list[Verdict]
+    #: Total weight of those that pass; -inf for all others.
+    totals: np.ndarray
+    #: The filters of the chain.
+    filters: Sequence[BaseHostFilter]
+    #: The table's version at that time.
+    version: int
+    #: What each weigher's raw values were put between.
+    bounds: Sequence[Any] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory it takes."""
+        return self.of_row.nbytes + self.totals.nbytes + 100 * len(self.reasons)
+
+    def removed(self) -> list[tuple[Verdict, np.ndarray]]:
+        """Per reason the rows that were removed for it, in the order of the chain."""
+        found = [
+            (reason, np.flatnonzero(self.of_row == number))
+            for number, reason in enumerate(self.reasons, start=1)
+        ]
+        return sorted(found, key=lambda each: each[0])
+
+    def ranked(self) -> np.ndarray:
+        """The rows that passed, by weight; equal ones by row number."""
+        rows = np.flatnonzero(self.of_row == PASSES)
+        ranked: np.ndarray = rows[np.argsort(-self.totals[rows], kind="stable")]
+        return ranked
+
+
+@dataclass(slots=True)
+class DecisionRecord:
+    """One request's way through the scheduler."""
+
+    request_id: str | None
+    instance_uuids: tuple[str, ...]
+    num_instances: int
+    seed: int
+    #: Class name of the driver.
+    driver: str = ""
+    started_at: float = field(default_factory=time.time)
+    #: Compute nodes known, whether or not they were considered.
+    fleet: int = 0
+    #: Of those the ones that are no candidates, per cause.
+    not_considered: dict[str, int] = field(default_factory=dict)
+    hosts_considered: int = 0
+    removed_before_filters: dict[str, int] = field(default_factory=dict)
+    #: Whether forced hosts were taken without asking any filter.
+    filters_skipped: bool = False
+    #: Counts of the first instance's run, in chain order; empty where forcing skipped them.
+    filters: list[FilterCount] = field(default_factory=list)
+    #: Host and node per instance, in order; empty when the request failed.
+    chosen: list[Pair] = field(default_factory=list)
+    #: Per instance the hosts to try when the chosen one fails, best first.
+    alternates: list[list[Pair]] = field(default_factory=list)
+    placed_before_failure: int = 0
+    #: Age of the state decided on, in seconds; None when nothing was ever read.
+    state_age_seconds: float | None = None
+    #: uuids of the cells whose hosts were left out because they did not answer.
+    cells_left_out: tuple[str, ...] = ()
+    #: What became of the claim: booked, repeated or lost; None where nothing was claimed.
+    claim: str | None = None
+    #: How often it was decided anew because others had claimed what was chosen.
+    races_lost: int = 0
+    #: Milliseconds per stage.  What is missing of the total is the rest: choosing, consuming,
+    #: making the answer.
+    stages_ms: dict[str, float] = field(default_factory=dict)
+    elapsed_ms: float = 0.0
+    #: ``selected``, or the code of the error.
+    outcome: str = SELECTED
+    #: The error's text, with what is behind it where the caller is not told that.
+    failure: str | None = None
+    #: What the log names an internal fault by.
+    fault_id: str | None = None
+    #: Its number among all records of the worker, from 1 on.
+    sequence: int = 0
+    #: The request as it came; not to be changed.
+    request: Any = None
+    #: Whether what costs memory and a little time is wanted, too.
+    wants_detail: bool = False
+    top: Top | None = None
+    #: Why there was no host.
+    refusal: Any = None
+    #: Why hosts were removed before any filter, where that left none.
+    before_filters: list[Any] = field(default_factory=list)
+    #: What was said of every host; None if that was not wanted, or had to make room.
+    verdicts: Verdicts | None = None
+    #: The hosts that the chance driver drew from; one may be among them more than once.
+    drawn_from: tuple[str, ...] = ()
+    #: Whether weights alone decided about every instance: nothing was drawn, no two were equal.
+    is_forced: bool = True
+
+    @property
+    def hosts_left(self) -> int:
+        """Hosts left for the first instance after everything."""
+        if self.filters:
+            return self.filters[-1].end
+        return self.hosts_considered - sum(self.removed_before_filters.values())
+
+    @property
+    def never_evaluated(self) -> dict[str, int]:
+        """Hosts that no filter was asked about, per cause."""
+        return {**self.not_considered, **self.removed_before_filters}
+
+    def add_stage(self, name: str, began: float) -> float:
+        """Add what has passed since *began* (``time.perf_counter``) to a stage; returns now."""
+        now = time.perf_counter()
+        self.stages_ms[name] = self.stages_ms.get(name, 0.0) + (now - began) * 1000
+        return now
+
+    def note_chosen(self, selections: Sequence[Any]) -> None:
+        """Take the hosts from an answer: per instance Selections, the chosen first, or a dict."""
+        pairs = [_pairs(each) for each in selections]
+        self.chosen = [first for first, *_others in pairs]
+        self.alternates = [others for _first, *others in pairs]
+
+
+def _pairs(chosen: Any) -> list[Pair]:
+    if isinstance(chosen, Mapping):  # the form of a driver of Newton's kind
+        return [(chosen["host"], chosen.get("nodename"))]
+    return [(each.service_host, each.nodename) for each in chosen]

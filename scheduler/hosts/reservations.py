@@ -1,0 +1,347 @@
+"""Reservations: what decisions took of hosts that the hosts do not report yet.
+
+A reservation stays subtracted from its host's row until the host's report includes the instance,
+the instance turns out to be elsewhere or gone, or it expires.  Those of a request that failed are
+released at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scheduler.hosts import consumption, evidence
+from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.evidence import End, Terms
+from scheduler.hosts.fitting import Booking
+from scheduler.hosts.image_properties import Properties
+from scheduler.hosts.table import NEVER, HostTable, Key
+
+#: A reservation whose instance never shows up anywhere ends after this long.
+EXPIRY_SECONDS = 120.0
+
+
+class TrackedInstance(NamedTuple):
+    """What is known of an instance on a host; ``updated_at`` in seconds since the epoch."""
+
+    uuid: str
+    host: str | None
+    node: str | None = None
+    project_id: str | None = None
+    user_id: str | None = None
+    instance_type_id: int | None = None
+    vm_state: str | None = None
+    task_state: str | None = None
+    updated_at: float = 0.0
+    image_properties: Properties = frozenset()
+
+
+@dataclass(slots=True, eq=False)
+class Reservation:
+    """The place of one instance on one host."""
+
+    key: Key
+    amount: Consumption
+    terms: Terms
+    #: The instance's uuid, if the request named it.
+    uuid: str | None
+    #: Shown in the instance's place on its host until the instance itself is there.
+    placeholder: TrackedInstance | None
+    #: The cells and devices it has in the row as it is now, if it wants any.
+    booking: Booking | None = None
+    #: The instance's row, once one was read.
+    instance: Any = None
+
+
+class Reservations:
+    """The reservations on the rows of one table, on top of what the hosts reported."""
+
+    def __init__(self, table: HostTable, expiry_seconds: float = EXPIRY_SECONDS) -> None:
+        self.table = table
+        self.expiry_seconds = expiry_seconds
+        self._of_key: dict[Key, list[Reservation]] = {}
+        self._of_uuid: dict[str | None, list[Reservation]] = {}
+        #: Those that something was read of since they were judged, in order.
+        self._touched: dict[Reservation, None] = {}
+        #: By second since the epoch those that expire within it.
+        self._expiring: dict[int, dict[Reservation, None]] = {}
+
+    def __iter__(self) -> Iterator[Reservation]:
+        return (each for several in self._of_key.values() for each in several)
+
+    def copy(self, table: HostTable) -> Reservations:
+        """The same reservations on *table*, a copy of this table, kept by this process alone."""
+        twin = Reservations(table, self.expiry_seconds)
+        copies = {each: dataclasses.replace(each) for each in self}
+        twin._of_key = {key: [copies[each] for each in kept] for key, kept in self._of_key.items()}
+        twin._of_uuid = {
+            uuid: [copies[each] for each in kept] for uuid, kept in self._of_uuid.items()
+        }
+        twin._touched = {copies[each]: None for each in self._touched if each in copies}
+        for each in copies.values():
+            twin._expires(each)
+        return twin
+
+    def on(self, key: Key) -> tuple[Reservation, ...]:
+        """The reservations on the row of *key*, in the order in which they were made."""
+        return tuple(self._of_key.get(key, ()))
+
+    def uuids(self) -> Set[str | None]:
+        """The uuids of the instances that have a reservation."""
+        return self._of_uuid.keys()
+
+    # --- what others do otherwise --------------------------------------------------------
+
+    def read_claims(self) -> None:
+        """Read, before rows are, the claims of others: there are none, here.
+
+        This may do I/O; the decision lock is not held.
+        """
+
+    def forget_removed_hosts(self) -> None:
+        """Keep nothing of hosts that are not in the table any more: nothing is kept, here."""
+
+    def accepts(self, key: Key, updated_at: float) -> bool:
+        """Whether a row of *key* just read, last written at *updated_at*, replaces the known one.
+
+        A report always does; the reservations are subtracted from it again.
+        """
+        del key, updated_at
+        return True
+
+    def claimable(self, rows: np.ndarray) -> np.ndarray:
+        """Mask of the *rows* that may be chosen: not those that their host never filled in."""
+        reported: np.ndarray = self.table.column("reported")[rows]
+        return reported
+
+    def _reserved(self, reservation: Reservation, name: str | None) -> None:
+        """Take note of a decision's *reservation* for the instance of that *name*."""
+
+    # --- decisions -----------------------------------------------------------------------
+
+    def reserve(
+        self,
+        row: int,
+        uuid: str | None,
+        amount: Consumption,
+        now: float,
+        stand_in: str | None = None,
+        instance_type_id: int | None = None,
+    ) -> Reservation:
+        """Subtract *amount* from *row*, for one instance.
+
+        An instance without *uuid* is shown on its host under the name *stand_in*, if given;
+        *instance_type_id* is the number of its flavor.
+        """
+        made = self._made(self._key_of_row(row), uuid, amount, now, stand_in, instance_type_id)
+        self.add(made)
+        self._reserved(made, uuid or stand_in)
+        return made
+
+    def reserve_many(
+        self,
+        rows: Sequence[int],
+        names: Sequence[tuple[str | None, str | None]],
+        amount: Consumption,
+        now: float,
+        instance_type_id: int | None = None,
+    ) -> list[Reservation]:
+        """``reserve`` for each of *rows* with uuid and stand-in of its instance in *names*.
+
+        None of the rows is bare metal, and *amount* has no wish for cells or devices.
+        """
+        times = Counter(rows)
+        consumption.take_many(self.table, times, amount)
+        keys = {row: self._key_of_row(row) for row in times}
+        several = [
+            self._made(keys[row], uuid, amount, now, stand_in, instance_type_id)
+            for row, (uuid, stand_in) in zip(rows, names, strict=True)
+        ]
+        for made, (uuid, stand_in) in zip(several, names, strict=True):
+            self._remember(made)
+            self._reserved(made, uuid or stand_in)
+        if several:  # all expire together
+            self._expiring.setdefault(_last_second(several[0]), {}).update(dict.fromkeys(several))
+        return several
+
+    def _key_of_row(self, row: int) -> Key:
+        return self.table.text(row, "host"), self.table.text(row, "nodename")
+
+    def _made(
+        self,
+        key: Key,
+        uuid: str | None,
+        amount: Consumption,
+        now: float,
+        stand_in: str | None,
+        instance_type_id: int | None,
+    ) -> Reservation:
+        host, node = key
+        name, placeholder = uuid or stand_in, None
+        if name:
+            placeholder = TrackedInstance(name, host, node, None, None, instance_type_id)
+        expires_at = now + self.expiry_seconds
+        terms = Terms(host, node, self._home_of(uuid), instance_type_id, now, expires_at)
+        return Reservation(key, amount, terms, uuid, placeholder)
+
+    def _home_of(self, uuid: str | None) -> str | None:
+        """The host that the instance is to leave; None for one that is being placed or built."""
+        home = self.table.host_of_instance.get(uuid or "")
+        if home is None:
+            return None
+        instance = self.table.instances[home][uuid or ""]
+        return None if instance.vm_state in (None, evidence.BUILDING) else home
+
+    def add(self, reservation: Reservation) -> None:
+        """Subtract *reservation* from its host's row, if there is one yet, and keep it."""
+        row = self.table.rows.get(reservation.key)
+        if row is not None:
+            reservation.booking = consumption.take(self.table, row, reservation.amount)
+        self._remember(reservation)
+        self._expires(reservation)
+
+    def _remember(self, reservation: Reservation) -> None:
+        self._show(reservation)
+        self._of_key.setdefault(reservation.key, []).append(reservation)
+        if reservation.uuid:
+            self._of_uuid.setdefault(reservation.uuid, []).append(reservation)
+
+    def _show(self, reservation: Reservation) -> None:
+        """Show its placeholder on its host, unless the instance is on some host already."""
+        placeholder = reservation.placeholder
+        if placeholder and placeholder.uuid not in self.table.host_of_instance:
+            self.table.put_instance(reservation.key[0], placeholder.uuid, placeholder)
+
+    def _expires(self, reservation: Reservation) -> None:
+        self._expiring.setdefault(_last_second(reservation), {})[reservation] = None
+
+    def release(self, reservation: Reservation) -> None:
+        """Give back what *reservation* took, and forget it.
+
+        Those that found their cells and devices after it find them anew.
+        """
+        row = self.table.rows.get(reservation.key)
+        if row is not None:
+            later = self._fitted_after(reservation)
+            for each in (*reversed(later), reservation):
+                consumption.give_back(self.table, row, each.amount, each.booking)
+            for each in later:
+                each.booking = consumption.take(self.table, row, each.amount)
+        self._forget(reservation)
+
+    def _fitted_after(self, reservation: Reservation) -> list[Reservation]:
+        if reservation.booking is None:
+            return []
+        several = self._of_key[reservation.key]
+        later = several[several.index(reservation) + 1 :]
+        return [each for each in later if each.booking is not None]
+
+    def _forget(self, reservation: Reservation) -> None:
+        _drop(self._of_key, reservation.key, reservation)
+        if reservation.uuid:
+            _drop(self._of_uuid, reservation.uuid, reservation)
+        self._touched.pop(reservation, None)
+        second = _last_second(reservation)
+        del self._expiring[second][reservation]
+        if not self._expiring[second]:
+            del self._expiring[second]
+        placeholder = reservation.placeholder
+        if placeholder is None:
+            return
+        uuid = placeholder.uuid
+        if self.table.instances.get(reservation.key[0], {}).get(uuid) is placeholder:
+            self.table.drop_instance(uuid)
+
+    def confirm(self, reservations: Iterable[Reservation]) -> None:
+        """A decision stands: its *reservations* replace earlier ones of the same instances."""
+        for reservation in reservations:
+            known = self._of_uuid.get(reservation.uuid, ())
+            if len(known) > 1:
+                for earlier in [each for each in known if each is not reservation]:
+                    self.release(earlier)
+                self._show(reservation)
+
+    @contextlib.contextmanager
+    def without(self, reservations: Collection[Reservation]) -> Iterator[None]:
+        """The table as if *reservations* took nothing, until the end of the block."""
+        keys = {each.key for each in reservations} & self.table.rows.keys()
+        left_out = frozenset(reservations)
+        for key in keys:
+            self._return_all(key)
+            self._take_all(key, left_out)
+        try:
+            yield
+        finally:
+            for key in keys:
+                self._return_all(key, left_out)
+                self._take_all(key)
+
+    def _return_all(self, key: Key, left_out: Collection[Reservation] = ()) -> None:
+        for each in reversed(self._of_key.get(key, [])):
+            if each not in left_out:
+                consumption.give_back(self.table, self.table.rows[key], each.amount, each.booking)
+            each.booking = None
+
+    def _take_all(self, key: Key, left_out: Collection[Reservation] = ()) -> None:
+        for each in self._of_key.get(key, ()):
+            if each not in left_out:
+                each.booking = consumption.take(self.table, self.table.rows[key], each.amount)
+
+    # --- reads ---------------------------------------------------------------------------
+
+    def reapply(self, key: Key) -> None:
+        """Subtract the reservations again after the row of *key* was read from the database."""
+        self._take_all(key)
+        self._touched.update(dict.fromkeys(self._of_key.get(key, ())))
+
+    def settle(self, now: float, found: Sequence[Any] = ()) -> None:
+        """End every reservation that the state just read has caught up with.
+
+        *found* are the rows of instances that were read.
+        """
+        self.note(found)
+        for reservation in self._to_judge(now):
+            if self.end_of(reservation, now) is not None:
+                self.release(reservation)
+
+    def note(self, found: Sequence[Any]) -> None:
+        """Remember the rows *found* that are of instances with a reservation."""
+        for row in found:
+            for reservation in self._of_uuid.get(row.uuid, ()):
+                if reservation.instance is not row:
+                    reservation.instance = row
+                    self._touched[reservation] = None
+
+    def _to_judge(self, now: float) -> Iterable[Reservation]:
+        """Those that may be over: all others are as they were when judged last."""
+        several, self._touched = self._touched, {}
+        for second in [each for each in self._expiring if each <= now]:
+            several.update(self._expiring[second])
+        return several
+
+    def end_of(self, reservation: Reservation, now: float) -> End | None:
+        """Why *reservation* is over, as far as the rows read so far tell; None if it is not."""
+        row = self.table.rows.get(reservation.key)
+        reported_at = NEVER if row is None else self.table.value(row, "updated_at")
+        terms = reservation.terms
+        end = evidence.end_of(terms, reservation.instance, reported_at, now)
+        if end is None and reservation.uuid is None and reported_at > terms.created_at:
+            end = End.REPORTED  # nobody can tell whether an instance without a name has arrived
+        return end
+
+
+def _last_second(reservation: Reservation) -> int:
+    """The second in which it expires, the first of all where its claim does not say when."""
+    return int(max(reservation.terms.expires_at, 0.0))
+
+
+def _drop(lists: dict[Any, list[Reservation]], key: Any, reservation: Reservation) -> None:
+    lists[key].remove(reservation)
+    if not lists[key]:
+        del lists[key]

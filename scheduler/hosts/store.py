@@ -1,0 +1,241 @@
+"""Rows of columns, documents and objects, without a notion of what a row stands for."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from oslo_log import log as logging
+
+from scheduler import errors
+from scheduler.hosts import columns
+from scheduler.hosts.documents import Combinations, DocumentPool
+
+LOG = logging.getLogger(__name__)
+
+NEVER = float("-inf")
+FIRST_CAPACITY = 64
+_NODES_NAMED = 10
+
+
+class ColumnStore:
+    """One array per numeric column, one of numbers per document, one list per object column.
+
+    ``version`` counts the changes but for heartbeats; by row, ``changed_at`` is the version of its
+    last change and ``given_at`` that of its last new host.
+    """
+
+    def __init__(self) -> None:
+        self.pools = {
+            name: DocumentPool(parse, functools.partial(self._complain, name))
+            for name, parse in columns.DOCUMENT_PARSERS.items()
+        }
+        self.version = 0
+        self.changed_at = np.zeros(0, dtype=np.int64)
+        self.given_at = np.zeros(0, dtype=np.int64)
+        self._combinations: dict[tuple[str, ...], Combinations] = {}
+        self._free: list[int] = []
+        self._capacity = 0
+        self._used = 0
+        self._columns: dict[str, np.ndarray] = {}
+        self._documents: dict[str, np.ndarray] = {}
+        self._read_only: dict[str, np.ndarray] = {}
+        self._objects: dict[str, list[Any]] = {name: [] for name in columns.OBJECT_COLUMNS}
+        self._grow(FIRST_CAPACITY)
+
+    def copy(self) -> Self:
+        """A store of the same content; what becomes of one leaves the other as it is.
+
+        A copy does not tell of documents that cannot be read: this store does.
+        """
+        twin = copy.copy(self)
+        twin.pools = {name: pool.copy() for name, pool in self.pools.items()}
+        twin._combinations = {}
+        twin.changed_at, twin.given_at = self.changed_at.copy(), self.given_at.copy()
+        twin._free = list(self._free)
+        twin._columns = {name: array.copy() for name, array in self._columns.items()}
+        twin._documents = {name: array.copy() for name, array in self._documents.items()}
+        twin._objects = {name: list(values) for name, values in self._objects.items()}
+        twin._read_only = {}
+        twin._show_read_only()
+        return twin
+
+    @property
+    def capacity(self) -> int:
+        """One more than the highest row number there may be."""
+        return self._capacity
+
+    # --- reading -------------------------------------------------------------------------
+
+    def column(self, name: str) -> np.ndarray:
+        """The whole array of a numeric column, indexed by row number; to be read only."""
+        return self._read_only[name]
+
+    def document_numbers(self, name: str) -> np.ndarray:
+        """Per row the number of its document in ``pools[name]``; to be read only."""
+        return self._read_only[name]
+
+    def objects(self, name: str) -> list[Any]:
+        """A copy of the whole list of an object column, indexed by row number."""
+        return self._objects[name][:]
+
+    def value(self, row: int, name: str) -> Any:
+        """One row's value of a numeric, document (parsed) or object column."""
+        if name in self._columns:
+            return self._columns[name].item(row)
+        if name in self._documents:
+            return self.pools[name].parsed(int(self._documents[name][row]))
+        return self._objects[name][row]
+
+    def text(self, row: int, name: str) -> Any:
+        """One row's value of an object column."""
+        return self._objects[name][row]
+
+    def content(self, row: int, name: str) -> Any:
+        """One row's document as it was stored."""
+        return self.pools[name].content(int(self._documents[name][row]))
+
+    def combinations(self, names: tuple[str, ...]) -> tuple[DocumentPool, np.ndarray]:
+        """Pool and per row number of the distinct combinations of the values *names*.
+
+        Of documents a combination holds the number.  They are kept up from the first time on.
+        """
+        known = self._combinations.get(names)
+        if known is None:
+            known = self._combinations[names] = Combinations(
+                lambda row: tuple([self._plain_value(row, name) for name in names])
+            )
+        if known.stale or len(known.numbers) < self._capacity:
+            known.refresh(self._capacity)
+        return known.pool, known.numbers
+
+    def _plain_value(self, row: int, name: str) -> Any:
+        kept: Any = self._columns.get(name)
+        if kept is None:
+            kept = self._documents.get(name)
+        return self._objects[name][row] if kept is None else kept.item(row)
+
+    def parsed_values(self, names: Sequence[str], combination: Sequence[Any]) -> tuple[Any, ...]:
+        """The values *names* of a combination, documents parsed."""
+        return tuple(
+            self.pools[name].parsed(value) if name in self.pools else value
+            for name, value in zip(names, combination, strict=True)
+        )
+
+    # --- changing ------------------------------------------------------------------------
+
+    def update(self, row: int, values: Mapping[str, Any]) -> None:
+        """Set column, document content and object *values* of one row; its identity stays."""
+        changed = []
+        for name, value in values.items():
+            if name in self._documents:
+                if self._replace(row, name, value):
+                    changed.append(name)
+                continue
+            kept: Any = self._columns[name] if name in self._columns else self._objects[name]
+            if kept[row] != value:
+                kept[row] = value
+                changed.append(name)
+        if changed:
+            self._note(row, changed)
+
+    def add(self, row: int, amounts: Mapping[str, int]) -> None:
+        """Add to the numbers of one row; negative *amounts* take away."""
+        for name, amount in amounts.items():
+            self._columns[name][row] += amount
+        self._note(row, amounts)
+
+    def add_many(self, times: Mapping[int, int], amounts: Mapping[str, int]) -> None:
+        """Add to the numbers of some rows, by row so many times."""
+        rows = list(times)
+        factors = np.fromiter(times.values(), dtype=np.int64, count=len(rows))
+        for name, amount in amounts.items():
+            self._columns[name][rows] += amount * factors
+        self.version += 1
+        self.changed_at[rows] = self.version
+        self._outdate(rows, amounts)
+
+    def set_document(self, row: int, name: str, content: Any) -> None:
+        """Replace one document of one row by *content*."""
+        if self._replace(row, name, content):
+            self._note(row, (name,))
+
+    def _note(self, row: int, names: Iterable[str] | None = None) -> None:
+        """The values *names* of *row* have changed; None: any may have."""
+        self.version += 1
+        self.changed_at[row] = self.version
+        if self._combinations:
+            self._outdate((row,), names)
+
+    def _outdate(self, rows: Iterable[int], names: Iterable[str] | None) -> None:
+        for combined, known in self._combinations.items():
+            if names is None or any(name in combined for name in names):
+                known.stale.update(rows)
+
+    def _replace(self, row: int, name: str, content: Any) -> bool:
+        """Whether the document is another one now."""
+        numbers, pool = self._documents[name], self.pools[name]
+        new = pool.acquire(content)
+        old = int(numbers[row])
+        numbers[row] = new
+        if old >= 0:
+            pool.release(old)
+        return new != old
+
+    # --- rows come and go ----------------------------------------------------------------
+
+    def _new_row(self, most_free: int) -> int:
+        """A row of zeros and empty documents; a free one where there are more than *most_free*."""
+        if len(self._free) > most_free:
+            row = self._free.pop()
+        else:
+            if self._used == self._capacity:
+                self._grow(self._capacity * 2)
+            row, self._used = self._used, self._used + 1
+        for values in self._columns.values():
+            values[row] = 0
+        self._columns["updated_at"][row] = NEVER
+        self._columns["service_last_seen"][row] = NEVER
+        for name in self._documents:
+            self._replace(row, name, None)
+        return row
+
+    def _free_row(self, row: int) -> None:
+        """Empty *row*, which may be given out again."""
+        for name, numbers in self._documents.items():
+            if numbers[row] >= 0:
+                self.pools[name].release(int(numbers[row]))
+                numbers[row] = -1
+        for values in self._objects.values():
+            values[row] = None
+        self._free.append(row)
+
+    def _grow(self, capacity: int) -> None:
+        for name, kind in columns.COLUMN_TYPES.items():
+            old = self._columns.get(name, np.zeros(0, dtype=kind))
+            self._columns[name] = np.append(old, np.zeros(capacity - len(old), dtype=kind))
+        for name in columns.DOCUMENT_PARSERS:
+            old = self._documents.get(name, np.zeros(0, dtype=np.int64))
+            self._documents[name] = np.append(old, np.full(capacity - len(old), -1))
+        for values in self._objects.values():
+            values.extend([None] * (capacity - len(values)))
+        more = np.zeros(capacity - len(self.changed_at), dtype=np.int64)
+        self.changed_at = np.append(self.changed_at, more)
+        self.given_at = np.append(self.given_at, more)
+        self._show_read_only()
+        self._capacity = capacity
+
+    def _show_read_only(self) -> None:
+        for name, array in {**self._columns, **self._documents}.items():
+            self._read_only[name] = array.view()
+            self._read_only[name].flags.writeable = False
+
+    def _complain(self, name: str, number: int, error: errors.NovaException) -> None:
+        rows = np.flatnonzero(self._documents[name] == number)[:_NODES_NAMED].tolist()
+        nodes = ", ".join(str(self._objects["nodename"][row]) for row in rows)
+        LOG.warning(
+            "%s of compute node %s cannot be read and counts as none: %s", name, nodes, error
+        )

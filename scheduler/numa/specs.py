@@ -1,0 +1,242 @@
+"""Hardware keys of a flavor's extra specs and an image's properties, and their refusals.
+
+Rules about who may set what are in ``policies`` and ``constraints``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from oslo_utils import strutils
+
+from scheduler import objects
+from scheduler.errors import InvalidRequest
+from scheduler.numa.guest import ANY_PAGES, LARGE_PAGES, SMALL_PAGES
+from scheduler.objects.texts import parse_cpu_spec
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareSpecs:
+    """The hardware keys of a flavor and, if there is one, of an image."""
+
+    vcpus: int
+    memory_mb: int
+    extra_specs: Mapping[str, str]
+    properties: objects.ImageMetaProps
+
+    @classmethod
+    def from_objects(
+        cls,
+        flavor: objects.Flavor,
+        image: objects.ImageMeta | None,
+        unknown_extra_specs: tuple[str, ...],
+    ) -> Self:
+        """Flavor and image without the extra specs whose names start with an unknown prefix."""
+        specs = flavor.extra_specs or {}
+        return cls(
+            vcpus=flavor.vcpus,
+            memory_mb=flavor.memory_mb,
+            extra_specs={k: v for k, v in specs.items() if not (k.startswith(unknown_extra_specs))},
+            properties=objects.ImageMetaProps() if image is None else image.properties,
+        )
+
+    def flavor(self, key: str) -> str | None:
+        """The extra spec ``hw:<key>``; empty counts as absent."""
+        return self.extra_specs.get(f"hw:{key}") or None
+
+    def image(self, key: str) -> Any:
+        """The image property ``hw_<key>``."""
+        return getattr(self.properties, f"hw_{key}")
+
+    def flavor_is_true(self, key: str) -> bool:
+        """True when the extra spec holds a word for yes."""
+        return bool(strutils.bool_from_string(self.flavor(key)))
+
+    def numbered(self, key: str) -> list[str]:
+        """The extra specs ``hw:<key>.0``, ``.1`` … up to the first one missing."""
+        texts: list[str] = []
+        while (text := self.extra_specs.get(f"hw:{key}.{len(texts)}")) is not None:
+            texts.append(text)
+        return texts
+
+    def totals(self, prefix: str, name: str) -> list[str]:
+        """Values of ``<prefix>[group]:<name>``, of every numbered group."""
+        return [
+            value
+            for key, value in self.extra_specs.items()
+            if key.startswith(prefix) and key.partition(":")[2] == name
+        ]
+
+
+def refused(error: type[InvalidRequest], key: str, reason: str) -> InvalidRequest:
+    """*error* about the flavor's ``hw:<key>``, or the key itself if it has a prefix."""
+    name = key if ":" in key else f"hw:{key}"
+    return error(field=f"flavor.extra_specs.{name}", reason=reason)
+
+
+def image_refused(error: type[InvalidRequest], key: str, reason: str) -> InvalidRequest:
+    """*error* about the image's ``hw_<key>``."""
+    return error(field=f"image.properties.hw_{key}", reason=reason)
+
+
+def cpu_set(text: str, key: str, error: type[InvalidRequest] = InvalidRequest) -> set[int]:
+    """The CPUs that an extra spec lists; *error* when it cannot be read."""
+    try:
+        return parse_cpu_spec(text)
+    except ValueError as exc:
+        raise refused(error, key, str(exc)) from exc
+
+
+def masked(text: str, key: str, cpus: set[int], error: type[InvalidRequest]) -> set[int]:
+    """The CPUs that a mask names: with a leading ``^`` all of *cpus* but those listed."""
+    whole = f"0-{len(cpus) - 1},{text}" if text.strip().startswith("^") else text
+    return cpu_set(whole, key, error)
+
+
+def requires_threads(flavor: objects.Flavor | None, image: objects.ImageMeta | None) -> bool:
+    """True when flavor and image request pinned CPUs that are siblings (section 8.1).
+
+    This holds for requests without a guest topology, too.
+    """
+    specs = {} if flavor is None else flavor.extra_specs or {}
+    properties = objects.ImageMetaProps() if image is None else image.properties
+    policies = (specs.get("hw:cpu_policy"), properties.hw_cpu_policy)
+    threads = (specs.get("hw:cpu_thread_policy"), properties.hw_cpu_thread_policy)
+    return "dedicated" in policies and "require" in threads
+
+
+_SIZE_WORDS = {"small": SMALL_PAGES, "large": LARGE_PAGES, "any": ANY_PAGES}
+_SIZE = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<prefix>[KMGT]?)i?(?P<unit>B|b|bit)")
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+
+def newton_size_kb(text: str) -> int:
+    """One of the page constants or a size in KiB, as Newton reads it (section 4.3).
+
+    Raises ValueError for anything else.
+    """
+    if text in _SIZE_WORDS:
+        return _SIZE_WORDS[text]
+    if text.strip().lstrip("-").isdecimal():
+        return _positive(int(text))
+    return _with_unit(text)
+
+
+def current_size_kb(text: str) -> int | None:
+    """As in Newton, but blanks are refused and ``0`` requests nothing (section 10.2)."""
+    if text in _SIZE_WORDS:
+        return _SIZE_WORDS[text]
+    if text.isdecimal():
+        return int(text) or None
+    return _with_unit(text)
+
+
+def _with_unit(text: str) -> int:
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is neither a page size nor one of {', '.join(_SIZE_WORDS)}")
+    size = float(match["number"]) * 1024 ** _POWERS[match["prefix"]]
+    return _positive(int(size / (1024 if match["unit"] == "B" else 8 * 1024)))
+
+
+def _positive(size_kb: int) -> int:
+    if size_kb <= 0:
+        raise ValueError("a page size is 1 KiB at least")
+    return size_kb
+
+
+class InvalidNUMANodesNumber(InvalidRequest):
+    """The number of cells is no number above zero."""
+
+
+class ImageNUMATopologyForbidden(InvalidRequest):
+    """The image sets what the flavor sets already."""
+
+    code = 403
+
+
+class ImageNUMATopologyIncomplete(InvalidRequest):
+    """CPUs and memory are not both given for every cell."""
+
+
+class ImageNUMATopologyAsymmetric(InvalidRequest):
+    """CPUs or memory do not divide evenly among the cells."""
+
+
+class ImageNUMATopologyCPUOutOfRange(InvalidRequest):
+    """A cell names a CPU that the flavor does not have."""
+
+
+class ImageNUMATopologyCPUDuplicates(InvalidRequest):
+    """Two cells name the same CPU."""
+
+
+class ImageNUMATopologyCPUsUnassigned(InvalidRequest):
+    """CPUs of the flavor are in no cell."""
+
+
+class ImageNUMATopologyMemoryOutOfRange(InvalidRequest):
+    """The memory of the cells is not that of the flavor."""
+
+
+class MemoryPageSizeInvalid(InvalidRequest):
+    """No page size can be read."""
+
+
+class MemoryPageSizeForbidden(InvalidRequest):
+    """The image asks for pages where the flavor does not let it."""
+
+
+class InvalidCPUAllocationPolicy(InvalidRequest):
+    """There is no such CPU policy."""
+
+
+class InvalidCPUThreadAllocationPolicy(InvalidRequest):
+    """There is no such CPU thread policy."""
+
+
+class ImageCPUPinningForbidden(InvalidRequest):
+    """The image wants pinned CPUs, the flavor does not let it."""
+
+    code = 403
+
+
+class ImageCPUThreadPolicyForbidden(InvalidRequest):
+    """The image wants another CPU thread policy than the flavor."""
+
+    code = 403
+
+
+class CPUThreadPolicyConfigurationInvalid(InvalidRequest):
+    """A CPU thread policy without pinned CPUs."""
+
+
+class RealtimeConfigurationInvalid(InvalidRequest):
+    """Realtime without pinned CPUs."""
+
+
+class RealtimeMaskNotFoundOrInvalid(InvalidRequest):
+    """The realtime mask is missing, or leaves no CPU for anything else."""
+
+
+class InvalidEmulatorThreadsPolicy(InvalidRequest):
+    """There is no such policy for the emulator's threads."""
+
+
+class BadRequirementEmulatorThreadsPolicy(InvalidRequest):
+    """The emulator can be isolated only beside pinned CPUs."""
+
+
+class RequiredMixedInstancePolicy(InvalidRequest):
+    """A mask of dedicated CPUs without the mixed policy."""
+
+
+class RequiredMixedOrRealtimeCPUMask(InvalidRequest):
+    """The mixed policy needs one mask that says which CPUs are dedicated."""
+
+
+class InvalidMixedInstanceDedicatedMask(InvalidRequest):
+    """The mask of dedicated CPUs names others, or leaves none of one kind."""

@@ -1,0 +1,226 @@
+"""Hosts: compute nodes, metrics, services, aggregates, cells (objects page, section 6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Self
+
+from scheduler import errors
+from scheduler.objects.base import PERSISTENT, WireObject, described
+from scheduler.objects.enums import (
+    ARCHITECTURES,
+    HYPERVISOR_TYPES,
+    METRICS,
+    PERCENT_METRICS,
+    VM_MODES,
+    canonical_architecture,
+    canonical_hypervisor_type,
+    canonical_vm_mode,
+)
+from scheduler.objects.fields import (
+    BOOL,
+    DATETIME,
+    FLOAT,
+    INT,
+    IP,
+    STR,
+    UUID,
+    DictOf,
+    EnumOf,
+    Field,
+    ListOf,
+    fields,
+)
+from scheduler.objects.nested import ListObject, ObjectOf, elements
+from scheduler.objects.pci import PciDevicePoolList
+from scheduler.objects.registry import register
+from scheduler.objects.texts import read_json
+
+
+@register
+class CellMapping(WireObject):
+    """A cell; its URLs hold credentials and are masked wherever the object is shown."""
+
+    VERSION = "1.1"
+    FIELDS = {
+        "id": Field(INT, read_only=True),
+        "uuid": Field(UUID),
+        "name": Field(STR, nullable=True),
+        **fields(STR, "transport_url database_connection", sensitive=True),
+        "disabled": Field(BOOL, default=False, since=(1, 1)),
+        **fields(DATETIME, "created_at updated_at", nullable=True),
+    }
+
+
+@register
+class HVSpec(WireObject):
+    """A kind of guest that a host can run; unknown values of a host are kept, not refused."""
+
+    VERSION = "1.2"
+    FIELDS = {
+        "arch": Field(EnumOf(ARCHITECTURES, canonical_architecture, strict=False)),
+        "hv_type": Field(EnumOf(HYPERVISOR_TYPES, canonical_hypervisor_type, strict=False)),
+        "vm_mode": Field(EnumOf(VM_MODES, canonical_vm_mode, strict=False)),
+    }
+
+    @classmethod
+    def from_list(cls, triple: Sequence[Any]) -> Self:
+        """Read ``[arch, hypervisor type, vm mode]``; further elements are ignored."""
+        return cls(arch=triple[0], hv_type=triple[1], vm_mode=triple[2])
+
+    def to_list(self) -> list[str]:
+        """The triple, as JSON columns hold it."""
+        return [self.arch, self.hv_type, self.vm_mode]
+
+
+@register
+class ComputeNode(WireObject):
+    """One hypervisor: ``host`` is its service, ``hypervisor_hostname`` its own name."""
+
+    VERSION = "1.19"
+    FIELDS = {
+        "id": Field(INT, read_only=True),
+        "uuid": Field(UUID, read_only=True),
+        "service_id": Field(INT, nullable=True),
+        "host": Field(STR, nullable=True),
+        **fields(INT, "vcpus memory_mb local_gb vcpus_used memory_mb_used local_gb_used"),
+        "hypervisor_type": Field(STR),
+        "hypervisor_version": Field(INT),
+        "hypervisor_hostname": Field(STR, nullable=True),
+        **fields(INT, "free_ram_mb free_disk_gb current_workload running_vms", nullable=True),
+        "cpu_info": Field(STR, nullable=True),
+        "disk_available_least": Field(INT, nullable=True),
+        "metrics": Field(STR, nullable=True),
+        "stats": Field(DictOf(STR, nullable=True), nullable=True),
+        "host_ip": Field(IP, nullable=True),
+        "numa_topology": Field(STR, nullable=True),
+        "supported_hv_specs": Field(ListOf(ObjectOf(HVSpec)), unset=list),
+        "pci_device_pools": Field(ObjectOf(PciDevicePoolList), nullable=True),
+        **fields(FLOAT, "cpu_allocation_ratio ram_allocation_ratio disk_allocation_ratio"),
+        "mapped": Field(INT, since=(1, 18)),
+        **PERSISTENT,
+    }
+
+
+@register
+class ComputeNodeList(ListObject):
+    """Compute nodes."""
+
+    VERSION = "1.17"
+    FIELDS = elements(ComputeNode)
+
+
+@register
+class Service(WireObject):
+    """One process on one host, as its row says."""
+
+    VERSION = "1.22"
+    FIELDS = {
+        "id": Field(INT, read_only=True),
+        "uuid": Field(UUID, since=(1, 21)),
+        **fields(STR, "host binary topic", nullable=True),
+        "report_count": Field(INT),
+        "disabled": Field(BOOL),
+        **fields(STR, "disabled_reason availability_zone", nullable=True),
+        "compute_node": Field(ObjectOf(ComputeNode)),
+        "last_seen_up": Field(DATETIME, nullable=True),
+        "forced_down": Field(BOOL),
+        "version": Field(INT),
+        **PERSISTENT,
+    }
+
+
+@register
+class ServiceList(ListObject):
+    """Services."""
+
+    VERSION = "1.19"
+    FIELDS = elements(Service)
+
+
+@register
+class Aggregate(WireObject):
+    """A named set of hosts with metadata; ``hosts`` are service hosts."""
+
+    VERSION = "1.3"
+    COMPUTED = ("availability_zone",)
+    FIELDS = {
+        "id": Field(INT),
+        "uuid": Field(UUID),
+        "name": Field(STR),
+        "hosts": Field(ListOf(STR), nullable=True, unset=list),
+        "metadata": Field(DictOf(STR), nullable=True, unset=dict),
+        **PERSISTENT,
+    }
+
+    @property
+    def availability_zone(self) -> str | None:
+        """The zone that the metadata name, if any."""
+        return (self.metadata or {}).get("availability_zone")
+
+
+@register
+class AggregateList(ListObject):
+    """Aggregates."""
+
+    VERSION = "1.3"
+    FIELDS = elements(Aggregate)
+
+
+@register
+class MonitorMetric(WireObject):
+    """One measured value; percentages are 0 to 100 here and 0 to 1 in the database's text."""
+
+    VERSION = "1.1"
+    FIELDS = {
+        "name": Field(EnumOf(METRICS, strict=False)),
+        "value": Field(INT),
+        "numa_membw_values": Field(DictOf(INT), nullable=True),
+        "timestamp": Field(DATETIME),
+        "source": Field(STR),
+    }
+
+    @classmethod
+    def read_dict(cls, value: dict[str, Any]) -> Self:
+        """Read one entry of the text; a percentage is cut to an int after scaling, as in Nova."""
+        values = {name: value[name] for name in cls.FIELDS if value.get(name) is not None}
+        scaled = values.get("name") in PERCENT_METRICS
+        if scaled and isinstance(values.get("value"), (int, float)):
+            values["value"] *= 100
+        return cls.read_fields(values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry for the text."""
+        values = self.set_fields()
+        if self.timestamp is not None:
+            values["timestamp"] = self.timestamp.replace(tzinfo=None).isoformat()
+        if self.name in PERCENT_METRICS and self.value is not None:
+            values["value"] = self.value / 100.0
+        return values
+
+
+@register
+class MonitorMetricList(ListObject):
+    """All metrics of a host (reference page database, section 5.4)."""
+
+    VERSION = "1.1"
+    FIELDS = elements(MonitorMetric)
+
+    @classmethod
+    def from_text(cls, text: str | None) -> Self:
+        """Read ``compute_nodes.metrics``; null and the empty text give an empty list.
+
+        Raises InvalidRequest when the text is no JSON list of metrics.
+        """
+        try:
+            metrics = read_json(text) if text else []
+        except ValueError as exc:
+            raise errors.InvalidRequest(field=cls.__name__, reason=f"not JSON: {exc}") from exc
+        if not isinstance(metrics, list) or not all(isinstance(m, dict) for m in metrics):
+            raise errors.InvalidRequest(field=cls.__name__, reason=f"found {described(metrics)}")
+        return cls(objects=[MonitorMetric.from_dict(metric) for metric in metrics])
+
+    def to_text(self) -> str:
+        """The JSON text for the column."""
+        return json.dumps([metric.to_dict() for metric in self])

@@ -1,0 +1,256 @@
+"""Matching PCI requests with pools and taking devices out of them (section 7).
+
+Pools are values: an allocation returns new ones, and keeping the old ones undoes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from oslo_utils import strutils
+
+from scheduler.pci.devices import Pool, Pools, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The host cells a guest was given (*chosen*) and the socket of every cell of the host."""
+
+    chosen: frozenset[int]
+    sockets: tuple[tuple[int, int | None], ...] = ()
+
+    def nodes_on_same_sockets(self) -> frozenset[int]:
+        """Cells on a socket that hosts a chosen cell; none when any socket is unknown."""
+        if any(socket is None for _cell, socket in self.sockets):
+            return frozenset()
+        mine = {socket for cell, socket in self.sockets if cell in self.chosen}
+        return frozenset(cell for cell, socket in self.sockets if socket in mine)
+
+
+Affinity = Callable[[list[Pool], Request, Cells], list[Pool]]
+
+
+def near_or_unknown(pools: list[Pool], _request: Request, cells: Cells) -> list[Pool]:
+    """Newton: pools on a chosen cell or on an unknown one, in pool order."""
+    return [p for p in pools if p.numa_node is None or p.numa_node in cells.chosen]
+
+
+def by_policy(pools: list[Pool], request: Request, cells: Cells) -> list[Pool]:
+    """Today: the nearest pools that suffice, as far away as the request's policy lets them be."""
+    near = [p for p in pools if p.numa_node in cells.chosen]
+    if request.policy == "required" or _enough(near, request):
+        return near
+    if request.policy == "socket":
+        nodes = cells.nodes_on_same_sockets()
+        return [p for p in pools if p.numa_node in nodes]
+    acceptable = near_or_unknown(pools, request, cells)
+    if request.policy != "preferred" or _enough(acceptable, request):
+        return acceptable
+    return acceptable + [p for p in pools if p not in acceptable]
+
+
+def _enough(pools: list[Pool], request: Request) -> bool:
+    return sum(pool.count for pool in pools) >= request.count
+
+
+@dataclass(frozen=True, slots=True)
+class PciSemantics:
+    """One named behaviour per field (reference page numa_pci, sections 9 and 10)."""
+
+    #: Form in which texts of a spec and of a pool are compared.
+    comparable: Callable[[str], str]
+    #: Which pools are near enough to the guest's host cells.
+    affinity: Affinity
+    #: Device types given only to requests that name them.
+    types_on_request: frozenset[str]
+    #: Pools tagged ``remote_managed`` serve only requests that ask for it.
+    guards_remote_managed: bool
+    #: Requests that are all (or all not) ``live_migratable`` take only pools tagged alike.
+    matches_live_migratable: bool
+    #: Spec keys that describe Placement resources and not devices.
+    placement_keys: frozenset[str]
+    #: A request that no pool matches fails even if it wants no device.
+    needs_a_pool: bool
+    #: After a failed request the later ones are not served.
+    stops_at_first_failure: bool
+
+
+CURRENT = PciSemantics(
+    comparable=str.lower,
+    affinity=by_policy,
+    types_on_request=frozenset({"type-PF", "vdpa"}),
+    guards_remote_managed=True,
+    matches_live_migratable=True,
+    placement_keys=frozenset({"resource_class", "traits"}),
+    needs_a_pool=True,
+    stops_at_first_failure=True,
+)
+
+NEWTON = PciSemantics(
+    comparable=str,
+    affinity=near_or_unknown,
+    types_on_request=frozenset({"type-PF"}),
+    guards_remote_managed=False,
+    matches_live_migratable=False,
+    placement_keys=frozenset(),
+    needs_a_pool=False,
+    stops_at_first_failure=False,
+)
+
+
+def eligible(
+    pools: Iterable[Pool], request: Request, cells: Cells | None, semantics: PciSemantics
+) -> list[Pool]:
+    """The pools that may serve *request*, in the order in which they are used up.
+
+    *cells* are the host cells of the guest; None or no cell means any distance.
+    """
+    matching = [pool for pool in pools if _matches_any(pool, request, semantics)]
+    if cells is not None and cells.chosen:
+        matching = semantics.affinity(matching, request, cells)
+    hidden = semantics.types_on_request.difference(request.asks("dev_type"))
+    matching = [pool for pool in matching if pool.kind.values.get("dev_type") not in hidden]
+    if semantics.guards_remote_managed and not any(map(_is_true, request.asks("remote_managed"))):
+        matching = [p for p in matching if not _is_true(p.kind.values.get("remote_managed"))]
+    if semantics.matches_live_migratable:
+        matching = _migratable_alike(matching, request)
+    return matching
+
+
+def _matches_any(pool: Pool, request: Request, semantics: PciSemantics) -> bool:
+    return any(_matches(pool, spec, semantics) for spec in request.specs)
+
+
+def _matches(pool: Pool, spec: tuple[tuple[str, str | None], ...], semantics: PciSemantics) -> bool:
+    values, comparable = pool.kind.values, semantics.comparable
+    for key, wanted in spec:
+        if key in semantics.placement_keys:
+            continue
+        found = values.get(key)
+        if isinstance(wanted, str) and isinstance(found, str):
+            if comparable(wanted) != comparable(found):
+                return False
+        elif wanted != found:
+            return False
+    return True
+
+
+def _migratable_alike(pools: list[Pool], request: Request) -> list[Pool]:
+    wishes = {_verdict(value) for value in request.asks("live_migratable")}
+    if len(wishes) != 1 or None in wishes:
+        return pools
+    (wish,) = wishes
+    return [p for p in pools if _verdict(p.kind.values.get("live_migratable")) is wish]
+
+
+def _verdict(value: str | None) -> bool | None:
+    return None if value is None else _is_true(value)
+
+
+def _is_true(value: str | None) -> bool:
+    return bool(strutils.bool_from_string(value))
+
+
+#: Group suffix of an allocation candidate to the providers it takes that group from.
+ProviderMapping = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """The pools that remain, the devices *taken*, and whether every request was served.
+
+    ``taken`` holds the touched pools with the number of devices that left them.
+    """
+
+    pools: Pools
+    taken: tuple[Pool, ...]
+    complete: bool
+
+
+def allocate(
+    pools: Pools,
+    requests: Sequence[Request],
+    cells: Cells | None,
+    semantics: PciSemantics,
+    providers: ProviderMapping | None = None,
+) -> Allocation:
+    """Take the devices of all *requests*, one request after the other.
+
+    *cells* are the host cells of the guest (None: any distance will do).  *providers* are those
+    of an allocation candidate of Placement.  An incomplete allocation shows what
+    the semantics leave taken after a failure.
+    """
+    left, taken, complete = list(pools.pools), [], True
+    for request in requests:
+        share = _share(left, request, cells, semantics, providers)
+        if share is None:
+            complete = False
+            if semantics.stops_at_first_failure:
+                break
+            continue
+        taken += share
+        left = _without(left, share)
+    return Allocation(Pools(tuple(left)), tuple(taken), complete)
+
+
+def supports(
+    pools: Pools,
+    requests: Sequence[Request],
+    cells: Cells | None,
+    semantics: PciSemantics,
+    providers: ProviderMapping | None = None,
+) -> bool:
+    """True when all *requests* can be served together."""
+    return not requests or allocate(pools, requests, cells, semantics, providers).complete
+
+
+def _share(
+    pools: list[Pool],
+    request: Request,
+    cells: Cells | None,
+    semantics: PciSemantics,
+    providers: ProviderMapping | None,
+) -> list[Pool] | None:
+    usable = eligible(pools, request, cells, semantics)
+    allocated = _allocated(request, providers)
+    if allocated:
+        usable = [p for p in usable if 0 < allocated[p.provider] <= p.count]
+    if semantics.needs_a_pool and not usable:
+        return None
+    if allocated:
+        share = [pool.holding(allocated[pool.provider]) for pool in usable]
+    else:
+        share = _first(usable, request.count)
+    return share if sum(pool.count for pool in share) >= request.count else None
+
+
+def _allocated(request: Request, providers: ProviderMapping | None) -> Counter[str | None]:
+    if not providers or request.request_id is None:
+        return Counter()
+    names = (f"{request.request_id}-{number}" for number in range(request.count))
+    return Counter(uuid for name in names for uuid in providers.get(name, ()))
+
+
+def _first(pools: list[Pool], wanted: int) -> list[Pool]:
+    share = []
+    for pool in pools:
+        if wanted == 0:
+            break
+        amount = min(pool.count, wanted)
+        share.append(pool.holding(amount))
+        wanted -= amount
+    return share
+
+
+def _without(pools: list[Pool], share: list[Pool]) -> list[Pool]:
+    amounts = {pool.position: pool.count for pool in share}
+    left = []
+    for pool in pools:
+        amount = amounts.get(pool.position)
+        if amount is None:
+            left.append(pool)
+        elif pool.count > amount:
+            left.append(pool.holding(pool.count - amount))
+    return left

@@ -1,0 +1,163 @@
+"""PCI pools of a host and PCI requests of an instance, as immutable, hashable values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from scheduler import errors, objects
+
+_MANDATORY = ("vendor_id", "product_id", "count")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The properties that the devices of a pool share."""
+
+    vendor_id: str
+    product_id: str
+    numa_node: int | None
+    tags: tuple[tuple[str, str | None], ...]
+    values: Mapping[str, Any] = field(compare=False, repr=False)
+
+    @classmethod
+    def from_object(cls, pool: objects.PciDevicePool) -> Self:
+        """The kind of a stored pool; InvalidRequest when it lacks a mandatory key."""
+        missing = [name for name in _MANDATORY if getattr(pool, name) is None]
+        if missing:
+            raise errors.InvalidRequest(field=f"PciDevicePool.{missing[0]}", reason="is missing")
+        tags = dict(pool.tags)
+        # A spec may name the two numbers as well; texts never equal them (section 7.4).
+        values = {
+            **tags,
+            "vendor_id": pool.vendor_id,
+            "product_id": pool.product_id,
+            "numa_node": pool.numa_node,
+            "count": pool.count,
+        }
+        return cls(
+            vendor_id=pool.vendor_id,
+            product_id=pool.product_id,
+            numa_node=pool.numa_node,
+            tags=tuple(sorted(tags.items())),
+            values=values,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """*count* devices of one kind; *position* is the pool's place in the whole list."""
+
+    position: int
+    count: int
+    kind: Kind
+
+    @property
+    def numa_node(self) -> int | None:
+        """The host cell the devices sit on, or None when that is not known."""
+        return self.kind.numa_node
+
+    @property
+    def provider(self) -> str | None:
+        """The resource provider that the pool was reported for, if any."""
+        return self.kind.values.get("rp_uuid")
+
+    def holding(self, count: int) -> Pool:
+        """The same pool with *count* devices."""
+        return replace(self, count=count)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The flat form: tags beside the four own keys."""
+        kind = self.kind
+        own = {"vendor_id": kind.vendor_id, "product_id": kind.product_id}
+        return {**own, "numa_node": kind.numa_node, "count": self.count, **dict(kind.tags)}
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """All pools of a host: those with the fewest keys first, else in the order reported."""
+
+    pools: tuple[Pool, ...] = ()
+
+    @classmethod
+    def from_object(cls, pools: Iterable[objects.PciDevicePool]) -> Self:
+        """Number the stored *pools* in the order in which they are used up (section 7.2)."""
+        ordered = sorted(pools, key=lambda pool: len(pool.to_dict()))
+        return cls(
+            tuple(Pool(i, pool.count, Kind.from_object(pool)) for i, pool in enumerate(ordered))
+        )
+
+    @classmethod
+    def from_text(cls, text: str | None) -> Self:
+        """Read ``compute_nodes.pci_stats`` in any of its forms; null means no pools.
+
+        Raises InvalidRequest for a pool without its mandatory keys or with bad values.
+        """
+        stored = objects.PciDevicePoolList.from_text(text)
+        return cls() if stored is None else cls.from_object(stored)
+
+    def to_object(self) -> objects.PciDevicePoolList:
+        """The pools as wire objects, in order."""
+        return objects.PciDevicePoolList(
+            objects=[objects.PciDevicePool.from_dict(pool.to_dict()) for pool in self.pools]
+        )
+
+    def to_text(self) -> str:
+        """The JSON text of the envelope, as the column holds it."""
+        return json.dumps(self.to_object().obj_to_primitive())
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The pools in flat form, in order."""
+        return [pool.to_dict() for pool in self.pools]
+
+    def devices_on(self, node: int) -> int:
+        """The number of free devices on host cell *node*."""
+        return sum(pool.count for pool in self.pools if pool.kind.numa_node == node)
+
+    def __len__(self) -> int:
+        return len(self.pools)
+
+
+#: The policy where none is given (section 10.1).
+DEFAULT_POLICY = "legacy"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """*count* devices that match one of the *specs*."""
+
+    count: int
+    specs: tuple[tuple[tuple[str, str | None], ...], ...]
+    policy: str = DEFAULT_POLICY
+    alias_name: str | None = None
+    request_id: str | None = None
+
+    @classmethod
+    def from_object(cls, request: objects.InstancePCIRequest) -> Self:
+        """The value of a wire object."""
+        return cls(
+            count=request.count,
+            specs=tuple(tuple(sorted(spec.items())) for spec in request.spec),
+            policy=request.numa_policy or DEFAULT_POLICY,
+            alias_name=request.alias_name,
+            request_id=request.request_id,
+        )
+
+    def asks(self, key: str) -> list[str | None]:
+        """Per spec the value it wants for *key*, None where it does not name it."""
+        return [dict(spec).get(key) for spec in self.specs]
+
+
+def requests_of(requests: objects.InstancePCIRequests | None) -> tuple[Request, ...]:
+    """The requests of an instance, in order; none when there is no object."""
+    return () if requests is None else tuple(map(Request.from_object, requests.requests))
+
+
+def kinds_of(requests: objects.InstancePCIRequests | None) -> tuple[Request, ...]:
+    """The requests of an instance without their ids, which differ from server to server.
+
+    The ids decide only which server gets which device, not whether a host has enough.
+    """
+    return tuple(replace(each, request_id=None) for each in requests_of(requests))

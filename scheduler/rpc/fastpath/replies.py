@@ -1,0 +1,279 @@
+"""Answers to RabbitMQ on a channel of their own, without waiting for each confirmation.
+
+The library waits for each confirmation.  Here they are read with the next answer, or soon after.
+What is not confirmed is sent again on a new channel.  An answer whose queue is not there waits for
+it: after a broker was restarted the caller has to declare the queue anew.  The library has the
+thread of the request wait, so that one caller who is gone keeps all threads from serving others.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+import amqp
+from oslo_log import log as logging
+from oslo_messaging._drivers import common as driver_common
+from oslo_messaging._drivers.amqpdriver import AMQPIncomingMessage
+
+from scheduler.rpc import envelope
+
+LOG = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 0.05  # between two looks for confirmations while no answer is sent
+RETRY_SECONDS: Final = 0.25  # between two tries of a queue that is missing, as the library has it
+MOST_UNCONFIRMED: Final = 256  # a broker that is so far behind is waited for ...
+CONFIRMED_SECONDS: Final = 30.0  # ... that long
+MOST_WAITING: Final = 1000  # for missing queues; who waits for most loses the oldest beyond that
+ENDING_SECONDS: Final = 5.0  # that a server waits for its answers when it ends
+
+
+class Request(AMQPIncomingMessage):
+    """A request that is answered on *channel*."""
+
+    def __init__(self, channel: ReplyChannel, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._channel = channel
+
+    def reply(self, reply: Any = None, failure: Any = None) -> None:
+        """Send the result, or what was raised, unless nobody waits for it."""
+        if not self.orig_msg_id:
+            return
+        if not self._obsolete_reply_queues.reply_q_valid(self.reply_q, self.msg_id):
+            self._channel.dropped += 1
+            return
+        told = driver_common.serialize_remote_exception(failure) if failure else None
+        message = {"result": reply, "failure": told, "ending": True}
+        message |= {envelope.MESSAGE_ID: self.msg_id, envelope.UNIQUE_ID: os.urandom(16).hex()}
+        self._channel.send(Answer(self.reply_q, self.msg_id, envelope.pack(message)))
+
+
+@dataclass(eq=False)
+class Answer:
+    """A body for a queue."""
+
+    queue: str
+    message_id: str
+    body: bytes
+    until: float = 0.0
+    """When it is given up if its queue is missing, on the monotonic clock."""
+
+
+class ReplyChannel:
+    """The answers of the server with *poller*, of the library."""
+
+    def __init__(self, poller: Any) -> None:
+        driver = poller.driver
+        self._pool = driver._connection_pool
+        self._patience_seconds = driver.missing_destination_retry_timeout
+        self._gone = poller._obsolete_reply_queues
+        self._opening = threading.Lock()
+        self._connection: Any = None
+        self._channel: Any = None
+        self._openings = 0
+        self._numbers = 0
+        #: By their numbers on this channel, to be sent again, and by their missing queues.
+        self._unconfirmed: dict[int, Answer] = {}
+        self._keeping = threading.RLock()
+        self._again: collections.deque[Answer] = collections.deque()
+        self._missing: dict[str, collections.deque[Answer]] = {}
+        self._is_looking = False
+        self.dropped = 0
+        """How many answers were given up."""
+
+    def send(self, answer: Answer) -> None:
+        """Send *answer* as soon as that is possible; the caller drops it if it comes twice."""
+        if answer.queue in self._missing:
+            self._wait_for_queue(answer)
+        else:
+            self._post(answer)
+        self._look_soon()
+
+    def close(self) -> None:
+        """Wait a while until the broker has all answers, and give the connection back."""
+        ends_at = time.monotonic() + ENDING_SECONDS
+        while (self._unconfirmed or self._again or self._missing) and time.monotonic() < ends_at:
+            time.sleep(LOOK_SECONDS)
+        with self._keeping:
+            for queue in list(self._missing):
+                self._abandon(queue)
+            lost = len(self._again) + len(self._unconfirmed)
+            self.dropped += lost
+            self._again.clear()
+            self._unconfirmed.clear()
+        if lost:
+            LOG.error("%d answers were not confirmed by the broker", lost)
+        self._give_up(self._connection, "the server ends")
+
+    def _post(self, answer: Answer) -> bool:
+        """Send *answer*, which is sent again later if that fails; whether it did not."""
+        connection = None
+        try:
+            connection = self._connection or self._open()
+            with connection._connection_lock:
+                self._read(connection)
+                while len(self._unconfirmed) >= MOST_UNCONFIRMED:
+                    self._in_order(connection).drain_events(timeout=CONFIRMED_SECONDS)
+                self._numbers += 1
+                self._unconfirmed[self._numbers] = answer
+                message = amqp.Message(answer.body, **envelope.PROPERTIES)
+                is_mandatory = connection.direct_mandatory_flag
+                # The channel's own, by the wish of the library's connection, waits to be confirmed.
+                amqp.Channel.basic_publish(self._channel, message, "", answer.queue, is_mandatory)
+        except Exception as error:  # noqa: BLE001 - whatever it is, a new channel mends it
+            self._give_up(connection, error)
+            with self._keeping:
+                if answer not in self._again:
+                    self._again.append(answer)
+            return False
+        return True
+
+    def _open(self) -> Any:
+        with self._opening:
+            if self._connection is not None:
+                return self._connection
+            connection = self._pool.get()
+            try:
+                bus = getattr(connection.channel, "connection", None)
+                if bus is None or not bus.connected:
+                    connection.ensure_connection()
+                with connection._connection_lock:
+                    self._openings = 0
+                    self._channel = connection.channel.connection.channel(callback=self._opened)
+                    self._channel.confirm_select()
+                    for event in ("ack", "nack", "return"):
+                        listeners = self._channel.events[f"basic_{event}"]
+                        listeners.add(getattr(self, f"_on_{event}"))
+            except Exception:
+                self._pool.put(connection)
+                raise
+            self._numbers = 0
+            self._connection = connection  # from now on others send on it
+            return connection
+
+    def _opened(self, _channel: Any) -> None:
+        """Count: after an error the AMQP library opens a channel anew, without confirmations."""
+        self._openings += 1
+
+    def _in_order(self, connection: Any) -> Any:
+        """The bus; raises an error if something has happened to the channel."""
+        bus = getattr(self._channel, "connection", None)
+        if self._connection is not connection or bus is None or self._openings != 1:
+            raise ConnectionError("the channel for answers was closed")
+        return bus
+
+    def _read(self, connection: Any) -> None:
+        """Take the confirmations that have come."""
+        bus = self._in_order(connection)
+        while self._unconfirmed:
+            try:
+                bus.drain_events(timeout=0)
+            except TimeoutError:
+                return
+
+    def _give_up(self, connection: Any, reason: Any) -> None:
+        """Give *connection* back, and send on another one what was not confirmed."""
+        LOG.debug("The channel for answers is given up: %s", reason)
+        with self._opening:
+            if connection is None or self._connection is not connection:
+                return
+            channel, self._connection, self._channel = self._channel, None, None
+            with self._keeping:
+                self._again.extend(self._unconfirmed.values())
+                self._unconfirmed = {}
+            bus = getattr(channel, "connection", None)
+            if bus is not None:
+                bus.collect()  # the library connects anew
+            self._pool.put(connection)
+
+    def _on_ack(self, number: int, multiple: bool) -> None:
+        for answer in self._named(number, and_before=multiple):
+            waiting = self._missing.get(answer.queue)
+            if waiting and waiting[0] is answer:  # the queue came back
+                with self._keeping:
+                    waiting.popleft()
+                    self._again.extend(self._missing.pop(answer.queue))
+
+    def _on_nack(self, number: int, multiple: bool) -> None:
+        with self._keeping:
+            self._again.extend(self._named(number, and_before=multiple))
+
+    def _named(self, number: int, *, and_before: bool) -> list[Answer]:
+        """The answers that the broker tells of, which are not waited for any more."""
+        numbers = [each for each in self._unconfirmed if each <= number] if and_before else [number]
+        found = (self._unconfirmed.pop(each, None) for each in numbers)
+        return [answer for answer in found if answer is not None]
+
+    def _on_return(self, _error: Any, _exchange: str, queue: str, message: Any) -> None:
+        """There is no such queue, maybe not yet; the broker confirms the answer all the same."""
+        body = message.body
+        if isinstance(body, str):  # the AMQP library has decoded it
+            body = body.encode()
+        for number, answer in self._unconfirmed.items():
+            if answer.body == body:
+                LOG.debug("There is no queue %s", queue)
+                del self._unconfirmed[number]
+                self._wait_for_queue(answer)
+                return
+
+    def _wait_for_queue(self, answer: Answer) -> None:
+        with self._keeping:
+            waiting = self._missing.setdefault(answer.queue, collections.deque())
+            if answer in waiting:
+                return  # it was tried again
+            answer.until = time.monotonic() + self._patience_seconds
+            if sum(map(len, self._missing.values())) >= MOST_WAITING:
+                most = max(self._missing.values(), key=len)
+                most.popleft()
+                self.dropped += 1
+                LOG.error("An answer is given up, as too many wait for their queues")
+            waiting.append(answer)
+
+    def _abandon(self, queue: str) -> None:
+        answers = self._missing.pop(queue, ())
+        self.dropped += len(answers)
+        LOG.error(
+            "The queue %s did not come back; %d answers to it are given up", queue, len(answers)
+        )
+        for answer in list(answers)[:1]:
+            self._gone.add(queue, answer.message_id)
+
+    def _try_missing(self) -> None:
+        """Send one answer to each queue that is missing, or give all of it up."""
+        for queue, waiting in list(self._missing.items()):
+            if not waiting or time.monotonic() > waiting[0].until:
+                with self._keeping:
+                    self._abandon(queue)
+            elif waiting[0] not in self._unconfirmed.values():
+                self._post(waiting[0])
+
+    def _look_soon(self) -> None:
+        with self._keeping:
+            if not self._is_looking:
+                self._is_looking = True
+                threading.Thread(target=self._look, name="answers", daemon=True).start()
+
+    def _look(self) -> None:
+        """Read confirmations now and then, and send again, until all answers are confirmed."""
+        tried_at = 0.0
+        while True:
+            time.sleep(LOOK_SECONDS)
+            with self._keeping:
+                if not (self._unconfirmed or self._again or self._missing):
+                    self._is_looking = False
+                    return
+            if connection := self._connection:
+                try:
+                    with connection._connection_lock:
+                        self._read(connection)
+                except Exception as error:  # noqa: BLE001 - what is not confirmed is sent again
+                    self._give_up(connection, error)
+            if time.monotonic() - tried_at >= RETRY_SECONDS:
+                tried_at = time.monotonic()
+                self._try_missing()
+                while self._again and self._post(self._again.popleft()):
+                    pass

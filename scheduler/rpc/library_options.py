@@ -1,0 +1,169 @@
+"""Options of oslo.messaging and oslo.concurrency under the names that older releases gave them.
+
+The current libraries forgot these names and ignore them without a word.  Copies of their options
+that have them as deprecated names are registered before the libraries register their own, which
+gives the names the precedence that all others have (reference page config, 1.2, 6 and 9.2).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, Final
+
+import oslo_messaging
+from oslo_concurrency import opts as concurrency_options
+from oslo_config import cfg, types
+from oslo_log import log as logging
+from oslo_messaging import opts as messaging_options
+
+LOG = logging.getLogger(__name__)
+
+CONTROL_EXCHANGE: Final = "nova"
+RABBIT: Final = "oslo_messaging_rabbit"
+NOTIFICATIONS: Final = "oslo_messaging_notifications"
+CONCURRENCY: Final = "oslo_concurrency"
+
+PREFETCHED_REQUESTS: Final = 16
+"""Requests that the broker hands a worker beyond those that are worked on.
+
+Without such a limit, which the library leaves to the configuration, the first worker gets all that
+is waiting."""
+
+Names = Mapping[str, tuple[tuple[str, str], ...]]
+"""By the name of today: groups and names of older releases."""
+
+
+def _renamed(name: str) -> tuple[tuple[str, str], ...]:
+    return ((RABBIT, name), ("DEFAULT", name))
+
+
+def _moved(*names: str) -> tuple[tuple[str, str], ...]:
+    return tuple(("DEFAULT", name) for name in names)
+
+
+OF_RABBIT: Final[Names] = {
+    "ssl": _renamed("rabbit_use_ssl"),
+    "ssl_version": _renamed("kombu_ssl_version"),
+    "ssl_key_file": _renamed("kombu_ssl_keyfile"),
+    "ssl_cert_file": _renamed("kombu_ssl_certfile"),
+    "ssl_ca_file": _renamed("kombu_ssl_ca_certs"),
+    "amqp_durable_queues": _moved("amqp_durable_queues", "rabbit_durable_queues"),
+    "amqp_auto_delete": _moved("amqp_auto_delete"),
+    "rpc_conn_pool_size": _moved("rpc_conn_pool_size"),
+    "kombu_reconnect_delay": _moved("kombu_reconnect_delay"),
+    "rabbit_login_method": _moved("rabbit_login_method"),
+    "rabbit_retry_interval": _moved("rabbit_retry_interval"),
+    "rabbit_retry_backoff": _moved("rabbit_retry_backoff"),
+    "rabbit_ha_queues": _moved("rabbit_ha_queues"),
+}
+OF_NOTIFICATIONS: Final[Names] = {
+    "driver": _moved("notification_driver"),
+    "topics": (*_moved("notification_topics"), ("rpc_notifier2", "topics")),
+    "transport_url": _moved("notification_transport_url"),
+}
+OF_CONCURRENCY: Final[Names] = {
+    "lock_path": _moved("lock_path"),
+    "disable_process_locking": _moved("disable_process_locking"),
+}
+
+NAMES: Final[Mapping[str | None, Names]] = {
+    RABBIT: OF_RABBIT,
+    NOTIFICATIONS: OF_NOTIFICATIONS,
+    CONCURRENCY: OF_CONCURRENCY,
+}
+DEFAULTS: Final = {(RABBIT, "rabbit_qos_prefetch_count"): PREFETCHED_REQUESTS}
+
+#: Values that were legal once: the library's limit, to which they are put.
+LEAST_RETRY_INTERVAL: Final = 1
+MOST_RECONNECT_DELAY: Final = 4.5
+_WIDER: Final[Mapping[str, types.ConfigType]] = {
+    "kombu_reconnect_delay": types.Float(min=0),
+    "rabbit_retry_interval": types.Integer(min=0),
+}
+
+_HAVANA: Final = "nova.openstack.common.notifier."
+DRIVERS: Final = {
+    f"{_HAVANA}rpc_notifier": "messaging",
+    f"{_HAVANA}rpc_notifier2": "messagingv2",
+    f"{_HAVANA}log_notifier": "log",
+    f"{_HAVANA}no_op_notifier": "noop",
+    f"{_HAVANA}test_notifier": "test",
+}
+
+
+def list_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
+    """Return the options of both libraries by group, with all names and this project's defaults."""
+    oslo_messaging.set_transport_defaults(CONTROL_EXCHANGE)
+    found = [*messaging_options.list_opts(), *concurrency_options.list_opts()]
+    for group, options in found:
+        for option in options:
+            _teach(option, NAMES.get(group, {}).get(option.dest, ()))
+            if (group, option.dest) in DEFAULTS:
+                option.default = DEFAULTS[group, option.dest]
+    return found
+
+
+def register(conf: cfg.ConfigOpts, *groups: str | None) -> None:
+    """Register the options of *groups*, or of all, on *conf* before the libraries do."""
+    for group, options in list_opts():
+        if groups and group not in groups:
+            continue
+        if group == CONCURRENCY and group in conf:  # the library does so when it is imported
+            try:
+                conf.unregister_opts(options, group)
+            except cfg.ArgsAlreadyParsedError:
+                continue  # this project was first, or it is too late
+        for option in options:
+            kind: Any = type(option)
+            option.__class__ = _by_name(kind)
+        conf.register_opts(options, group)
+
+
+@functools.cache
+def _by_name(kind: Any) -> Any:
+    """Make a class of options that equal any other of their name.
+
+    The library may then register its own after them, which has no effect.
+    """
+
+    def equals(self: cfg.Opt, other: object) -> bool:
+        return isinstance(other, cfg.Opt) and self.dest == other.dest
+
+    def differs(self: cfg.Opt, other: object) -> bool:
+        return not equals(self, other)
+
+    more = {"__eq__": equals, "__ne__": differs, "__hash__": kind.__hash__}
+    return type(kind.__name__, (kind,), more)
+
+
+def _teach(option: cfg.Opt, names: tuple[tuple[str, str], ...]) -> None:
+    for group, name in names:
+        option.deprecated_opts.append(cfg.DeprecatedOpt(name, group=group))
+    option.type = _WIDER.get(option.dest, option.type)
+
+
+def put_right(conf: cfg.ConfigOpts) -> None:
+    """Translate values that were legal once, with a warning, where their options are registered."""
+    if RABBIT in conf and "kombu_reconnect_delay" in conf[RABBIT]:
+        rabbit = conf[RABBIT]
+        if rabbit.kombu_reconnect_delay > MOST_RECONNECT_DELAY:
+            _put(conf, "kombu_reconnect_delay", MOST_RECONNECT_DELAY)
+        if rabbit.rabbit_retry_interval < LEAST_RETRY_INTERVAL:
+            _put(conf, "rabbit_retry_interval", LEAST_RETRY_INTERVAL)
+    if NOTIFICATIONS in conf and "driver" in conf[NOTIFICATIONS]:
+        named = conf[NOTIFICATIONS].driver
+        if any(each in DRIVERS for each in named):
+            today = [DRIVERS.get(each, each) for each in named]
+            conf.set_override("driver", today, group=NOTIFICATIONS)
+
+
+def _put(conf: cfg.ConfigOpts, name: str, value: float) -> None:
+    LOG.warning(
+        "Option [%s] %s is %s, outside of its limits; %s is used instead.",
+        RABBIT,
+        name,
+        conf[RABBIT][name],
+        value,
+    )
+    conf.set_override(name, value, group=RABBIT)

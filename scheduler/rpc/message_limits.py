@@ -1,0 +1,157 @@
+"""Limits of messages from the bus: size, nesting, names.
+
+The RPC library makes Python objects, several times as large, of whatever the broker brings,
+inflates what is compressed without an end, and runs out of stack over a deep context after it has
+acknowledged the message.  Here a short message takes the place of one beyond a limit before the
+library sees it, and its sender is answered with InvalidRequest.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import re
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from oslo_log import log as logging
+
+from scheduler import errors
+from scheduler.rpc import envelope
+
+LOG = logging.getLogger(__name__)
+
+NAMELESS: Final = "''"
+LONGEST_NAME: Final = 200
+"""Characters of a name in an error text; far more than any has."""
+
+SIZE_KEY: Final = "_size_bytes"
+"""Of the message in place of one that is too large: how large that is."""
+DEPTH_KEY: Final = "_too_deep"
+"""Of the message in place of one that is too deep: the part that is."""
+
+COMPRESSION: Final = "compression"
+INFLATERS: Final[Mapping[str, Callable[[], Any]]] = {
+    "application/x-gzip": zlib.decompressobj,
+    "application/x-bz2": bz2.BZ2Decompressor,
+    "application/x-lzma": lzma.LZMADecompressor,
+}
+"""By the name in the header: what can be told where to stop."""
+_BROKEN: Final = (LookupError, TypeError, ValueError, OSError, EOFError, zlib.error, lzma.LZMAError)
+
+_KEPT: Final = ("method", "_msg_id", "_reply_q", "_unique_id", "_context_request_id")
+_PATTERNS: Final = {
+    name: re.compile(rb'"%s\\?":\s*\\?"([^"\\]{1,200})' % name.encode()) for name in _KEPT
+}
+"""What is looked for in a body that is too large: what it is, and whom to answer."""
+
+
+@dataclass(frozen=True)
+class MessageLimits:
+    """``[scheduler] max_message_bytes`` and ``max_request_depth``."""
+
+    most_bytes: int
+    most_levels: int
+
+    @classmethod
+    def from_conf(cls, conf: Any) -> MessageLimits:
+        """Read the options."""
+        options = conf.scheduler
+        return cls(options.max_message_bytes, options.max_request_depth)
+
+    def bound_size(self, raw: Any) -> None:
+        """Inflate *raw*, a message of the AMQP library; replace it if it is too large."""
+        headers = raw.properties.get("application_headers") or {}
+        if COMPRESSION in headers:
+            name = headers.pop(COMPRESSION)
+            raw.body = _inflated(name, _as_bytes(raw.body), self.most_bytes + 1)
+        size = len(raw.body)
+        if size > self.most_bytes:
+            known = _found_in(_as_bytes(raw.body))
+            LOG.warning("A message of more than %d bytes is not read: %s", size - 1, known)
+            envelope.replace(raw, {**known, SIZE_KEY: size})
+
+    def bound_depth(self, raw: Any) -> None:
+        """Replace *raw* if it is too deep; what cannot be read is left to the library."""
+        body = _as_bytes(raw.body)
+        if body.count(b"{") + body.count(b"[") <= self.most_levels:
+            return
+        message = envelope.unpack(body)
+        if message is None:
+            return
+        try:
+            self.check_depth(message)
+        except errors.InvalidRequest as error:
+            known = {name: message[name] for name in _KEPT if isinstance(message.get(name), str)}
+            envelope.replace(raw, {**known, DEPTH_KEY: error.kwargs["field"]})
+
+    def check_depth(self, message: Mapping[str, Any]) -> None:
+        """Raise InvalidRequest naming the argument, or other part, that nests too deeply.
+
+        The message itself is the first level.  With that, nothing that works on one runs out of
+        stack, and where something does it is no mistake of the sender.
+        """
+        if not _is_deeper(self.most_levels, message):
+            return
+        for name, part, levels in _parts(message):
+            if _is_deeper(self.most_levels - levels, part):
+                raise self.too_deep(name.removeprefix(envelope.CONTEXT_PREFIX))
+
+    def refuse(self, message: Mapping[str, Any]) -> None:
+        """Raise InvalidRequest where *message* replaces one beyond a limit."""
+        if SIZE_KEY in message:
+            raise self.too_large(message[SIZE_KEY])
+        if DEPTH_KEY in message:
+            raise self.too_deep(message[DEPTH_KEY])
+
+    def too_deep(self, name: Any) -> errors.InvalidRequest:
+        """Make the error for the sender of a message of which *name* nests too deeply."""
+        reason = f"nested more than {self.most_levels} levels deep ([scheduler] max_request_depth)"
+        return errors.InvalidRequest(field=f"{name!s:.{LONGEST_NAME}}" or NAMELESS, reason=reason)
+
+    def too_large(self, size_bytes: Any) -> errors.InvalidRequest:
+        """Make the error for the sender of a message of that size."""
+        reason = f"{size_bytes!s:.20} bytes; [scheduler] max_message_bytes allows {self.most_bytes}"
+        return errors.InvalidRequest(field="message", reason=reason)
+
+
+def _parts(message: Mapping[str, Any]) -> Iterator[tuple[str, Any, int]]:
+    """Name, value, and the levels around it; the arguments before what holds them."""
+    for levels, holder in ((2, message.get("args")), (1, message)):
+        if isinstance(holder, Mapping):
+            for name, value in holder.items():
+                yield name, value, levels
+
+
+def _is_deeper(levels: int, value: Any) -> bool:
+    """Whether lists and dicts nest in more than so many levels, *value* being the first."""
+    layer = [value] if type(value) is dict or type(value) is list else []
+    for _ in range(levels):
+        inner: list[Any] = []
+        for each in layer:
+            inner.extend(each.values() if type(each) is dict else each)
+        layer = [value for value in inner if type(value) is dict or type(value) is list]
+        if not layer:
+            return False
+    return bool(layer)
+
+
+def _inflated(name: Any, body: bytes, most_bytes: int) -> bytes:
+    """Up to so many bytes of what was compressed; nothing, which nobody can read, if it was not."""
+    try:
+        inflated: bytes = INFLATERS[name]().decompress(body, most_bytes)
+    except _BROKEN as error:
+        LOG.debug("A message is compressed by %.50r, and cannot be inflated: %s", name, error)
+        return b""
+    return inflated
+
+
+def _found_in(body: bytes) -> dict[str, str]:
+    found = {name: pattern.search(body) for name, pattern in _PATTERNS.items()}
+    return {name: each[1].decode("utf-8", "replace") for name, each in found.items() if each}
+
+
+def _as_bytes(body: bytes | str) -> bytes:
+    return body.encode() if isinstance(body, str) else bytes(body)

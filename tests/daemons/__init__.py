@@ -1,1 +1,0 @@
-"""The project's programs as real processes: one (``process``) or all (``deployment``)."""

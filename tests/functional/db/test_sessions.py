@@ -1,0 +1,103 @@
+"""A writer's own connection, on servers that close it, refuse, or find fault with a statement."""
+
+import pytest
+import sqlalchemy as sa
+from oslo_db import exception as db_exception
+
+from scheduler import errors
+from scheduler.db import claims
+from scheduler.db.database import Database
+from scheduler.db.sessions import IDLE_SECONDS, WriteSession
+
+OWN_ID = {"mysql": "SELECT CONNECTION_ID()", "postgresql": "SELECT pg_backend_pid()"}
+END = {"mysql": "KILL {}", "postgresql": "SELECT pg_terminate_backend({})"}
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def session(database, clock):
+    made = WriteSession(database, clock)
+    yield made
+    made.close()
+
+
+def adding(host):
+    """Adds a host; returns which connection of the server did."""
+
+    def add(conn):
+        claims.add(conn, [(host, host)])
+        return conn.exec_driver_sql(OWN_ID[conn.dialect.name]).scalar_one()
+
+    return add
+
+
+def hosts(database):
+    with database.read() as conn:
+        return sorted(row.host for row in claims.hosts(conn))
+
+
+def end(database, number):
+    with database.write() as conn:
+        conn.exec_driver_sql(END[conn.dialect.name].format(number))
+
+
+def test_every_write_is_committed_on_one_connection(database, session):
+    assert session.run(adding("h1")) == session.run(adding("h2"))
+    assert hosts(database) == ["h1", "h2"]
+
+
+def test_a_connection_that_was_closed_while_idle_is_replaced(database, session, clock):
+    end(database, session.run(adding("h1")))
+    clock.now += 2 * IDLE_SECONDS
+    session.run(adding("h2"))
+    assert hosts(database) == ["h1", "h2"]
+
+
+def test_a_connection_that_was_closed_just_now_is_replaced(database, session):
+    end(database, session.run(adding("h1")))
+    session.run(adding("h2"))
+    assert hosts(database) == ["h1", "h2"]
+
+
+def test_an_error_of_the_caller_undoes_the_write_and_leaves_the_connection(database, session):
+    first = session.run(adding("h1"))
+
+    def fail(conn):
+        adding("h2")(conn)
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        session.run(fail)
+    assert session.run(adding("h3")) == first
+    assert hosts(database) == ["h1", "h3"]
+
+
+def test_a_write_that_the_server_refuses_is_undone(database, session):
+    session.run(adding("h1"))
+
+    def twice(conn):
+        adding("h2")(conn)
+        adding("h1")(conn)
+
+    with pytest.raises(db_exception.DBDuplicateEntry):
+        session.run(twice)
+    session.run(adding("h3"))
+    assert hosts(database) == ["h1", "h3"]
+
+
+def test_nothing_is_written_to_a_database_for_reading(database):
+    for_reading = Database(database.url, is_read_only=True)
+    with pytest.raises(errors.DatabaseReadOnly):
+        WriteSession(for_reading).run(lambda conn: conn.execute(sa.select(1)))
+    for_reading.dispose()

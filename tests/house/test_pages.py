@@ -1,0 +1,62 @@
+"""What pages list is what there is: alerts, HTTP paths, names that plug-ins may import."""
+
+from __future__ import annotations
+
+import importlib
+import re
+
+import pytest
+import yaml
+
+from tests.house.tree import PACKAGES, ROOT, python_files
+
+DOCS = ROOT / "docs"
+FOLDERS = (*PACKAGES, "tests", "benchmarks", "docs", "etc", "manual", "systemd")
+PAGES = [path for path in DOCS.rglob("*.md") if "evidence" not in path.parts]
+PARTS = ("**Meaning.**", "**Impact.**", "**Diagnosis", "itigation.**")
+
+
+def text(page: str) -> str:
+    return (DOCS / page).read_text(encoding="utf-8")
+
+
+def alerts() -> list[str]:
+    rules = (ROOT / "etc/prometheus/nova-scheduler.rules.yml").read_text(encoding="utf-8")
+    [group] = yaml.safe_load(rules)["groups"]
+    return [rule["alert"] for rule in group["rules"]]
+
+
+def test_every_alert_has_a_runbook_and_no_other_has() -> None:
+    sections = re.split(r"^## ", text("runbooks.md"), flags=re.MULTILINE)[1:]
+    assert [section.split("\n")[0] for section in sections] == alerts()
+    lacking = [each.split("\n")[0] for each in sections if not all(part in each for part in PARTS)]
+    assert lacking == []
+
+
+def test_every_http_path_is_listed() -> None:
+    source = "\n".join(path.read_text(encoding="utf-8") for path in python_files(*PACKAGES))
+    served = set(re.findall(r'yield (?:f?"|)(/(?:metrics|healthz|readyz))"', source)) | {"/status"}
+    listed = set(re.findall(r"^\| `(/[a-z]*)[^`]*` \|", text("http.md"), re.MULTILINE))
+    assert served
+    assert served <= listed
+
+
+def names() -> list[tuple[str, str]]:
+    """Module and name of everything that plug-ins may import."""
+    rows = re.findall(r"^\| `(scheduler[\w.]*)` \| (`.*`.*) \|$", text("api-stability.md"), re.M)
+    return [(module, name) for module, cell in rows for name in re.findall(r"`(\w+)`", cell)]
+
+
+@pytest.mark.parametrize(("module", "name"), names(), ids=".".join)
+def test_plug_ins_can_import_what_the_page_says(module: str, name: str) -> None:
+    assert isinstance(getattr(importlib.import_module(module), name), type)
+
+
+def test_every_file_that_a_page_names_exists() -> None:
+    missing = []
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *PAGES):
+        content = page.read_text(encoding="utf-8")
+        for name in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+)`", content):
+            if not (ROOT / name).exists():
+                missing.append(f"{page.name}: {name}")
+    assert missing == []

@@ -1,0 +1,89 @@
+"""Only the fast path of the message bus touches private names of libraries."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house.tree import PACKAGES, module_of, name_of, python_files, syntax_of
+
+FAST_PATH = "scheduler.rpc.fastpath"
+"""The one package that may; it probes each name before it uses it."""
+OF_THE_LANGUAGE = frozenset({"_asdict", "_fields", "_mapping", "_replace"})
+"""Documented parts of named tuples, and of the rows of SQLAlchemy, in spite of their spelling."""
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
+
+
+def is_foreign(name: str, own: frozenset[str]) -> bool:
+    return is_private(name) and name not in own and name not in OF_THE_LANGUAGE
+
+
+def definitions(tree: ast.AST) -> Iterator[str]:
+    """Every name that the code itself gives to something."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls", "twin"):
+                yield node.attr
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__slots__":
+            inside = (each for each in ast.walk(node.value) if isinstance(each, ast.Constant))
+            yield from (str(each.value) for each in inside)
+
+
+def uses(tree: ast.AST, own: frozenset[str]) -> Iterator[str]:
+    """The private names in *tree* that are not its *own*."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [*(node.module or "").split("."), *(each.name for each in node.names)]
+            yield from (f"import {each}" for each in names if is_private(each))
+        elif isinstance(node, ast.Import):
+            parts = [part for each in node.names for part in each.name.split(".")]
+            yield from (f"import {each}" for each in parts if is_private(each))
+        elif isinstance(node, ast.Attribute) and is_foreign(node.attr, own):
+            yield ast.unparse(node)
+
+
+@functools.cache
+def own_names() -> frozenset[str]:
+    return frozenset(name for path in ordinary_files() for name in definitions(syntax_of(path)))
+
+
+def ordinary_files() -> list[Path]:
+    return [each for each in python_files(*PACKAGES) if not module_of(each).startswith(FAST_PATH)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("from oslo_messaging._drivers import amqp", ["import _drivers"]),
+        ("import oslo_messaging._drivers.amqp", ["import _drivers"]),
+        ("from oslo_service import _options", ["import _options"]),
+        ("conf._namespace", ["conf._namespace"]),
+        ("self._listener._listen_thread", ["self._listener._listen_thread"]),
+        ("class A(B):\n  def f(self): return self._of_b", ["self._of_b"]),
+        ("self._listener = 1\nself._listener.start()\nrow._mapping\nx.__dict__", []),
+    ],
+)
+def test_the_rule(text: str, found: list[str]) -> None:
+    tree = ast.parse(text)
+    own = frozenset({*definitions(tree), "_listener"})
+    assert [*uses(tree, own)] == found
+
+
+def test_private_names_of_libraries_are_left_alone() -> None:
+    found = [
+        f"{name_of(path)}: {each}"
+        for path in ordinary_files()
+        for each in uses(syntax_of(path), own_names())
+    ]
+    assert found == []

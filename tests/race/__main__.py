@@ -1,0 +1,30 @@
+"""Run the race, print its table; the status is 1 if a promise was broken."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Sequence
+
+from scheduler import concurrency
+from tests.race.plan import Plan
+from tests.world import options, results
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run; see ``--help``."""
+    # Before oslo.messaging is imported, which would settle on eventlet.
+    concurrency.activate(concurrency.THREADING)
+    from tests.race import run, table  # noqa: PLC0415
+
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
+    logging.getLogger("tests.race").setLevel(logging.INFO)
+    results.end_on_sigterm()
+    plan = options.parse(Plan, "python -m tests.race", __doc__, argv)
+    outcome = run.race(plan)
+    results.publish(table.render(plan, outcome))
+    return 1 if table.broken(plan, outcome) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

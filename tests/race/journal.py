@@ -1,0 +1,169 @@
+"""What happened in the database, told by its own triggers, in the order in which it happened.
+
+The number of a line is drawn when a row is written, and what a transaction has seen of others was
+committed before.  So whatever made room for a claim stands before the claim.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pymysql
+import sqlalchemy as sa
+
+from scheduler.claims.reader import KnownIds
+
+#: Between two looks of the watch.
+LOOK_SECONDS: Final = 0.02
+TABLE: Final = """CREATE TABLE race_journal (
+    id BIGINT AUTO_INCREMENT PRIMARY KEY, at DOUBLE NOT NULL, kind VARCHAR(8) NOT NULL,
+    uuid CHAR(36) NOT NULL, host VARCHAR(255), memory_mb INT, state VARCHAR(255), request TEXT)"""
+_LINE: Final = (
+    "INSERT INTO race_journal (at, kind, uuid, host, memory_mb, state, request) "
+    "VALUES (UNIX_TIMESTAMP(NOW(6)), {values})"
+)
+_ENDED: Final = _LINE.format(values="'end', OLD.consumer_uuid, OLD.host, OLD.memory_mb, NULL, NULL")
+_CLAIMED: Final = _LINE.format(
+    values="'claim', NEW.consumer_uuid, NEW.host, NEW.memory_mb, NULL, NEW.request_id"
+)
+TRIGGERS: Final = (
+    # What is closed from the beginning claims nothing: the memory of a refusal.
+    "CREATE TRIGGER race_claimed AFTER INSERT ON claims FOR EACH ROW "
+    f"IF NEW.closed_at IS NULL THEN {_CLAIMED}; END IF",
+    "CREATE TRIGGER race_closed AFTER UPDATE ON claims FOR EACH ROW "
+    f"IF OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL THEN {_ENDED}; END IF",
+    "CREATE TRIGGER race_dropped AFTER DELETE ON claims FOR EACH ROW "
+    f"IF OLD.closed_at IS NULL THEN {_ENDED}; END IF",
+    "CREATE TRIGGER race_instance AFTER UPDATE ON instances FOR EACH ROW "
+    + _LINE.format(
+        values="'server', NEW.uuid, NEW.host, NEW.memory_mb, "
+        "IF(NEW.deleted <> 0, 'deleted', NEW.vm_state), NULL"
+    ),
+)
+_READ: Final = (
+    "SELECT id, at, kind, uuid, host, memory_mb, state, request FROM race_journal ORDER BY id"
+)
+_NUMBERS: Final = "SELECT id FROM race_journal WHERE id > %s OR id IN %s"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One change: a ``claim`` made or at its ``end``, or a ``server`` that is now on *host* (None:
+    on none) in *state*.  *at* in seconds since the epoch.
+    """
+
+    id: int
+    at: float
+    kind: str
+    uuid: str
+    host: str | None
+    memory_mb: int
+    state: str | None
+    request: str | None
+
+
+def connect(url: str, *, autocommit: bool = True) -> pymysql.Connection[Any]:
+    """A connection of our own to the database at *url*."""
+    parsed = sa.make_url(url)
+    return pymysql.connect(
+        host=parsed.host,
+        port=parsed.port or 0,
+        user=parsed.username,
+        password=parsed.password or "",
+        database=parsed.database,
+        autocommit=autocommit,
+    )
+
+
+def begin(url: str) -> None:
+    """Write down everything from now on."""
+    with connect(url) as connection, connection.cursor() as cursor:
+        for statement in (TABLE, *TRIGGERS):
+            cursor.execute(statement)
+
+
+def read(url: str) -> list[Line]:
+    """All that was written down."""
+    return [Line(*row) for row in _ask(url, _READ)]
+
+
+def latest(url: str) -> int:
+    """Number of the last line; 0 if there is none."""
+    ((number,),) = _ask(url, "SELECT COALESCE(MAX(id), 0) FROM race_journal")
+    return int(number)
+
+
+def numbers(
+    connection: pymysql.Connection[Any], after: int, missed: Collection[int]
+) -> frozenset[int]:
+    """The numbers of the lines after that one, and of those *missed* that are there."""
+    with connection.cursor() as cursor:
+        cursor.execute(_NUMBERS, (after, [*missed, 0]))
+        return frozenset(number for (number,) in cursor)
+
+
+def open_claims(url: str) -> int:
+    """How many claims are open now."""
+    ((count,),) = _ask(url, "SELECT COUNT(*) FROM claims WHERE closed_at IS NULL")
+    return int(count)
+
+
+def end_state(url: str) -> dict[str, Sequence[Any]]:
+    """What the tables say at the end: open claims, servers on hosts, what hosts report."""
+    return {
+        "claims": _ask(url, "SELECT consumer_uuid, host FROM claims WHERE closed_at IS NULL"),
+        "servers": _ask(
+            url, "SELECT uuid, host FROM instances WHERE deleted = 0 AND host IS NOT NULL"
+        ),
+        "reports": _ask(url, "SELECT host, memory_mb, memory_mb_used FROM compute_nodes"),
+    }
+
+
+def _ask(url: str, statement: str) -> Sequence[Any]:
+    with connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchall()
+
+
+class Watch:
+    """When each line could be seen: it is written before its transaction is committed.
+
+    Watches the journal in the database at *url* in a thread of its own, until :meth:`close`."""
+
+    def __init__(self, url: str) -> None:
+        #: By the number of a line the time, in seconds since the epoch, by which it was visible.
+        self.seen_at: dict[int, float] = {}
+        self._seen = KnownIds()
+        self._connection = connect(url)
+        self._error: BaseException | None = None
+        self._stops = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Look once more and end; raises what went wrong in the thread."""
+        self._stops.set()
+        self._thread.join()
+        if self._error is not None:
+            raise RuntimeError("the journal was not watched to its end") from self._error
+        with contextlib.closing(self._connection):
+            self.look()
+
+    def look(self) -> None:
+        """Note the lines that are there and were not at the last look."""
+        there = numbers(self._connection, self._seen.newest, self._seen.skipped)
+        now = time.time()
+        self.seen_at.update(dict.fromkeys(there, now))
+        self._seen.add(there, now)
+
+    def _run(self) -> None:
+        try:
+            while not self._stops.wait(LOOK_SECONDS):
+                self.look()
+        except BaseException as error:  # noqa: BLE001 - told by close
+            self._error = error

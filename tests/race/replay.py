@@ -1,0 +1,224 @@
+"""What was promised against what happened, from the journal and the callers' requests alone."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.race.callers import Request, hosts_of
+from tests.race.journal import Line
+from tests.race.plan import SIZES_MB, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From *at* on, *host* has *memory_mb* more (or less) in use because of *uuid*."""
+
+    at: float
+    host: str
+    memory_mb: int
+    uuid: str
+    line: Line
+
+
+def steps(lines: Sequence[Line]) -> Iterator[Step]:
+    """Every change of what hosts have in use, in order.
+
+    A server counts on the host it is on, and on the one it is claimed for while it is on none,
+    until it is deleted or in error.  On one host it counts once.
+    """
+    claims: dict[str, str] = {}
+    servers: dict[str, tuple[str | None, str | None]] = {}
+    before: dict[str, frozenset[str]] = {}
+    for line in lines:
+        if line.kind == "claim":
+            claims[line.uuid] = str(line.host)
+        elif line.kind == "end":
+            claims.pop(line.uuid, None)
+        else:
+            servers[line.uuid] = line.host, line.state
+        now = _hosts(claims.get(line.uuid), *servers.get(line.uuid, (None, None)))
+        earlier = before.get(line.uuid, frozenset())
+        before[line.uuid] = now
+        for host in earlier - now:
+            yield Step(line.at, host, -line.memory_mb, line.uuid, line)
+        for host in now - earlier:
+            yield Step(line.at, host, line.memory_mb, line.uuid, line)
+
+
+def _hosts(claimed: str | None, host: str | None, state: str | None) -> frozenset[str]:
+    if state == "deleted":
+        return frozenset()
+    if host is not None:
+        return frozenset((host,))
+    return frozenset((claimed,)) if claimed and state != "error" else frozenset()
+
+
+def excesses(lines: Sequence[Line], host_mb: int) -> list[str]:
+    """Every moment at which a host had more in use than it has."""
+    used: Counter[str] = Counter()
+    found = []
+    for step in steps(lines):
+        used[step.host] += step.memory_mb
+        if step.memory_mb > 0 and used[step.host] > host_mb:
+            found.append(
+                f"{step.host}: {used[step.host]} of {host_mb} MiB at {step.at:.3f} by {step.uuid} "
+                f"(journal line {step.line.id})"
+            )
+    return found
+
+
+class Slots:
+    """For servers of one size: how many more the fleet could have held, at every moment."""
+
+    def __init__(
+        self,
+        lines: Sequence[Line],
+        freed_at: Mapping[str, float],
+        seen_at: Mapping[int, float],
+        hosts: Sequence[str],
+        host_mb: int,
+        size_mb: int,
+    ) -> None:
+        self.times: list[float] = [float("-inf")]
+        self.slots: list[int] = [len(hosts) * (host_mb // size_mb)]
+        free = dict.fromkeys(hosts, host_mb)
+        for at, host, memory_mb in sorted(_visible(lines, freed_at, seen_at)):
+            before, free[host] = free[host] // size_mb, free[host] - memory_mb
+            self.times.append(at)
+            self.slots.append(self.slots[-1] + max(free[host] // size_mb, 0) - max(before, 0))
+
+    def least(self, first: int, last: int) -> int:
+        """The least number between two positions in ``times``, both included."""
+        return min(self.slots[first : last + 1])
+
+
+def _visible(
+    lines: Sequence[Line], freed_at: Mapping[str, float], seen_at: Mapping[int, float]
+) -> Iterator[tuple[float, str, int]]:
+    """Steps at the time at which the memory was taken, or was free for everybody to see.
+
+    That is by server, where the host's report tells of it, or by line of the journal.
+    """
+    for step in steps(lines):
+        at = step.at
+        if step.memory_mb < 0:
+            ended = step.line.state in ("deleted", "error")
+            seen = freed_at.get(step.uuid) if ended else seen_at.get(step.line.id)
+            at = max(at, seen or at)
+        yield at, step.host, step.memory_mb
+
+
+@dataclass
+class Verdict:
+    """Everything that broke a promise, in words."""
+
+    #: Moments at which more was on, or claimed for, a host than it has.
+    excesses: list[str] = field(default_factory=list)
+    #: Requests that were refused although some hosts could have held them all the time.
+    refusals: list[str] = field(default_factory=list)
+    #: Requests that ended with an error of another kind.
+    errors: list[str] = field(default_factory=list)
+    #: Answers that differ for one request.
+    contradictions: list[str] = field(default_factory=list)
+    #: Answers without a claim, claims nobody asked for, claims without an end.
+    claims: list[str] = field(default_factory=list)
+    #: Hosts whose report at the end is not what is on them.
+    reports: list[str] = field(default_factory=list)
+    lines: int = 0
+
+
+def judge(
+    plan: Plan,
+    requests: Sequence[Request],
+    lines: Sequence[Line],
+    freed_at: Mapping[str, float],
+    seen_at: Mapping[int, float],
+    end_state: Mapping[str, Sequence[Any]],
+) -> Verdict:
+    """Compare."""
+    return Verdict(
+        excesses=excesses(lines, plan.host_mb),
+        refusals=list(_unjust_refusals(plan, requests, lines, freed_at, seen_at)),
+        errors=_errors(requests),
+        contradictions=[each.id for each in requests if each.contradictions],
+        claims=list(_claims_at_odds(requests, lines)) if plan.claims == "database" else [],
+        reports=list(_reports_at_odds(lines, end_state)),
+        lines=len(lines),
+    )
+
+
+def _errors(requests: Sequence[Request]) -> list[str]:
+    expected = (None, "NoValidHost", "timeout")
+    return [f"{each.id}: {each.failure}" for each in requests if each.failure not in expected]
+
+
+def _unjust_refusals(
+    plan: Plan,
+    requests: Sequence[Request],
+    lines: Sequence[Line],
+    freed_at: Mapping[str, float],
+    seen_at: Mapping[int, float],
+) -> list[str]:
+    hosts = [f"cmp{number}" for number in range(1, plan.hosts + 1)]
+    found = []
+    for size_mb in SIZES_MB:
+        refused = [
+            each for each in requests if each.failure == "NoValidHost" and each.memory_mb == size_mb
+        ]
+        slots = Slots(lines, freed_at, seen_at, hosts, plan.host_mb, size_mb)
+        for each in refused:
+            first = bisect_right(slots.times, each.sent_at) - 1
+            last = bisect_right(slots.times, each.ended_at) - 1
+            least, wanted = slots.least(first, last), len(each.uuids)
+            if least >= wanted:
+                found.append(
+                    f"{each.id}: {wanted} of {size_mb} MiB, there was always room for {least} "
+                    f"({each.sent_at:.3f} to {each.ended_at:.3f}, {each.tries} tries)"
+                )
+    return found
+
+
+def _claims_at_odds(requests: Sequence[Request], lines: Sequence[Line]) -> list[str]:
+    made: dict[tuple[str, str], list[str]] = {}
+    open_at_last: dict[str, Line] = {}
+    for line in lines:
+        if line.kind == "claim":
+            request_id = str(line.request).split("/")[0].removeprefix("req-")
+            made.setdefault((request_id, line.uuid), []).append(str(line.host))
+            open_at_last[line.uuid] = line
+        elif line.kind == "end":
+            open_at_last.pop(line.uuid, None)
+    found = [f"{uuid}: still claimed on {each.host}" for uuid, each in open_at_last.items()]
+    known = set()
+    for request in requests:
+        hosts: Sequence[str | None] = hosts_of(request.answer) or [None] * len(request.uuids)
+        for uuid, host in zip(request.uuids, hosts, strict=True):
+            known.add((request.id, uuid))
+            booked = made.get((request.id, uuid), [])
+            if host is not None and booked != [host]:
+                found.append(f"{uuid}: answered {host}, claimed {booked}")
+            if request.failure == "NoValidHost" and booked:
+                found.append(f"{uuid}: refused, claimed {booked}")
+    # Alternates are claimed under an id made of the server's.
+    strays = [each for each in made.keys() - known if each[0] != each[1]]
+    return found + [f"{uuid}: claimed for a request {one} unheard of" for one, uuid in strays]
+
+
+def _reports_at_odds(lines: Sequence[Line], end_state: Mapping[str, Sequence[Any]]) -> list[str]:
+    """The journal must lead to what the tables say, and hosts must report what is on them."""
+    sizes = {line.uuid: line.memory_mb for line in lines}
+    on_host: dict[str, int] = {}
+    for uuid, host in end_state["servers"]:
+        on_host[host] = on_host.get(host, 0) + sizes[uuid]
+    replayed: dict[str, int] = {}
+    for step in steps(lines):
+        replayed[step.host] = replayed.get(step.host, 0) + step.memory_mb
+    return [
+        f"{host}: {used} MiB reported, {on_host.get(host, 0)} there, {replayed.get(host, 0)} told"
+        for host, _memory_mb, used in end_state["reports"]
+        if not used == on_host.get(host, 0) == replayed.get(host, 0)
+    ]

@@ -1,0 +1,110 @@
+"""The schedulers, and who kills them."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import signal
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.race.plan import Plan
+from tests.world.deployment import Deployment
+from tests.world.process import Daemon
+
+START_SECONDS = 300
+
+
+class Schedulers:
+    """Daemons that serve until :meth:`close`; between :meth:`begin` and :meth:`spare` some die."""
+
+    def __init__(self, plan: Plan, folder: Path, transport_url: str, database_url: str) -> None:
+        self._plan = plan
+        self._rng = random.Random(plan.seed + 2)
+        self.deployment = Deployment(
+            folder, transport_url, database_url, plan.driver, plan.backend, _settings(plan)
+        )
+        self.counts: Counter[str] = Counter()
+        self._daemons: list[Daemon] = [
+            self.deployment.start_scheduler() for _number in range(plan.daemons)
+        ]
+        for each in self._daemons:
+            each.wait_ready(START_SECONDS)
+        self._spared = threading.Event()
+        self._thread = threading.Thread(target=self._kill, name="killer", daemon=True)
+
+    def begin(self) -> None:
+        """From now on schedulers are killed."""
+        if self._plan.kill_seconds:
+            self._thread.start()
+
+    def spare(self) -> None:
+        """No more; those that are there at the end have started."""
+        self._spared.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def close(self) -> None:
+        """End all of them."""
+        self.spare()
+        self.deployment.close()
+
+    def tracebacks(self) -> list[str]:
+        """The last line of every traceback in the logs."""
+        found = []
+        for daemon in self.deployment.daemons:
+            lines = daemon.log.splitlines()
+            for number, line in enumerate(lines):
+                if "Traceback (most recent" in line:
+                    found.append(lines[min(number + 1, len(lines) - 1)])
+        return found
+
+    def _kill(self) -> None:
+        while True:
+            every = self._plan.daemon_every
+            if every and self.counts["kills"] % every == every - 1:
+                self._kill_daemon()
+            else:
+                self._kill_worker()
+            self.counts["kills"] += 1
+            if self._spared.wait(self._plan.kill_seconds):
+                return
+
+    def _kill_worker(self) -> None:
+        daemon = self._rng.choice(self._daemons)
+        if self._plan.workers == 1:  # then the daemon is its only worker
+            self._replace(daemon)
+            return
+        with contextlib.suppress(psutil.NoSuchProcess):
+            workers = psutil.Process(daemon.pid).children()
+            if workers:
+                self._rng.choice(workers).send_signal(signal.SIGKILL)
+
+    def _kill_daemon(self) -> None:
+        self._replace(self._rng.choice(self._daemons))
+        self.counts["daemons killed"] += 1
+
+    def _replace(self, daemon: Daemon) -> None:
+        daemon.kill()
+        self._daemons.remove(daemon)
+        self._daemons.append(self.deployment.start_scheduler())
+
+
+def _settings(plan: Plan) -> dict[str, dict[str, Any]]:
+    return {
+        "DEFAULT": {
+            "debug": False,
+            "service_down_time": 86400,  # nothing sends heartbeats for the hosts
+            "periodic_fuzzy_delay": 0,
+        },
+        "scheduler": {
+            "claims": plan.claims,
+            "workers": plan.workers,
+            "periodic_task_interval": 1,
+            "max_attempts": 3,
+        },
+    }

@@ -1,0 +1,129 @@
+"""The race in one table: what was promised, what was found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from tests.race.plan import Plan
+from tests.race.run import Outcome
+from tests.world import machine, results
+
+SHOWN: Final = 5
+MAY_RESCHEDULE: Final = 0.001
+
+Row = tuple[str, str, str, bool | None]
+"""What, promised, found, and whether the promise was kept (None: nothing was promised)."""
+
+
+def render(plan: Plan, outcome: Outcome) -> str:
+    """The table as text, then examples of what is wrong."""
+    lines = [
+        f"{plan.daemons} daemons of {plan.workers} workers, claims = {plan.claims}, "
+        f"{plan.callers} callers, {plan.hosts} hosts of {plan.host_mb} MiB",
+        machine.sentence(machine.notes()),
+        "",
+    ]
+    marks = {True: "kept", False: "BROKEN", None: ""}
+    cells = [(*words, marks[is_kept]) for *words, is_kept in rows(plan, outcome)]
+    lines += [results.table(("what", "promised", "found", ""), cells)]
+    lines += ["", _sentence(plan, outcome), *_examples(outcome)]
+    return "\n".join(lines)
+
+
+def _sentence(plan: Plan, outcome: Outcome) -> str:
+    """The verdict in a line."""
+    if plan.claims == "none":
+        return (
+            f"Without claims: {outcome.double_bookings} answers promised a host beyond its memory, "
+            f"{outcome.counts['rescheduled']} servers were sent back."
+        )
+    wrong = [what for what, *_words, is_kept in rows(plan, outcome) if is_kept is False]
+    return f"BROKEN: {'; '.join(wrong)}." if wrong else "Every promise was kept."
+
+
+def broken(plan: Plan, outcome: Outcome) -> bool:
+    """Whether any promise was broken; without claims none was made."""
+    return any(is_kept is False for *_words, is_kept in rows(plan, outcome))
+
+
+def rows(plan: Plan, outcome: Outcome) -> list[Row]:
+    """What the table says."""
+    with_claims = plan.claims != "none"
+    return [*_course(plan, outcome), *_promises(outcome, with_claims=with_claims)]
+
+
+def _course(plan: Plan, outcome: Outcome) -> list[Row]:
+    counts, requests = outcome.counts, outcome.requests
+    ends = Counter(each.failure or "answered" for each in requests)
+    rate = len(requests) / outcome.took_seconds
+    facts = {
+        "requests": f"{len(requests)} in {outcome.took_seconds:.0f} s, {rate:.0f}/s",
+        "answered, refused, timed out": f"{ends['answered']}, {ends['NoValidHost']}, "
+        f"{ends['timeout']}",
+        "answers lost on the way": f"{counts['answers that did not come in time']}, "
+        f"{counts['answers that came too late']} came too late",
+        "schedulers killed": f"{counts['kills']}, {counts['daemons killed']} of them with all "
+        "their workers",
+        "fullest": f"{100 * outcome.most_mb / plan.fleet_mb:.2f} % of {plan.fleet_mb} MiB; "
+        f"{counts['times full to the last MiB']} times full, {counts['times empty again']} times "
+        "empty again",
+        "builds": f"{counts['builds']}, {counts['builds that failed']} failed, "
+        f"{counts['alternates taken']} went to alternates; {counts['deleted']} servers deleted",
+    }
+    return [(what, "", found, None) for what, found in facts.items()]
+
+
+def _promises(outcome: Outcome, *, with_claims: bool) -> list[Row]:
+    verdict, counts = outcome.verdict, outcome.counts
+    share = counts["rescheduled"] / max(1, counts["builds"])
+    unanswered = [each for each in outcome.requests if not each.ended_at]
+    failures: list[tuple[str, Sequence[object]]] = [
+        (f"moments with a host over its memory, of {verdict.lines} changes", verdict.excesses),
+        ("requests without an end, or with another error", [*unanswered, *verdict.errors]),
+        ("different answers to the same request", verdict.contradictions),
+        ("refusals while there was room", verdict.refusals),
+        ("claims not accounted for", verdict.claims),
+        ("differences that `claims audit` names", outcome.audit),
+        ("hosts that report something else than is on them", verdict.reports),
+    ]
+    found: list[Row] = [
+        (what, "0" if with_claims else "", str(len(wrong)), not wrong if with_claims else None)
+        for what, wrong in failures
+    ]
+    doubled = outcome.double_bookings
+    found.append(
+        (
+            "answers that promise a host beyond its memory",
+            "0" if with_claims else "",
+            f"{doubled}" + (f", by up to {outcome.worst_mb} MiB" if doubled else ""),
+            not doubled if with_claims else None,
+        )
+    )
+    text = f"{counts['rescheduled']} ({100 * share:.2f} %)"
+    kept = share <= MAY_RESCHEDULE if with_claims else None
+    found.append(
+        ("servers that a host sent back as full", "≤ 0.1 %" if with_claims else "", text, kept)
+    )
+    found.append(("tracebacks in the logs", "", str(len(outcome.tracebacks)), None))
+    return found
+
+
+def _examples(outcome: Outcome) -> list[str]:
+    verdict = outcome.verdict
+    wrong: dict[str, Sequence[object]] = {
+        "over its memory": verdict.excesses,
+        "refused": verdict.refusals,
+        "errors": verdict.errors,
+        "contradictions": verdict.contradictions,
+        "claims": verdict.claims,
+        "audit": outcome.audit,
+        "reports": verdict.reports,
+        "tracebacks": outcome.tracebacks,
+    }
+    return [
+        f"\n{name}:\n" + "\n".join(f"  {each}" for each in several[:SHOWN])
+        for name, several in wrong.items()
+        if several
+    ]

@@ -1,0 +1,37 @@
+"""The race harness at a size of seconds: what it promises at full size holds here, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.race import run, table
+from tests.race.plan import Plan
+
+pytestmark = pytest.mark.functional
+TINY = {"callers": 32, "hosts": 6, "host_mb": 8192, "edge_requests": 40, "answer_seconds": 8.0}
+
+
+def test_nothing_is_promised_twice_and_nothing_is_lost(
+    transport_url: str, mariadb_url: str, tmp_path: Path
+) -> None:
+    plan = Plan(requests=250, daemon_every=4, **TINY)
+    outcome = run.race_on(plan, tmp_path, transport_url, mariadb_url)
+    text = table.render(plan, outcome)
+    assert not table.broken(plan, outcome), text
+    assert "Every promise was kept." in text
+    assert outcome.counts["kills"], text
+    # How full it gets depends on what killed schedulers have claimed, and for how long.
+    assert any(each.failure == "NoValidHost" for each in outcome.requests), text
+
+
+def test_without_claims_hosts_are_promised_twice(
+    transport_url: str, mariadb_url: str, tmp_path: Path
+) -> None:
+    plan = Plan(requests=150, claims="none", kill_seconds=0, **TINY)
+    outcome = run.race_on(plan, tmp_path, transport_url, mariadb_url)
+    text = table.render(plan, outcome)
+    assert outcome.double_bookings, text
+    assert f"Without claims: {outcome.double_bookings} answers" in text
+    assert outcome.counts["rescheduled"], text

@@ -1,0 +1,179 @@
+"""The soak: what it calls growth, and that it runs, seconds long, on SQLite."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from scheduler.db import migration
+from scheduler.db.database import Database
+from tests.soak import engine, look, verdict
+from tests.soak.demands import Demands
+from tests.soak.engine import Leak
+from tests.soak.plan import DESCRIPTORS, OBJECTS, ROWS, THREADS, Plan
+from tests.soak.verdict import DECISIONS, Scale
+
+HOUR = 3600.0
+TIMES = [minute * 60.0 for minute in range(60)]
+NOISE = random.Random(3)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_flat"),
+    [
+        ("rss_mib", [200 + NOISE.uniform(-5, 5) for _at in TIMES], True),
+        ("rss_mib", [200 + NOISE.uniform(-5, 5) + at / 60 for at in TIMES], False),
+        ("rss_mib", [200 + 100 * min(1.0, at / 1200) for at in TIMES], True),  # fills up, stays
+        ("rss_mib", [200 + 300 * (at == 1800) for at in TIMES], True),  # an outlier
+        ("rss_mib", [300 - at / 60 for at in TIMES], True),
+        ("fds", [30 + at // 600 for at in TIMES], False),
+        ("fds", [30 + at % 120 / 60 for at in TIMES], True),
+        ("rows claims", [5000 + 400 * (at % 360) / 360 for at in TIMES], True),
+        ("rows claims", [500 + 10 * at for at in TIMES], False),
+        ("rows services", [240.0] * 60, True),
+    ],
+)
+def test_what_grows_is_told_from_what_does_not(
+    name: str, values: list[float], is_flat: bool
+) -> None:
+    assert verdict.judge(name, list(zip(TIMES, values, strict=True))).is_flat is is_flat
+
+
+@pytest.mark.parametrize(
+    ("scale", "is_flat"),
+    [
+        (Scale(), False),
+        (Scale(least=30_000.0), False),
+        (Scale(least=56_000.0), None),
+        (Scale(least=56_000.0, least_of={"fds": 30_000.0}), False),
+        (Scale(least_of={"fds": 56_000.0}), None),
+        (Scale(allowance=20.0), True),
+        (Scale(allowed={"fds": (50.0, 0.0)}), True),
+    ],
+)
+def test_it_is_judged_after_the_warm_up_by_what_is_allowed(
+    scale: Scale, is_flat: bool | None
+) -> None:
+    points = [(1000.0 * number, 300.0 + number) for number in range(60)]
+    assert verdict.judge("fds", points, scale).is_flat is is_flat
+
+
+def test_what_is_too_short_is_not_judged() -> None:
+    points = [(float(at), 10.0 * at) for at in range(5)]
+    assert verdict.judge("fds", points).is_flat is None
+
+
+def test_every_quantity_has_a_limit(tmp_path: Path) -> None:
+    sample, types = look.own()
+    assert {name.split()[0] for name in sample} <= verdict.ALLOWED.keys()
+    assert sum(types.values()) <= sample["gc_objects"]
+
+
+@pytest.mark.parametrize(
+    ("values", "grows"),
+    [
+        ([25_000 + 1700 * (at % 3) for at in range(30)], False),
+        ([25_000 + 340 * at for at in range(30)], True),
+        ([max(0, 500 * (at - 8)) for at in range(30)], True),
+        ([50 * at for at in range(30)], False),
+    ],
+)
+def test_types_that_grow_are_found(values: list[int], grows: bool) -> None:
+    # What there is none of, or next to none, is not told of.
+    samples = [
+        (1000.0 * at, {"function": 3000, **({"Leaked": value} if value else {})})
+        for at, value in enumerate(values)
+    ]
+    found = verdict.growing_types(samples, Scale(DECISIONS, by_type=True))
+    assert [each.name for each in found] == ["objects Leaked"] * grows
+    assert verdict.growing_types(samples, Scale(DECISIONS)) == []
+
+
+@pytest.mark.parametrize("kind", [OBJECTS, DESCRIPTORS, THREADS, ROWS])
+def test_what_is_planted_shows(tmp_path: Path, kind: str) -> None:
+    database = Database(f"sqlite:///{tmp_path}/nova.sqlite")
+    migration.sync(database)
+    leak = Leak(Plan(leak=0.5, leak_of=kind), database)
+
+    def seen() -> dict[str, float]:
+        return {**look.own()[0], **look.rows(database)}
+
+    name = {OBJECTS: "gc_objects", DESCRIPTORS: "fds", THREADS: "threads", ROWS: "rows services"}
+    leak.step()
+    before = seen().get(name[kind], 0.0)
+    for _number in range(8001 if kind == OBJECTS else 41):
+        leak.step()
+    try:
+        assert seen()[name[kind]] >= before + 20
+    finally:
+        leak.close()
+        database.dispose()
+
+
+@pytest.mark.parametrize(
+    ("options", "minutes", "decisions", "is_over"),
+    [
+        ({}, 9.9, 10**6, False),
+        ({}, 10.0, 0, True),
+        ({"decisions": 500}, 1.0, 500, True),
+        ({"decisions": 500, "minutes": 0.0}, 1e6, 499, False),
+    ],
+)
+def test_when_it_is_over(
+    options: dict[str, float], minutes: float, decisions: int, is_over: bool
+) -> None:
+    assert Plan(**options).is_over(60 * minutes, decisions) is is_over
+
+
+def test_a_little_soak_of_everything(tmp_path: Path) -> None:
+    """Decisions, refusals, repeats, deletions and reloads happen; the time is simulated."""
+    plan = Plan(hosts=24, servers=60, sample_seconds=0.0, largest=20, leak=1000.0)
+    url = f"sqlite:///{tmp_path}/nova.sqlite"
+    subject = engine.Engine(plan, url)
+    began = time.process_time()
+    try:
+        for _number in range(60):
+            subject.step()
+        subject.lull()
+        sample, types = subject.look()
+        for every in (subject._what_if, subject._ask):
+            every(subject._demands.next())
+        subject._reload()
+        subject.step()
+    finally:
+        subject.close()
+    counts = subject.counts
+    assert counts["servers deleted"] > 0
+    assert counts["requests answered again"] == 1
+    assert {"requests refused", "servers moved", "reports", "what-ifs"} <= counts.keys()
+    assert counts["decisions"] > counts["requests answered"]
+    assert subject.clock() - subject.clock.begin > 2 * (time.process_time() - began)
+    assert "rows claims" not in sample, "in a lull they are closed, and purged"
+    assert types["list"] > 60 * plan.leak, "so that it can be seen to be found"
+    assert {name.split()[0] for name in sample} <= verdict.ALLOWED.keys()
+
+
+def test_growth_is_told_in_the_last_line(tmp_path: Path) -> None:
+    kept = look.Kept(tmp_path / "looks.jsonl")
+    for number in range(20):
+        kept.add(30.0, {"fds": 7.0 + number}, decisions=100 * number)
+    done = {"decisions": 1234}
+    text, grows = verdict.report("a form", done, [("a process", kept)], Scale(DECISIONS))
+    assert grows
+    assert text.splitlines()[-1] == "1,234 decisions; these grow: fds"
+
+
+def test_demands_are_the_same_for_the_same_seed() -> None:
+    def drawn(seed: int) -> list[tuple[str, int, str]]:
+        plan = engine.FleetPlan(24, mix="numa", instances_per_host=2)
+        demands = Demands(plan, random.Random(seed), lambda: plan.names, lambda: ["a", "b"])
+        several = [demands.next() for _number in range(300)]
+        return [(each.kind, len(each.uuids), each.request_id) for each in several]
+
+    assert drawn(1) == drawn(1) != drawn(2)
+    kinds = {kind for kind, _count, _id in itertools.chain(drawn(1), drawn(2))}
+    assert len(kinds) == 17

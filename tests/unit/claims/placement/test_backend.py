@@ -1,0 +1,201 @@
+"""(what Placement answers, call after call) -> the answer, the calls, what stays reserved."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler import errors
+from scheduler.claims.placement.allocations import ATTEMPTS
+from scheduler.claims.placement.backend import LEFT_SECONDS, QUERIES
+from scheduler.hosts.reservations import TrackedInstance
+from tests.builders import a_conf
+from tests.unit.claims.placement.test_calls import (
+    CONSUMER,
+    CONSUMER_CHANGED,
+    FULL,
+    GONE,
+    NOTHING,
+    PROVIDER,
+    SECOND,
+    a_driver,
+    a_placement,
+    answers_of,
+    exchanges,
+    request_of,
+)
+
+SAMPLE = exchanges("placement-simple.http")
+OFFERED = answers_of(SAMPLE)[0]
+NO_OFFER = (200, {"allocation_requests": [], "provider_summaries": {}})
+OTHER = "c0000002-aaaa-4bbb-8ccc-000000000002"
+DONE, REFUSED, CHANGED = (204, None), (409, FULL), (409, CONSUMER_CHANGED)
+ON_H1, ON_H2 = (
+    (200, {"allocations": {node: {"generation": 1, "resources": {"VCPU": 1}}}})
+    for node in (PROVIDER, OTHER)
+)
+FILL = [NOTHING, REFUSED, NOTHING, REFUSED]
+"""Both hosts refuse."""
+
+
+class Asked:
+    """What came of a request for *uuids* to a scheduler that knows the hosts h1 and h2."""
+
+    def __init__(self, answers, uuids=(CONSUMER,), tracked=(), hints=None, options=None, **sent):
+        self.hosts = self.error = None
+        with a_placement(*answers) as (server, conf):
+            context, spec = request_of(SAMPLE)
+            vars(context).update(sent)
+            spec.scheduler_hints = hints or {}
+            self.pauses = []
+            driver = a_driver(conf, SAMPLE, self.pauses.append)
+            for each in tracked:
+                driver.host_manager.table.put_instance(each.host, each.uuid, each)
+            if options is not None:
+                driver.claims.reconfigured(options)()
+            try:
+                rows = driver.select_destinations(context, spec, list(uuids))
+                self.hosts = [first.service_host for first, *_others in rows]
+            except errors.NovaException as error:
+                self.error = error
+        assert server.answers == [], "it asked less than was foreseen"
+        self.calls = [f"{method} {path.split('?')[0][-1]}" for method, path, *_ in server.calls]
+        self.paths = [path for _method, path, *_ in server.calls]
+        self.bodies = [body for method, _path, _headers, body in server.calls if method == "PUT"]
+        self.reserved = [each.key[0] for each in driver.host_manager.reservations]
+        self.record = driver.records[-1]
+
+
+ASK, READ, CLAIM, AGAIN = "GET s", "GET 1", "PUT 1", "DELETE 1"
+
+
+def test_a_host_is_claimed_before_it_is_given():
+    asked = Asked([OFFERED, NOTHING, DONE])
+    assert (asked.hosts, asked.reserved, asked.calls) == (["h1"], ["h1"], [ASK, READ, CLAIM])
+    assert (asked.record.claim, asked.record.races_lost) == ("booked", 0)
+
+
+@pytest.mark.parametrize("is_redelivered", [True, False])
+def test_one_that_another_worker_may_be_at_is_left_to_it_first(is_redelivered):
+    asked = Asked([OFFERED, ON_H2, ON_H2], is_redelivered=is_redelivered)
+    assert (asked.hosts, asked.record.claim) == (["h2"], "repeated")
+    assert asked.pauses == [LEFT_SECONDS] * is_redelivered
+
+
+def test_a_check_of_where_an_instance_is_asks_and_claims_nothing():
+    asked = Asked([], hints={"_nova_check_type": ["rebuild"]})
+    assert (asked.hosts, asked.calls, asked.record.claim) == (["h1"], [], None)
+
+
+@pytest.mark.parametrize(
+    ("answers", "hosts", "calls"),
+    [
+        pytest.param([OFFERED, ON_H2, ON_H2], ["h2"], [ASK, READ, READ], id="seen on the way"),
+        pytest.param([NO_OFFER, ON_H2], ["h2"], [ASK, READ], id="nothing is left"),
+        pytest.param(
+            [OFFERED, NOTHING, CHANGED, ON_H2],
+            ["h2"],
+            [ASK, READ, CLAIM, READ],
+            id="another worker is at it",
+        ),
+        pytest.param(
+            [OFFERED, NOTHING, CHANGED, NOTHING, ON_H2],
+            ["h2"],
+            [ASK, READ, CLAIM, READ, READ],
+            id="another worker has just begun",
+        ),
+        pytest.param(
+            [*([OFFERED, *FILL] * QUERIES), ON_H1],
+            ["h1"],
+            [*([ASK, READ, CLAIM, READ, CLAIM] * QUERIES), READ],
+            id="full by now",
+        ),
+    ],
+)
+def test_a_request_that_was_answered_before_gets_the_same(answers, hosts, calls):
+    asked = Asked(answers)
+    assert (asked.hosts, asked.calls, asked.reserved) == (hosts, calls, [])
+    assert asked.record.claim == "repeated"
+
+
+@pytest.mark.parametrize(
+    ("answers", "error", "calls", "why"),
+    [
+        pytest.param(
+            [NO_OFFER, NOTHING], errors.NoValidHost, 2, "Got no allocation candidates", id="none"
+        ),
+        pytest.param(
+            [OFFERED, NOTHING, CHANGED, *([NOTHING] * ATTEMPTS)],
+            *(errors.AllocationUpdateFailed, 3 + ATTEMPTS, "another process changed"),
+            id="another claims for the same",
+        ),
+        pytest.param(
+            [*([OFFERED, *FILL] * QUERIES), NOTHING],
+            *(errors.NoValidHost, 5 * QUERIES + 1, None),
+            id="all are full",
+        ),
+        pytest.param(
+            [GONE], errors.NoValidHost, 1, "Placement is not available: HTTP 503", id="away"
+        ),
+        pytest.param(
+            [OFFERED, GONE], errors.NoValidHost, 2, "Placement is not available", id="goes away"
+        ),
+    ],
+)
+def test_an_end_without_a_host_leaves_nothing_reserved(answers, error, calls, why):
+    asked = Asked(answers)
+    assert isinstance(asked.error, error)
+    assert (len(asked.calls), asked.reserved) == (calls, [])
+    assert why is None or why in asked.record.failure
+
+
+def test_who_was_refused_is_counted_and_the_next_host_taken():
+    asked = Asked([OFFERED, NOTHING, REFUSED, NOTHING, DONE])
+    assert (asked.hosts, asked.reserved) == (["h2"], ["h2"])
+    assert (asked.record.claim, asked.record.races_lost) == ("booked", 1)
+    assert [list(body["allocations"]) for body in asked.bodies] == [[PROVIDER], [OTHER]]
+
+
+def test_what_is_claimed_already_is_not_claimed_again():
+    """The second server's host is full, so that both go to the host that the first has."""
+    asked = Asked([OFFERED, *(NOTHING, DONE), *(NOTHING, REFUSED), *(NOTHING, DONE)], PAIR)
+    assert asked.hosts == ["h1", "h1"]
+    assert asked.calls == [ASK, READ, CLAIM, "GET 2", "PUT 2", "GET 2", "PUT 2"]
+    assert sorted(asked.reserved) == ["h1", "h1"]
+
+
+PAIR = (CONSUMER, SECOND)
+
+
+def test_with_room_for_one_of_two_all_is_given_back_and_asked_anew():
+    """Each look: the first gets h1; the second neither h2 nor, with the first there, h1."""
+    look = [OFFERED, *(NOTHING, DONE), *FILL, DONE]
+    asked = Asked([*(look * QUERIES), NOTHING], PAIR)
+    assert isinstance(asked.error, errors.NoValidHost)
+    assert asked.reserved == []
+    one = [ASK, READ, CLAIM, *(["GET 2", "PUT 2"] * 2), AGAIN]
+    assert asked.calls == [*(one * QUERIES), READ]
+
+
+@pytest.mark.parametrize(("vm_state", "keeps"), [("active", True), ("building", False)])
+def test_an_instance_that_moves_keeps_what_it_has(vm_state, keeps):
+    """One that is being built had an earlier try, which is replaced."""
+    had = {"allocations": {"old": {"generation": 3, "resources": {"VCPU": 4}}}}
+    looks = [] if keeps else [(200, had)]
+    instance = TrackedInstance(CONSUMER, "h2", vm_state=vm_state)
+    asked = Asked([OFFERED, (200, had), *looks, DONE], tracked=[instance])
+    assert asked.hosts == ["h1"]
+    assert ("old" in asked.bodies[0]["allocations"]) is keeps
+
+
+def test_a_reload_changes_what_is_asked_for():
+    conf = a_conf()
+    conf.set_override("max_placement_results", 7, group="scheduler")
+    assert "limit=7&" in Asked([OFFERED, NOTHING, DONE], options=conf).paths[0]
+    assert "limit=1000&" in Asked([OFFERED, NOTHING, DONE]).paths[0]
+
+
+def test_allocations_that_stay_are_named(caplog):
+    three = (*PAIR, "f4a0f8c0-0000-4000-8000-000000000003")
+    asked = Asked([OFFERED, *([NOTHING, DONE] * 2), GONE, GONE], three)
+    assert isinstance(asked.error, errors.NoValidHost)
+    assert f"nobody needs, for instances {SECOND}, {CONSUMER}: HTTP 503" in caplog.text

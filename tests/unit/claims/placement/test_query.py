@@ -1,0 +1,276 @@
+"""What a request asks of Placement, as the query that is sent."""
+
+from __future__ import annotations
+
+import urllib.parse
+from types import SimpleNamespace
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.claims.placement.candidates import CandidateQuery, Fleet, fleet_of
+from tests.builders import a_conf, a_fleet, a_request
+
+AGGREGATE, OTHER, NODE = (f"00000000-0000-4000-8000-00000000000{n}" for n in (1, 2, 3))
+FLAVOR = {"vcpus": 2, "memory_mb": 512, "root_gb": 5, "ephemeral_gb": 1, "swap": 1025}
+SIZES = "DISK_GB:8,MEMORY_MB:512,VCPU:2"
+NO_FLEET = Fleet((), 0, None)
+DISABLED = "!COMPUTE_STATUS_DISABLED"
+
+
+def queries(spec, fleet=NO_FLEET, workarounds=None, **options):
+    conf = a_conf()
+    for name, value in options.items():
+        conf.set_override(name, value, group="scheduler")
+    for name, value in (workarounds or {}).items():
+        conf.set_override(name, value, group="workarounds")
+    texts = CandidateQuery(conf, None).queries(spec, fleet)
+    return [urllib.parse.parse_qs(text, strict_parsing=True) for text in texts]
+
+
+def query(spec, fleet=NO_FLEET, **options):
+    (found,) = queries(spec, fleet, **options)
+    return found
+
+
+def a_spec(extra_specs=None, *, flavor=None, **fields):
+    sizes = {**FLAVOR, **(flavor or {}), "extra_specs": extra_specs or {}}
+    return a_request(flavor=sizes, **fields)
+
+
+def a_group(suffix, **fields):
+    return objects.RequestGroup(requester_id=suffix, **fields)
+
+
+def an_aggregate(uuid, **metadata):
+    return objects.Aggregate(id=1, uuid=uuid, name="a", metadata=metadata)
+
+
+def pinned(policy="dedicated", thread_policy=None, emulator=None):
+    cell = objects.InstanceNUMACell(
+        id=0,
+        cpuset=set(),
+        pcpuset={0, 1},
+        memory=512,
+        cpu_policy=policy,
+        cpu_thread_policy=thread_policy,
+    )
+    return objects.InstanceNUMATopology(cells=[cell], emulator_threads_policy=emulator)
+
+
+def test_a_plain_flavor():
+    assert query(a_spec()) == {
+        "limit": ["1000"],
+        "resources": [SIZES],
+        "root_required": [DISABLED],
+    }
+
+
+DESTINATION = objects.Destination(
+    aggregates=[f"{OTHER},{AGGREGATE}", NODE], forbidden_aggregates={OTHER}
+)
+CASES = {
+    "a root volume takes no disk": (
+        a_spec(is_bfv=True),
+        {"resources": ["DISK_GB:3,MEMORY_MB:512,VCPU:2"]},
+    ),
+    "without disk": (
+        a_spec(flavor={"root_gb": 0, "ephemeral_gb": 0, "swap": 0}),
+        {"resources": ["MEMORY_MB:512,VCPU:2"]},
+    ),
+    "extra specs go before sizes": (
+        a_spec({"resources:VCPU": "0", "resources:CUSTOM_METAL": "1"}),
+        {"resources": ["CUSTOM_METAL:1,DISK_GB:8,MEMORY_MB:512"]},
+    ),
+    "traits": (
+        a_spec({"trait:CUSTOM_B": "required", "trait:HW_A": "required", "trait:X": "forbidden"}),
+        {"required": ["CUSTOM_B,HW_A,!X"]},
+    ),
+    "numbered groups": (
+        a_spec({"resources1:VGPU": "1", "resources_b:SRIOV_NET_VF": "2", "trait1:X": "required"}),
+        {
+            "resources1": ["VGPU:1"],
+            "required1": ["X"],
+            "resources_b": ["SRIOV_NET_VF:2"],
+            "group_policy": ["none"],
+        },
+    ),
+    "one group needs no policy": (
+        a_spec({"resources1:VGPU": "1"}),
+        {"resources1": ["VGPU:1"], "group_policy": None},
+    ),
+    "a group policy": (
+        a_spec({"resources1:VGPU": "1", "group_policy": "isolate"}),
+        {"group_policy": ["isolate"]},
+    ),
+    "groups of ports": (
+        a_spec(
+            requested_resources=[
+                a_group("p1", resources={"NET_BW": 5}, required_traits={"T"}, in_tree=NODE)
+            ]
+        ),
+        {"resourcesp1": ["NET_BW:5"], "requiredp1": ["T"], "in_treep1": [NODE]},
+    ),
+    "subtrees and roots": (
+        a_spec(
+            request_level_params=objects.RequestLevelParams(
+                root_required={"R"}, root_forbidden={"F"}, same_subtree=[["a", "b"]]
+            )
+        ),
+        {"root_required": [f"R,{DISABLED},!F"], "same_subtree": ["a,b"]},
+    ),
+    "aggregates of the destination": (
+        a_spec(requested_destination=DESTINATION),
+        {"member_of": [f"!in:{OTHER}", f"in:{AGGREGATE},{OTHER}", f"in:{NODE}"]},
+    ),
+    "traits of the image": (
+        a_spec(image={"traits_required": ["CUSTOM_I"]}),
+        {"required": ["CUSTOM_I"]},
+    ),
+    "hints of all hosts": (a_spec(hints={"different_host": [NODE]}), {"limit": None}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_asked(name):
+    spec, wanted = CASES[name]
+    found = query(spec)
+    assert {key: found.get(key) for key in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "field"),
+    [
+        ({"resources:VCPU": "many"}, "resources:VCPU"),
+        ({"resources1:VGPU": "-1"}, "resources1:VGPU"),
+        ({"trait:X": "maybe"}, "trait:X"),
+        ({"group_policy": "together"}, "group_policy"),
+    ],
+)
+def test_extra_specs_that_make_no_sense_are_named(extra_specs, field):
+    with pytest.raises(errors.InvalidRequest) as caught:
+        query(a_spec(extra_specs))
+    assert f"flavor.extra_specs[{field}]" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("topology", "first", "second"),
+    [
+        (pinned(), "PCPU:2", "VCPU:2"),
+        (pinned(emulator="isolate"), "PCPU:3", "VCPU:3"),
+        (pinned(thread_policy="isolate"), "PCPU:2", "VCPU:2"),
+    ],
+)
+def test_pinned_cpus_are_asked_for_both_ways(topology, first, second):
+    spec = a_spec(numa_topology=topology)
+    found = queries(spec)
+    wanted = [",".join(sorted(["DISK_GB:8", "MEMORY_MB:512", cpus])) for cpus in (first, second)]
+    assert [each["resources"] for each in found] == [[text] for text in wanted]
+    isolated = topology.cells[0].cpu_thread_policy == "isolate"
+    traits = ["!HW_CPU_HYPERTHREADING"] if isolated else None
+    assert [each.get("required") for each in found] == [traits, None]
+    assert len(queries(spec, workarounds={"disable_fallback_pcpu_query": True})) == 1
+
+
+@pytest.mark.parametrize(
+    ("bound_to", "limit", "in_tree"),
+    [(None, ["7"], None), ((NODE,), ["7"], [NODE]), ((NODE, OTHER), None, None), ((), None, None)],
+)
+def test_a_request_bound_to_hosts(bound_to, limit, in_tree):
+    found = query(a_spec(), Fleet((), 0, bound_to), max_placement_results=7)
+    assert (found.get("limit"), found.get("in_tree")) == (limit, in_tree)
+
+
+@pytest.mark.parametrize(("lowest", "wanted"), [(72, [DISABLED]), (73, [f"OWNER_NOVA,{DISABLED}"])])
+def test_the_owner_is_asked_for_when_all_computes_tell_it(lowest, wanted):
+    assert query(a_spec(), Fleet((), lowest, None))["root_required"] == wanted
+
+
+AGGREGATES = (
+    an_aggregate(AGGREGATE, availability_zone="east, west", filter_tenant_id2="me"),
+    an_aggregate(OTHER, **{"trait:CUSTOM_LICENSED": "required"}),
+)
+ZONES, TENANTS = "query_placement_for_availability_zone", "limit_tenants_to_placement_aggregate"
+NEEDED, ISOLATED = "placement_aggregate_required_for_tenants", "enable_isolated_aggregate_filtering"
+IMAGES = "query_placement_for_image_type_support"
+IN = [f"in:{AGGREGATE}"]
+RESTRICTIONS = {
+    "a zone": ({"availability_zone": "west"}, {}, {"member_of": IN}),
+    "the first of its zones": ({"availability_zone": "east"}, {}, {"member_of": IN}),
+    "an unknown zone": ({"availability_zone": "nova"}, {}, {"member_of": None}),
+    "zones off": ({"availability_zone": "west"}, {ZONES: False}, {"member_of": None}),
+    "a tenant": ({"project_id": "me"}, {TENANTS: True}, {"member_of": IN}),
+    "another tenant": ({"project_id": "you"}, {TENANTS: True}, {"member_of": None}),
+    "isolated": ({}, {ISOLATED: True}, {"member_of": [f"!in:{OTHER}"]}),
+    "licensed": (
+        {"extra_specs": {"trait:CUSTOM_LICENSED": "required"}},
+        {ISOLATED: True},
+        {"member_of": None},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RESTRICTIONS)
+def test_restrictions_by_aggregates(name):
+    fields, options, wanted = RESTRICTIONS[name]
+    found = query(a_spec(**fields), Fleet(AGGREGATES, 0, None), **options)
+    assert {key: found.get(key) for key in wanted} == wanted
+
+
+def test_a_tenant_without_the_aggregate_that_it_needs():
+    with pytest.raises(errors.NoValidHost, match="Scheduling failed: No hosts available for ten"):
+        query(a_spec(project_id="you"), Fleet(AGGREGATES, 0, None), **{TENANTS: True, NEEDED: True})
+
+
+def test_the_format_of_the_image_is_a_trait():
+    spec = a_spec(image={})
+    spec.image.disk_format = "qcow2"
+    assert query(spec, **{IMAGES: True})["required"] == ["COMPUTE_IMAGE_TYPE_QCOW2"]
+
+
+def manager(*hosts):
+    return SimpleNamespace(table=a_fleet(*hosts), aggregates=["a1", "a2"])
+
+
+HOSTS = (
+    {"host": "H1", "node": "n1", "uuid": "one"},
+    {"host": "H1", "node": "n2", "uuid": "two"},
+    {"host": "h2", "node": "n1", "uuid": "three"},
+    {"host": "h3", "node": "n1", "uuid": None},
+)
+
+
+def destination(**fields):
+    return {"requested_destination": objects.Destination(**fields)}
+
+
+@pytest.mark.parametrize(
+    ("request_fields", "bound_to"),
+    [
+        pytest.param({}, None, id="anywhere"),
+        pytest.param(destination(host="h2"), ("three",), id="a host"),
+        pytest.param(destination(host="h1"), ("one", "two"), id="all nodes of a host"),
+        pytest.param(destination(host="h1", node="n2"), ("two",), id="a node"),
+        pytest.param(destination(host="h9"), (), id="a host that is not there"),
+        pytest.param(destination(host="h3"), (), id="a host whose uuid is not known"),
+        pytest.param(destination(), None, id="a destination without a host"),
+        pytest.param(
+            {**destination(host="h2"), "force_hosts": ["h1"]}, ("three",), id="a host before force"
+        ),
+        pytest.param({"force_hosts": ["h1"]}, ("one", "two"), id="forced host"),
+        pytest.param({"force_nodes": ["n1"]}, ("one", "three"), id="forced nodes"),
+        pytest.param({"force_hosts": ["h1"], "force_nodes": ["n1"]}, ("one",), id="forced both"),
+        pytest.param({"force_hosts": ["h1", "h2"]}, ("one", "two", "three"), id="forced hosts"),
+    ],
+)
+def test_what_a_request_is_bound_to(request_fields, bound_to):
+    assert fleet_of(manager(*HOSTS), a_request(**request_fields)).bound_to == bound_to
+
+
+@pytest.mark.parametrize(
+    ("versions", "lowest"), [([], 0), ([74], 74), ([74, 73], 73), ([74, None], 0)]
+)
+def test_the_oldest_service(versions, lowest):
+    found = fleet_of(manager(*({"service": {"version": each}} for each in versions)), a_request())
+
+    assert (found.lowest_version, found.aggregates) == (lowest, ("a1", "a2"))

@@ -1,0 +1,144 @@
+"""Asking the scheduler, and the policies of server groups."""
+
+from __future__ import annotations
+
+import oslo_messaging as messaging
+import pytest
+
+from conductor_stub import planning
+from conductor_stub.planning import PolicySupport, setup_instance_group
+from scheduler import errors, objects
+from scheduler.rpc.context import RequestContext
+from tests.unit.conductor_stub import builders
+
+SPEC = objects.RequestSpec(instance_uuid=builders.UUIDS[0], flavor=builders.flavor())
+
+
+class Scheduler:
+    """Answers like a SchedulerAPI whose cap is below 4.5 (or not), after some time-outs."""
+
+    def __init__(self, answer, capped=False, timeouts=0):
+        self.answer = answer
+        self.capped = capped
+        self.timeouts = timeouts
+        self.sent = []
+
+    def select_destinations(
+        self, context, spec, uuids, return_objects=False, return_alternates=False
+    ):
+        if self.capped and return_objects:
+            raise errors.SelectionObjectsWithOldRPCVersionNotSupported(version="4.4")
+        self.sent.append((uuids, return_objects, return_alternates))
+        if len(self.sent) <= self.timeouts:
+            raise messaging.MessagingTimeout
+        return self.answer
+
+
+def _find(scheduler, max_attempts=3):
+    return planning.find_hosts(scheduler, RequestContext(), SPEC, builders.UUIDS[:1], max_attempts)
+
+
+def test_selections_keep_their_alternates():
+    chosen, alternate = builders.selection("a"), builders.selection("b", limits=None)
+    scheduler = Scheduler([[chosen, alternate]])
+
+    ((first, second),) = _find(scheduler)
+
+    assert scheduler.sent == [(builders.UUIDS[:1], True, True)]
+    assert (first.host, first.node, first.limits) == ("a", "a", {"memory_mb": 4096})
+    assert (first.selection, second.selection) == (chosen, alternate)
+    assert second.limits == {}
+
+
+@pytest.mark.parametrize(
+    ("reply", "limits"),
+    [
+        ({"host": "a", "nodename": "n", "limits": {"memory_mb": 98304.5}}, {"memory_mb": 98304.5}),
+        ({"host": "a", "nodename": None, "limits": None}, {}),
+    ],
+)
+def test_a_capped_scheduler_names_one_host_each(reply, limits):
+    scheduler = Scheduler([reply], capped=True)
+
+    ((only,),) = _find(scheduler)
+
+    assert scheduler.sent == [(builders.UUIDS[:1], False, False)]
+    assert (only.host, only.node, only.limits) == ("a", reply["nodename"], limits)
+    assert only.selection is None
+
+
+@pytest.mark.parametrize(
+    ("capped", "timeouts", "max_attempts", "calls", "answered"),
+    [
+        pytest.param(True, 2, 3, 3, True, id="answered at the last attempt"),
+        pytest.param(True, 3, 3, 3, False, id="all attempts timed out"),
+        pytest.param(True, 1, 1, 1, False, id="one attempt only"),
+        pytest.param(False, 1, 3, 1, False, id="today's call is never repeated"),
+    ],
+)
+def test_only_the_old_call_is_repeated(capped, timeouts, max_attempts, calls, answered):
+    scheduler = Scheduler([{"host": "a", "nodename": "a", "limits": {}}], capped, timeouts)
+
+    if answered:
+        _find(scheduler, max_attempts)
+    else:
+        with pytest.raises(messaging.MessagingTimeout):
+            _find(scheduler, max_attempts)
+
+    assert len(scheduler.sent) == calls
+
+
+@pytest.mark.parametrize(
+    ("policy", "filters", "weighers", "missing"),
+    [
+        ("affinity", ["ServerGroupAffinityFilter"], [], None),
+        ("affinity", ["ServerGroupAntiAffinityFilter"], [], "ServerGroupAffinityFilter"),
+        ("anti-affinity", ["ServerGroupAntiAffinityFilter"], [], None),
+        ("anti-affinity", [], [], "ServerGroupAntiAffinityFilter"),
+        *[
+            ("soft-affinity", [], [weigher], None)
+            for weigher in (
+                "nova.scheduler.weights.all_weighers",
+                "scheduler.weights.all_weighers",
+                "nova.scheduler.weights.affinity.ServerGroupSoftAffinityWeigher",
+            )
+        ],
+        ("soft-anti-affinity", [], ["my.Weigher"], "ServerGroupSoftAntiAffinityWeigher"),
+        ("something-else", [], [], None),
+    ],
+)
+def test_a_policy_needs_what_enforces_it(policy, filters, weighers, missing):
+    support = PolicySupport(
+        builders.conf(
+            filter_scheduler__enabled_filters=filters, filter_scheduler__weight_classes=weighers
+        )
+    )
+
+    if missing is None:
+        assert support.check([policy]) is (policy != "something-else")
+    else:
+        with pytest.raises(errors.UnsupportedPolicyException, match=f"{missing} not configured"):
+            support.check([policy])
+
+
+@pytest.mark.parametrize(
+    ("group", "policies"),
+    [
+        (objects.InstanceGroup(uuid="u", policy="anti-affinity", members=["m"]), ["anti-affinity"]),
+        (objects.InstanceGroup(uuid="u", policies=["affinity"], members=["m"]), ["affinity"]),
+    ],
+)
+def test_the_group_joins_the_filter_properties(group, policies):
+    given = {"group_hosts": ["b", "a"], "other": 1}
+
+    updated = setup_instance_group(given, group, ["c", "a"], PolicySupport(builders.conf()))
+
+    assert updated == {
+        "other": 1,
+        "group_updated": True,
+        "group_hosts": ["a", "b", "c"],
+        "group_policies": policies,
+        "group_members": ["m"],
+        "group_uuid": "u",
+    }
+    assert given == {"group_hosts": ["b", "a"], "other": 1}

@@ -1,0 +1,156 @@
+"""Legacy request dicts, and the record of attempts in filter properties."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from conductor_stub import request_dicts
+from scheduler import errors, objects
+from tests.unit.conductor_stub import builders
+
+UUID = "f4a0f8c0-0000-4000-8000-000000000001"
+
+
+def _tried(attempts, **more):
+    return {"retry": {"num_attempts": attempts, "hosts": [["cmp1", "n1"]], **more}}
+
+
+@pytest.mark.parametrize(
+    ("properties", "max_attempts", "attempts_after"),
+    [
+        pytest.param({}, 3, 1, id="first of three"),
+        pytest.param(_tried(1), 3, 2, id="second of three"),
+        pytest.param(_tried(2), 3, 3, id="third of three"),
+        pytest.param({"retry": {}}, 3, 1, id="empty record counts as none"),
+        pytest.param({"retry": None}, 3, 1, id="null record counts as none"),
+        pytest.param({"force_hosts": None, "force_nodes": []}, 3, 1, id="null is not forced"),
+        pytest.param({"force_hosts": ["a", "b"]}, 3, 1, id="two forced hosts keep retrying"),
+        pytest.param({"force_hosts": ["a"]}, 3, None, id="one forced host is never retried"),
+        pytest.param({"force_nodes": ["a"]}, 3, None, id="one forced node is never retried"),
+        pytest.param({}, 1, None, id="one attempt allowed is never retried"),
+    ],
+)
+def test_an_allowed_attempt_is_counted(properties, max_attempts, attempts_after):
+    counted = request_dicts.populate_retry(properties, UUID, max_attempts)
+
+    if attempts_after is None:
+        assert "retry" not in counted
+        assert request_dicts.attempts(counted) == 1
+    else:
+        assert request_dicts.attempts(counted) == attempts_after
+
+
+@pytest.mark.parametrize(
+    ("attempts", "max_attempts", "reason"),
+    [(3, 3, "no space"), (2, 2, None), (7, 3, "boom")],
+)
+def test_one_attempt_too_many_is_an_error(attempts, max_attempts, reason):
+    extra = {"exc_reason": reason} if reason else {}
+
+    with pytest.raises(errors.MaxRetriesExceeded) as raised:
+        request_dicts.populate_retry(_tried(attempts, **extra), UUID, max_attempts)
+
+    assert str(raised.value) == (
+        f"Exceeded maximum number of retries. Exceeded max scheduling attempts {max_attempts} "
+        f"for instance {UUID}. Last exception: {reason}"
+    )
+
+
+def test_the_reason_of_the_last_failure_is_dropped_and_its_traceback_kept():
+    given = _tried(1, exc=["Traceback ..."], exc_reason="no space")
+
+    counted = request_dicts.populate_retry(given, UUID, 3)
+
+    assert counted["retry"] == {
+        "num_attempts": 2,
+        "hosts": [["cmp1", "n1"]],
+        "exc": ["Traceback ..."],
+    }
+    assert given == _tried(1, exc=["Traceback ..."], exc_reason="no space")
+
+
+@pytest.mark.parametrize(
+    ("record", "logged"),
+    [
+        ({"exc": ["line 1\n", "line 2"]}, ["Error from last host: cmp1 (node n1): line 1\nline 2"]),
+        ({"exc": "text"}, ["Error from last host: cmp1 (node n1): text"]),
+        ({"exc": []}, []),
+        ({"exc": ["text"], "hosts": []}, []),
+    ],
+)
+def test_the_last_hosts_error_is_logged(record, logged, caplog):
+    with caplog.at_level(logging.ERROR):
+        request_dicts.populate_retry(_tried(1) | {"retry": _tried(1)["retry"] | record}, UUID, 3)
+
+    assert [entry.getMessage() for entry in caplog.records] == logged
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        pytest.param({}, {"limits": {"vcpu": 4}}, id="no retry record"),
+        pytest.param(
+            {"retry": {"num_attempts": 1}},
+            {"retry": {"num_attempts": 1, "hosts": [["h", "n"]]}, "limits": {"vcpu": 4}},
+            id="record without hosts",
+        ),
+        pytest.param({"force_hosts": ["h"]}, {"force_hosts": ["h"]}, id="forced: no limits"),
+        pytest.param(
+            {"force_hosts": None}, {"force_hosts": None, "limits": {"vcpu": 4}}, id="null force"
+        ),
+    ],
+)
+def test_the_chosen_host_is_noted(properties, expected):
+    assert request_dicts.populate_filter_properties(properties, "h", "n", {"vcpu": 4}) == expected
+
+
+def test_a_newton_compute_gets_the_recorded_shape():
+    recorded = builders.wire("derived-newton-build_and_run_instance-v4.0")["request_spec"]
+    image = builders.wire("derived-newton-build_and_run_instance-v4.0")["image"]
+    instance = builders.recorded_instance()
+
+    made = request_dicts.build_request_spec(image, [instance])
+
+    assert made["image"] == recorded["image"]
+    assert made["num_instances"] == recorded["num_instances"]
+    assert _without_later_fields(made["instance_type"]) == recorded["instance_type"]
+    theirs, ours = recorded["instance_properties"], made["instance_properties"]
+    assert ours["system_metadata"] == theirs["system_metadata"]
+    assert ours["name"] == theirs["name"]
+    assert ours["pci_requests"] == theirs["pci_requests"]
+    assert ours["security_groups"] == theirs["security_groups"]
+    assert set(theirs) <= set(ours)
+
+
+def _without_later_fields(flavor):
+    return {key: value for key, value in flavor.items() if key != "description"}
+
+
+def test_the_dict_is_json_and_makes_the_same_request_again():
+    instance = builders.instance(availability_zone="az1")
+
+    made = json.loads(json.dumps(request_dicts.build_request_spec({}, [instance, instance])))
+    spec = objects.RequestSpec.from_primitives(made, {})
+
+    assert made["image"] == {}
+    assert spec.num_instances == 2
+    assert (spec.instance_uuid, spec.availability_zone) == (instance.uuid, "az1")
+    assert (spec.flavor.name, spec.memory_mb) == ("m1.small", 2048)
+
+
+def test_a_given_request_is_used_instead_of_the_instances():
+    spec = objects.RequestSpec(
+        num_instances=1,
+        instance_uuid=builders.UUIDS[0],
+        availability_zone="asked",
+        flavor=builders.flavor(),
+    )
+
+    made = request_dicts.legacy_spec({}, [builders.instance(availability_zone="other")], spec)
+
+    assert made["instance_properties"]["availability_zone"] == "asked"
+    assert made["instance_type"]["name"] == "m1.small"
+    assert request_dicts.legacy_spec({}, [], made) is made

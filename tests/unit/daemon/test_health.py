@@ -1,0 +1,171 @@
+"""Which check fails by which fault."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from scheduler import errors
+from scheduler.daemon.health import Check, IdleLook, Status, WorkerHealth, worst
+from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.worker_table import Stage
+from scheduler.db.cells import CellHealth
+
+
+class Consumer:
+    def __init__(self, is_listening: bool = True, is_consuming: bool = True) -> None:
+        self.is_listening = is_listening
+        self.is_consuming = is_consuming
+
+
+class Hosts:
+    """A host manager that is well, unless told otherwise."""
+
+    state_age_seconds: float | None = 2.0
+    is_failing = False
+    is_too_old = False
+    cells: tuple[CellHealth, ...] = ()
+
+    def __init__(self, **fields: Any) -> None:
+        vars(self).update(fields)
+
+    def require_state(self) -> None:
+        if self.is_too_old:
+            raise errors.StateUnavailable(reason="the last state read is 61 s old")
+
+    def cell_health(self) -> list[CellHealth]:
+        return list(self.cells)
+
+
+def a_cell(*, is_left_out: bool) -> CellHealth:
+    return CellHealth("u1", "east", False, is_left_out, 0, None, None)
+
+
+def health(
+    hosts: Any = None,
+    consumer: Consumer | None = None,
+    stage: Stage = Stage.SERVING,
+    *,
+    needs_database: bool = False,
+    refused_reload: bool = False,
+    progress: Progress | None = None,
+) -> WorkerHealth:
+    claims = SimpleNamespace(needs_database=needs_database)
+    driver = SimpleNamespace(host_manager=hosts or Hosts(), claims=claims)
+    return WorkerHealth(
+        progress or Progress(),
+        stuck_seconds=30.0,
+        stage=lambda: stage,
+        manager=lambda: SimpleNamespace(driver=driver),
+        consumer=lambda: consumer or Consumer(),
+        refused_reload=lambda: refused_reload,
+    )
+
+
+def starting() -> WorkerHealth:
+    return WorkerHealth(Progress(), 30.0, lambda: Stage.STARTING)
+
+
+def not_passing(checks: list[Check]) -> dict[str, str]:
+    return {check.name: check.status for check in checks if check.status is not Status.PASS}
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (health(), {}),
+        (starting(), {"stage": "fail", "snapshot": "fail", "consumer": "fail"}),
+        (health(stage=Stage.STOPPING), {"stage": "fail"}),
+        (health(stage=Stage.RELOADING), {}),
+        (health(Hosts(state_age_seconds=None)), {"snapshot": "fail"}),
+        (health(Hosts(is_failing=True)), {"state": "warn"}),
+        (health(Hosts(is_failing=True, is_too_old=True)), {"state": "fail"}),
+        (health(Hosts(is_failing=True), needs_database=True), {"state": "fail"}),
+        (health(Hosts(state_age_seconds=9e9)), {}),
+        (health(Hosts(cells=(a_cell(is_left_out=False),))), {}),
+        (health(Hosts(cells=(a_cell(is_left_out=True),))), {"cells": "warn"}),
+        (health(consumer=Consumer(is_consuming=False)), {"consumer": "fail"}),
+        (health(refused_reload=True), {"configuration": "warn"}),
+        (health(SimpleNamespace()), {}),
+    ],
+)
+def test_readiness(of: WorkerHealth, expected: dict[str, str]) -> None:
+    assert not_passing(of.readiness()) == expected
+
+
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        (health(), {}),
+        (starting(), {}),
+        (health(consumer=Consumer(is_listening=False)), {"listener": "fail"}),
+        (health(consumer=Consumer(is_listening=False), stage=Stage.STOPPING), {}),
+        (health(consumer=Consumer(is_consuming=False)), {}),
+        (health(Hosts(is_failing=True, is_too_old=True)), {}),
+    ],
+)
+def test_liveness(of: WorkerHealth, expected: dict[str, str]) -> None:
+    assert not_passing(of.liveness()) == expected
+
+
+def test_a_request_that_does_not_move() -> None:
+    now = [0.0]
+    progress = Progress(clock=lambda: now[0])
+    with progress.request("select_destinations"):
+        now[0] = 29.0
+        assert not_passing(health(progress=progress).liveness()) == {}
+        now[0] = 31.0
+        assert not_passing(health(progress=progress).liveness()) == {"requests": "fail"}
+    assert not_passing(health(progress=progress).liveness()) == {}
+
+
+def test_messages_name_the_cause() -> None:
+    failing = Hosts(is_failing=True, is_too_old=True, state_age_seconds=61.0)
+    told = {check.name: check.message for check in health(failing).readiness()}
+    assert "61 s old" in told["state"]
+    left_out = health(Hosts(cells=(a_cell(is_left_out=True),))).readiness()
+    assert [check.message for check in left_out if check.name == "cells"] == ["left out: east"]
+
+
+@pytest.mark.parametrize(
+    ("age", "reads"), [(None, 0), (89.0, 0), (91.0, 1)], ids=["none", "younger", "older"]
+)
+def test_the_state_is_looked_at_when_nobody_asks(age: float | None, reads: int) -> None:
+    hosts = Hosts(state_age_seconds=age)
+    told: list[str] = []
+    hosts.refresh = lambda: told.append("read")
+    IdleLook(hosts, period_seconds=60.0)()
+    assert len(told) == reads
+
+
+def test_a_look_that_fails_is_for_the_checks_to_tell() -> None:
+    def refuse() -> None:
+        raise errors.StateUnavailable(reason="the last state read is 91 s old")
+
+    hosts = Hosts(state_age_seconds=91.0, refresh=refuse)
+    IdleLook(hosts, period_seconds=60.0)()
+    IdleLook(SimpleNamespace(), period_seconds=60.0)()
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"),
+    [
+        ([], "pass"),
+        (["pass", "pass"], "pass"),
+        (["warn", "pass"], "warn"),
+        (["warn", "fail", "pass"], "fail"),
+    ],
+)
+def test_worst(statuses: list[str], expected: str) -> None:
+    assert worst([Check("x", Status(each), "") for each in statuses]) == expected
+
+
+def test_plain() -> None:
+    assert Check("x", Status.WARN, "text").to_plain() == {
+        "name": "x",
+        "status": "warn",
+        "message": "text",
+    }
+    assert Check("x", Status.PASS, "text", 7).to_plain()["worker"] == 7

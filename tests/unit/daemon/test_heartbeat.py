@@ -1,0 +1,139 @@
+"""The services row and its heartbeats, on a database."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterator
+
+import pytest
+import sqlalchemy as sa
+
+from scheduler.daemon.heartbeat import SERVICE_VERSION, Heartbeat
+from scheduler.db import migration
+from scheduler.db import services as service_rows
+from scheduler.db.database import Database
+from scheduler.db.tables import services
+from tests.builders import a_conf
+
+BINARY = "nova-scheduler"
+
+
+@pytest.fixture
+def database(tmp_path: pathlib.Path) -> Iterator[Database]:
+    made = Database(f"sqlite:///{tmp_path}/nova.sqlite", settings={"db_max_retries": 0})
+    migration.sync(made)
+    yield made
+    made.dispose()
+
+
+def a_heartbeat(database: Database, **options: object) -> Heartbeat:
+    conf = a_conf()
+    conf.set_override("host", "sched1")
+    for name, value in options.items():
+        conf.set_override(name, value)
+    return Heartbeat(conf, database, BINARY, "scheduler")
+
+
+def rows(database: Database) -> list[sa.RowMapping]:
+    with database.read() as connection:
+        return list(connection.execute(sa.select(services)).mappings())
+
+
+@pytest.mark.parametrize(
+    ("enabled", "disabled", "reason"),
+    [(True, False, None), (False, True, "New service disabled due to config option.")],
+)
+def test_new_row(database: Database, enabled: bool, disabled: bool, reason: str | None) -> None:
+    a_heartbeat(database, enable_new_services=enabled).register()
+
+    (row,) = rows(database)
+    assert (row.host, row.binary, row.topic) == ("sched1", BINARY, "scheduler")
+    assert (row.disabled, row.disabled_reason) == (disabled, reason)
+    assert (row.version, row.report_count, row.forced_down) == (SERVICE_VERSION, 0, False)
+
+
+def test_workers_share_the_row_and_the_operators_choice_stays(database: Database) -> None:
+    a_heartbeat(database).register()
+    with database.write() as connection:
+        service_rows.set_disabled(connection, "sched1", BINARY, True, "maintenance")
+
+    a_heartbeat(database).register()
+
+    (row,) = rows(database)
+    assert (row.disabled, row.disabled_reason) == (True, "maintenance")
+
+
+def test_version_is_brought_up_to_date(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    with database.write() as connection:
+        service_rows.get_or_create(connection, "sched1", BINARY, "scheduler", 16)
+
+    a_heartbeat(database).register()
+
+    (row,) = rows(database)
+    assert row.version == SERVICE_VERSION
+    text = f"Updating service version for {BINARY} on sched1 from 16 to {SERVICE_VERSION}"
+    assert text in caplog.text
+
+
+def test_beats_count_on(database: Database) -> None:
+    heartbeat = a_heartbeat(database)
+    heartbeat.register()
+    heartbeat.beat()
+    heartbeat.beat()
+
+    (row,) = rows(database)
+    assert row.report_count == 2
+    assert row.last_seen_up is not None
+    assert row.last_seen_up.microsecond == 0
+
+    again = a_heartbeat(database)
+    again.register()
+    again.beat()
+    assert rows(database)[0].report_count == 3
+
+
+def test_failure_and_recovery(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    heartbeat = a_heartbeat(database)
+    heartbeat.register()
+    with database.write() as connection:
+        connection.execute(sa.text("ALTER TABLE services RENAME TO hidden"))
+
+    heartbeat.beat()
+    heartbeat.beat()
+
+    assert caplog.text.count("Unexpected error while reporting service status") == 2
+    with database.write() as connection:
+        connection.execute(sa.text("ALTER TABLE hidden RENAME TO services"))
+
+    heartbeat.beat()
+    heartbeat.beat()
+
+    assert caplog.text.count("Recovered from being unable to report status.") == 1
+    assert rows(database)[0].last_seen_up is not None
+
+
+def test_deleted_row_is_reported_once(database: Database, caplog: pytest.LogCaptureFixture) -> None:
+    heartbeat = a_heartbeat(database)
+    heartbeat.register()
+    with database.write() as connection:
+        service_rows.soft_delete(connection, "sched1", BINARY)
+
+    heartbeat.beat()
+    heartbeat.beat()
+
+    assert caplog.text.count(f"record for the {BINARY} service on host sched1 is gone") == 1
+
+
+@pytest.mark.parametrize("interval", [0, 10])
+def test_start_and_stop_write_nothing_before_the_first_beat(
+    database: Database, interval: int
+) -> None:
+    heartbeat = a_heartbeat(database, report_interval=interval)
+    heartbeat.register()
+    heartbeat.start()
+    heartbeat.stop()
+    assert rows(database)[0].report_count == 0

@@ -1,0 +1,44 @@
+"""How many workers the daemon forks."""
+
+from __future__ import annotations
+
+import os
+
+import oslo_messaging
+import pytest
+
+from scheduler.daemon.main import number_of_workers
+from tests.builders import a_conf
+
+RABBIT, IN_PROCESS = "rabbit://", "fake://"
+
+
+def configured(workers, claims, url):
+    conf = a_conf()
+    oslo_messaging.TransportURL.parse(conf, url)  # registers the library's options
+    conf.set_override("workers", workers, group="scheduler")
+    conf.set_override("claims", claims, group="scheduler")
+    conf.set_override("transport_url", url)
+    return conf
+
+
+@pytest.mark.parametrize(
+    ("workers", "claims", "url", "count"),
+    [
+        pytest.param(None, "database", RABBIT, os.cpu_count(), id="as many as there are CPUs"),
+        pytest.param(None, "none", RABBIT, 1, id="one, where each keeps its own reservations"),
+        pytest.param(None, None, RABBIT, 1, id="one, where nothing has said who keeps them"),
+        pytest.param(None, "database", IN_PROCESS, 1, id="one, where no other is reached"),
+        pytest.param(3, "database", RABBIT, 3, id="as told"),
+        pytest.param(3, "none", RABBIT, 3, id="as told, at the operator's risk"),
+        pytest.param(0, "none", RABBIT, os.cpu_count(), id="0 is one per CPU"),
+    ],
+)
+def test_number_of_workers(workers, claims, url, count):
+    assert number_of_workers(configured(workers, claims, url)) == count
+
+
+@pytest.mark.parametrize(("claims", "warned"), [("none", True), ("database", False)])
+def test_several_workers_without_claims_are_warned_of(caplog, claims, warned):
+    number_of_workers(configured(2, claims, RABBIT))
+    assert ("may promise the same host" in caplog.text) is warned

@@ -1,0 +1,90 @@
+"""Health, watchdog and heartbeats while a decision keeps eventlet's hub from turning."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import socket
+import sqlite3
+import subprocess
+import sys
+
+SECONDS = 60
+WORKER = """
+import contextlib, pathlib, sys
+from scheduler import concurrency
+concurrency.activate(concurrency.EVENTLET)
+from scheduler.daemon.health import WorkerHealth
+from scheduler.daemon.heartbeat import Heartbeat
+from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.observation import Observation
+from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.watchdog import Report, Watchdog
+from scheduler.daemon.worker_table import Board, Stage
+from scheduler.db import migration
+from scheduler.db.database import Database
+from scheduler.web import server
+from tests.builders import a_conf
+
+folder = pathlib.Path(sys.argv[1])
+conf = a_conf()
+conf.set_override("report_interval", 1)
+database = Database(f"sqlite:///{folder}/nova.sqlite")
+migration.sync(database)
+listening = server.bind("127.0.0.1", 0, "[x] y")
+observation, progress = Observation(listening), Progress()
+watchdog = Watchdog(Readiness(), Board(1), progress, Report)
+watchdog.start()
+watchdog.enter(Stage.SERVING)
+heartbeat = Heartbeat(conf, database, "nova-scheduler", "scheduler")
+heartbeat.register()
+with contextlib.ExitStack() as ending:
+    health = WorkerHealth(progress, 600.0, lambda: watchdog.stage)
+    observation.serve(health, 1, ending)
+    heartbeat.start()
+    with progress.request("select_destinations"):
+        print(listening.getsockname()[1], flush=True)
+        while not (folder / "decided").exists():
+            pass
+    heartbeat.stop()
+observation.close()
+"""
+
+
+def heartbeats(folder: pathlib.Path) -> int:
+    with sqlite3.connect(folder / "nova.sqlite") as connection:
+        return int(connection.execute("SELECT report_count FROM services").fetchone()[0])
+
+
+def test_they_go_on_while_a_decision_computes(tmp_path: pathlib.Path) -> None:
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(str(tmp_path / "notify"))
+    manager.settimeout(SECONDS)
+    environment = {
+        **os.environ,
+        "NOTIFY_SOCKET": str(tmp_path / "notify"),
+        "WATCHDOG_USEC": str(SECONDS * 1_000_000),
+    }
+    command = [sys.executable, "-c", WORKER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as worker:
+        assert worker.stdout is not None
+        port = int(worker.stdout.readline())
+        asking = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+        asking.request("GET", "/healthz")
+        told = json.loads(asking.getresponse().read())
+        manager.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while manager.recv(4096):
+                pass  # said before the decision began
+        manager.settimeout(SECONDS)
+        fed = manager.recv(4096)
+        while heartbeats(tmp_path) < 2:
+            assert worker.poll() is None
+        (tmp_path / "decided").touch()
+        assert worker.wait(SECONDS) == 0
+    assert told["status"] == "pass"
+    assert "1 in hand" in str(told["checks"])
+    assert b"WATCHDOG=1" in fed

@@ -1,0 +1,158 @@
+"""One worker's endpoint, asked over HTTP while it comes up."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from scheduler.daemon import observation
+from scheduler.daemon.health import WorkerHealth
+from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.observation import Observation
+from scheduler.daemon.worker_table import Stage
+from scheduler.explain.recorder import Recorder
+from scheduler.metrics.samples import Samples
+from scheduler.status_page.page import StatusPage
+from scheduler.web import server
+from tests.unit.metrics.builders import a_record
+from tests.unit.web.asking import Reply, ask
+
+
+class Served:
+    """An observation that is served, of a worker that is starting."""
+
+    def __init__(self) -> None:
+        self.listening = server.bind("127.0.0.1", 0, "[x] y")
+        self.observation = Observation(self.listening)
+        self.health = WorkerHealth(Progress(), 30.0, lambda: Stage.STARTING)
+
+    def ask(self, target: str, method: str = "GET") -> Reply:
+        return ask(self.listening, target, method)
+
+    def metrics(self) -> dict[tuple[str, ...], float]:
+        families = text_string_to_metric_families(self.ask("/metrics").body.decode())
+        return {
+            (sample.name.removeprefix("nova_scheduler_"), *sample.labels.values()): sample.value
+            for family in families
+            for sample in family.samples
+        }
+
+    def failing(self, path: str) -> list[str]:
+        reply = self.ask(path)
+        checks = json.loads(reply.body)["checks"]
+        failing = [check["name"] for check in checks if check["status"] == "fail"]
+        assert reply.status == (503 if failing else 200)
+        return failing
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    made = Served()
+    with contextlib.ExitStack() as ending:
+        made.observation.serve(made.health, 1, ending)
+        yield made
+    made.observation.close()
+    assert not list(Path("/tmp").glob(f"nova-scheduler-{made.observation._master_pid}-*"))
+
+
+def a_manager() -> SimpleNamespace:
+    driver = SimpleNamespace(host_manager=SimpleNamespace())
+    return SimpleNamespace(driver=driver, recorder=Recorder(), replies=SimpleNamespace(repeated=4))
+
+
+def test_while_it_starts(served: Served) -> None:
+    assert served.failing("/healthz") == []
+    assert served.failing("/readyz") == ["stage", "snapshot", "consumer"]
+    metrics = served.metrics()
+    assert metrics["consumer_up",] == 0
+    assert metrics["workers", "alive"] == 1
+    assert metrics["decisions_total", "selected"] == 0
+
+
+def test_decisions_are_counted_from_the_recorder(served: Served) -> None:
+    manager = a_manager()
+    conf = SimpleNamespace(scheduler=SimpleNamespace(claims="none"))
+    served.observation.watch_manager(manager, conf)
+    (listener,) = manager.recorder.listeners
+    listener(a_record())
+    metrics = served.metrics()
+    assert metrics["decisions_total", "selected"] == 1
+    assert metrics["repeated_requests_total",] == 4
+
+
+def test_fewer_workers_than_there_should_be() -> None:
+    made = Served()
+    with contextlib.ExitStack() as ending:
+        made.observation.serve(made.health, 2, ending)
+        assert made.failing("/healthz") == ["workers"]
+        metrics = made.metrics()
+        assert (metrics["workers", "alive"], metrics["workers", "configured"]) == (1, 2)
+    made.observation.close()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "successful"),
+    [
+        (observation.APPLIED, 1),
+        (observation.RESTART_NEEDED, 1),
+        (observation.REFUSED, 0),
+    ],
+)
+def test_reloads(served: Served, outcome: str, successful: float) -> None:
+    assert served.metrics()["reloads_total", outcome] == 0
+    served.observation.reloaded(outcome)
+    metrics = served.metrics()
+    assert metrics["reloads_total", outcome] == 1
+    assert metrics["last_reload_successful",] == successful
+    assert served.observation.is_reload_refused() is not bool(successful)
+
+
+def test_two_that_ask_at_once_take_turns(served: Served) -> None:
+    both, met = threading.Barrier(2), []
+
+    def meet(_samples: Samples) -> None:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.3)
+            met.append("two at once")
+
+    served.observation._readings.append(meet)
+    threads = [threading.Thread(target=served.ask, args=("/worker/tell",)) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert both.broken
+    assert not met
+
+
+def test_without_an_address_nothing_is_counted() -> None:
+    before = signal.getsignal(signal.SIGUSR2)
+    off, manager = Observation(), a_manager()
+    with contextlib.ExitStack() as ending:
+        off.serve(WorkerHealth(Progress(), 30.0, lambda: Stage.SERVING), 1, ending)
+        off.watch_manager(manager, None)
+        off.reloaded(observation.APPLIED)
+    off.close()
+    assert not off.is_enabled
+    assert manager.recorder.listeners == []
+    assert signal.getsignal(signal.SIGUSR2) is before
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_no_path_takes_anything(served: Served, method: str) -> None:
+    StatusPage(served.observation.workers, served.observation.hub, lambda: None).add_to(
+        served.observation.routes
+    )
+    paths = served.ask("/").body.decode().split()
+    assert {"/metrics", "/healthz", "/readyz", "/status", "/worker/tell"} <= set(paths)
+    for path in paths:
+        reply = served.ask(path, method)
+        assert (path, reply.status, reply.headers["allow"]) == (path, 405, "GET, HEAD")

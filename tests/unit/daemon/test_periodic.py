@@ -1,0 +1,96 @@
+"""Repeated work: when the next run is due, what failures do, how it ends."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+
+import pytest
+
+from scheduler.daemon.periodic import RepeatingTask
+from tests.waiting import wait_until
+
+
+@pytest.mark.parametrize(
+    ("spacing", "jitter", "low", "high"),
+    [
+        pytest.param(10, 0.0, 10, 10, id="exact"),
+        pytest.param(0, 0.0, 60, 60, id="0 means 60"),
+        pytest.param(10, 0.05, 10, 10, id="no jitter below 20 seconds"),
+        pytest.param(1000, 0.05, 1000, 1050, id="up to 5 percent"),
+    ],
+)
+def test_next_run_is_due(
+    spacing: int, jitter: float, low: float, high: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0)  # however long the machine takes
+    task = RepeatingTask("t", lambda: None, spacing, jitter)
+    assert low <= task.run_once() <= high
+
+
+def test_a_run_longer_than_the_spacing_is_followed_at_once() -> None:
+    def run() -> None:
+        deadline = time.monotonic() + 0.02
+        wait_until(lambda: time.monotonic() > deadline)
+
+    assert RepeatingTask("t", run, 0.01).run_once() == 0
+
+
+def test_failures_are_logged_and_do_not_end_it(caplog: pytest.LogCaptureFixture) -> None:
+    runs: queue.Queue[int] = queue.Queue()
+
+    def fail() -> None:
+        runs.put(1)
+        raise RuntimeError("broken")
+
+    task = RepeatingTask("Driver.run_periodic_tasks", fail, 0.001)
+    task.start()
+    for _ in range(3):
+        runs.get(timeout=60)
+    task.stop()
+
+    assert "Error during Driver.run_periodic_tasks" in caplog.text
+    assert "RuntimeError: broken" in caplog.text
+
+
+def test_negative_spacing_never_runs(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    runs: list[int] = []
+    task = RepeatingTask("t", lambda: runs.append(1), -1)
+
+    task.start()
+    task.stop()
+
+    assert runs == []
+    assert "Skipping periodic task t because its interval is negative" in caplog.text
+
+
+def test_stop_waits_for_the_run_under_way() -> None:
+    entered, leave, left = threading.Event(), threading.Event(), threading.Event()
+
+    def run() -> None:
+        entered.set()
+        leave.wait(60)
+        left.set()
+
+    task = RepeatingTask("t", run, 3600)
+    task.start()
+    assert entered.wait(60)
+    stopper = threading.Thread(target=task.stop)
+    stopper.start()
+    leave.set()
+    stopper.join(60)
+
+    assert left.is_set()
+    assert not stopper.is_alive()
+
+
+def test_stop_during_the_initial_delay_and_without_start() -> None:
+    runs: list[int] = []
+    task = RepeatingTask("t", lambda: runs.append(1), 1)
+    task.stop()
+    task.start(initial_delay_seconds=3600)
+    task.stop()
+    task.stop()
+    assert runs == []

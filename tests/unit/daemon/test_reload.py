@@ -1,0 +1,308 @@
+"""Reading the configuration again: what takes effect, what needs a restart, what is refused."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pathlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+from oslo_db import exception as db_exception
+
+from scheduler import errors
+from scheduler.conf import placement, rereading, startup
+from scheduler.daemon.reload import Outcome, Reloading
+from scheduler.daemon.sighup import Hangups
+from scheduler.manager import SchedulerManager
+from tests.builders import a_conf
+from tests.unit.drivers.scheduling import a_driver
+from tests.unit.evaluation.builders import a_fleet
+from tests.waiting import wait_until
+
+PROG = "nova-scheduler"
+BEGIN = "[DEFAULT]\ntransport_url = rabbit://u:secret@h/\n"
+
+
+@pytest.fixture(autouse=True)
+def own_logging() -> Iterator[None]:
+    """Give the loggers back as they were."""
+    loggers = [logging.getLogger(name) for name in (None, "amqp", "some.logger")]
+    levels = [(each, each.level, list(each.handlers)) for each in loggers]
+    yield
+    for each, level, handlers in levels:
+        each.setLevel(level)
+        each.handlers[:] = handlers
+
+
+class Reloaded:
+    """A configuration file, and what a program has made of it."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.path = folder / "nova.conf"
+        self.write("")
+        source = startup.Source(["--config-file", str(self.path)], PROG)
+        self.reloading = Reloading(source, startup.read_again(source), rereading.LIVE)
+        assert self.reload() is Outcome.APPLIED  # the options of the libraries are known now
+        self.in_force: list[cfg.ConfigOpts] = []
+
+    def write(self, text: str) -> None:
+        self.path.write_text(BEGIN + text)
+
+    def build(self, conf: cfg.ConfigOpts) -> Callable[[], None]:
+        return lambda: self.in_force.append(conf) if hasattr(self, "in_force") else None
+
+    def reload(self) -> Outcome:
+        return self.reloading.reload(self.build)
+
+
+@pytest.fixture
+def reloaded(tmp_path: pathlib.Path) -> Reloaded:
+    return Reloaded(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "said"),
+    [
+        ("", Outcome.APPLIED, "what changed: nothing"),
+        (
+            "[filter_scheduler]\nhost_subset_size = 3\nram_weight_multiplier = 2\n",
+            Outcome.APPLIED,
+            "what changed: [filter_scheduler] host_subset_size, "
+            "[filter_scheduler] ram_weight_multiplier",
+        ),
+        ("scheduler_host_subset_size = 3\n", Outcome.APPLIED, "[filter_scheduler] host_subset"),
+        ("debug = true\n", Outcome.APPLIED, "[DEFAULT] debug"),
+        ("host = other\n", Outcome.RESTART_NEEDED, "A restart is needed for [DEFAULT] host"),
+        (
+            "[oslo_messaging_rabbit]\nrabbit_qos_prefetch_count = 3\n[database]\nmax_retries = 2\n",
+            Outcome.RESTART_NEEDED,
+            "for [database] max_retries, [oslo_messaging_rabbit] rabbit_qos_prefetch_count",
+        ),
+        (
+            "[placement]\nauth_type = password\nusername = u\npassword = hidden\n",
+            Outcome.RESTART_NEEDED,
+            "A restart is needed for [placement] auth_type",
+        ),
+        ("[scheduler]\nmax_attempts = many\n", Outcome.REFUSED, "[scheduler] max_attempts"),
+        ("[scheduler]\nmax_attempts = 0\n", Outcome.REFUSED, "[scheduler] max_attempts"),
+        ("[oslo_messaging_rabbit]\nrabbit_retry_backoff = x\n", Outcome.REFUSED, "retry_backoff"),
+        ("default_log_levels = amqp=LOUD\n", Outcome.REFUSED, "[DEFAULT] default_log_levels"),
+        ("log_config_append = /no/such.conf\n", Outcome.REFUSED, "/no/such.conf"),
+        ("no setting\n", Outcome.REFUSED, "nova.conf:3"),
+    ],
+)
+def test_what_comes_of_it(
+    reloaded: Reloaded, caplog: pytest.LogCaptureFixture, text: str, outcome: Outcome, said: str
+) -> None:
+    caplog.set_level("INFO")
+    before = reloaded.reloading.conf
+    reloaded.write(text)
+    assert reloaded.reload() is outcome
+    assert said in caplog.text
+    assert "secret" not in caplog.text
+    assert (reloaded.reloading.conf is before) == (outcome is Outcome.REFUSED)
+    assert reloaded.in_force == ([] if outcome is Outcome.REFUSED else [reloaded.reloading.conf])
+
+
+def test_what_needs_a_restart_stays_and_is_named_each_time(
+    reloaded: Reloaded, caplog: pytest.LogCaptureFixture
+) -> None:
+    host = reloaded.reloading.conf.host
+    reloaded.write("host = other\n[scheduler]\nmax_attempts = 7\n")
+    for _ in range(2):
+        caplog.clear()
+        assert reloaded.reload() is Outcome.RESTART_NEEDED
+        assert "A restart is needed for [DEFAULT] host" in caplog.text
+    assert reloaded.reloading.conf.host == host
+    assert reloaded.reloading.conf.scheduler.max_attempts == 7
+    reloaded.write("")
+    assert reloaded.reload() is Outcome.APPLIED
+
+
+def test_what_was_found_out_at_the_start_is_no_change(
+    reloaded: Reloaded, caplog: pytest.LogCaptureFixture
+) -> None:
+    reloaded.reloading.conf.set_default("claims", "database", group="scheduler")
+    for _ in range(2):
+        assert reloaded.reload() is Outcome.APPLIED
+        assert reloaded.reloading.conf.scheduler.claims == "database"
+    reloaded.write("[scheduler]\nclaims = none\n")
+    assert reloaded.reload() is Outcome.RESTART_NEEDED
+    assert "A restart is needed for [scheduler] claims" in caplog.text
+
+
+def test_a_missing_file_changes_nothing(reloaded: Reloaded) -> None:
+    reloaded.path.unlink()
+    assert reloaded.reload() is Outcome.REFUSED
+
+
+def test_what_cannot_be_built_changes_nothing(reloaded: Reloaded) -> None:
+    def fail(_conf: cfg.ConfigOpts) -> Any:
+        raise errors.ConfigurationError(option="[scheduler] driver", reason="no")
+
+    before = reloaded.reloading.conf
+    reloaded.write("debug = true\n")
+    assert reloaded.reloading.reload(fail) is Outcome.REFUSED
+    assert reloaded.reloading.conf is before
+
+
+def test_log_levels(reloaded: Reloaded) -> None:
+    reloaded.write("debug = true\ndefault_log_levels = some.logger=ERROR\n")
+    reloaded.reload()
+    assert logging.getLogger().level == logging.DEBUG
+    assert logging.getLogger("some.logger").level == logging.ERROR
+    assert logging.getLogger("amqp").level == logging.NOTSET
+    reloaded.write("")
+    reloaded.reload()
+    assert logging.getLogger().level == logging.INFO
+    assert logging.getLogger("some.logger").level == logging.NOTSET
+    assert logging.getLogger("amqp").level == logging.WARNING
+
+
+def test_forks_begin_with_what_was_read_last(reloaded: Reloaded) -> None:
+    reloaded.write("[scheduler]\nmax_attempts = 7\n")
+    reloaded.reloading.prepare_forks(reloaded.build)
+    assert reloaded.reloading.conf.scheduler.max_attempts == 7
+    reloaded.write("[scheduler]\nmax_attempts = x\n")
+    reloaded.reloading.prepare_forks(reloaded.build)
+    assert reloaded.reloading.conf.scheduler.max_attempts == 7
+
+
+@pytest.mark.parametrize("name", sorted(rereading.LIVE))
+def test_the_page_says_what_takes_effect_at_once(name: rereading.Name) -> None:
+    page = (pathlib.Path(__file__).parents[3] / "docs" / "configuration.md").read_text()
+    group, option = name
+    lines = page[page.index("These take effect at once") :].split("\n* ")
+    [line] = [each for each in lines if f"`[{group}]`" in each or f"`[{group}] {option}`" in each]
+    assert option == rereading.ALL or f"`{option}`" in line or f"`[{group}] {option}`" in line
+
+
+# --- the scheduler's parts -------------------------------------------------------------------
+
+
+def test_the_manager_takes_all_over_at_once() -> None:
+    driver = a_driver(a_fleet(4096, 8192))
+    manager = SchedulerManager(a_conf(), driver)
+    conf = a_conf(enabled_filters=["DiskFilter"], weight_classes=[])
+    conf.set_override("max_instances_per_request", 1, group="scheduler")
+    conf.set_override("max_attempts", 7, group="scheduler")
+    conf.set_override("expose_reasons", True, group="scheduler")
+    before = driver.settings
+
+    put_in_force = manager.reconfigured(conf)
+    assert driver.settings is before
+    put_in_force()
+
+    assert [each.name for each in driver.settings.policy.chain.filters] == ["DiskFilter"]
+    assert driver.settings.max_attempts == 7
+    assert driver.settings is not before
+    assert driver.conf is conf
+    assert manager._exposes_reasons
+    with pytest.raises(errors.InvalidRequest, match="0 to 1"):
+        manager._check_instances(None, ["a", "b"])
+
+
+def test_a_filter_that_is_unknown_changes_nothing() -> None:
+    driver = a_driver(a_fleet(4096))
+    before = driver.settings
+    with pytest.raises(errors.SchedulerHostFilterNotFound, match="RamFiltre"):
+        SchedulerManager(a_conf(), driver).reconfigured(a_conf(enabled_filters=["RamFiltre"]))
+    assert driver.settings is before
+
+
+def test_ratios_count_with_the_policy_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet = a_fleet(4096)
+    fleet["compute_nodes"][0]["ram_allocation_ratio"] = 0.0
+    driver = a_driver(fleet)
+    hosts = driver.host_manager
+    hosts.refresh()
+    conf = a_conf()
+    conf.set_override("ram_allocation_ratio", 9.0)
+    taken: list[float] = []
+
+    def ratio() -> float:
+        return float(hosts.table.column("ram_allocation_ratio")[0])
+
+    def away(*_arguments: Any, **_named: Any) -> Any:
+        raise db_exception.DBConnectionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(hosts._reader, "read", away)
+        with pytest.raises(errors.StateUnavailable):
+            hosts.reconfigure(conf, lambda: taken.append(ratio()))
+        assert taken == []
+        hosts.reconfigure(a_conf(), lambda: taken.append(ratio()))
+        assert taken == [1.0]
+    hosts.refresh()
+    assert ratio() == 1.0
+    hosts.reconfigure(conf, lambda: taken.append(ratio()))
+    assert ratio() == 9.0
+    assert taken == [1.0, 1.0]
+
+
+# --- the signal ------------------------------------------------------------------------------
+
+
+def test_each_hang_up_is_followed_by_a_reload() -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    reloads: list[int] = []
+    gate = threading.Event()
+
+    def reload() -> None:
+        reloads.append(len(reloads))
+        if len(reloads) == 1:
+            assert gate.wait(30)
+            raise RuntimeError("the first one fails")
+
+    hangups = Hangups()
+    try:
+        hangups.take_over()
+        os.kill(os.getpid(), signal.SIGHUP)  # before anybody watches
+        hangups.watch(reload)
+        wait_until(lambda: reloads, 30, "the first reload")
+        for _ in range(3):
+            os.kill(os.getpid(), signal.SIGHUP)
+        gate.set()
+        wait_until(lambda: len(reloads) >= 2, 30, "another one")
+    finally:
+        hangups.close()
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_who_is_told_to_end_before_it_has_begun_watches_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raised: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    hangups, before = Hangups(), set(threading.enumerate())
+    hangups.note()
+    hangups.close()
+    hangups.watch(lambda: None)
+    for each in set(threading.enumerate()) - before:
+        each.join(30)
+    assert raised == []
+
+
+def test_another_login_at_placement_needs_a_restart(
+    reloaded: Reloaded, caplog: pytest.LogCaptureFixture
+) -> None:
+    login = "[placement]\nauth_type = password\nusername = u\npassword = "
+    before = Reloaded.__new__(Reloaded)
+    before.path, before.in_force = reloaded.path, []
+    before.write(login + "hidden1\n")
+    source = startup.Source(["--config-file", str(before.path)], PROG)
+    conf = startup.read_again(source)
+    placement.register_login(conf)  # as the client does when it is made
+    before.reloading = Reloading(source, conf, rereading.LIVE)
+    before.reload()
+
+    before.write(login + "hidden2\n")
+    assert before.reload() is Outcome.RESTART_NEEDED
+    assert "A restart is needed for [placement] password" in caplog.text
+    assert before.reloading.conf.placement.password == "hidden1"
+    assert "hidden" not in caplog.text

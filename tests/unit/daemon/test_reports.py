@@ -1,0 +1,213 @@
+"""What a process tells of itself on a signal."""
+
+from __future__ import annotations
+
+import math
+import os
+import pathlib
+import signal
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from oslo_config import cfg
+
+from scheduler import conf as project_options
+from scheduler import errors
+from scheduler.conf import startup
+from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.reports import DECISIONS_SHOWN, Report, Reports
+from scheduler.daemon.worker_table import Sign
+from scheduler.db.cells import CellHealth
+from scheduler.explain.recorder import Recorder
+from scheduler.hosts.reservations import Reservations
+from tests.builders import NOW, a_fleet, a_request
+from tests.waiting import wait_until
+
+SECRET = "k3epq!et"
+
+
+class Hosts:
+    """A host manager as far as reports look at it."""
+
+    state_age_seconds = 1.23
+    is_failing = False
+    service_down_time_seconds = 60.0
+
+    def __init__(self) -> None:
+        self.table = a_fleet({}, {})
+        self.reservations = Reservations(self.table)
+
+    def clock(self) -> float:
+        return NOW
+
+    def cell_health(self) -> list[CellHealth]:
+        return [CellHealth("u1", "east", False, True, 2, None, "no answer in time")]
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    handler = signal.getsignal(signal.SIGUSR2)
+    yield
+    signal.signal(signal.SIGUSR2, handler)
+    Report.persistent_sections = []
+    Report.workers, Report._told_at = tuple, -math.inf
+    cfg.CONF.reset()
+
+
+def a_conf(tmp_path: pathlib.Path, **more: str) -> cfg.ConfigOpts:
+    """The process-wide options, with secrets in them; reports go to the folder."""
+    lines = [
+        "[DEFAULT]",
+        f"transport_url = rabbit://nova:{SECRET}@broker/",
+        "[database]",
+        f"connection = mysql+pymysql://nova:{SECRET}@db/nova",
+        "[oslo_reports]",
+        f"log_dir = {tmp_path}",
+        *(f"{name} = {value}" for name, value in more.items()),
+    ]
+    path = tmp_path / "nova.conf"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    project_options.register_all(cfg.CONF)
+    startup.report_options.set_defaults(cfg.CONF)
+    cfg.CONF(["--config-file", str(path)], project="nova")
+    return cfg.CONF
+
+
+def a_manager(hosts: Any, recorder: Recorder | None = None) -> Any:
+    return SimpleNamespace(
+        driver=SimpleNamespace(host_manager=hosts), recorder=recorder or Recorder()
+    )
+
+
+def written(folder: pathlib.Path) -> str:
+    (path,) = folder.glob("prog_gurumeditation_*")
+    assert path.name.endswith(f"_{os.getpid()}")
+    return path.read_text(encoding="utf-8")
+
+
+def reported(folder: pathlib.Path) -> str:
+    """What is told when the signal comes now."""
+    os.kill(os.getpid(), signal.SIGUSR2)
+    return written(folder)
+
+
+def test_a_worker(tmp_path: pathlib.Path) -> None:
+    reports, progress, recorder = Reports(), Progress(), Recorder()
+    reports.install(a_conf(tmp_path), "prog")
+    reports.begin(progress, lambda: a_manager(Hosts(), recorder))
+    context = SimpleNamespace(request_id="req-7")
+    for number in range(DECISIONS_SHOWN + 5):
+        with recorder.decision("FilterScheduler", context, a_request(), [f"uuid-{number}"]) as one:
+            one.chosen = [(f"h{number}", None)]
+    with progress.request("select_destinations", "req-8"):
+        text = reported(tmp_path)
+    for wanted in (
+        "up = 2",
+        "state age (s) = 1.2",
+        "cell east (u1) left out: no answer in time, 2 failures",
+        "1 in hand",
+        "select_destinations req-8: began",
+        "req-7 uuid-24: selected: h24",
+        "req-7 uuid-5: selected: h5",
+        "max_state_age_seconds = 60",
+        "version = 0.2.0",
+        "test_reports.py",
+    ):
+        assert wanted in text, wanted
+    assert "uuid-4:" not in text, "only the last ones"
+
+
+def test_no_secret_is_told(tmp_path: pathlib.Path) -> None:
+    reports = Reports()
+    reports.install(a_conf(tmp_path), "prog")
+
+    def careless() -> str:
+        return f"their_url = http://admin:{SECRET}@x/ and password = {SECRET}"
+
+    Report.register_section("Careless", careless)
+    text = reported(tmp_path)
+    assert "  connection = ***" in text
+    assert "their_url = http://***@x/" in text
+    assert SECRET not in text
+
+
+def test_the_master_has_no_state(tmp_path: pathlib.Path) -> None:
+    Reports().install(a_conf(tmp_path), "prog")
+    text = reported(tmp_path)
+    assert "none in this process" in text
+    assert "0 in hand" in text
+
+
+def test_a_broken_section_leaves_the_others(tmp_path: pathlib.Path) -> None:
+    reports = Reports()
+    reports.install(a_conf(tmp_path), "prog")
+    reports.begin(Progress(), lambda: a_manager(SimpleNamespace(table=None)))
+    text = reported(tmp_path)
+    assert "not available: AttributeError" in text
+    assert "Last decisions" in text
+
+
+def test_on_standard_error_it_is_told_whatever_writes_there(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    Report.handle_signal(None, "prog", None, None)
+    told = capfd.readouterr().err
+    assert "Guru Meditation" in told
+    assert "Requests in flight" not in told, "nothing was installed"
+
+
+def test_a_folder_that_is_not_there(capfd: pytest.CaptureFixture[str]) -> None:
+    Report.handle_signal(None, "prog", "/nonexistent", None)
+    assert "No report could be written: " in capfd.readouterr().err
+
+
+def test_a_file_instead_of_the_signal(tmp_path: pathlib.Path) -> None:
+    watched = tmp_path / "touch-me"
+    watched.touch()
+    before = signal.getsignal(signal.SIGUSR2)
+    reports, conf = Reports(), a_conf(tmp_path, file_event_handler=str(watched))
+    reports.install(conf, "prog")
+    assert signal.getsignal(signal.SIGUSR2) is before
+    reports.begin(Progress(), lambda: None)
+
+    def touched() -> bool:
+        os.utime(watched, (2**32, 2**32))
+        return bool(list(tmp_path.glob("prog_gurumeditation_*")))
+
+    wait_until(touched)
+    assert "0 in hand" in written(tmp_path)
+
+
+def test_a_file_that_is_not_there(tmp_path: pathlib.Path) -> None:
+    conf = a_conf(tmp_path, file_event_handler="/nonexistent")
+    with pytest.raises(errors.ConfigurationError, match=r"file_event_handler.*/nonexistent"):
+        Reports().install(conf, "prog")
+
+
+def test_one_worker_tells_once_however_often_it_is_told_to(tmp_path: pathlib.Path) -> None:
+    Reports().install(a_conf(tmp_path), "prog")
+    os.kill(os.getpid(), signal.SIGUSR2)
+    os.kill(os.getpid(), signal.SIGUSR2)
+    assert written(tmp_path)
+
+
+def test_only_children_are_passed_the_signal() -> None:
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(write)
+        os.read(read, 1)
+        os._exit(0)
+    try:
+        board = SimpleNamespace(
+            signs=lambda: [Sign(pid=pid) for pid in (0, 1, os.getpid(), os.getppid(), child)]
+        )
+        Reports().pass_on(lambda: board)  # type: ignore[arg-type,return-value]
+        assert list(Report.workers()) == [child]
+    finally:
+        os.close(write)
+        os.close(read)
+        os.waitpid(child, 0)
+    assert list(Report.workers()) == []

@@ -1,0 +1,154 @@
+"""What the service manager hears of one worker and of several."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.watchdog import Report, Watchdog, status
+from scheduler.daemon.worker_table import Board, Sign, Stage
+
+
+class Told(Readiness):
+    """Keeps what is told, on behalf of a service manager that listens."""
+
+    def __init__(self, watchdog_seconds: float | None) -> None:
+        super().__init__({})
+        self._asked_seconds = watchdog_seconds
+        self.lines: list[str] = []
+
+    @property
+    def watchdog_seconds(self) -> float | None:
+        return self._asked_seconds
+
+    def tell(self, *assignments: str) -> None:
+        self.lines += assignments
+
+
+class Scene:
+    """One worker with a watchdog, others only on the board."""
+
+    def __init__(self, workers: int = 1, watchdog_seconds: float | None = 40.0) -> None:
+        self.now = 1000.0
+        self.told = Told(watchdog_seconds)
+        self.board = Board(workers, clock=lambda: self.now)
+        self.progress = Progress(clock=lambda: self.now)
+        self.report = Report()
+        self.watchdog = Watchdog(self.told, self.board, self.progress, lambda: self.report)
+        self.watchdog.start()
+
+    def other(self, stage: Stage, age_seconds: float = 0.0) -> None:
+        """The second worker gives a sign."""
+        self.board._write(1, Sign(stage, self.now - age_seconds))
+
+    def look(self) -> list[str]:
+        self.told.lines.clear()
+        self.watchdog.look()
+        return self.told.lines
+
+
+def test_requests_of_a_worker_that_died_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    scene.board.show_in_hand(2)
+    successor = Progress()
+    Watchdog(scene.told, scene.board, successor, Report).start()
+    assert successor.lost_before == 2
+    assert "died with 2 requests in hand" in caplog.text
+    successor.hold("ping")
+    assert scene.board.join() == 1
+
+
+def test_ready_comes_when_the_last_worker_serves() -> None:
+    scene = Scene(workers=2)
+    scene.other(Stage.STARTING)
+    scene.watchdog.enter(Stage.SERVING)
+    assert "READY=1" not in scene.told.lines
+
+    scene = Scene(workers=2)
+    scene.other(Stage.SERVING)
+    scene.watchdog.enter(Stage.SERVING)
+    assert scene.told.lines[-2:] == ["READY=1", "STATUS=2 workers"]
+
+
+@pytest.mark.parametrize(
+    ("other", "is_over"), [(Stage.SERVING, True), (Stage.RELOADING, False), (Stage.STARTING, True)]
+)
+def test_a_reload_is_over_when_nobody_reloads(other: Stage, is_over: bool) -> None:
+    scene = Scene(workers=2)
+    scene.other(Stage.SERVING)
+    scene.watchdog.enter(Stage.SERVING)
+    scene.told.lines.clear()
+
+    scene.watchdog.enter(Stage.RELOADING)
+    assert scene.told.lines[0] == "RELOADING=1"
+    scene.other(other)
+    scene.watchdog.enter(Stage.SERVING)
+
+    assert ("READY=1" in scene.told.lines) is is_over
+
+
+@pytest.mark.parametrize(
+    ("age_seconds", "is_fed"), [(0.0, True), (20.0, True), (20.1, False), (math.inf, False)]
+)
+def test_every_worker_counts(age_seconds: float, is_fed: bool) -> None:
+    scene = Scene(workers=2)
+    scene.other(Stage.SERVING, age_seconds)
+    assert ("WATCHDOG=1" in scene.look()) is is_fed
+
+
+def test_nobody_is_fed_who_did_not_ask() -> None:
+    assert Scene(watchdog_seconds=None).look() == ["STATUS=0 of 1 worker serving"]
+
+
+def test_a_stuck_request_starves_the_watchdog(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    scene.watchdog.enter(Stage.SERVING)
+    with scene.progress.request("select_destinations"):
+        scene.now += 39
+        assert "WATCHDOG=1" in scene.look()
+        scene.now += 21
+        assert "WATCHDOG=1" not in scene.look()
+        scene.look()
+    assert caplog.text.count("a request has not moved for 60 s") == 1
+    assert "WATCHDOG=1" in scene.look()
+
+
+def test_a_worker_that_hears_nothing_starves_the_watchdog(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    scene = Scene()
+    scene.report = Report(is_listening=False)
+    assert "WATCHDOG=1" in scene.look()  # it is only starting
+    scene.watchdog.enter(Stage.SERVING)
+    scene.now += 21
+    assert "WATCHDOG=1" not in scene.look()
+    assert "nothing listens to the message bus any more" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("asked_seconds", "look_seconds"), [(None, 5.0), (120.0, 5.0), (8.0, 1.0), (0.8, 0.1)]
+)
+def test_looks_are_often_enough(asked_seconds: float | None, look_seconds: float) -> None:
+    assert Scene(watchdog_seconds=asked_seconds).watchdog.look_seconds == look_seconds
+
+
+@pytest.mark.parametrize(
+    ("signs", "text"),
+    [
+        ([Sign(Stage.SERVING, 0.0)], "1 worker"),
+        ([Sign(Stage.STARTING, 0.0)], "0 of 1 worker serving"),
+        (
+            [Sign(Stage.SERVING, 0.0, 97.6, 12, 30), Sign(Stage.SERVING, 0.0, 88.0, 11, 4)],
+            "2 workers, 12 hosts, state read 12 s ago, 34 decisions",
+        ),
+        (
+            [Sign(Stage.RELOADING, 0.0, 99.0, 7, 1), Sign()],
+            "1 of 2 workers serving, 7 hosts, state read 1 s ago, 1 decision",
+        ),
+    ],
+)
+def test_status_is_about_all_workers(signs: list[Sign], text: str) -> None:
+    assert status(signs, 100.0) == text

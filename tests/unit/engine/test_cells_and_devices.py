@@ -1,0 +1,144 @@
+"""Whole requests for NUMA cells and PCI devices: several servers, failures, forced hosts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scheduler import errors, numa, objects
+from scheduler.drivers.selections import selections_of
+from scheduler.engine import Policy
+from scheduler.engine.filtering import FilterChain
+from scheduler.filters.registry import load_filters
+from scheduler.hosts.fitting import Fitting
+from scheduler.semantics import CHOICES
+from scheduler.weights.registry import load_weighers
+from tests import cells, fleets
+from tests.builders import a_conf, a_fleet, a_request
+from tests.unit.engine.deciding import Decider
+from tests.unit.numa.builders import cell, guest, host, want
+
+PINNED = guest(want(range(2), "dedicated"))
+UUIDS = [f"u{number}" for number in range(9)]
+UUIDS_OF_NODES = [f"00000000-0000-4000-a000-00000000000{number}" for number in (1, 2)]
+GPUS = json.dumps([{"vendor_id": "10de", "product_id": "1db4", "numa_node": 1, "count": 2}])
+
+
+def a_policy(semantics="current"):
+    conf = a_conf(
+        enabled_filters=["NUMATopologyFilter", "PciPassthroughFilter"],
+        weight_classes=["nova.scheduler.weights.ram.RAMWeigher"],
+    )
+    conf.set_override("semantics", semantics, group="scheduler")
+    return Policy(
+        chain=FilterChain(load_filters(conf)),
+        weighers=load_weighers(conf),
+        host_subset_size=1,
+        shuffle_best_same_weighed_hosts=False,
+        service_down_time_seconds=60,
+        semantics=CHOICES[semantics],
+        fitting=Fitting.from_conf(conf),
+    )
+
+
+def a_decision(table, semantics="current"):
+    return Decider(table, a_policy(semantics))
+
+
+def asking(topology, gpus=0, **fields):
+    request = a_request(numa_topology=topology.to_object() if topology else None, **fields)
+    if gpus:
+        one = objects.InstancePCIRequest(count=gpus, spec=[{"vendor_id": "10de"}])
+        request.pci_requests = objects.InstancePCIRequests(requests=[one])
+    return request
+
+
+def hosts_of(placement):
+    return [state.host for state in placement.hosts]
+
+
+def pinned(table, name):
+    topology = table.value(table.rows[name, name.replace("h", "n")], "numa_topology")
+    return [set(each.pinned) for each in topology.cells]
+
+
+def test_servers_of_one_request_see_what_the_earlier_ones_took():
+    table = a_fleet(*[{"numa_topology": host(cell())}] * 2)
+
+    placement = a_decision(table).place(asking(PINNED), UUIDS[:4], 4, 0)
+
+    assert sorted(hosts_of(placement)) == ["h1", "h1", "h2", "h2"]
+    assert pinned(table, "h1") == pinned(table, "h2") == [{0, 1, 2, 3}]
+
+
+@pytest.mark.parametrize(
+    "request_", [asking(PINNED), asking(None, gpus=1), asking(PINNED, gpus=1)], ids=str
+)
+def test_a_request_that_fails_leaves_no_trace(request_):
+    table = a_fleet(*[{"numa_topology": cells.TOPOLOGY, "pci_stats": GPUS}] * 2, {})
+    before = fleets.snapshot(table)
+    decision = a_decision(table)
+
+    with pytest.raises(errors.NoValidHost):
+        decision.place(request_, UUIDS, 9, 0)
+
+    assert decision.record.placed_before_failure > 0
+    assert fleets.snapshot(table) == before
+
+
+def test_one_server_changes_one_host_and_only_that_is_fitted_again(monkeypatch):
+    table = a_fleet(*[{"numa_topology": cells.TOPOLOGY}] * 20)
+    asked = []
+    fits = numa.fits
+    monkeypatch.setattr(numa, "fits", lambda *args, **kw: asked.append(args) or fits(*args, **kw))
+
+    decision = a_decision(table)
+    decision.place(asking(PINNED), UUIDS[:4], 4, 0)
+    decision.place(asking(PINNED), UUIDS[4:5])
+
+    # All hosts at first, then the ones with a server, which are alike.
+    assert len(asked) == 2
+
+
+def test_a_server_with_devices_lands_on_their_cell():
+    table = a_fleet({"numa_topology": cells.TOPOLOGY, "pci_stats": GPUS})
+
+    a_decision(table).place(asking(PINNED, gpus=1), UUIDS[:1], 1, 0)
+
+    assert pinned(table, "h1") == [set(), {4, 5}]
+    assert [pool.count for pool in table.value(0, "pci_stats").pools] == [1]
+
+
+@pytest.mark.parametrize(("semantics", "forgotten"), [("newton", True), ("current", False)])
+def test_wishes_that_no_filter_asked_about(semantics, forgotten):
+    """Forced to a host without cells, the second server of Newton wishes for nothing any more."""
+    request = asking(PINNED, force_hosts=["h1"])
+
+    placement = a_decision(a_fleet({}), semantics).place(request, UUIDS[:2], 2, 0)
+
+    assert hosts_of(placement) == ["h1", "h1"]
+    assert (request.numa_topology is None) is forgotten
+
+
+def test_selections_carry_the_limits_of_cells():
+    both = {"numa_topology": cells.TOPOLOGY, "cell_uuid": UUIDS_OF_NODES[0]}
+    table = a_fleet(*({**both, "uuid": uuid} for uuid in UUIDS_OF_NODES))
+
+    [[chosen, alternate]] = selections_of(
+        a_decision(table).place(asking(PINNED), UUIDS[:1], 1, 1), "nova"
+    )
+
+    for selection in (chosen, alternate):
+        limits = selection.limits.numa_topology
+        assert (limits.cpu_allocation_ratio, limits.ram_allocation_ratio) == (16.0, 1.5)
+    assert chosen.to_dict("1.0")["limits"]["numa_topology"]["nova_object.version"] == "1.0"
+
+
+def test_a_forced_host_is_not_kept_to_ratios():
+    table = a_fleet({"numa_topology": host(cell(cpu_usage=64))})
+
+    placement = a_decision(table).place(asking(guest(want()), force_hosts=["h1"]), UUIDS[:1], 1, 0)
+
+    assert placement.limits == [{}]
+    assert table.value(0, "numa_topology").cells[0].cpu_usage == 66

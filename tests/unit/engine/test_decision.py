@@ -1,0 +1,310 @@
+"""The engine: all instances or none, forced choices, alternates, counts that add up."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduler import errors, objects, semantics
+from scheduler.engine import Policy
+from scheduler.engine.filtering import FilterChain
+from scheduler.filters.registry import load_filters
+from scheduler.weights.registry import load_weighers
+from tests.builders import NOW, a_conf, a_fleet, a_request
+from tests.unit.engine.deciding import Decider
+
+CONF = a_conf(
+    enabled_filters=["RamFilter", "DiskFilter", "ComputeFilter", "ServerGroupAntiAffinityFilter"],
+    weight_classes=["nova.scheduler.weights.ram.RAMWeigher"],
+)
+CHAIN = FilterChain(load_filters(CONF))
+WEIGHERS = load_weighers(CONF)
+
+
+def a_policy(**changes):
+    values = {
+        "chain": CHAIN,
+        "weighers": WEIGHERS,
+        "host_subset_size": 1,
+        "shuffle_best_same_weighed_hosts": False,
+        "service_down_time_seconds": 60,
+        **changes,
+    }
+    return Policy(**values)
+
+
+def a_decision(table, seed=1, **policy):
+    return Decider(table, a_policy(**policy), seed)
+
+
+def place(decision, request=None, uuids=(), count=1, alternates=0):
+    placement = decision.place(request or a_request(), uuids, count, alternates)
+    return [state.host for state in placement.hosts]
+
+
+def contents(table):
+    return {
+        (key, name): table.value(row, name)
+        for key, row in table.rows.items()
+        for name in ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_io_ops")
+    }
+
+
+def test_the_host_with_most_free_ram_wins():
+    table = a_fleet({"free_ram_mb": 1024}, {"free_ram_mb": 3072}, {"free_ram_mb": 2048})
+    assert place(a_decision(table)) == ["h2"]
+
+
+def test_a_decision_that_takes_too_long_is_given_up_and_nothing_stays_consumed():
+    table = a_fleet({}, {})
+    before = contents(table)
+    with pytest.raises(errors.DecisionGivenUp, match=r"\[scheduler\] max_decision_seconds"):
+        place(a_decision(table, most_seconds=-1.0), count=2)
+    assert contents(table) == before
+
+
+def test_instances_of_one_request_see_what_the_earlier_ones_took():
+    table = a_fleet({"free_ram_mb": 3072}, {"free_ram_mb": 2816})
+    request = a_request(flavor={"memory_mb": 512})
+    assert place(a_decision(table), request, count=4) == ["h1", "h2", "h1", "h2"]
+
+
+def test_equal_weights_keep_the_order_of_compute_node_ids():
+    table = a_fleet({"node_id": 3}, {"node_id": 1}, {"node_id": 2})
+    assert place(a_decision(table)) == ["h2"]
+
+
+def test_all_or_nothing():
+    table = a_fleet({"free_ram_mb": 1024}, {"free_ram_mb": 1024})
+    before = contents(table)
+    decision = a_decision(table)
+    request = a_request(flavor={"memory_mb": 1024}, group={"policy": "soft-affinity"})
+    with pytest.raises(errors.NoValidHost) as caught:
+        place(decision, request, uuids=[f"u{n}" for n in range(20)], count=20)
+    assert str(caught.value) == ("No valid host was found. There are not enough hosts available.")
+    assert contents(table) == before
+    assert table.instances == {}
+    assert list(decision.reservations) == []
+    assert decision.record.placed_before_failure > 0
+
+
+def test_limits_are_those_of_the_chosen_host():
+    table = a_fleet({"total_usable_ram_mb": 8192, "free_ram_mb": 8192})
+    decision = a_decision(table)
+    placement = decision.place(a_request(), (), 1, 0)
+    assert placement.limits == [{"memory_mb": 8192 * 1.5, "disk_gb": 100.0}]
+
+
+def test_anti_affinity_spreads_one_request():
+    table = a_fleet({}, {}, {})
+    group = {"policy": "anti-affinity", "members": ["u1", "u2", "u3"], "hosts": []}
+    chosen = place(a_decision(table), a_request(group=group), uuids=["u1", "u2", "u3"], count=3)
+    assert sorted(chosen) == ["h1", "h2", "h3"]
+
+
+def test_anti_affinity_sees_a_pick_that_no_host_has_reported_yet():
+    table = a_fleet({}, {})
+    decision = a_decision(table)
+    group = {"policy": "anti-affinity", "members": ["u1", "u2"], "hosts": []}
+    first = place(decision, a_request(group=group), uuids=["u1"])
+    again = Decider(table, a_policy(), reservations=decision.reservations)
+    second = place(again, a_request(group=group), uuids=["u2"])
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    ("request_fields", "expected"),
+    [
+        ({"force_hosts": ["H2"]}, ["h2"]),
+        ({"force_nodes": ["n3"]}, ["h3"]),
+        ({"force_nodes": ["N3"]}, None),
+        ({"force_hosts": ["h2"], "force_nodes": ["n3"]}, None),
+        ({"ignore_hosts": ["H1"]}, ["h3"]),
+        ({"ignore_hosts": ["h1", "h2", "h3"]}, None),
+        ({"ignore_hosts": ["h2"], "force_hosts": ["h2"]}, None),
+        ({"requested_destination": objects.Destination(host="h3", node="n3")}, ["h3"]),
+        ({"requested_destination": objects.Destination(host="h3", node=None)}, ["h3"]),
+        ({"requested_destination": objects.Destination(host="H3", node="n3")}, None),
+        ({"requested_destination": objects.Destination(host="h2", node="n2")}, None),
+    ],
+    ids=str,
+)
+def test_narrowing(request_fields, expected):
+    """h2 is full: only forcing places anything there."""
+    table = a_fleet({"free_ram_mb": 4096}, {"free_ram_mb": -2048}, {"free_ram_mb": 2048})
+    decision = a_decision(table)
+    if expected is None:
+        with pytest.raises(errors.NoValidHost):
+            place(decision, a_request(**request_fields))
+    else:
+        assert place(decision, a_request(**request_fields)) == expected
+
+
+def test_a_forced_host_carries_no_limits():
+    placement = a_decision(a_fleet({})).place(a_request(force_hosts=["h1"]), (), 1, 0)
+    assert placement.limits == [{}]
+
+
+def test_the_rebuild_check_runs_filters_on_a_forced_host():
+    table = a_fleet({"service": {"disabled": True}}, {})
+    request = a_request(force_hosts=["h1"], hints={"_nova_check_type": ["check"]})
+    with pytest.raises(errors.NoValidHost):
+        place(a_decision(table), request)
+
+
+def test_alternates_are_the_next_best_and_never_chosen_hosts():
+    table = a_fleet(*({"free_ram_mb": 4096 - 256 * n} for n in range(5)))
+    placement = a_decision(table).place(a_request(), ["u1", "u2"], 2, 2)
+    chosen = [state.host for state in placement.hosts]
+    assert chosen == ["h1", "h2"]
+    for alternates in placement.alternates:
+        assert [state.host for state in alternates] == ["h3", "h4"]
+
+
+def test_alternates_have_limits_as_the_chosen_host_has():
+    table = a_fleet({}, {"total_usable_ram_mb": 2048})
+    placement = a_decision(table).place(a_request(), (), 1, 1)
+    assert placement.limits == [{"memory_mb": 6144.0, "disk_gb": 100.0}]
+    assert [[other.limits for other in others] for others in placement.alternates] == [
+        [{"memory_mb": 3072.0, "disk_gb": 100.0}]
+    ]
+
+
+def test_alternates_of_a_forced_choice_have_no_limits():
+    placement = a_decision(a_fleet({}, {})).place(a_request(force_hosts=["h1", "h2"]), (), 1, 1)
+    assert [[other.limits for other in others] for others in placement.alternates] == [[{}]]
+
+
+def test_alternates_stay_in_the_cell_of_the_chosen_host():
+    table = a_fleet({"cell_uuid": "c1"}, {"cell_uuid": "c2"}, {"cell_uuid": "c1"})
+    placement = a_decision(table).place(a_request(), (), 1, 2)
+    assert [state.host for state in placement.alternates[0]] == ["h3"]
+
+
+def test_a_row_never_filled_in_is_not_chosen():
+    table = a_fleet({"reported": False, "free_ram_mb": 4096}, {"free_ram_mb": 1024})
+    assert place(a_decision(table)) == ["h2"]
+
+
+def test_a_host_without_service_record_is_invisible():
+    table = a_fleet({"free_ram_mb": 4096}, {"free_ram_mb": 1024})
+    table.set_service("h1", None, 0.0)
+    decision = a_decision(table)
+    assert place(decision) == ["h2"]
+    assert decision.record.hosts_considered == 1
+
+
+def test_a_subset_draws_only_from_the_best():
+    table = a_fleet(*({"free_ram_mb": 4096 - 256 * n} for n in range(5)))
+    drawn = {place(a_decision(table, seed, host_subset_size=2))[0] for seed in range(30)}
+    # each pick costs 512 MB, so the two best change, but the first draw is from h1 and h2
+    assert place(a_decision(a_fleet({}, {"free_ram_mb": 512}), 7, host_subset_size=1)) == ["h1"]
+    assert "h1" in drawn
+    assert len(drawn) > 1
+
+
+def test_shuffling_touches_only_hosts_of_equal_best_weight():
+    seen = set()
+    for seed in range(30):
+        table = a_fleet({}, {}, {"free_ram_mb": 1024})
+        seen.update(place(a_decision(table, seed, shuffle_best_same_weighed_hosts=True)))
+    assert seen == {"h1", "h2"}
+
+
+fleets = st.lists(
+    st.fixed_dictionaries(
+        {
+            "free_ram_mb": st.integers(-1024, 4096),
+            "free_disk_mb": st.integers(-1024, 102400),
+            "last_seen": st.sampled_from([NOW, NOW - 61, NOW + 61, NOW - 60]),
+        }
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(fleets, st.integers(1, 6), st.integers(0, 2**32))
+def test_counts_add_up_and_the_seed_decides(fleet, count, seed):
+    outcomes = []
+    for _again in range(2):
+        decision = a_decision(a_fleet(*fleet), seed, host_subset_size=3)
+        try:
+            outcomes.append(place(decision, count=count))
+        except errors.NoValidHost:
+            outcomes.append(None)
+        record = decision.record
+        removed = sum(sum(each.removed.values()) for each in record.filters)
+        assert removed + record.hosts_left == record.hosts_considered == len(fleet)
+    assert outcomes[0] == outcomes[1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(fleets, st.integers(1, 6))
+def test_accepted_placements_never_exceed_the_limits(fleet, count):
+    table = a_fleet(*fleet)
+    decision = a_decision(table)
+    try:
+        placement = decision.place(a_request(), (), count, 0)
+    except errors.NoValidHost:
+        return
+    for state in placement.hosts:
+        used_mb = state.total_usable_ram_mb - state.free_ram_mb
+        assert used_mb <= state.total_usable_ram_mb * state.ram_allocation_ratio
+    for pick in list(decision.reservations):
+        decision.reservations.release(pick)
+    assert contents(table) == contents(a_fleet(*fleet))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "picks"),
+    [
+        # The first pick leaves h1 and h2 equal: whoever stands first among them is next.
+        pytest.param(semantics.CURRENT, ["h2", "h2"], id="the host chosen before"),
+        pytest.param(semantics.NEWTON, ["h2", "h1"], id="the order of the filters"),
+    ],
+)
+def test_what_decides_between_equals_of_the_next_round(chosen, picks):
+    table = a_fleet({"free_ram_mb": 1024}, {"free_ram_mb": 1536})
+    weighers = load_weighers(CONF)
+    request = a_request(flavor={"memory_mb": 512})
+
+    assert place(a_decision(table, weighers=weighers, semantics=chosen), request, count=2) == picks
+
+
+def test_alternates_under_newton_come_by_weight():
+    table = a_fleet(*({"free_ram_mb": 1024 + 512 * n} for n in range(4)))
+    policy = {"weighers": load_weighers(CONF), "semantics": semantics.NEWTON}
+    placement = a_decision(table, **policy).place(a_request(), (), 1, 2)
+    assert [state.host for state in placement.hosts] == ["h4"]
+    assert [[other.host for other in others] for others in placement.alternates] == [["h3", "h2"]]
+
+
+def test_newtons_weighers_keep_their_scale_from_one_decision_to_the_next():
+    policy = {"weighers": load_weighers(CONF), "semantics": semantics.NEWTON}
+    for largest in (8192, 4096):
+        place(a_decision(a_fleet({"free_ram_mb": largest}, {}), **policy))
+    [ram] = policy["weighers"]
+    assert (ram.minval, ram.maxval) == (0, 8192.0)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"), [(semantics.CURRENT, ["h2"]), (semantics.NEWTON, None)]
+)
+def test_a_destination_without_node(chosen, expected):
+    decision = a_decision(a_fleet({}, {}), semantics=chosen)
+    request = a_request(requested_destination=objects.Destination(host="h2", node=None))
+    if expected is None:
+        with pytest.raises(errors.NoValidHost):
+            place(decision, request)
+    else:
+        assert place(decision, request) == expected
+
+
+def test_a_request_that_fails_leaves_newtons_weighers_as_they_were():
+    policy = {"weighers": load_weighers(CONF), "semantics": semantics.NEWTON}
+    [ram] = policy["weighers"]
+    place(a_decision(a_fleet({"free_ram_mb": 2048}, {}), **policy))
+    with pytest.raises(errors.NoValidHost):
+        place(a_decision(a_fleet({"free_ram_mb": 8192}, {}), **policy), count=50)
+    assert (ram.minval, ram.maxval) == (0, 4096.0)

@@ -1,0 +1,200 @@
+"""What the chain leaves, counts, notes and tells."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+from scheduler.engine.filtering import FilterChain, is_columnar
+from scheduler.filters.base import BaseHostFilter, HostFilter, Reason
+from scheduler.filters.core_filter import CoreFilter
+from scheduler.filters.ram_filter import RamFilter
+from tests.builders import a_conf, a_fleet, a_request, candidates, names
+
+REBUILD = {"_nova_check_type": ["rebuild"]}
+
+
+class Listed(BaseHostFilter):
+    """Passes the hosts listed, host by host."""
+
+    def __init__(self, *hosts):
+        super().__init__()
+        self.hosts = hosts
+
+    def host_passes(self, host_state, spec_obj):
+        return host_state.host in self.hosts
+
+
+class Backwards(BaseHostFilter):
+    """Takes all hosts at once, and turns them round."""
+
+    def filter_all(self, filter_obj_list, spec_obj):
+        return reversed(filter_obj_list)
+
+
+class Stop(BaseHostFilter):
+    """Ends the chain."""
+
+    def filter_all(self, filter_obj_list, spec_obj):
+        return None
+
+
+class LimitingRam(RamFilter):
+    """Asked host by host; in a rebuild, too."""
+
+    RUN_ON_REBUILD = True
+
+    def host_passes(self, host_state, spec_obj):
+        return super().host_passes(host_state, spec_obj)
+
+
+def chain_of(*filters):
+    return FilterChain(filters)
+
+
+RAM = RamFilter(a_conf())
+POOR, RICH = {"free_ram_mb": -4000}, {}
+
+
+@pytest.mark.parametrize(
+    ("filters", "left", "counts", "notes"),
+    [
+        pytest.param(
+            [Listed("h1", "h3")],
+            *(["h1", "h3"], [("Listed", 3, 2, {"unspecified": 1})], [(0, "unspecified", [1])]),
+            id="row by row",
+        ),
+        pytest.param(
+            [RAM],
+            *(
+                ["h1", "h3"],
+                [("RamFilter", 3, 2, {"ram.insufficient": 1})],
+            ),
+            [(0, "ram.insufficient", [1])],
+            id="columns",
+        ),
+        pytest.param(
+            [Listed("h1", "h2", "h3")], ["h1", "h2", "h3"], [("Listed", 3, 3, {})], [], id="nobody"
+        ),
+        pytest.param(
+            [Backwards(), Listed("h2", "h3")],
+            ["h3", "h2"],
+            [("Backwards", 3, 3, {}), ("Listed", 3, 2, {"unspecified": 1})],
+            [(1, "unspecified", [0])],
+            id="all at once, in another order",
+        ),
+        pytest.param(
+            [Stop(), Listed("h1")],
+            *([], [("Stop", 3, 0, {"unspecified": 3})], [(0, "unspecified", [0, 1, 2])]),
+            id="None ends the chain",
+        ),
+    ],
+)
+def test_what_is_left_counted_and_noted(filters, left, counts, notes):
+    hosts = candidates(a_fleet(RICH, POOR, RICH))
+    noted, ran = [], []
+
+    found, counted = chain_of(*filters).run(
+        hosts,
+        a_request(),
+        note=lambda number, code, rows: noted.append((number, code, rows.tolist())),
+        after=ran.append,
+    )
+
+    assert names(found) == left
+    assert found.rows.dtype == np.int64
+    assert [(c.name, c.start, c.end, c.removed) for c in counted] == counts
+    assert noted == notes
+    assert ran == [count[0] for count in counts]
+    again, recounted = chain_of(*filters).run(hosts, a_request())
+    assert (names(again), recounted) == (left, counted)
+
+
+@pytest.mark.parametrize(("index", "ran"), [(0, ["Once", "Listed"]), (1, ["Listed"])])
+def test_what_runs_for_a_later_instance(index, ran):
+    class Once(Listed):
+        """Runs for the first instance only."""
+
+        run_filter_once_per_request = True
+
+    found, counts = chain_of(Once("h1"), Listed("h1", "h2")).run(
+        candidates(a_fleet({}, {}, {})), a_request(), index
+    )
+
+    assert [count.name for count in counts] == ran
+    assert names(found) == (["h1"] if index == 0 else ["h1", "h2"])
+
+
+@pytest.mark.parametrize(
+    ("filters", "hints", "limits"),
+    [
+        pytest.param([RAM, CoreFilter(a_conf())], None, {"memory_mb": 6144.0, "vcpu": 64.0}),
+        pytest.param([RAM, LimitingRam(a_conf())], REBUILD, {"memory_mb": 6144.0}, id="one"),
+        pytest.param([RAM], REBUILD, {}, id="a rebuild asks neither"),
+        pytest.param([Listed("h1")], None, {}, id="no limits"),
+    ],
+)
+def test_limits(filters, hints, limits):
+    [state] = candidates(a_fleet({}))
+
+    assert chain_of(*filters).limits(state, a_request(hints=hints)) == limits
+    state.limits["own"] = 5
+    assert chain_of(*filters).limits(state, a_request(hints=hints)) == {**limits, "own": 5}
+
+
+def test_columnar():
+    class OwnFilterAll(RamFilter):
+        """Wants to see all hosts at once."""
+
+        def filter_all(self, filter_obj_list, spec_obj):
+            return filter_obj_list
+
+    found = [is_columnar(each) for each in (RAM, LimitingRam(a_conf()), OwnFilterAll(a_conf()))]
+
+    assert found == [True, False, False]
+    assert not is_columnar(Listed())
+
+
+def test_what_operators_search_for(caplog):
+    with caplog.at_level(logging.DEBUG, "scheduler.engine.filtering"):
+        chain_of(Listed("h1", "h2"), Listed()).run(candidates(a_fleet({}, {}, {})), a_request())
+        chain_of().run(candidates(a_fleet({})), a_request())
+
+    assert caplog.messages == [
+        "Starting with 3 host(s)",
+        "Filter Listed returned 2 host(s)",
+        "Filter Listed returned 0 hosts",
+        "Filtering removed all hosts for the request with instance ID "
+        "'00000000-0000-4000-a000-000000000001'. Filter results: "
+        "['Listed: (start: 3, end: 2)', 'Listed: (start: 2, end: 0)']",
+    ]
+
+
+class Twice(HostFilter):
+    """Refuses small hosts, and those in use; many are both."""
+
+    SMALL, USED = Reason("twice.small", "small"), Reason("twice.used", "used")
+    reasons = (SMALL, USED)
+
+    def conditions(self, hosts, request):
+        yield self.SMALL, hosts.free_ram_mb > 100
+        yield self.USED, hosts.num_instances == 0
+
+
+def test_a_host_is_refused_for_the_first_of_its_reasons():
+    small, used = {"free_ram_mb": 100}, {"num_instances": 1}
+    table = a_fleet(used, {**small, **used}, small, {}, used)
+    noted = []
+
+    left, [count] = chain_of(Twice()).run(
+        candidates(table), a_request(), note=lambda *given: noted.append(given)
+    )
+
+    assert names(left) == ["h4"]
+    assert count.removed == {"twice.small": 2, "twice.used": 2}
+    assert [(code, rows.tolist()) for _number, code, rows in noted] == [
+        ("twice.small", [1, 2]),
+        ("twice.used", [0, 4]),
+    ]

@@ -1,0 +1,230 @@
+"""Normalising and adding up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler import semantics
+from scheduler.engine.weighing import bounds_of, extremes, restore_bounds, weigh, weighted
+from scheduler.weights.base import BaseHostWeigher
+from scheduler.weights.disk import DiskWeigher
+from scheduler.weights.io_ops import IoOpsWeigher
+from scheduler.weights.ram import RAMWeigher
+from tests.builders import a_conf, a_fleet, a_request, candidates, names
+
+_values = st.lists(st.integers(-(2**50), 2**50), min_size=1, max_size=20).map(np.array)
+_bound = st.one_of(st.none(), st.integers(-100, 100))
+
+# Two rounds of the worked example: free MB of memory and disk, operations; totals; pick.
+WORKED_EXAMPLE = [
+    ([20480, 14336, 6144], [389120, 286720, 153600], [0, 1, 0], [2.0, 0.436842, 0.694737], "h1"),
+    ([16384, 14336, 6144], [327680, 286720, 153600], [1, 1, 0], [1.0, 0.75, 0.84375], "h1"),
+    (
+        *([12288, 14336, 6144], [266240, 286720, 153600], [2, 1, 0]),
+        *([0.785714, 1.5, 0.964286], "h2"),
+    ),
+    ([12288, 10240, 6144], [266240, 225280, 153600], [2, 2, 0], [1.0, 0.679487, 1.076923], "h3"),
+]
+
+
+def normalised(values, low, high, chosen=semantics.CURRENT):
+    """*values* as a weigher with these declared bounds has them normalised."""
+    weigher = BaseHostWeigher()
+    weigher.minval, weigher.maxval = low, high
+    return normalise(values, chosen.bounds(weigher, *extremes(values)))
+
+
+def normalise(values, bounds):
+    return weighted(values, bounds, 1.0, extremes(values))
+
+
+def ranked(weighers, table, request=None, chosen=semantics.CURRENT):
+    """Names and totals of all hosts, the best first, and the parts."""
+    hosts = candidates(table)
+    totals, parts = weigh(weighers, hosts, request or a_request(), chosen)
+    order = np.argsort(-totals, kind="stable")
+    return names(hosts.take(order)), totals[order], parts
+
+
+@given(_values, _bound, _bound)
+def test_between_sensible_bounds_all_is_within_0_and_1(values, low, high):
+    if low is not None and high is not None and low > high:
+        low, high = high, low
+
+    found = normalised(values, low, high)
+
+    if (low is None or low <= values.max()) and (high is None or high >= values.min()):
+        assert ((found >= 0.0) & (found <= 1.0)).all()
+
+
+@given(_values)
+def test_order_is_kept_and_the_best_is_1(values):
+    found = normalised(values, None, None)
+
+    assert (np.diff(found[np.argsort(values, kind="stable")]) >= 0).all()
+    if values.max() > values.min():
+        assert found[np.argmax(values)] == 1.0
+        assert found[np.argmin(values)] == 0.0
+    else:
+        assert not found.any()
+
+
+@given(_values)
+def test_a_minimum_of_0_keeps_proportions(values):
+    found = normalised(values, 0, None)
+
+    assert not found[values <= 0].any()
+    if values.max() > 0:
+        assert found == pytest.approx(np.maximum(values, 0) / values.max())
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high", "expected"),
+    [
+        ([7], None, None, [0.0]),
+        ([7], 0, None, [1.0]),
+        ([0], 0, None, [0.0]),
+        ([-5, 5], 0, None, [0.0, 1.0]),
+        ([0, 50, 200], 0, 100, [0.0, 0.5, 1.0]),
+        ([-1, 1], None, None, [0.0, 1.0]),
+        ([1, 92, 100], None, None, [0.0, 0.919192, 1.0]),
+    ],
+)
+def test_known_values(values, low, high, expected):
+    found = normalised(np.array(values), low, high)
+
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("declared", "rounds", "expected"),
+    [
+        pytest.param(0, [[1024, 2048, 8192]], [0.125, 0.25, 1.0], id="first call"),
+        pytest.param(0, [[1024, 2048, 8192], [1024, 2048]], [0.125, 0.25], id="the old maximum"),
+        pytest.param(0, [[-512, -1024]], [1.0, 0.0], id="below the declared minimum"),
+        pytest.param(0, [[100, 0], [-100, 100]], [0.0, 1.0], id="the range grows downwards"),
+        pytest.param(0, [[-100], [100]], [1.0], id="and stays"),
+        pytest.param(0, [[102400, 51200, -10240]], [1.0, 0.545455, 0.0], id="disk"),
+        pytest.param(None, [[0, -2], [0, 0]], [1.0, 1.0], id="no declared minimum"),
+        pytest.param(None, [[5, 5]], [0.0, 0.0], id="all equal"),
+    ],
+)
+def test_newtons_weighers_remember(declared, rounds, expected):
+    weigher = BaseHostWeigher()
+    weigher.minval = declared
+
+    for values in rounds:
+        found = normalise(
+            np.array(values), semantics.NEWTON.bounds(weigher, min(values), max(values))
+        )
+
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert BaseHostWeigher.minval is None
+
+
+def test_newtons_worked_example():
+    """Four servers of 4096 MB and 60 GB: the scale of the first round stays."""
+    table = a_fleet(
+        *(
+            {"free_ram_mb": ram, "free_disk_mb": disk, "num_io_ops": io_ops}
+            for ram, disk, io_ops in ((20480, 389120, 0), (14336, 286720, 1), (6144, 153600, 0))
+        )
+    )
+    weighers = [cls(a_conf()) for cls in (RAMWeigher, DiskWeigher, IoOpsWeigher)]
+    request = a_request(flavor={"memory_mb": 4096, "root_gb": 40, "ephemeral_gb": 20})
+    picks = []
+
+    for _server in range(4):
+        hosts = candidates(table)
+        totals, _parts = weigh(weighers, hosts, request, semantics.NEWTON)
+        best = hosts.states()[totals.argmax()]
+        picks.append((best.host, pytest.approx(float(totals.max()), abs=1e-6)))
+        best.consume_from_request(request)
+
+    assert picks == [("h1", 2.0), ("h3", 0.694737), ("h1", 0.642105), ("h2", 0.936842)]
+
+
+@pytest.mark.parametrize(("ram", "disk", "io_ops", "totals", "pick"), WORKED_EXAMPLE)
+def test_the_worked_example(ram, disk, io_ops, totals, pick):
+    rows = zip(ram, disk, io_ops, strict=True)
+    table = a_fleet(*[{"free_ram_mb": r, "free_disk_mb": d, "num_io_ops": i} for r, d, i in rows])
+    weighers = [cls(a_conf()) for cls in (RAMWeigher, DiskWeigher, IoOpsWeigher)]
+
+    hosts, found, parts = ranked(weighers, table)
+
+    assert hosts[0] == pick
+    assert found == pytest.approx(sorted(totals, reverse=True), abs=1e-6)
+    assert sum(part.weighted for part in parts) == pytest.approx(totals, abs=1e-6)
+    assert [part.name for part in parts] == [
+        "RAMWeigher",
+        "DiskWeigher",
+        "IoOpsWeigher",
+    ]
+
+
+@pytest.mark.parametrize("hosts", [0, 1])
+def test_fewer_than_two_hosts_are_not_weighed(hosts):
+    class Never(BaseHostWeigher):
+        """Fails when asked."""
+
+    _hosts, totals, parts = ranked([Never()], a_fleet(*[{}] * hosts))
+
+    assert totals.tolist() == [0.0] * hosts
+    assert parts == []
+
+
+def test_a_foreign_weigher_is_asked_host_by_host():
+    class Newest(BaseHostWeigher):
+        """Written against Nova: values and multipliers per host state."""
+
+        maxval = 3
+
+        def weight_multiplier(self, host_state):
+            return 2.0 if host_state.host == "h2" else 1.0
+
+        def _weigh_object(self, host_state, weight_properties):
+            return int(host_state.host[1:])
+
+    hosts, totals, _parts = ranked([Newest()], a_fleet({}, {}, {}, {}))
+
+    assert hosts == ["h2", "h3", "h4", "h1"]
+    assert totals == pytest.approx([1.0, 1.0, 1.0, 0.0])
+
+
+def test_every_part_can_be_read_again():
+    """Raw values, bounds, normalised and weighted values, in the order of the candidates."""
+    table = a_fleet({"free_ram_mb": 1024}, {"free_ram_mb": 4096}, {"free_ram_mb": 2048})
+
+    hosts, totals, [part] = ranked([RAMWeigher(a_conf(ram_weight_multiplier=2.0))], table)
+
+    assert (part.name, part.raw.tolist()) == ("RAMWeigher", [1024, 4096, 2048])
+    assert (part.multiplier, part.bounds) == (2.0, (0, 4096.0))
+    assert part.normalised.tolist() == [0.25, 1.0, 0.5]
+    assert part.weighted.tolist() == [0.5, 2.0, 1.0]
+    assert part.at(np.array([2, 0])).weighted.tolist() == [1.0, 0.5]
+    assert (hosts, totals.tolist()) == (["h2", "h3", "h1"], [2.0, 1.0, 0.5])
+
+
+def test_equal_hosts_keep_their_order():
+    hosts, _totals, _parts = ranked([RAMWeigher(a_conf())], a_fleet(*[{}] * 40))
+
+    assert hosts == [f"h{number}" for number in range(1, 41)]
+
+
+def test_weighers_forget_what_they_have_seen_since():
+    ram, disk, io_ops = (cls(a_conf()) for cls in (RAMWeigher, DiskWeigher, IoOpsWeigher))
+    weighers, table = [ram, disk, io_ops], a_fleet({"free_ram_mb": 10}, {"free_ram_mb": 20})
+    before = bounds_of(weighers)
+    weigh(weighers[:1], candidates(table), a_request(), semantics.NEWTON)
+    assert (ram.minval, ram.maxval) == (0, 20.0)
+    disk.minval = -1
+
+    restore_bounds(weighers, before)
+
+    assert bounds_of(weighers) == before == [(0, None)] * 3
+    assert "minval" not in vars(io_ops)
+    with pytest.raises(ValueError, match="shorter"):
+        restore_bounds(weighers, before[:2])

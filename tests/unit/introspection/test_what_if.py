@@ -1,0 +1,208 @@
+"""A request decided twice on a worker's state, of which nothing stays."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.introspection import what_if as trial
+from scheduler.introspection.state import hash_of_state
+from scheduler.introspection.what_if import what_if
+from scheduler.rpc.context import RequestContext
+from tests.unit.introspection.subjects import World, a_world
+from tests.unit.introspection.test_state import behind_the_back
+from tests.world import fleet
+from tests.world.fleet import a_spec
+
+TOO_MUCH = 2 * fleet.MEMORY_MB
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """Hosts cmp1 to cmp5, each with a little more memory than the one before."""
+    with a_world(tmp_path, hosts=5) as made:
+        for number in range(1, 6):
+            free = fleet.MEMORY_MB - 10_000 + number
+            behind_the_back(made, f"cmp{number}", free_ram_mb=free)
+        made.subject.known_host_manager.refresh_everything()
+        yield made
+
+
+def a_request(memory_mb: int = 2048, **fields: Any) -> objects.RequestSpec:
+    spec = a_spec(str(uuid.uuid4()), **fields)
+    spec.flavor.memory_mb = memory_mb
+    return spec
+
+
+def hosts(told: dict[str, Any]) -> list[str]:
+    return [each["host"] for each in told["chosen"]]
+
+
+#: Changes and the hosts before and after them, of a request for one server.
+CASES: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
+    "nothing": ({}, ["cmp5"], ["cmp5"]),
+    "a multiplier": ({"settings": ["ram_weight_multiplier=-1"]}, ["cmp5"], ["cmp1"]),
+    "an old spelling": ({"settings": ["DEFAULT.cpu_allocation_ratio=2"]}, ["cmp5"], ["cmp5"]),
+    "a host less": ({"without_hosts": ["cmp5"]}, ["cmp5"], ["cmp4"]),
+    "hosts more": ({"add_hosts": [{"like": "cmp1", "count": 3}]}, ["cmp5"], ["cmp1-whatif-1"]),
+    "a host replaced": (
+        {"add_hosts": [{"like": "cmp5", "count": 2}], "without_hosts": ["cmp5", "cmp5"]},
+        ["cmp5"],
+        ["cmp5-whatif-1"],
+    ),
+    "hosts of a profile": (
+        {"add_hosts": [{"name": "big", "vcpus": 99, "memory_mb": 4000000, "local_gb": 900000}]},
+        ["cmp5"],
+        ["big-1"],
+    ),
+    "a filter less": ({"disable": ["RamFilter"]}, ["cmp5"], ["cmp5"]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_changes_and_that_nothing_stays(
+    world: World, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    changes, before, after = CASES[name]
+    manager = world.subject.manager
+    listened: list[Any] = []
+    manager.recorder.listeners.append(listened.append)
+    state = hash_of_state(world.subject)
+    bounds = [(each.minval, each.maxval) for each in manager.driver.settings.policy.weighers]
+    with caplog.at_level(logging.INFO, "scheduler.explain"):
+        answer = what_if(world.subject, request=a_request(), **changes)
+    assert (hosts(answer["before"]), hosts(answer["after"])) == (before, after)
+    assert hash_of_state(world.subject) == state
+    assert (len(manager.recorder.records), listened) == (0, [])
+    assert "Placement of" not in caplog.text
+    assert bounds == [(w.minval, w.maxval) for w in manager.driver.settings.policy.weighers]
+    assert list(world.subject.known_host_manager.reservations) == []
+
+
+def test_counts_add_up_and_hosts_gained_are_named(world: World) -> None:
+    request = a_request(memory_mb=TOO_MUCH)
+    answer = what_if(world.subject, request=request, disable=["RamFilter"])
+    before, after = answer["before"], answer["after"]
+    assert (before["outcome"], after["outcome"]) == ("no_host_fits", "selected")
+    for told in (before, after):
+        removed = sum(each["start"] - each["end"] for each in told["filters"])
+        assert told["considered"] == removed + told["passed"] == 5
+    passing = answer["passing"]
+    assert (passing["gained"], passing["lost"]) == (5, 0)
+    assert all(each["before"].startswith("RamFilter ") for each in passing["now"])
+
+
+def test_several_servers_take_from_each_other(world: World) -> None:
+    request = a_request(memory_mb=int(fleet.MEMORY_MB * 0.9))
+    request.num_instances = 5
+    answer = what_if(world.subject, request=request, without_hosts=["cmp2"])
+    assert sorted(hosts(answer["before"])) == [f"cmp{number}" for number in range(1, 6)]
+    assert answer["after"]["outcome"] == "no_host_fits"
+
+
+def test_a_remembered_request_is_decided_as_if_it_were_not_placed(world: World) -> None:
+    named = str(uuid.uuid4())
+    manager = world.subject.manager
+    context = RequestContext(request_id="req-1", overwrite=False)
+    manager.select_destinations(context, spec_obj=a_spec(named), instance_uuids=[named])
+    state = hash_of_state(world.subject)
+    for name in ("req-1", named):
+        answer = what_if(world.subject, remembered=name, without_hosts=["cmp5"])
+        assert hosts(answer["decided"]) == hosts(answer["before"]) == ["cmp5"]
+        assert hosts(answer["after"]) == ["cmp4"]
+        assert answer["notes"] == [
+            "1 open promise(s) to these servers are left out of both decisions."
+        ]
+    assert hash_of_state(world.subject) == state
+    assert len(manager.recorder.records) == 1
+
+
+def test_ratios_are_for_hosts_that_leave_them_open(world: World) -> None:
+    taken = -int(0.6 * fleet.MEMORY_MB)  # 1.6 of its memory
+    for host, ratio in (("cmp3", None), ("cmp4", 1.5)):
+        behind_the_back(world, host, ram_allocation_ratio=ratio, free_ram_mb=taken)
+    world.subject.known_host_manager.refresh_everything()
+    answer = what_if(world.subject, request=a_request(), settings=["ram_allocation_ratio=3"])
+    assert [each["host"] for each in answer["passing"]["now"]] == ["cmp3"]
+    assert answer["notes"] == ["4 of 5 hosts state a ram_allocation_ratio of their own."]
+
+
+MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
+    "filter": ({"enable": ["RamFiltr"]}, "--enable RamFiltr: .*did you mean RamFilter"),
+    "filter not on": (
+        {"disable": ["IoOpsFilter"]},
+        "--disable IoOpsFilter: not one of",
+    ),
+    "option": (
+        {"settings": ["ram_wieght_multiplier=1"]},
+        "--set ram_w.*did you mean ram_w",
+    ),
+    "value": ({"settings": ["host_subset_size=many"]}, "--set host_subset_size: .*many"),
+    "no value": ({"settings": ["host_subset_size"]}, "--set host_subset_size: no value"),
+    "weigher": ({"settings": ["weight_classes=no.such.Thing"]}, "--set.*no.such.Thing"),
+    "not read": ({"settings": ["workers=3"]}, "--set workers: no decision reads"),
+    "host": ({"without_hosts": ["cnp1"]}, "--without-host cnp1: no host 'cnp1'; did you mean cmp1"),
+    "like": ({"add_hosts": [{"like": "cmp9"}]}, r"--add-hosts \(profile 1\): no host 'cmp9'; did"),
+    "key": ({"add_hosts": [{"vcpu": 1}]}, "no key 'vcpu'; did you mean vcpus"),
+    "missing": ({"add_hosts": [{"vcpus": 1}]}, "memory_mb is missing"),
+    "number": (
+        {"add_hosts": [{"vcpus": "x", "memory_mb": 1, "local_gb": 1}]},
+        "vcpus is 'x', which is no int",
+    ),
+    "size": ({"add_hosts": [{"like": "cmp1", "vcpus": 10**30}]}, "vcpus is 1000.*; 2147483647 at"),
+    "count": ({"add_hosts": [{"like": "cmp1", "count": 0}]}, "count 0 is not a number from 1"),
+    "aggregate": ({"add_hosts": [{"like": "cmp1", "aggregates": ["x"]}]}, "no aggregate 'x'"),
+    "zone": ({"add_hosts": [{"like": "cmp1", "availability_zone": "az-eas"}]}, "mean az-east"),
+    "memory": ({"request": None, "remembered": "req-9"}, "req-9: not remembered here"),
+    "both": ({"remembered": "req-9"}, "request: give it, or what is remembered"),
+    "in time": ({"max_seconds": 1e-9}, "max_seconds: not decided in time"),
+    "no time": ({"max_seconds": 0}, "max_seconds: not a number of seconds: 0"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_name_the_argument_and_leave_nothing(world: World, name: str) -> None:
+    arguments, text = MISTAKES[name]
+    state = hash_of_state(world.subject)
+    with pytest.raises(errors.InvalidRequest, match=text):
+        what_if(world.subject, **{"request": a_request(), **arguments})
+    assert hash_of_state(world.subject) == state
+
+
+def test_added_hosts_have_what_the_host_has_that_they_are_like(world: World) -> None:
+    zone = a_request(availability_zone=fleet.ZONE)
+    answer = what_if(world.subject, request=zone, add_hosts=[{"like": "cmp1", "count": 2}])
+    assert answer["after"]["passed"] == answer["before"]["passed"] + 2
+    elsewhere = what_if(world.subject, request=zone, add_hosts=[{"like": "cmp3", "count": 2}])
+    assert elsewhere["after"]["passed"] == elsewhere["before"]["passed"]
+    here = [{"like": "cmp3", "count": 2, "availability_zone": fleet.ZONE}]
+    moved = what_if(world.subject, request=zone, add_hosts=here)
+    assert moved["after"]["passed"] == moved["before"]["passed"] + 2
+
+
+def test_a_driver_without_filters_cannot_be_tried(world: World) -> None:
+    manager: Any = world.subject.manager
+    manager.driver = object()
+    with pytest.raises(errors.InvalidRequest, match="object decides in a way of its own"):
+        what_if(world.subject, request=a_request())
+
+
+def test_decisions_go_on_between_the_steps(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it is decided, nobody holds the lock that decisions need."""
+    seen: list[bool] = []
+    lock = world.subject.known_host_manager.lock
+    decide = trial.decide
+
+    def watched(*given: Any, **named: Any) -> Any:
+        seen.append(bool(getattr(lock, "_is_owned")()))  # noqa: B009 (typeshed does not know it)
+        return decide(*given, **named)
+
+    monkeypatch.setattr(trial, "decide", watched)
+    what_if(world.subject, request=a_request())
+    assert seen == [False, False]

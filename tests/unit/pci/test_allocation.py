@@ -1,0 +1,208 @@
+"""Matching and allocating devices (reference page numa_pci, sections 7.4, 7.5, 10)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from scheduler import objects
+from scheduler.pci import (
+    CURRENT,
+    NEWTON,
+    Cells,
+    PciSemantics,
+    Pools,
+    Request,
+    allocate,
+    requests_of,
+    supports,
+)
+
+BOTH = pytest.mark.parametrize("semantics", [CURRENT, NEWTON], ids=["current", "newton"])
+
+
+def pools(*kinds: dict[str, Any]) -> Pools:
+    base = {"vendor_id": "8086", "product_id": "10ed", "numa_node": 0, "count": 1}
+    return Pools.from_text(json.dumps([{**base, **kind} for kind in kinds]))
+
+
+def want(count: int = 1, policy: str = "legacy", *specs: dict[str, Any]) -> Request:
+    wire = objects.InstancePCIRequest(
+        count=count, spec=list(specs or [{}]), numa_policy=policy, alias_name="a"
+    )
+    return Request.from_object(wire)
+
+
+def left(pools: Pools) -> list[int]:
+    return [pool.count for pool in pools.pools]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("spec", "matches"),
+    [
+        ({}, True),
+        ({"vendor_id": "8086"}, True),
+        ({"vendor_id": "8086", "product_id": "10fb"}, False),
+        ({"physical_network": None}, True),
+        ({"vendor_id": None}, False),
+        ({"numa_node": "0"}, False),
+        ({"count": "1"}, False),
+        ({"unheard_of": "1"}, False),
+    ],
+)
+def test_specs(semantics: PciSemantics, spec: dict[str, str | None], matches: bool) -> None:
+    assert supports(pools({}), [want(1, "legacy", spec)], None, semantics) is matches
+
+
+@BOTH
+def test_alternatives(semantics: PciSemantics) -> None:
+    both = want(2, "legacy", {"product_id": "1"}, {"product_id": "2"})
+    have = pools({"product_id": "2"}, {"product_id": "1", "count": 2})
+    assert left(allocate(have, [both], None, semantics).pools) == [1]
+    none = Request(1, ())
+    assert not supports(have, [none], None, semantics)
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "current", "newton"),
+    [
+        ({"vendor_id": "10de"}, {"vendor_id": "10DE"}, True, False),
+        ({"dev_type": "type-PF"}, {}, False, False),
+        ({"dev_type": "type-PF"}, {"dev_type": "type-PF"}, True, True),
+        ({"dev_type": "vdpa"}, {}, False, True),
+        ({"dev_type": "vdpa"}, {"dev_type": "vdpa"}, True, True),
+        ({"remote_managed": "true"}, {}, False, True),
+        ({"remote_managed": "true"}, {"remote_managed": "True"}, True, False),
+        ({"remote_managed": "false"}, {}, True, True),
+        ({"live_migratable": "true"}, {"live_migratable": "true"}, True, True),
+        ({"live_migratable": "false"}, {"live_migratable": "true"}, False, False),
+        ({"live_migratable": "false"}, {}, True, True),
+        ({}, {"resource_class": "CUSTOM_A", "traits": "CUSTOM_B"}, True, False),
+    ],
+)
+def test_special_keys(
+    kind: dict[str, str], spec: dict[str, str], current: bool, newton: bool
+) -> None:
+    assert supports(pools(kind), [want(1, "legacy", spec)], None, CURRENT) is current
+    assert supports(pools(kind), [want(1, "legacy", spec)], None, NEWTON) is newton
+
+
+NODES = pools({"numa_node": None}, {"numa_node": 0}, {"numa_node": 1}, {"numa_node": 2, "count": 2})
+SOCKETS = ((0, 0), (1, 0), (2, 1))
+
+
+@pytest.mark.parametrize(
+    ("policy", "count", "chosen", "remaining"),
+    [
+        ("legacy", 1, {1}, [1, 1, 2]),
+        ("legacy", 2, {1}, [1, 2]),
+        ("legacy", 3, {1}, None),
+        ("required", 1, {1}, [1, 1, 2]),
+        ("required", 2, {1}, None),
+        ("preferred", 1, {1}, [1, 1, 2]),
+        ("preferred", 3, {1}, [2]),
+        ("preferred", 6, {1}, None),
+        ("socket", 2, {1}, [1, 2]),
+        ("socket", 3, {1}, None),
+        ("socket", 2, {2}, [1, 1, 1]),
+        ("required", 5, set(), []),
+    ],
+)
+def test_affinity_today(
+    policy: str, count: int, chosen: set[int], remaining: list[int] | None
+) -> None:
+    cells = Cells(frozenset(chosen), SOCKETS)
+    allocation = allocate(NODES, [want(count, policy)], cells, CURRENT)
+    assert allocation.complete is (remaining is not None)
+    assert left(allocation.pools) == (left(NODES) if remaining is None else remaining)
+
+
+def test_a_socket_that_is_not_known() -> None:
+    cells = Cells(frozenset({0}), ((0, 0), (1, None)))
+    assert not supports(NODES, [want(2, "socket")], cells, CURRENT)
+    # The cell's own devices need no socket.
+    assert supports(NODES, [want(1, "socket")], cells, CURRENT)
+
+
+@pytest.mark.parametrize(("count", "remaining"), [(1, [1, 1, 2]), (2, [1, 2]), (3, None)])
+def test_newton_takes_near_and_unknown_alike(count: int, remaining: list[int] | None) -> None:
+    allocation = allocate(NODES, [want(count, "required")], Cells(frozenset({1})), NEWTON)
+    assert allocation.complete is (remaining is not None)
+    if remaining is not None:
+        assert left(allocation.pools) == remaining
+        assert [pool.numa_node for pool in allocation.taken] == [None, 1][:count]
+
+
+@BOTH
+def test_the_fewest_tags_first(semantics: PciSemantics) -> None:
+    have = pools({"physical_network": "p", "count": 2}, {})
+    (rest,) = allocate(have, [want(2)], None, semantics).pools.to_dicts()
+    assert (rest["physical_network"], rest["count"]) == ("p", 1)
+
+
+@pytest.mark.parametrize(("semantics", "remaining"), [(CURRENT, [1]), (NEWTON, [])])
+def test_requests_behind_a_failed_one(semantics: PciSemantics, remaining: list[int]) -> None:
+    allocation = allocate(
+        pools({}), [want(1, "legacy", {"vendor_id": "x"}), want()], None, semantics
+    )
+    assert left(allocation.pools) == remaining
+    assert not allocation.complete
+
+
+@pytest.mark.parametrize(("semantics", "complete"), [(CURRENT, False), (NEWTON, True)])
+def test_no_device_wanted_of_no_pool(semantics: PciSemantics, complete: bool) -> None:
+    assert supports(Pools(), [want(0)], None, semantics) is complete
+    assert supports(pools({}), [want(0)], None, semantics)
+    assert supports(Pools(), [], None, semantics)
+
+
+@BOTH
+def test_requests_see_what_earlier_ones_took(semantics: PciSemantics) -> None:
+    assert supports(pools({}), [want()], None, semantics)
+    assert not supports(pools({}), [want(), want()], None, semantics)
+
+
+@BOTH
+def test_what_is_taken_is_what_is_missing(semantics: PciSemantics) -> None:
+    have = pools({"count": 0}, {"count": 3}, {"count": 2, "physical_network": "p"})
+    allocation = allocate(have, [want(2), want(2)], None, semantics)
+    taken: Counter[int] = Counter()
+    for share in allocation.taken:
+        taken[share.position] += share.count
+    assert +taken == {1: 3, 2: 1}
+    assert {pool.position: pool.count for pool in allocation.pools.pools} == {2: 1}
+
+
+ONE, TWO = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa", "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb"
+
+
+@pytest.mark.parametrize(
+    ("given", "remaining"),
+    [
+        ([ONE, ONE], [1, 3]),
+        ([TWO, TWO], [3, 1]),
+        ([ONE, TWO], [2, 2]),
+        ([ONE, "c"], None),
+    ],
+)
+def test_providers_of_an_allocation_candidate(
+    given: list[str], remaining: list[int] | None
+) -> None:
+    have = pools({"rp_uuid": ONE, "count": 3}, {"rp_uuid": TWO, "count": 3})
+    request = Request(2, ((("vendor_id", "8086"),),), request_id="r")
+    mapping = {f"r-{number}": [uuid] for number, uuid in enumerate(given)}
+    allocation = allocate(have, [request], None, CURRENT, mapping)
+    assert allocation.complete is (remaining is not None)
+    assert left(allocation.pools) == (remaining or [3, 3])
+
+
+def test_requests_of_an_instance() -> None:
+    assert requests_of(None) == ()
+    wire = objects.InstancePCIRequests.from_dict(
+        [{"count": 2, "spec": [{"vendor_id": "8086"}], "alias_name": "a"}]
+    )
+    assert requests_of(wire) == (Request(2, ((("vendor_id", "8086"),),), "legacy", "a"),)

@@ -1,0 +1,53 @@
+"""Names and versions of the libraries -> whether the fast path is possible."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from scheduler.rpc.fastpath import install, probe
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    install.is_possible.cache_clear()
+    yield
+    install.is_possible.cache_clear()
+
+
+def test_the_installed_versions_have_all() -> None:
+    assert probe.missing() == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "found"),
+    [
+        ("no.such.module:Part name", ["no.such.module:Part is not there"]),
+        ("collections:NoSuchClass", ["collections:NoSuchClass is not there"]),
+        ("queue:Queue put\n    mutex no_such_name", ["queue:Queue.no_such_name is not there"]),
+        ("os.path:join", []),
+    ],
+)
+def test_what_is_missing_is_named(parts: str, found: list[str]) -> None:
+    assert probe.missing(parts=parts) == found
+
+
+@pytest.mark.parametrize(
+    ("version", "is_tested"),
+    [("5.0.1", True), ("5.4.99", True), ("18.3.0rc1", False), ("99.0", False)],
+)
+def test_versions_above_the_tested_are_not_used(version: str, is_tested: bool) -> None:
+    found = probe.missing(lambda _name: version, parts="os:path")
+    assert (not any("amqp" in each for each in found)) == is_tested
+
+
+def test_one_log_line_says_why(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe, "missing", lambda: ["amqp:This is not there", "that is not there"])
+    assert not install.is_possible()
+    assert not install.is_possible()
+    (record,) = [each for each in caplog.records if each.levelno == logging.WARNING]
+    assert "off: amqp:This is not there; that is not there" in record.getMessage()
