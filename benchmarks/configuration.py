@@ -21,10 +21,22 @@ CHAINS = {
         "ServerGroupAffinityFilter",
     ),
 }
+#: The weighers that Newton has; ``weighers`` may name it.
+NEWTON_WEIGHERS = tuple(
+    f"nova.scheduler.weights.{path}"
+    for path in (
+        "ram.RAMWeigher",
+        "disk.DiskWeigher",
+        "metrics.MetricsWeigher",
+        "io_ops.IoOpsWeigher",
+        "affinity.ServerGroupSoftAffinityWeigher",
+        "affinity.ServerGroupSoftAntiAffinityWeigher",
+    )
+)
 
 
 def groups(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Option values by group: driver, ``filters`` and whatever ``options`` says."""
+    """Option values by group: driver, ``filters``, ``weighers`` and whatever ``options`` says."""
     given: Mapping[str, Mapping[str, Any]] = settings.get("options", {})
     found: dict[str, dict[str, Any]] = {
         "DEFAULT": {},
@@ -35,6 +47,8 @@ def groups(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         },
         "filter_scheduler": {"enabled_filters": list(chain(settings.get("filters", "newton")))},
     }
+    if settings.get("weighers") == "newton":
+        found["filter_scheduler"]["weight_classes"] = list(NEWTON_WEIGHERS)
     for group, values in given.items():
         found.setdefault(group, {}).update(values)
     return found
