@@ -18,7 +18,7 @@ from scheduler import errors, objects
 from scheduler.db import services
 from scheduler.objects import registry
 from scheduler.rpc.context import RequestContext
-from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
+from scheduler.rpc.serializer import RequestContextSerializer
 
 Version = tuple[int, int]
 TOPIC = "compute"
@@ -183,7 +183,7 @@ class ComputeAPI:
         retry: int | None = None,
     ) -> None:
         target = messaging.Target(topic=TOPIC, version="6.0")
-        serializer = RequestContextSerializer(ObjectSerializer())
+        serializer = RequestContextSerializer()
         self._client = messaging.get_rpc_client(
             transport, target, serializer=serializer, retry=retry
         )

@@ -19,6 +19,7 @@ from conductor_stub.conductor_rpcapi import TOPIC
 from conductor_stub.failure import SERVICE, FailureBranch
 from conductor_stub.manager import BackportAPI, ComputeTaskManager
 from conductor_stub.planning import Planner, PolicySupport
+from conductor_stub.scheduler_rpcapi import SchedulerAPI
 from conductor_stub.stores import BuildRows, Stores
 from scheduler import concurrency, errors
 from scheduler.claims import loading
@@ -35,7 +36,6 @@ from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.notifications.notifications import Notifications
 from scheduler.rpc import transport
-from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.server import BaseAPI, build_server
 from scheduler.rpc.transport import get_notification_transport, get_transport
 

@@ -8,9 +8,9 @@ import oslo_messaging as messaging
 
 from conductor_stub.records import MoveRequest, Order
 from scheduler import objects
-from scheduler.rpc import remote_errors
+from scheduler.rpc.client import translated_errors
 from scheduler.rpc.context import RequestContext
-from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
+from scheduler.rpc.serializer import RequestContextSerializer
 
 TOPIC = "conductor"
 NAMESPACE = "compute_task"
@@ -21,7 +21,7 @@ class ComputeTaskAPI:
 
     def __init__(self, transport: messaging.Transport, retry: int | None = None) -> None:
         target = messaging.Target(topic=TOPIC, namespace=NAMESPACE, version="1.0")
-        serializer = RequestContextSerializer(ObjectSerializer())
+        serializer = RequestContextSerializer()
         self._client = messaging.get_rpc_client(
             transport, target, serializer=serializer, retry=retry
         )
@@ -71,7 +71,7 @@ class ComputeTaskAPI:
 
     def migrate_server(self, request: MoveRequest) -> None:
         """Have a server moved (1.13); raises NoValidHost, and other errors of the conductor."""
-        with remote_errors.translated():
+        with translated_errors():
             self._client.prepare(version="1.13").call(
                 request.context, "migrate_server", **request.arguments()
             )
@@ -109,7 +109,7 @@ class OlderSchedulerAPI:
     def __init__(self, transport: messaging.Transport) -> None:
         topic = transport.conf.scheduler_topic
         target = messaging.Target(topic=topic, version=RUN_INSTANCE_VERSION)
-        serializer = RequestContextSerializer(ObjectSerializer())
+        serializer = RequestContextSerializer()
         self._client = messaging.get_rpc_client(transport, target, serializer=serializer)
 
     def run_instance(self, context: RequestContext, **arguments: Any) -> None:

@@ -18,10 +18,10 @@ from oslo_log import log as logging
 from conductor_stub import request_dicts
 from conductor_stub.records import Candidate, HostLists, Order, Plan
 from conductor_stub.request_dicts import legacy_spec_of
+from conductor_stub.scheduler_rpcapi import SchedulerAPI
 from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import groups as group_rows
-from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)

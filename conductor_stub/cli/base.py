@@ -13,12 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from sqlalchemy import Connection
 
 from conductor_stub import servers
+from conductor_stub.scheduler_rpcapi import BaseClient
 from conductor_stub.servers import Server, Watch
 from scheduler import errors, objects
 from scheduler.cli import on_bus
 from scheduler.db import flavors
 from scheduler.db.database import Database
-from scheduler.rpc.base_client import BaseClient
 from scheduler.rpc.context import get_admin_context
 
 LOCAL_USER = "admin"

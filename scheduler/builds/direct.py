@@ -15,7 +15,7 @@ from scheduler.builds import attempts
 from scheduler.builds.choosing import Chooser, hinted_group, uuids_of
 from scheduler.builds.rows import RUN_INSTANCE, SERVICE, InstanceBook
 from scheduler.notifications.notifier import Notifier
-from scheduler.rpc.compute_client import ComputeClient
+from scheduler.rpc.client import ComputeClient
 
 LOG = logging.getLogger(__name__)
 

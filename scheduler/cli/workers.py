@@ -16,7 +16,7 @@ from rich.console import Console
 from scheduler import errors
 from scheduler.cli import command, on_bus
 from scheduler.db import layout, migration, services
-from scheduler.rpc.worker_client import WorkerClient
+from scheduler.rpc.client import WorkerClient
 
 BINARY: Final = "nova-scheduler"
 DEFAULT_TIMEOUT_SECONDS: Final = 30.0

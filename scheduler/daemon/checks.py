@@ -7,6 +7,7 @@ names them all.  Nothing is written, and no secret is told.
 from __future__ import annotations
 
 import enum
+import functools
 import json
 import os
 import pathlib
@@ -32,7 +33,8 @@ from scheduler.explain import store
 from scheduler.filters.registry import load_filters
 from scheduler.masking import masked
 from scheduler.pci.aliases import parse_aliases
-from scheduler.rpc import transport, versions
+from scheduler.rpc import transport
+from scheduler.rpc.client import version_cap
 from scheduler.tracing import loading as tracing
 from scheduler.web import server
 from scheduler.weights.registry import load_weighers
@@ -100,16 +102,9 @@ def _typed(error: Exception) -> str:
 
 
 def _caps(conf: cfg.ConfigOpts) -> Iterator[Problem]:
-    yield from attempt(
-        Kind.OPTION,
-        "[upgrade_levels] scheduler",
-        lambda: versions.cap_from(conf.upgrade_levels.scheduler),
-    )
-    yield from attempt(
-        Kind.OPTION,
-        "[upgrade_levels] baseapi",
-        lambda: versions.base_cap_from(conf.upgrade_levels.baseapi),
-    )
+    for interface in ("scheduler", "baseapi"):
+        option = f"[upgrade_levels] {interface}"
+        yield from attempt(Kind.OPTION, option, functools.partial(version_cap, conf, interface))
 
 
 def _aliases(conf: cfg.ConfigOpts) -> Iterator[Problem]:

@@ -41,7 +41,7 @@ from scheduler.introspection.endpoint import serve_introspection
 from scheduler.manager import SchedulerManager
 from scheduler.notifications.notifications import Notifications
 from scheduler.notifications.notifier import Notifier
-from scheduler.rpc.compute_client import ComputeClient
+from scheduler.rpc.client import ComputeClient
 from scheduler.rpc.context import get_admin_context
 from scheduler.rpc.deferred_work import DeferredWork
 from scheduler.rpc.endpoints import SchedulerEndpoint

@@ -23,8 +23,13 @@ from scheduler.introspection import state, what_if, worker
 from scheduler.introspection.worker import Subject
 from scheduler.manager import SchedulerManager
 from scheduler.rpc import connection
+from scheduler.rpc.client import (
+    INTROSPECTION,
+    INTROSPECTION_VERSION,
+    worker_name,
+    worker_topic,
+)
 from scheduler.rpc.server import build_server
-from scheduler.rpc.worker_client import NAMESPACE, VERSION, worker_name, worker_topic
 
 LOG = logging.getLogger(__name__)
 
@@ -43,7 +48,7 @@ METHODS: Final[Mapping[str, Callable[..., Any]]] = {
 class IntrospectionEndpoint:
     """Asks *subject* by *methods*; nothing else of it is within reach."""
 
-    target = oslo_messaging.Target(namespace=NAMESPACE, version=VERSION)
+    target = oslo_messaging.Target(namespace=INTROSPECTION, version=INTROSPECTION_VERSION)
 
     def __init__(
         self, subject: Subject, methods: Mapping[str, Callable[..., Any]] = METHODS

@@ -7,7 +7,7 @@ from typing import Any
 
 from oslo_config import cfg
 
-from scheduler.rpc.compute_client import ComputeClient
+from scheduler.rpc.client import ComputeClient
 from scheduler.rpc.transport import get_transport
 
 

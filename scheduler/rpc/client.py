@@ -1,142 +1,199 @@
-"""The scheduler as its callers see it (reference page rpc, sections 1, 3 and 6)."""
+"""Clients of workers and of compute hosts, caps on versions, errors of the other side.
+
+Reference pages rpc (sections 3 and 5) and conductor (8.2).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import oslo_messaging
 from oslo_config import cfg
+from oslo_messaging.transport import RPCTransport
 
 from scheduler import errors, objects
-from scheduler.rpc import remote_errors, versions
-from scheduler.rpc.base_client import BaseClient
-from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
+from scheduler.rpc.context import get_admin_context
+from scheduler.rpc.serializer import RequestContextSerializer
 
-BASE_VERSION: Final = "4.0"
+RUN_INSTANCE_VERSION: Final = "2.37"
+PREP_RESIZE_VERSION: Final = "2.43"
+
+INTROSPECTION: Final = "introspection"
+"""The namespace of what workers are asked by (docs/rpc.md, introspection)."""
+INTROSPECTION_VERSION: Final = "1.0"
+
+RELEASE_CAPS: Final = {
+    "grizzly": "2.6",
+    "havana": "2.9",
+    "icehouse": "3.0",
+    "juno": "3.0",
+    "kilo": "4.2",
+    "liberty": "4.2",
+    "mitaka": "4.3",
+    "newton": "4.3",
+    "ocata": "4.3",
+    "pike": "4.4",
+}
+"""Versions of the scheduler's interface; from Queens on there is nothing to cap."""
 
 
-class SchedulerAPI:
-    """Calls and broadcasts to the schedulers, never newer than ``[upgrade_levels] scheduler``.
+def version_cap(conf: cfg.ConfigOpts, interface: str) -> str | None:
+    """The version at which ``[upgrade_levels]`` *interface* caps; None for no cap.
 
-    Errors of this project's family that the scheduler answers with are raised as the classes of
-    ``scheduler.errors``; others as the library raises them.
+    Raises ConfigurationError for what is no version, and for ``scheduler`` no release either.
+    """
+    value: str | None = conf.upgrade_levels[interface]
+    releases = RELEASE_CAPS if interface == "scheduler" else {}
+    version = releases.get(value or "", value)
+    if version is None or re.fullmatch(r"\d+\.\d+", version):
+        return version
+    reason = f"{value!r} is not a version such as 4.4"
+    if releases:
+        known = ", ".join(releases)
+        reason = f"{value!r} is neither a version such as 4.4 nor one of {known}"
+    raise errors.ConfigurationError(option=f"[upgrade_levels] {interface}", reason=reason)
+
+
+@contextlib.contextmanager
+def translated_errors() -> Iterator[None]:
+    """Within it a RemoteError of one of our classes is raised as that class.
+
+    The message is the remote one; the keyword arguments are read back from it, as the library
+    does not hand them over.  Any other error passes as it is.
+    """
+    try:
+        yield
+    except oslo_messaging.RemoteError as error:
+        cls = _class_named(error.exc_type)
+        if cls is None:
+            raise
+        raise cls(error.value, **_arguments_in(error.value, cls)) from error
+
+
+def _class_named(name: str | None) -> type[errors.NovaException] | None:
+    found = getattr(errors, name or "", None)
+    if isinstance(found, type) and issubclass(found, errors.NovaException):
+        return found
+    return None
+
+
+def _arguments_in(message: str, cls: type[errors.NovaException]) -> dict[str, Any]:
+    """The values that formatting ``cls.msg_fmt`` put into *message*; none if another text."""
+    parts = re.split(r"%\((\w+)\)s", cls.msg_fmt)
+    pattern = "".join(
+        f"(?P<{part}>.*?)" if index % 2 else re.escape(part) for index, part in enumerate(parts)
+    )
+    found = re.fullmatch(pattern, message, re.DOTALL)
+    return found.groupdict() if found else {}
+
+
+def worker_topic(conf: cfg.ConfigOpts) -> str:
+    """The topic below which every worker has a queue of its own."""
+    return f"{conf.scheduler_topic}_worker"
+
+
+def worker_name(host: str, number: int) -> str:
+    """The server name of worker *number*, from 1 on, of the daemon on *host*."""
+    return f"{host}.{number}"
+
+
+class WorkerClient:
+    """Calls to single workers.
+
+    A broker that cannot be reached is tried *retry* times more; None is for ever.
     """
 
     def __init__(
-        self, transport: oslo_messaging.transport.RPCTransport, conf: cfg.ConfigOpts
+        self, transport: RPCTransport, conf: cfg.ConfigOpts, retry: int | None = None
     ) -> None:
-        """Raises ConfigurationError for a cap that is none."""
-        serializer = RequestContextSerializer(ObjectSerializer())
         self._client = oslo_messaging.get_rpc_client(
             transport,
-            oslo_messaging.Target(topic=conf.scheduler_topic, version=BASE_VERSION),
-            version_cap=versions.cap_from(conf.upgrade_levels.scheduler),
-            serializer=serializer,
+            oslo_messaging.Target(
+                topic=worker_topic(conf), namespace=INTROSPECTION, version=INTROSPECTION_VERSION
+            ),
+            serializer=RequestContextSerializer(),
+            transport_options=oslo_messaging.TransportOptions(at_least_once=True),
+            retry=retry,
         )
-        self._base_client = BaseClient(transport, conf.scheduler_topic)
-        self._timeout_seconds = conf.long_rpc_timeout
-        self._monitor_seconds = conf.rpc_response_timeout
 
-    def select_destinations(
-        self,
-        context: Any,
-        spec_obj: objects.RequestSpec,
-        instance_uuids: Sequence[str] | None,
-        return_objects: bool = False,
-        return_alternates: bool = False,
+    def ask(
+        self, host: str, number: int, method: str, timeout_seconds: float, **arguments: Any
     ) -> Any:
-        """Ask for hosts, with the newest version that the cap allows.
+        """What worker *number* on *host* answers.
 
-        Returns per instance a list of Selections if *return_objects*, else a dict.  Raises
-        NoValidHost when not every instance gets a host, and
-        SelectionObjectsWithOldRPCVersionNotSupported when Selections are wanted although the cap
-        is below 4.5.
+        Raises MessageUndeliverable at once where there is no such worker, MessagingTimeout where
+        it is silent, errors of this project as themselves.
         """
-        version, arguments = self._arguments(
-            spec_obj, instance_uuids, return_objects, return_alternates
-        )
-        call = self._client.prepare(
-            version=version,
-            timeout=self._timeout_seconds,
-            call_monitor_timeout=self._monitor_seconds,
-        )
-        with remote_errors.translated():
-            return call.call(context, "select_destinations", **arguments)
+        server = worker_name(host, number)
+        call = self._client.prepare(server=server, timeout=timeout_seconds)
+        with translated_errors():
+            return call.call(get_admin_context(), method, **arguments)
 
-    def _arguments(
+
+class ComputeClient:
+    """Casts to compute hosts on *topic*, as Havana's did: in plain values, not in objects."""
+
+    def __init__(self, transport: oslo_messaging.transport.RPCTransport, topic: str) -> None:
+        self._client = oslo_messaging.get_rpc_client(
+            transport,
+            oslo_messaging.Target(topic=topic, version=RUN_INSTANCE_VERSION),
+            serializer=RequestContextSerializer(),
+        )
+
+    def run_instance(
         self,
-        spec: objects.RequestSpec,
-        instance_uuids: Sequence[str] | None,
-        return_objects: bool,
-        return_alternates: bool,
-    ) -> tuple[str, dict[str, Any]]:
-        uuids = None if instance_uuids is None else list(instance_uuids)
-        if self._client.can_send_version("4.5"):
-            return "4.5", {
-                "spec_obj": spec,
-                "instance_uuids": uuids,
-                "return_objects": return_objects,
-                "return_alternates": return_alternates,
-            }
-        if return_objects or return_alternates:
-            raise errors.SelectionObjectsWithOldRPCVersionNotSupported(
-                version=self._client.version_cap
-            )
-        if self._client.can_send_version("4.4"):
-            return "4.4", {"spec_obj": spec, "instance_uuids": uuids}
-        if self._client.can_send_version("4.3"):
-            return "4.3", {"spec_obj": spec}
-        return BASE_VERSION, {
-            "request_spec": spec.to_legacy_request_spec_dict(),
-            "filter_properties": spec.to_legacy_filter_properties_dict(),
-        }
-
-    def update_aggregates(self, context: Any, aggregates: Sequence[objects.Aggregate]) -> None:
-        """Tell every scheduler of changed aggregates."""
-        self._fanout(context, "4.1", "update_aggregates", aggregates=list(aggregates))
-
-    def delete_aggregate(self, context: Any, aggregate: objects.Aggregate) -> None:
-        """Tell every scheduler of a deleted aggregate."""
-        self._fanout(context, "4.1", "delete_aggregate", aggregate=aggregate)
-
-    def update_instance_info(
-        self, context: Any, host_name: str, instance_info: objects.InstanceList
+        ctxt: Any,
+        instance: Any,
+        host: str,
+        request_spec: dict[str, Any] | None,
+        filter_properties: dict[str, Any] | None,
+        requested_networks: list[Any] | None,
+        injected_files: list[Any] | None,
+        admin_password: str | None,
+        is_first_time: bool,
+        node: str | None = None,
+        legacy_bdm_in_spec: bool = True,
     ) -> None:
-        """Tell every scheduler of instances of *host_name*: one that changed, or all of them."""
-        self._fanout(
-            context,
-            "4.2",
-            "update_instance_info",
-            host_name=host_name,
-            instance_info=instance_info,
+        """Tell *host* to build *instance*; what the context is to the filters stays here."""
+        properties = {k: v for k, v in (filter_properties or {}).items() if k != "context"}
+        self._client.prepare(server=host).cast(
+            ctxt,
+            "run_instance",
+            instance=objects.to_plain(instance),
+            request_spec=objects.to_plain(request_spec),
+            filter_properties=objects.to_plain(properties),
+            requested_networks=requested_networks,
+            injected_files=injected_files,
+            admin_password=admin_password,
+            is_first_time=is_first_time,
+            node=node,
+            legacy_bdm_in_spec=legacy_bdm_in_spec,
         )
 
-    def delete_instance_info(self, context: Any, host_name: str, instance_uuid: str) -> None:
-        """Tell every scheduler of an instance that left *host_name*."""
-        self._fanout(
-            context,
-            "4.2",
-            "delete_instance_info",
-            host_name=host_name,
-            instance_uuid=instance_uuid,
-        )
-
-    def sync_instance_info(
-        self, context: Any, host_name: str, instance_uuids: Sequence[str]
+    def prep_resize(
+        self,
+        ctxt: Any,
+        instance: Any,
+        instance_type: dict[str, Any],
+        image: dict[str, Any] | None,
+        host: str,
+        reservations: list[str] | None,
+        request_spec: dict[str, Any],
+        filter_properties: dict[str, Any],
+        node: str | None,
     ) -> None:
-        """Tell every scheduler which instances *host_name* has."""
-        self._fanout(
-            context,
-            "4.2",
-            "sync_instance_info",
-            host_name=host_name,
-            instance_uuids=list(instance_uuids),
+        """Tell *host* to take *instance* over with its new size."""
+        self._client.prepare(server=host, version=PREP_RESIZE_VERSION).cast(
+            ctxt,
+            "prep_resize",
+            instance=instance,
+            instance_type=objects.to_plain(instance_type),
+            image=image,
+            reservations=reservations,
+            request_spec=objects.to_plain(request_spec),
+            filter_properties=objects.to_plain(filter_properties),
+            node=node,
         )
-
-    def ping(self, context: Any, arg: Any, timeout_seconds: float | None = None) -> dict[str, Any]:
-        """Ask any scheduler for a sign of life; MessagingTimeout when there is none."""
-        return self._base_client.ping(context, arg, timeout_seconds)
-
-    def _fanout(self, context: Any, version: str, method: str, **arguments: Any) -> None:
-        self._client.prepare(version=version, fanout=True).cast(context, method, **arguments)

@@ -67,10 +67,10 @@ class NotificationSerializer(oslo_messaging.NoOpSerializer):
 
 
 class RequestContextSerializer(oslo_messaging.NoOpSerializer):
-    """Contexts, on top of the serializer *entities* for everything else."""
+    """Contexts, on top of the serializer *entities* for everything else: of objects by default."""
 
-    def __init__(self, entities: oslo_messaging.NoOpSerializer) -> None:
-        self._entities = entities
+    def __init__(self, entities: oslo_messaging.NoOpSerializer | None = None) -> None:
+        self._entities = entities or ObjectSerializer()
 
     def serialize_entity(self, ctxt: Any, entity: Any) -> Any:
         """As the inner serializer does."""

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 import sqlalchemy
 
+from conductor_stub.scheduler_rpcapi import SchedulerAPI
 from scheduler.db import compute_nodes, services
 from scheduler.db.database import Database
-from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.context import RequestContext
 from tests.faults import bad_filter
 from tests.servers.mariadb import MariaDB

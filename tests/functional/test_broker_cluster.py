@@ -11,8 +11,8 @@ import oslo_messaging
 import pytest
 import sqlalchemy as sa
 
+from conductor_stub.scheduler_rpcapi import SchedulerAPI
 from scheduler.concurrency import THREADING
-from scheduler.rpc.client import SchedulerAPI
 from tests import pages
 from tests.servers import rabbitmq_cluster
 from tests.servers.fixtures import require

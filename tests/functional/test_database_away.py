@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from conductor_stub.scheduler_rpcapi import SchedulerAPI
 from scheduler import errors
 from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.db import services
 from scheduler.db.database import Database
-from scheduler.rpc.client import SchedulerAPI
 from tests.servers import mariadb
 from tests.servers.fixtures import require
 from tests.servers.mariadb import MariaDB

@@ -13,9 +13,9 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
+from conductor_stub.scheduler_rpcapi import SchedulerAPI
 from scheduler import errors
 from scheduler.concurrency import EVENTLET, THREADING
-from scheduler.rpc.client import SchedulerAPI
 from tests.nova_layouts import NEWTON
 from tests.novas import Nova
 from tests.servers import mariadb as mariadb_server

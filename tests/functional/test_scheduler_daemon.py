@@ -16,11 +16,11 @@ import pytest
 import sqlalchemy
 from oslo_config import cfg
 
+from conductor_stub.scheduler_rpcapi import SchedulerAPI
 from scheduler import conf as project_options
 from scheduler.db import migration
 from scheduler.db.database import EMBEDDED_FILE, Database
 from scheduler.rpc import transport as bus
-from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request
 from tests.functional import gate_driver

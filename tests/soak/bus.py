@@ -22,7 +22,7 @@ from typing import Any, Final
 from benchmarks import configuration, install, servers
 from benchmarks.fleet import FleetPlan
 from scheduler.db.database import Database
-from scheduler.rpc import worker_client
+from scheduler.rpc.client import worker_name
 from tests.servers.rabbitmq import RabbitMQ
 from tests.soak import look
 from tests.soak.callers import Answer, Caller
@@ -148,7 +148,7 @@ class Bus:
             ("what_if", {"remembered": name, "disable": ["RamFilter"]}),
             ("state_summary", {}),
         ):
-            self._callers[0].ask_worker(worker_client.worker_name(HOST, 1), method, arguments)
+            self._callers[0].ask_worker(worker_name(HOST, 1), method, arguments)
         for page in ("metrics", "status", "readyz"):
             with contextlib.suppress(urllib.error.HTTPError), self._opened(page) as answer:
                 answer.read()

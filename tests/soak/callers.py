@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler import objects
-from scheduler.rpc import worker_client
+from scheduler.rpc.client import INTROSPECTION, INTROSPECTION_VERSION
 from tests.soak.demands import Demand
 from tests.world.bus import enveloped
 from tests.world.connection import (
@@ -73,8 +73,8 @@ class Caller:
 
     def ask_worker(self, server: str, method: str, arguments: Mapping[str, Any]) -> None:
         """Ask one worker about itself."""
-        question = message(method, arguments, worker_client.VERSION)
-        question["namespace"] = worker_client.NAMESPACE
+        question = message(method, arguments, INTROSPECTION_VERSION)
+        question["namespace"] = INTROSPECTION
         self._call(question, f"{WORKERS}.{server}", None)
 
     def cast(self, method: str, arguments: Mapping[str, Any], version: str = "4.2") -> None:

@@ -11,8 +11,8 @@ from typing import Any, Final, Self
 
 import oslo_messaging
 
+from conductor_stub.scheduler_rpcapi import SchedulerAPI
 from scheduler import errors
-from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.context import RequestContext
 from tests.waiting import wait_until
 from tests.world import fleet

@@ -10,6 +10,7 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
+from conductor_stub.scheduler_rpcapi import SchedulerAPI
 from scheduler import conf as project_options
 from scheduler import errors
 from scheduler.daemon.observation import Observation
@@ -19,7 +20,6 @@ from scheduler.daemon.systemd import Readiness
 from scheduler.db import migration
 from scheduler.db.database import Database
 from scheduler.rpc import transport as bus
-from scheduler.rpc.client import SchedulerAPI
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request
 

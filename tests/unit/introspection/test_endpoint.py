@@ -17,8 +17,8 @@ from scheduler.daemon.worker_table import Board
 from scheduler.introspection import endpoint
 from scheduler.introspection.endpoint import METHODS, IntrospectionEndpoint
 from scheduler.rpc import transport as bus
+from scheduler.rpc.client import WorkerClient
 from scheduler.rpc.server import EndpointPolicy
-from scheduler.rpc.worker_client import WorkerClient
 from tests.process_options import on_in_process_bus
 
 DOCUMENTED = pathlib.Path(__file__).parents[3] / "docs" / "rpc.md"

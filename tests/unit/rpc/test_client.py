@@ -8,9 +8,9 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
+from conductor_stub.scheduler_rpcapi import SchedulerAPI
 from scheduler import errors, objects
-from scheduler.rpc import remote_errors
-from scheduler.rpc.client import SchedulerAPI
+from scheduler.rpc.client import translated_errors
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request
 from tests.unit.rpc.fakes import RecordingDriver, RecordingManager, a_selection
@@ -180,7 +180,7 @@ def test_remote_errors_come_back_as_they_were(
 ) -> None:
     original = cls(**kwargs)
 
-    with pytest.raises(cls) as caught, remote_errors.translated():
+    with pytest.raises(cls) as caught, translated_errors():
         raise oslo_messaging.RemoteError(cls.__name__, str(original), ["traceback"])
 
     assert type(caught.value) is cls
@@ -190,12 +190,12 @@ def test_remote_errors_come_back_as_they_were(
 
 @pytest.mark.parametrize("name", ["ValueError", "annotations", "WIRE_MODULE", None])
 def test_foreign_errors_stay_what_they_are(name: str | None) -> None:
-    with pytest.raises(oslo_messaging.RemoteError), remote_errors.translated():
+    with pytest.raises(oslo_messaging.RemoteError), translated_errors():
         raise oslo_messaging.RemoteError(name, "text", [])
 
 
 def test_message_of_another_text_keeps_it() -> None:
-    with pytest.raises(errors.NoValidHost) as caught, remote_errors.translated():
+    with pytest.raises(errors.NoValidHost) as caught, translated_errors():
         raise oslo_messaging.RemoteError("NoValidHost", "Scheduling failed", [])
     assert (str(caught.value), caught.value.kwargs) == ("Scheduling failed", {"code": 500})
 

@@ -132,7 +132,7 @@ def test_malformed_envelope_is_the_callers_fault(envelope: dict[str, Any]) -> No
 
 
 def test_bad_context_is_the_callers_fault() -> None:
-    serializer = RequestContextSerializer(ObjectSerializer())
+    serializer = RequestContextSerializer()
     with pytest.raises(errors.InvalidRequest, match="read_deleted"):
         serializer.deserialize_context({"read_deleted": "perhaps"})
 

@@ -18,7 +18,7 @@ from scheduler.rpc.context import RequestContext
 from scheduler.rpc.deliveries import Deliveries
 from scheduler.rpc.endpoints import SchedulerEndpoint
 from scheduler.rpc.message_limits import DEPTH_KEY, SIZE_KEY, MessageLimits
-from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
+from scheduler.rpc.serializer import RequestContextSerializer
 from scheduler.rpc.server import BaseAPI, Dispatcher, EndpointPolicy
 from tests.builders import a_request
 from tests.unit.rpc.fakes import RecordingDriver
@@ -52,7 +52,7 @@ def call(transport: Any, method: str, version: str = "4.5", **arguments: Any) ->
         transport,
         oslo_messaging.Target(topic="scheduler", version=version),
         timeout=60,
-        serializer=RequestContextSerializer(ObjectSerializer()),
+        serializer=RequestContextSerializer(),
     )
     return client.call(CONTEXT, method, **arguments)
 
@@ -61,7 +61,7 @@ def a_dispatcher(manager: Any = None) -> Dispatcher:
     endpoints = [SchedulerEndpoint(manager), BaseAPI("scheduler")]
     return Dispatcher(
         endpoints,
-        RequestContextSerializer(ObjectSerializer()),
+        RequestContextSerializer(),
         EndpointPolicy,
         progress=Progress(),
         limits=LIMITS,

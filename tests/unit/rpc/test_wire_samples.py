@@ -12,12 +12,12 @@ from scheduler import errors, objects
 from scheduler.objects import registry
 from scheduler.rpc.context import RequestContext
 from scheduler.rpc.endpoints import SchedulerEndpoint
-from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
+from scheduler.rpc.serializer import RequestContextSerializer
 from tests.unit.objects import wire_samples
 from tests.unit.rpc.fakes import RecordingDriver, a_selection
 from tests.unit.test_manager import a_manager
 
-SERIALIZER = RequestContextSerializer(ObjectSerializer())
+SERIALIZER = RequestContextSerializer()
 
 FANOUTS: dict[str, tuple[Any, ...]] = {
     "fanout-update_aggregates.cast": (objects.Aggregate, "az-east"),

@@ -12,7 +12,7 @@ from conductor_stub import compute_daemon
 from conductor_stub.compute.endpoints import endpoints_of
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
-from scheduler.rpc.serializer import ObjectSerializer, RequestContextSerializer
+from scheduler.rpc.serializer import RequestContextSerializer
 from tests.unit.conductor_stub.compute.fleets import an_instance
 from tests.waiting import wait_until
 
@@ -43,7 +43,7 @@ def test_every_version_is_served(fleet, transport, version, arguments, end_versi
     client = messaging.get_rpc_client(
         transport,
         messaging.Target(topic="compute", version="6.0"),
-        serializer=RequestContextSerializer(ObjectSerializer()),
+        serializer=RequestContextSerializer(),
     )
     context = RequestContext(user_id="u", project_id="p")
     instance = an_instance(fleet.database)
