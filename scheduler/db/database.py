@@ -29,7 +29,6 @@ from sqlalchemy.engine import URL, Connection, Engine
 from scheduler import errors
 from scheduler.conf import database as database_conf
 from scheduler.db import layout as layouts
-from scheduler.db import tls
 from scheduler.db import url as db_url
 from scheduler.db.layout import Layout, Statement
 from scheduler.masking import masked
@@ -117,7 +116,7 @@ class Database:
         self.is_read_only = is_read_only
         parsed = db_url.parse(url, option)
         url = db_url.with_parameters(parsed, self._settings["connection_parameters"])
-        self.url = tls.verified(url, option)
+        self.url = db_url.with_verified_tls(url, option)
         self.silence_timeout_seconds = silence_timeout_seconds
         self.is_embedded_default = is_embedded_default
         self._engine: Engine | None = None
@@ -159,7 +158,7 @@ class Database:
         original = getattr(error, "inner_exception", None) or error
         original = getattr(original, "orig", None) or original
         lines = str(original).strip().splitlines() or [type(original).__name__]
-        cause = masked(tls.refusal(original) or lines[0])
+        cause = masked(db_url.tls_refusal(original) or lines[0])
         reason = f"{self.masked_url} cannot be used: {cause}"
         return errors.ConfigurationError(option=self.option, reason=reason)
 
@@ -192,7 +191,7 @@ class Database:
         url = self.url
         if self.silence_timeout_seconds:
             url = db_url.with_timeout(url, self.silence_timeout_seconds)
-        if tls.is_asked_for(url):
+        if db_url.requires_tls(url):
             self._check_certificate(url)
         engine = engines.create_engine(url, sqlite_fk=True, **arguments)
         if self.dialect_name == "sqlite":
@@ -214,7 +213,7 @@ class Database:
         try:
             probe.connect().close()
         except exc.DBAPIError as error:
-            if tls.refusal(error) is not None:
+            if db_url.tls_refusal(error) is not None:
                 raise self.unusable(error) from error
         finally:
             probe.dispose()

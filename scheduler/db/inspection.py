@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.db import migration, tables, tls
+from scheduler.db import migration, tables
+from scheduler.db import url as db_url
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.layout import API_TABLES, CELL_TABLES, NEEDED_TABLES
@@ -124,7 +125,7 @@ def _examine(
 ) -> Finding:
     needed, of_interest = wanted
     url = database.masked_url
-    weakness = tls.weakness(database.url)
+    weakness = db_url.tls_weakness(database.url)
     if weakness is not None:
         LOG.warning("%s: %s", place, weakness)
     try:

@@ -7,12 +7,6 @@ from sqlalchemy.schema import CreateTable
 from scheduler.db import tables
 
 
-def test_every_table_stands_under_its_name():
-    for name, table in tables.metadata.tables.items():
-        assert getattr(tables, name) is table
-        assert name in tables.__all__
-
-
 @pytest.mark.parametrize(
     ("dialect", "parts"),
     [

@@ -1,4 +1,4 @@
-"""(what a URL says of TLS) -> what the driver is told, or why it cannot be meant."""
+"""TLS parameters of URLs -> parameters of the drivers, or refusals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from scheduler import errors
-from scheduler.db import tls
+from scheduler.db import url as db_url
 
 MYSQL, POSTGRESQL = "mysql+pymysql://u@h/nova?", "postgresql+psycopg://u@h/nova?"
 OPTION = "[database] connection"
@@ -44,9 +44,9 @@ def system(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_mysql(text: str, query: dict[str, str]) -> None:
-    url = tls.verified(make_url(MYSQL + text), OPTION)
+    url = db_url.with_verified_tls(make_url(MYSQL + text), OPTION)
     assert dict(url.query) == query
-    assert tls.is_asked_for(url) is any(name in query for name in ("ssl_ca", "ssl_capath"))
+    assert db_url.requires_tls(url) is any(name in query for name in ("ssl_ca", "ssl_capath"))
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_mysql(text: str, query: dict[str, str]) -> None:
     ],
 )
 def test_postgresql(text: str, query: dict[str, str]) -> None:
-    url = tls.verified(make_url(POSTGRESQL + text), OPTION)
+    url = db_url.with_verified_tls(make_url(POSTGRESQL + text), OPTION)
     assert dict(url.query) == query
-    assert tls.is_asked_for(url) is (query.get("sslmode", "disable") != "disable")
+    assert db_url.requires_tls(url) is (query.get("sslmode", "disable") != "disable")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_postgresql(text: str, query: dict[str, str]) -> None:
 )
 def test_what_cannot_be_meant(text: str, reason: str) -> None:
     with pytest.raises(errors.ConfigurationError, match=reason) as caught:
-        tls.verified(make_url(MYSQL + text), OPTION)
+        db_url.with_verified_tls(make_url(MYSQL + text), OPTION)
     assert OPTION in str(caught.value)
 
 
@@ -83,10 +83,10 @@ def test_a_system_without_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
     paths = SimpleNamespace(cafile=None, capath="/folder")
     monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: paths)
     asked = make_url(MYSQL + "ssl=true")
-    assert dict(tls.verified(asked, OPTION).query) == {"ssl_capath": "/folder"}
+    assert dict(db_url.with_verified_tls(asked, OPTION).query) == {"ssl_capath": "/folder"}
     paths.capath = None
     with pytest.raises(errors.ConfigurationError, match="ssl_ca"):
-        tls.verified(asked, OPTION)
+        db_url.with_verified_tls(asked, OPTION)
 
 
 @pytest.mark.parametrize(
@@ -103,5 +103,5 @@ def test_a_system_without_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_is_left_unverified(text: str, told: str | None) -> None:
-    found = tls.weakness(tls.verified(make_url(text), OPTION))
+    found = db_url.tls_weakness(db_url.with_verified_tls(make_url(text), OPTION))
     assert (found is None) if told is None else told in str(found)
