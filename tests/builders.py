@@ -16,8 +16,7 @@ from oslo_config import cfg
 
 from scheduler import conf as options
 from scheduler import objects
-from scheduler.engine.filtering import FilterChain
-from scheduler.engine.weighing import weigh
+from scheduler.engine.evaluation import FilterChain, weigh
 from scheduler.filters.base import HostFilter
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.host_state import HostState

@@ -13,8 +13,7 @@ from typing import Any
 from scheduler import semantics
 from scheduler.drivers.json_options import JsonOptions
 from scheduler.drivers.selections import Templates
-from scheduler.engine.evaluation import Policy
-from scheduler.engine.filtering import FilterChain
+from scheduler.engine.evaluation import FilterChain, Policy
 from scheduler.filters.registry import load_filters
 from scheduler.hosts.fitting import Fitting
 from scheduler.weights.registry import load_weighers

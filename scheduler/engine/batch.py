@@ -14,8 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from scheduler.engine.evaluation import Evaluation, Policy
-from scheduler.engine.weighing import extremes, share, weighted
+from scheduler.engine.evaluation import Evaluation, Policy, extremes, share, weighted
 from scheduler.hosts.candidates import Ahead, Candidates
 from scheduler.hosts.consumption import Consumption
 from scheduler.semantics import Bounds

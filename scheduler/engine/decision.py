@@ -20,7 +20,14 @@ import numpy as np
 from scheduler import errors
 from scheduler.engine.batch import Batch
 from scheduler.engine.choice import Choice, Draws, Ranked
-from scheduler.engine.evaluation import Evaluation, Policy, add_weights, filtered
+from scheduler.engine.evaluation import (
+    Evaluation,
+    Policy,
+    add_weights,
+    bounds_of,
+    filtered,
+    restore_bounds,
+)
 from scheduler.engine.record import (
     FILTER,
     LATER,
@@ -30,8 +37,8 @@ from scheduler.engine.record import (
     WEIGH,
     DecisionRecord,
     Top,
+    Verdicts,
 )
-from scheduler.engine.weighing import bounds_of, restore_bounds
 from scheduler.hosts import fitting, selector
 from scheduler.hosts.candidates import Candidates, NeedsTable, Scope
 from scheduler.hosts.consumption import Consumption
@@ -203,7 +210,7 @@ class _Decision:
             self.record.filters = evaluation.counts
             began = self.record.add_stage(FILTER, began)
             if self.record.wants_detail:
-                self.record.verdicts = evaluation.verdicts(policy)
+                self.record.verdicts = Verdicts.from_evaluation(evaluation, policy.chain.filters)
         add_weights(policy, evaluation, request)
         before = self._before if policy.semantics.keeps_ranking else None
         totals = evaluation.totals_of_rows()

@@ -1,24 +1,295 @@
 """One evaluation for everything: what filters and weighers say of every host, for one request.
 
-Nothing else in the tree filters or weighs.
+Nothing else in the tree filters or weighs.  Reference pages filters, and scheduling, sections 7.1
+and 7.2.
 """
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from scheduler.engine.filtering import FilterChain, FilterCount
-from scheduler.engine.record import NOT_ASKED, PASSES, Verdict, Verdicts
-from scheduler.engine.weighing import Part, weigh
+from scheduler.filters.base import BaseHostFilter, HostFilter, Reason, request_is_rebuild
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.fitting import Fitting
-from scheduler.semantics import CURRENT, Semantics
+from scheduler.semantics import CURRENT, Bounds, Semantics
 from scheduler.weights.base import BaseHostWeigher
+
+LOG = logging.getLogger(__name__)
+
+#: Verdicts that are no reasons: the host passes; no filter was asked about it.
+PASSES, NOT_ASKED = 0, 255
+
+Verdict = tuple[int, str]
+"""Number of the filter in the chain, and reason code."""
+
+#: Reason code of a filter that only says yes or no.
+UNSPECIFIED = "unspecified"
+
+Note = Callable[[int, str, np.ndarray], None]
+"""Told of the filter's number in the chain, the reason code and the rows that it removes for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterCount:
+    """One filter's effect: hosts before and after, and removed per reason code."""
+
+    name: str
+    start: int
+    end: int
+    removed: dict[str, int] = field(default_factory=dict)
+
+
+class FilterChain:
+    """The enabled filters in order."""
+
+    def __init__(self, filters: Sequence[BaseHostFilter]) -> None:
+        self.filters = tuple(filters)
+        self._plan = [(n, each, each.name, is_columnar(each)) for n, each in enumerate(filters)]
+        self._limiting = [
+            each
+            for each in self.filters
+            if isinstance(each, HostFilter) and type(each).limits is not HostFilter.limits
+        ]
+
+    def run(
+        self,
+        hosts: Candidates,
+        request: Any,
+        index: int = 0,
+        note: Note | None = None,
+        after: Callable[[str], None] | None = None,
+    ) -> tuple[Candidates, list[FilterCount]]:
+        """Hosts left for instance number *index*, and the counts of the filters that ran.
+
+        Stops at the filter that leaves nothing.  The removed counts of a filter always add up
+        to ``start - end``.  *after* is called with the name of each filter that has run.
+        """
+        counts = []
+        is_rebuild = request_is_rebuild(request)
+        for number, each, name, columnar in self._plan:
+            if index and not each.run_filter_for_index(index):
+                continue
+            start = len(hosts)
+            removed: dict[str, int] = {}
+            if not columnar:
+                hosts, removed = _apply_rows(each, hosts, request, number, note)
+            elif each.RUN_ON_REBUILD or not is_rebuild:
+                hosts, removed = _apply_columns(each, hosts, request, number, note)
+            counts.append(FilterCount(name, start, len(hosts), removed))
+            if after is not None:
+                after(name)
+            if not len(hosts):
+                break
+        log_counts(counts, request)
+        return hosts, counts
+
+    @property
+    def asks_only_columns(self) -> bool:
+        """Whether all filters that run for later instances are written over columns."""
+        return all(
+            columnar or not each.run_filter_for_index(1) for _, each, _, columnar in self._plan
+        )
+
+    def passing(self, hosts: Candidates, request: Any) -> np.ndarray:
+        """Mask of those of *hosts* that pass all filters of later instances, which are columnar."""
+        passing = hosts.everything(True)
+        for _number, each, _name, columnar in self._plan:
+            if not columnar or not each.run_filter_for_index(1) or bypassed(each, request):
+                continue
+            for _reason, satisfied in each.conditions(hosts, request):  # type: ignore[attr-defined]
+                passing &= satisfied
+        return passing
+
+    def limits(self, host_state: Any, request: Any) -> dict[str, Any]:
+        """Limits that the filters put on *host_state*, those of row-by-row filters included."""
+        limits: dict[str, Any] = {}
+        rebuild = request_is_rebuild(request)
+        for each in self._limiting:
+            if each.RUN_ON_REBUILD or not rebuild:
+                limits.update(each.limits(host_state, request))
+        limits.update(host_state.limits)
+        return limits
+
+
+def bypassed(each: BaseHostFilter, request: Any) -> bool:
+    """Whether *each* is not asked, because the request only checks a rebuild in place."""
+    return not each.RUN_ON_REBUILD and request_is_rebuild(request)
+
+
+def is_columnar(each: BaseHostFilter) -> bool:
+    """Whether what *each* does is all in its conditions."""
+    kind = type(each)
+    return (
+        isinstance(each, HostFilter)
+        and kind.host_passes is HostFilter.host_passes
+        and kind.filter_all is BaseHostFilter.filter_all
+    )
+
+
+def _apply_columns(
+    each: Any, hosts: Candidates, request: Any, number: int, note: Note | None
+) -> tuple[Candidates, dict[str, int]]:
+    alive: np.ndarray | None = None
+    removed: dict[str, int] = {}
+    for reason, gone in rejections(each, hosts, request):
+        alive = ~gone if alive is None else alive & ~gone
+        removed[reason.code] = removed.get(reason.code, 0) + int(np.count_nonzero(gone))
+        if note is not None:
+            note(number, reason.code, hosts.rows[gone])
+    return (hosts, removed) if alive is None else (hosts.take(alive), removed)
+
+
+def rejections(
+    each: HostFilter, hosts: Candidates, request: Any
+) -> Iterator[tuple[Reason, np.ndarray]]:
+    """Per reason the mask of the hosts that *each* removes for it; every host at most once."""
+    alive: np.ndarray | None = None
+    for reason, satisfied in each.conditions(hosts, request):
+        if len(satisfied) and satisfied[satisfied.argmin()]:  # quicker than all() of few
+            continue
+        removed = ~satisfied if alive is None else alive & ~satisfied
+        if removed.any():
+            alive = ~removed if alive is None else alive & satisfied
+            yield reason, removed
+
+
+def _apply_rows(
+    each: BaseHostFilter, hosts: Candidates, request: Any, number: int, note: Note | None
+) -> tuple[Candidates, dict[str, int]]:
+    passed = each.filter_all(hosts.states(), request)
+    rows = [] if passed is None else [state.row for state in passed]
+    left = Candidates(hosts.scope, np.array(rows, dtype=np.int64))
+    lost = len(hosts) - len(left)
+    if lost and note is not None:
+        note(number, UNSPECIFIED, hosts.rows[~np.isin(hosts.rows, left.rows)])
+    return left, ({UNSPECIFIED: lost} if lost else {})
+
+
+def log_counts(counts: Sequence[FilterCount], request: Any) -> None:
+    """The lines that operators of Nova search for (filters page, section 3.3)."""
+    if LOG.isEnabledFor(logging.DEBUG) and counts:
+        LOG.debug("Starting with %d host(s)", counts[0].start)
+        for count in counts:
+            if count.end:
+                LOG.debug("Filter %s returned %d host(s)", count.name, count.end)
+    if counts and not counts[-1].end:
+        LOG.info("Filter %s returned 0 hosts", counts[-1].name)
+        LOG.info(
+            "Filtering removed all hosts for the request with instance ID '%s'. Filter results: %s",
+            request.instance_uuid,
+            [f"{count.name}: (start: {count.start}, end: {count.end})" for count in counts],
+        )
+
+
+# --- weighing -------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Part:
+    """One weigher's numbers for some hosts, in their order, and its bounds over all candidates.
+
+    A multiplier that is a single number is that of every host.
+    """
+
+    name: str
+    raw: np.ndarray
+    multiplier: np.ndarray | float
+    bounds: Bounds
+
+    @property
+    def normalised(self) -> np.ndarray:
+        """The raw values between 0 and 1; those outside the bounds count as the bound."""
+        return weighted(self.raw, self.bounds, 1.0, extremes(self.raw))
+
+    @property
+    def weighted(self) -> np.ndarray:
+        """The weigher's share of the totals."""
+        return weighted(self.raw, self.bounds, self.multiplier, extremes(self.raw))
+
+    def at(self, places: np.ndarray) -> Part:
+        """Copies of the numbers at *places*."""
+        factor = self.multiplier
+        if isinstance(factor, np.ndarray):
+            factor = factor[places]
+        return Part(self.name, self.raw[places], factor, self.bounds)
+
+
+def weighted(
+    raw: np.ndarray, bounds: Bounds, multiplier: np.ndarray | float, ends: Bounds
+) -> np.ndarray:
+    """Map *raw*, of which *ends* are least and most, to 0…1 between the bounds, and multiply.
+
+    Values outside the bounds count as the bound they exceed; equal bounds give zeros.
+    """
+    low, high = bounds
+    if low == high:
+        return np.zeros(len(raw))
+    if ends[0] < low or ends[1] > high:
+        raw = np.clip(raw.astype(np.float64), low, high)
+    found: np.ndarray = share(raw, low, high, multiplier)
+    return found
+
+
+def share(raw: Any, low: float, high: float, multiplier: Any) -> Any:
+    """The weighing formula, for one number or for an array, between the bounds."""
+    found = raw - low
+    found /= high - low
+    if isinstance(multiplier, np.ndarray) or multiplier != 1.0:
+        found *= multiplier
+    return found
+
+
+def extremes(values: np.ndarray) -> tuple[float, float]:
+    """Least and most of the *values*, of which there must be one."""
+    if values.strides == (0,):  # one value for all hosts
+        only = float(values.item(0))
+        return only, only
+    return float(values.min()), float(values.max())
+
+
+def weigh(
+    weighers: Sequence[BaseHostWeigher], hosts: Candidates, request: Any, semantics: Semantics
+) -> tuple[np.ndarray, list[Part]]:
+    """Total weight of each of *hosts*, and what the totals are made of.
+
+    Fewer than two hosts are not weighed and have weight 0.0.  Parts are added in the configured
+    order, in doubles; a weigher that is constant over the hosts adds nothing.
+    """
+    totals = np.zeros(len(hosts))
+    parts: list[Part] = []
+    if len(hosts) < 2:
+        return totals, parts
+    for each in weighers:
+        raw = each.raw(hosts, request)
+        ends, factor = extremes(raw), each.multipliers(hosts)
+        bounds = semantics.bounds(each, *ends)
+        parts.append(Part(each.name, raw, factor, bounds))
+        if bounds[0] != bounds[1]:
+            totals += weighted(raw, bounds, factor, ends)
+    return totals, parts
+
+
+def bounds_of(weighers: Sequence[BaseHostWeigher]) -> list[tuple[float | None, float | None]]:
+    """The bounds that *weighers* carry, to be given back to them by ``restore_bounds``."""
+    return [(each.minval, each.maxval) for each in weighers]
+
+
+def restore_bounds(
+    weighers: Sequence[BaseHostWeigher], bounds: list[tuple[float | None, float | None]]
+) -> None:
+    """Make *weighers* forget what they have seen since *bounds* were theirs."""
+    for each, (low, high) in zip(weighers, bounds, strict=True):
+        if (each.minval, each.maxval) != (low, high):
+            each.minval, each.maxval = low, high
+
+
+# --- both -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +314,7 @@ class Evaluation:
     counts: list[FilterCount] = field(default_factory=list)
     totals: np.ndarray = field(default_factory=lambda: np.zeros(0))
     parts: list[Part] = field(default_factory=list)
-    #: By row of the host table; see ``Verdicts``.
+    #: By row of the host table: PASSES, NOT_ASKED, or the place in ``reasons``, + 1.
     of_row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))
     reasons: list[Verdict] = field(default_factory=list)
 
@@ -67,11 +338,6 @@ class Evaluation:
         found = np.full(len(self.of_row), -np.inf)
         found[self.hosts.at] = self.totals
         return found
-
-    def verdicts(self, policy: Policy) -> Verdicts:
-        """What a record keeps of the filters; weights are added when they are known."""
-        version, filters = self.hosts.scope.table.version, policy.chain.filters
-        return Verdicts(self.of_row, self.reasons, np.zeros(0), filters, version)
 
 
 def filtered(

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from scheduler.engine.filtering import FilterCount
-from scheduler.engine.weighing import Part
+from scheduler.engine.evaluation import PASSES, Evaluation, FilterCount, Part, Verdict
 from scheduler.filters.base import BaseHostFilter
 
 Pair = tuple[str, str | None]
@@ -28,13 +27,8 @@ NO_SERVICE, NOT_OFFERED = "service.unknown", "placement.not_offered"
 #: The stages that are timed: waiting for fresh state, filtering, weighing, booking, and the
 #: second and later instances.
 REFRESH, FILTER, WEIGH, CLAIM, LATER = "refresh", "filter", "weigh", "claim", "later_instances"
-#: Verdicts that are no reasons: the host passes; no filter was asked about it.
-PASSES, NOT_ASKED = 0, 255
 #: So many of the best hosts are noted with what their weights are made of.
 TOP_HOSTS: Final = 16
-
-Verdict = tuple[int, str]
-"""Number of the filter in the chain, and reason code."""
 
 
 @dataclass(slots=True)
@@ -89,6 +83,12 @@ class Verdicts:
     version: int
     #: What each weigher's raw values were put between.
     bounds: Sequence[Any] = ()
+
+    @classmethod
+    def from_evaluation(cls, found: Evaluation, filters: Sequence[BaseHostFilter]) -> Verdicts:
+        """What filters say; weights are added when they are known."""
+        version = found.hosts.scope.table.version
+        return cls(found.of_row, found.reasons, np.zeros(0), filters, version)
 
     @property
     def nbytes(self) -> int:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from scheduler import objects
-from scheduler.engine.record import NOT_ASKED, PASSES, DecisionRecord, Verdicts
+from scheduler.engine.evaluation import NOT_ASKED, PASSES
+from scheduler.engine.record import DecisionRecord, Verdicts
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.table import HostTable

@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from scheduler import semantics
+from scheduler.engine.evaluation import NOT_ASKED, PASSES, Part
 from scheduler.engine.record import (
     NO_SERVICE,
-    NOT_ASKED,
     NOT_OFFERED,
-    PASSES,
     DecisionRecord,
     Verdicts,
     share_of,
 )
-from scheduler.engine.weighing import Part
 from scheduler.explain.before import TEXTS
 from scheduler.explain.refusal import failures, told
 from scheduler.filters.base import BaseHostFilter

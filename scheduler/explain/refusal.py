@@ -14,9 +14,17 @@ import numpy as np
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.engine.evaluation import Evaluation, Policy, filtered
-from scheduler.engine.filtering import FilterCount, bypassed, is_columnar, rejections
-from scheduler.engine.record import DecisionRecord, Verdict
+from scheduler.engine.evaluation import (
+    Evaluation,
+    FilterCount,
+    Policy,
+    Verdict,
+    bypassed,
+    filtered,
+    is_columnar,
+    rejections,
+)
+from scheduler.engine.record import DecisionRecord, Verdicts
 from scheduler.explain.before import explain_before
 from scheduler.explain.facts import FACTS
 from scheduler.explain.numbers import MEASURES, Measured
@@ -90,7 +98,7 @@ def note_refusal(
             return
         if index:  # all hosts are asked anew, now that the instances before have their places
             evaluation = filtered(policy, hosts, request)
-        verdicts = evaluation.verdicts(policy).removed()
+        verdicts = Verdicts.from_evaluation(evaluation, policy.chain.filters).removed()
         record.refusal = examine(policy.chain.filters, hosts, request, verdicts, index)
         if index:
             record.refusal.filters = evaluation.counts

@@ -20,8 +20,8 @@ from scheduler import errors, objects
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.drivers.settings import Settings
 from scheduler.engine.decision import decide
-from scheduler.engine.record import NOT_ASKED, DecisionRecord
-from scheduler.engine.weighing import bounds_of, restore_bounds
+from scheduler.engine.evaluation import NOT_ASKED, bounds_of, restore_bounds
+from scheduler.engine.record import DecisionRecord
 from scheduler.explain import form
 from scheduler.explain.recorder import told
 from scheduler.explain.refusal import note_refusal

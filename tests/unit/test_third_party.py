@@ -13,7 +13,7 @@ from stevedore import ExtensionManager
 
 from scheduler import errors
 from scheduler.drivers import loading
-from scheduler.engine.filtering import FilterChain
+from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.registry import load_filters
 from scheduler.weights.registry import load_weighers
 from tests.builders import a_conf, a_fleet, a_request, candidates, names

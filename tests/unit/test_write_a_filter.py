@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.engine.filtering import FilterChain
+from scheduler.engine.evaluation import FilterChain
 from tests.builders import a_fleet, a_request, candidates
 from tests.builders import names as names_of
 from tests.pages import WRITE_A_FILTER as PAGE

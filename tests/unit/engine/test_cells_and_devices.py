@@ -9,7 +9,7 @@ import pytest
 from scheduler import errors, numa, objects
 from scheduler.drivers.selections import selections_of
 from scheduler.engine import Policy
-from scheduler.engine.filtering import FilterChain
+from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.registry import load_filters
 from scheduler.hosts.fitting import Fitting
 from scheduler.semantics import CHOICES

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from scheduler import errors, objects, semantics
 from scheduler.engine import Policy
-from scheduler.engine.filtering import FilterChain
+from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.registry import load_filters
 from scheduler.weights.registry import load_weighers
 from tests.builders import NOW, a_conf, a_fleet, a_request

@@ -9,7 +9,7 @@ import pytest
 
 from scheduler import errors, objects
 from scheduler.engine import Policy
-from scheduler.engine.filtering import FilterChain
+from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.registry import load_filters
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.consumption import Consumption

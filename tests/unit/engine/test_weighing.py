@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import semantics
-from scheduler.engine.weighing import bounds_of, extremes, restore_bounds, weigh, weighted
+from scheduler.engine.evaluation import bounds_of, extremes, restore_bounds, weigh, weighted
 from scheduler.weights.base import BaseHostWeigher
 from scheduler.weights.disk import DiskWeigher
 from scheduler.weights.io_ops import IoOpsWeigher

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from scheduler import errors
-from scheduler.engine.filtering import rejections
+from scheduler.engine.evaluation import rejections
 from scheduler.explain.before import TEXTS
 from scheduler.explain.facts import FACTS
 from scheduler.explain.numbers import MEASURES

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from scheduler import filters, objects
-from scheduler.engine.filtering import FilterChain
+from scheduler.engine.evaluation import FilterChain
 from scheduler.filters import registry
 from scheduler.filters.base import BaseHostFilter, HostFilter
 from tests import fleets

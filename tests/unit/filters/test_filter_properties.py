@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler import objects
-from scheduler.engine.filtering import FilterChain
+from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.base import BaseHostFilter
 from scheduler.filters.filter_properties import filter_properties_of, offered
 from tests.builders import OWN_UUID, a_fleet, a_request, candidates, names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler import numa, objects
-from scheduler.engine.filtering import FilterChain
+from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from scheduler.hosts.candidates import Candidates
 from scheduler.numa import HostTopology, Networks, Pages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scheduler.engine.filtering import FilterCount
+from scheduler.engine.evaluation import FilterCount
 from scheduler.engine.record import DecisionRecord
 
 

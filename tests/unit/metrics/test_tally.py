@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler import errors
-from scheduler.engine.filtering import FilterCount
+from scheduler.engine.evaluation import FilterCount
 from scheduler.engine.record import SELECTED
 from scheduler.hosts.costs import ReadCost
 from scheduler.metrics import catalogue, tally

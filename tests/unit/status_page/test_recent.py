@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler.engine.filtering import FilterCount
+from scheduler.engine.evaluation import FilterCount
 from scheduler.engine.record import SELECTED, DecisionRecord
 from scheduler.explain.refusal import Refusal
 from scheduler.status_page.recent import RATE_STEPS, RecentDecisions

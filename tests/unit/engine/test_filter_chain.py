@@ -7,7 +7,7 @@ import logging
 import numpy as np
 import pytest
 
-from scheduler.engine.filtering import FilterChain, is_columnar
+from scheduler.engine.evaluation import FilterChain, is_columnar
 from scheduler.filters.base import BaseHostFilter, HostFilter, Reason
 from scheduler.filters.core_filter import CoreFilter
 from scheduler.filters.ram_filter import RamFilter
@@ -158,7 +158,7 @@ def test_columnar():
 
 
 def test_what_operators_search_for(caplog):
-    with caplog.at_level(logging.DEBUG, "scheduler.engine.filtering"):
+    with caplog.at_level(logging.DEBUG, "scheduler.engine.evaluation"):
         chain_of(Listed("h1", "h2"), Listed()).run(candidates(a_fleet({}, {}, {})), a_request())
         chain_of().run(candidates(a_fleet({})), a_request())
 
