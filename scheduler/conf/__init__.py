@@ -1,68 +1,62 @@
-"""Every option of this project, one module per group (reference page config).
+"""The options of this project, and reading, checking and showing a configuration.
 
 Options carry today's names; the spellings of older releases are their deprecated names, which
-gives them the precedence that the page's section 1.2 states.
+gives them the precedence that section 1.2 of the reference page config states.
 """
 
 from __future__ import annotations
+
+import copy
 
 from oslo_config import cfg
 
 from scheduler.conf import (
     claims,
-    compute,
-    conductor,
     database,
     default,
-    explain,
     filter_scheduler,
-    metrics,
-    metrics_endpoint,
-    notifications,
-    pci,
-    placement,
-    rpc,
+    names,
+    observation,
     scheduler,
-    trusted_computing,
-    upgrade_levels,
-    workarounds,
+    stubs,
 )
 
-GROUP_MODULES = (
-    default,
-    compute,
-    pci,
-    rpc,
-    scheduler,
-    claims,
-    explain,
-    placement,
-    filter_scheduler,
-    metrics,
-    metrics_endpoint,
-    trusted_computing,
-    conductor,
-    notifications,
-    upgrade_levels,
-    workarounds,
-    database,
-)
+#: Every group with its options, in the order of the page of options.
+SECTIONS: list[tuple[str | cfg.OptGroup, list[cfg.Opt]]] = [
+    ("DEFAULT", [*default.OPTIONS, *stubs.DEFAULT_OPTIONS]),
+    (stubs.COMPUTE, stubs.COMPUTE_OPTIONS),
+    (stubs.PCI, stubs.PCI_OPTIONS),
+    (scheduler.GROUP, scheduler.OPTIONS),
+    (claims.CLAIMS, claims.CLAIMS_OPTIONS),
+    (observation.EXPLAIN, observation.EXPLAIN_OPTIONS),
+    (claims.PLACEMENT, claims.PLACEMENT_OPTIONS),
+    (filter_scheduler.GROUP, filter_scheduler.OPTIONS),
+    (filter_scheduler.METRICS, filter_scheduler.METRICS_OPTIONS),
+    (observation.METRICS_ENDPOINT, observation.METRICS_ENDPOINT_OPTIONS),
+    (filter_scheduler.TRUSTED_COMPUTING, filter_scheduler.TRUSTED_COMPUTING_OPTIONS),
+    (stubs.CONDUCTOR, stubs.CONDUCTOR_OPTIONS),
+    (observation.NOTIFICATIONS, observation.NOTIFICATIONS_OPTIONS),
+    (default.UPGRADE_LEVELS, default.UPGRADE_LEVELS_OPTIONS),
+    (claims.WORKAROUNDS, claims.WORKAROUNDS_OPTIONS),
+    (database.GROUP, database.OPTIONS),
+    (database.API_GROUP, database.API_OPTIONS),
+]
 
 
 def register_all(conf: cfg.ConfigOpts) -> None:
     """Register every option of this project on *conf*, and none of the libraries'."""
-    for module in GROUP_MODULES:
-        module.register(conf)
+    for group, options in SECTIONS:
+        if isinstance(group, cfg.OptGroup):
+            # A group object holds its options with their overrides: each configuration needs one.
+            conf.register_group(copy.deepcopy(group))
+        conf.register_opts(options, group=names.section(str(group)))
 
 
 def group_names() -> list[str]:
     """The groups that have options of this project; ``DEFAULT`` is one of them."""
-    return sorted({getattr(group, "name", str(group)) for group, _options in list_opts()})
+    return sorted({str(group) for group, _options in SECTIONS})
 
 
 def list_opts() -> list[tuple[str | cfg.OptGroup, list[cfg.Opt]]]:
     """Every option of this project by group, for oslo-config-generator."""
-    listed: list[tuple[str | cfg.OptGroup, list[cfg.Opt]]] = []
-    for module in GROUP_MODULES:
-        listed += module.list_opts()
-    return listed
+    return SECTIONS

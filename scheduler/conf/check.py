@@ -1,4 +1,4 @@
-"""Reads every option once, so that a bad value shows at start and not with the first request."""
+"""Check every option at the start: a bad value may not wait for the first request."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def problems(conf: cfg.ConfigOpts) -> list[errors.ConfigurationError]:
     Bad values are replaced by the defaults of their options, so that more can be looked at.
     """
     found = []
-    for name in conf:
-        for group, option in _options_of(conf, name):
-            try:
-                _value(conf, group, option)
-            except errors.ConfigurationError as error:
-                found.append(error)
-                _put_default(conf, group, option)
+    for group, name in names.registered(conf):
+        try:
+            _value(conf, group, name)
+        except errors.ConfigurationError as error:
+            found.append(error)
+            default = names.option(group, name).default
+            conf.set_override(name, default, names.section(group))
     for refuse in (_clamp, _service_down_time, *REFUSALS):
         try:
             refuse(conf)
@@ -65,48 +65,27 @@ def problems(conf: cfg.ConfigOpts) -> list[errors.ConfigurationError]:
     return found
 
 
-def _options_of(conf: cfg.ConfigOpts, name: str) -> list[tuple[str, str]]:
-    """*name* itself, or the options of the group *name*."""
-    try:
-        value = conf[name]
-    except (cfg.Error, ValueError):
-        return [("DEFAULT", name)]
-    is_group = isinstance(value, cfg.ConfigOpts.GroupAttr)
-    return [(name, option) for option in value] if is_group else [("DEFAULT", name)]
-
-
-def _put_default(conf: cfg.ConfigOpts, group: str, name: str) -> None:
-    section = None if group == "DEFAULT" else group
-    conf.set_override(name, names.option(group, name).default, section)
-
-
 def read_all(conf: cfg.ConfigOpts) -> None:
     """Read the value of every option that is registered; raises ConfigurationError for a bad one.
 
     To be called again when more options have been registered.
     """
-    for name in conf:
-        if isinstance(_value(conf, "DEFAULT", name), cfg.ConfigOpts.GroupAttr):
-            for option in conf[name]:
-                _value(conf, name, option)
+    for group, name in names.registered(conf):
+        _value(conf, group, name)
 
 
 def _value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
     """The value of one option, with errors that name its group."""
     try:
-        value = conf[name] if group == "DEFAULT" else conf[group][name]
+        value = names.value(conf, group, name)
     except (cfg.Error, ValueError) as error:
         raise _bad_value(error, group, name) from error
     if value is None:
-        _refuse_empty_number(group, name)
+        # An empty number is read as None, which few of them can be.
+        option = names.option(group, name)
+        if option.default is not None and isinstance(option.type, cfg.types.Number):
+            raise errors.ConfigurationError(option=f"[{group}] {name}", reason="must not be empty")
     return value
-
-
-def _refuse_empty_number(group: str, name: str) -> None:
-    """Nothing behind the equals sign of a number is read as none, which few of them can be."""
-    option = names.option(group, name)
-    if option.default is not None and isinstance(option.type, cfg.types.Number):
-        raise errors.ConfigurationError(option=f"[{group}] {name}", reason="must not be empty")
 
 
 def _bad_value(error: Exception, group: str, name: str) -> errors.ConfigurationError:
@@ -148,18 +127,12 @@ REFUSALS = (_refuse_log_levels, _refuse_empty_host, _refuse_no_attempts)
 
 def _clamp(conf: cfg.ConfigOpts) -> None:
     for group, name, minimum in MINIMA:
-        conf.clear_override(name, None if group == "DEFAULT" else group)
+        conf.clear_override(name, names.section(group))
         number = _value(conf, group, name)
-        if number >= minimum:
-            continue
-        LOG.warning(
-            "Option [%s] %s is %s, below its minimum; %s is used instead.",
-            group,
-            name,
-            number,
-            minimum,
-        )
-        conf.set_override(name, minimum, None if group == "DEFAULT" else group)
+        if number < minimum:
+            text = "Option [%s] %s is %s, below its minimum; %s is used instead."
+            LOG.warning(text, group, name, number, minimum)
+            conf.set_override(name, minimum, names.section(group))
 
 
 def _service_down_time(conf: cfg.ConfigOpts) -> None:

@@ -1,14 +1,18 @@
-"""``[claims]``: where claims are kept, and for how long."""
+"""``[claims]``, ``[placement]``, ``[workarounds]``: where claims are kept.
+
+Reference page config, sections 6 and 8.
+"""
 
 from __future__ import annotations
 
+import copy
+
+from keystoneauth1 import exceptions, loading
 from oslo_config import cfg
 
-from scheduler.conf import registration
+CLAIMS = cfg.OptGroup("claims", title="Claims", help="Where schedulers keep claims.")
 
-GROUP = cfg.OptGroup("claims", title="Claims", help="What schedulers promise, for all to see.")
-
-OPTIONS: list[cfg.Opt] = [
+CLAIMS_OPTIONS: list[cfg.Opt] = [
     cfg.StrOpt(
         "connection",
         secret=True,
@@ -21,18 +25,73 @@ OPTIONS: list[cfg.Opt] = [
         "expiry_seconds",
         default=600,
         min=1,
-        help="After how many seconds a host is free again that was promised to a server which "
-        "never showed up, neither there nor elsewhere. It must be longer than a server may wait "
-        "for a busy compute host.",
+        help="Seconds after which a claim expires whose server never appeared on any host. It must "
+        "be longer than a server may wait for a busy compute host.",
     ),
 ]
 
+WORKAROUNDS = cfg.OptGroup("workarounds", title="Workarounds", help="For fleets in transition.")
 
-def register(conf: cfg.ConfigOpts) -> None:
-    """Register the group's options on *conf*."""
-    registration.register_group(conf, GROUP, OPTIONS)
+WORKAROUNDS_OPTIONS: list[cfg.Opt] = [
+    cfg.BoolOpt(
+        "disable_fallback_pcpu_query",
+        default=False,
+        help="With `[scheduler] claims = placement`: ask for hosts with CPUs for pinning (PCPU) "
+        "only. Otherwise hosts that report all their CPUs as VCPU are asked for as well, for "
+        "servers with pinned CPUs.",
+    ),
+]
+
+NAME = "placement"
+PLACEMENT = cfg.OptGroup(
+    NAME,
+    title="Placement",
+    help="Where the Placement service is, for `[scheduler] claims = placement`. What else is "
+    "needed to log in depends on `auth_type`: `username`, `password`, `project_name`, ... for "
+    "`password`, nothing for `none`.",
+)
+
+#: Nobody waits longer than its own RPC timeout for an answer.
+TIMEOUT_SECONDS = 30
+_DEFAULTS = {
+    "timeout": TIMEOUT_SECONDS,
+    "valid_interfaces": ["internal", "public"],
+    "service_type": "placement",
+}
+#: How the option is called in Nova 14 to 17.
+_OLD_NAMES = {"valid_interfaces": "os_interface", "region_name": "os_region_name"}
 
 
-def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
-    """The group's options, for the sample file."""
-    return [(GROUP, OPTIONS)]
+def _of_placement(option: cfg.Opt) -> cfg.Opt:
+    own = copy.deepcopy(option)
+    own.default = _DEFAULTS.get(own.dest, own.default)
+    if own.dest in _OLD_NAMES:
+        own.deprecated_opts.append(cfg.DeprecatedOpt(_OLD_NAMES[own.dest], group=NAME))
+    return own
+
+
+PLACEMENT_OPTIONS: list[cfg.Opt] = [
+    _of_placement(each)
+    for each in (
+        *loading.get_auth_common_conf_options(),
+        *loading.get_session_conf_options(),
+        *loading.get_adapter_conf_options(include_deprecated=False),
+    )
+]
+
+
+def register_login(conf: cfg.ConfigOpts) -> None:
+    """Register what ``auth_type`` needs, so that changes of it are seen.
+
+    An ``auth_type`` that is unknown is the client's to refuse, where it is used.
+    """
+    section = conf[NAME].auth_section or NAME
+    conf.register_opts(loading.get_auth_common_conf_options(), group=section)
+    name = conf[section].auth_type
+    if not name:
+        return
+    try:
+        options = loading.get_auth_plugin_conf_options(name)
+    except exceptions.NoMatchingPlugin:
+        return
+    conf.register_opts(options, group=section)

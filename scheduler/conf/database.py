@@ -34,37 +34,20 @@ OLD_SPELLINGS: dict[str, tuple[tuple[str, str], ...]] = {
     "backend": (("DEFAULT", "db_backend"),),
 }
 
-
 READ_ONLY = cfg.BoolOpt(
     "read_only",
     default=False,
     help="Write nothing at all, not even this service's own row in the table `services`: an "
     "account that may only read is enough then. Nova's service list does not show this scheduler.",
 )
-
-
 SILENCE_TIMEOUT = cfg.IntOpt(
     "silence_timeout_seconds",
     default=60,
     min=0,
-    help="A server that has been asked and says nothing for so long is given up by the daemons, as "
-    "when the network between has gone; they then connect anew, and meanwhile decide with what "
-    "they know. Longer than any lock may be waited for. 0: wait for ever, as the commands do.",
+    help="Seconds after which the daemons give up a server that does not answer, as after a "
+    "network failure; they reconnect, and meanwhile use the last state. It must be longer than "
+    "any wait for a lock. 0: wait for ever, as the commands do.",
 )
-
-
-def options() -> list[cfg.Opt]:
-    """The options of ``[database]``."""
-    return [
-        *(_with_library_options(each, GROUP) for each in oslo_db_options.database_opts),
-        READ_ONLY,
-        SILENCE_TIMEOUT,
-    ]
-
-
-def api_options() -> list[cfg.Opt]:
-    """The library's options once more: those of ``[api_database]``."""
-    return [_for_api(each) for each in oslo_db_options.database_opts]
 
 
 def _with_library_options(option: cfg.Opt, group: str) -> cfg.Opt:
@@ -89,12 +72,15 @@ def _for_api(option: cfg.Opt) -> cfg.Opt:
     return extended
 
 
+OPTIONS: list[cfg.Opt] = [
+    *(_with_library_options(each, GROUP) for each in oslo_db_options.database_opts),
+    READ_ONLY,
+    SILENCE_TIMEOUT,
+]
+API_OPTIONS: list[cfg.Opt] = [_for_api(each) for each in oslo_db_options.database_opts]
+
+
 def register(conf: cfg.ConfigOpts) -> None:
     """Register both groups' options on *conf*."""
-    conf.register_opts(options(), group=GROUP)
-    conf.register_opts(api_options(), group=API_GROUP)
-
-
-def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """Both groups' options, for the sample file."""
-    return [(GROUP, options()), (API_GROUP, api_options())]
+    conf.register_opts(OPTIONS, group=GROUP)
+    conf.register_opts(API_OPTIONS, group=API_GROUP)

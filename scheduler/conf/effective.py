@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from oslo_config import cfg
 
-from scheduler.conf import files, names
-from scheduler.conf.files import DEFAULT, Setting
+from scheduler.conf import names
 
 MASK: Final = "***"
 _CREDENTIALS: Final = re.compile(r"://.*@")
@@ -35,25 +34,24 @@ class Effective:
 
 def options(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[Effective]:
     """Every option of *conf* by group and name; *paths* are the files it was filled from."""
-    settings = list(files.settings(paths))
+    settings = list(names.settings(paths))
     for group, option in sorted(names.options(conf), key=_order):
-        section = None if group == DEFAULT else group
-        value = conf[option.dest] if section is None else conf[section][option.dest]
-        location = conf.get_location(option.dest, section)
+        location = conf.get_location(option.dest, names.section(group))
         where = cfg.Locations.opt_default if location is None else location.location
         path = "" if location is None else str(location.detail)
         origin = _ORIGINS.get(where) or _place(group, option, settings, path)
         is_set = where not in (cfg.Locations.opt_default, cfg.Locations.set_default)
-        yield Effective(f"{group}.{option.dest}", masked(option, value), origin, is_set)
+        shown = masked(option, names.value(conf, group, option.dest))
+        yield Effective(f"{group}.{option.dest}", shown, origin, is_set)
 
 
 def _order(found: tuple[str, cfg.Opt]) -> tuple[bool, str, str]:
     group, option = found
-    return group != DEFAULT, group, option.dest
+    return group != names.DEFAULT, group, option.dest
 
 
 def masked(option: cfg.Opt, value: Any) -> Any:
-    """*value* without what nobody is to see: secret options, and who logs in by a URL."""
+    """*value* without secrets: those of secret options, and credentials in URLs."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if option.secret:
@@ -65,11 +63,9 @@ def masked(option: cfg.Opt, value: Any) -> Any:
     return _CREDENTIALS.sub(f"://{MASK}@", str(value))
 
 
-def _place(group: str, option: cfg.Opt, settings: Sequence[Setting], path: str) -> str:
+def _place(group: str, option: cfg.Opt, settings: Sequence[names.Setting], path: str) -> str:
     """File and line, and the spelling where it is one of an older release."""
-    spellings = [(group, option.dest)]
-    for old in option.deprecated_opts:
-        spellings.append((old.group or group, (old.name or option.dest).replace("-", "_")))
+    spellings = names.spellings(group, option)
     for spelling in spellings:  # within one file the spelling of today wins
         there = [each for each in settings if (each.group, each.name) == spelling]
         there = [each for each in there if each.path == path] or there

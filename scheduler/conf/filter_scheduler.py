@@ -1,14 +1,19 @@
-"""``[filter_scheduler]``: which filters and weighers run, and their options.
+"""Which filters and weighers run, and their options.
 
-Reference page config, sections 3 and 4.
+``[filter_scheduler]``, ``[metrics]`` and ``[trusted_computing]``: reference page config,
+sections 3 and 4.
 """
 
 from __future__ import annotations
 
-from oslo_config import cfg
+from collections.abc import Iterable
 
-from scheduler.conf import registration
+from oslo_config import cfg
+from oslo_log import log as logging
+
 from scheduler.objects.enums import ARCHITECTURES
+
+LOG = logging.getLogger(__name__)
 
 GROUP = cfg.OptGroup(
     "filter_scheduler",
@@ -45,14 +50,17 @@ def _formerly(name: str) -> list[cfg.DeprecatedOpt]:
     return [cfg.DeprecatedOpt(name, group="DEFAULT")]
 
 
-def _multiplier(
-    name: str, default: float, about: str, *, in_newton: bool = False, least: float | None = None
-) -> cfg.Opt:
+#: Multipliers that Newton had, in [DEFAULT].
+_IN_NEWTON = ("ram", "disk", "io_ops", "soft_affinity", "soft_anti_affinity")
+
+
+def _multiplier(weigher: str, default: float, about: str) -> cfg.Opt:
+    name = f"{weigher}_weight_multiplier"
     return cfg.FloatOpt(
         name,
         default=default,
-        min=least,
-        deprecated_opts=_formerly(name) if in_newton else [],
+        min=0.0 if weigher == "pci" else None,
+        deprecated_opts=_formerly(name) if weigher in _IN_NEWTON else [],
         help=f"{about} The normalised weight (0.0 to 1.0) is multiplied by this; a negative "
         "value turns the preference round, 0.0 switches the weigher off.",
     )
@@ -172,78 +180,56 @@ FILTERS = [
         "aggregate_image_properties_isolation_separator",
         default=".",
         deprecated_opts=_formerly("aggregate_image_properties_isolation_separator"),
-        help="AggregateImagePropertiesIsolation: what stands between the namespace and the rest "
-        "of the key.",
+        help="AggregateImagePropertiesIsolation: the text between the namespace and the rest of "
+        "the key.",
     ),
 ]
 
 WEIGHERS = [
+    _multiplier("ram", 1.0, "RAMWeigher: prefers hosts with more free memory."),
+    _multiplier("disk", 1.0, "DiskWeigher: prefers hosts with more free disk."),
     _multiplier(
-        "ram_weight_multiplier",
-        1.0,
-        "RAMWeigher: prefers hosts with more free memory.",
-        in_newton=True,
+        "cpu", 1.0, "CPUWeigher: prefers hosts with more free processors, overcommit included."
     ),
     _multiplier(
-        "disk_weight_multiplier",
-        1.0,
-        "DiskWeigher: prefers hosts with more free disk.",
-        in_newton=True,
-    ),
-    _multiplier(
-        "cpu_weight_multiplier",
-        1.0,
-        "CPUWeigher: prefers hosts with more free processors, overcommit included.",
-    ),
-    _multiplier(
-        "io_ops_weight_multiplier",
+        "io_ops",
         -1.0,
         "IoOpsWeigher: the default, being negative, prefers hosts with fewer servers in the "
         "middle of an operation.",
-        in_newton=True,
     ),
     _multiplier(
-        "soft_affinity_weight_multiplier",
+        "soft_affinity",
         1.0,
         "ServerGroupSoftAffinityWeigher: prefers hosts with more servers of the request's group. "
         "Below 0 only with `[scheduler] semantics = newton`.",
-        in_newton=True,
     ),
     _multiplier(
-        "soft_anti_affinity_weight_multiplier",
+        "soft_anti_affinity",
         1.0,
         "ServerGroupSoftAntiAffinityWeigher: prefers hosts with fewer servers of the request's "
         "group. Below 0 only with `[scheduler] semantics = newton`.",
-        in_newton=True,
     ),
     _multiplier(
-        "pci_weight_multiplier",
-        1.0,
-        "PCIWeigher: keeps hosts with free PCI devices for the servers that need them.",
-        least=0.0,
+        "pci", 1.0, "PCIWeigher: keeps hosts with free PCI devices for the servers that need them."
     ),
     _multiplier(
-        "build_failure_weight_multiplier",
+        "build_failure",
         1_000_000.0,
         "BuildFailureWeigher: avoids hosts whose latest builds failed.",
     ),
     _multiplier(
-        "cross_cell_move_weight_multiplier",
+        "cross_cell_move",
         1_000_000.0,
         "CrossCellWeigher: prefers hosts of the server's own cell for a move that may leave it.",
     ),
     _multiplier(
-        "hypervisor_version_weight_multiplier",
+        "hypervisor_version",
         1.0,
         "HypervisorVersionWeigher: prefers hosts with a newer hypervisor.",
     ),
+    _multiplier("num_instances", 0.0, "NumInstancesWeigher: prefers hosts with more servers."),
     _multiplier(
-        "num_instances_weight_multiplier",
-        0.0,
-        "NumInstancesWeigher: prefers hosts with more servers.",
-    ),
-    _multiplier(
-        "image_props_weight_multiplier",
+        "image_props",
         0.0,
         "ImagePropertiesWeigher: prefers hosts whose servers have images with the same "
         "properties as the request's.",
@@ -258,12 +244,101 @@ WEIGHERS = [
 
 OPTIONS = [*SELECTION, *FILTERS, *WEIGHERS]
 
+METRICS = cfg.OptGroup(
+    "metrics", title="Metrics", help="Metrics that compute hosts report, and their weights."
+)
 
-def register(conf: cfg.ConfigOpts) -> None:
-    """Register the group's options on *conf*."""
-    registration.register_group(conf, GROUP, OPTIONS)
+METRICS_OPTIONS: list[cfg.Opt] = [
+    cfg.FloatOpt(
+        "weight_multiplier",
+        default=1.0,
+        help="MetricsWeigher: the normalised weight (0.0 to 1.0) is multiplied by this; 0.0 "
+        "switches the weigher off.",
+    ),
+    cfg.ListOpt(
+        "weight_setting",
+        default=[],
+        help="Metrics that count, as `name=ratio` items; a host's weight is the sum of value "
+        "times ratio. MetricsFilter passes the hosts that report all of them. There must be no "
+        "blank before the equals sign: it would belong to the name.",
+    ),
+    cfg.BoolOpt(
+        "required",
+        default=True,
+        help="MetricsWeigher: whether a request fails when a host lacks one of the metrics. "
+        "MetricsFilter keeps such hosts away from it.",
+    ),
+    cfg.FloatOpt(
+        "weight_of_unavailable",
+        default=-10000.0,
+        help="MetricsWeigher: weight, before it is normalised, of a host that lacks one of the "
+        "metrics, where required is false.",
+    ),
+]
+
+TRUSTED_COMPUTING = cfg.OptGroup(
+    "trusted_computing",
+    title="Trusted computing",
+    help="The attestation server that TrustedFilter asks.",
+)
+
+TRUSTED_COMPUTING_OPTIONS: list[cfg.Opt] = [
+    cfg.StrOpt(
+        "attestation_server",
+        help="Name or address of the attestation server. Unset: no host is known to be trusted.",
+    ),
+    cfg.StrOpt(
+        "attestation_server_ca_file",
+        help="File with the certificates of the authorities that may have signed the server's. "
+        "Unset: those of the system.",
+    ),
+    cfg.StrOpt(
+        "attestation_port",
+        default="8443",
+        help="Port of the attestation server.",
+    ),
+    cfg.StrOpt(
+        "attestation_api_url",
+        default="/OpenAttestationWebServices/V1.0",
+        help="Path of the attestation server's interface.",
+    ),
+    cfg.StrOpt(
+        "attestation_auth_blob",
+        secret=True,
+        help="Text sent along as the header `x-auth-blob`. Unset: no such header.",
+    ),
+    cfg.IntOpt(
+        "attestation_auth_timeout",
+        default=60,
+        help="For how many seconds after its own time stamp an answer about a host counts. 0 or "
+        "less: the server is asked for every decision.",
+    ),
+    cfg.BoolOpt(
+        "attestation_insecure_ssl",
+        default=False,
+        help="Whether attestation_server_ca_file is ignored. The server's certificate is checked "
+        "all the same, against the authorities of the system.",
+    ),
+]
 
 
-def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
-    """The group's options, for the sample file."""
-    return [(GROUP, OPTIONS)]
+def parse_ratios(items: Iterable[str], option: str) -> list[tuple[str, float]]:
+    """The (name, ratio) pairs of *items* (``name=ratio``), in order; names keep their blanks.
+
+    Items without a name or with a ratio that is no number are left out, with one warning that
+    names *option* (reference page scheduling, section 9.6).
+    """
+    pairs, bad = [], []
+    for item in items:
+        name, _separator, ratio = item.partition("=")
+        try:
+            value = float(ratio)
+        except ValueError:
+            name = ""
+        if name:
+            pairs.append((name, value))
+        else:
+            bad.append(item)
+    if bad:
+        LOG.warning("Ignoring the invalid elements of the option %s: %s", option, ", ".join(bad))
+    return pairs

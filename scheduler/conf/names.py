@@ -1,13 +1,12 @@
-"""Names in configuration files that nobody knows, and what may be meant (config page, section 12).
+"""Options by group and name: those registered, those in files, and those that nobody knows.
 
 The library ignores an unknown name without a word.  A real ``nova.conf`` is full of options of
 other services, so a name counts as unknown only where it is in a group of this project and Nova
-never had it there, or where it looks very much like a name that is known.
+never had it there, or where it looks very much like a known name (config page, section 12).
 """
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import difflib
 import functools
@@ -20,9 +19,10 @@ from typing import Any, Final
 
 from oslo_config import cfg
 
-from scheduler.conf import files
-from scheduler.conf.files import DEFAULT, Setting
+Name = tuple[str, str]
+"""Group and name of an option."""
 
+DEFAULT: Final = "DEFAULT"
 NAMESPACES: Final = (
     "nova-scheduler",
     "oslo.log",
@@ -31,13 +31,33 @@ NAMESPACES: Final = (
     "nova-scheduler.messaging",
     "nova-scheduler.former",
 )
-"""Of the options that are read; nearly all are in the sample configuration."""
-BUS: Final = "oslo_messaging"
-OF_THE_BUS: Final = ("nova-scheduler.messaging", "nova-scheduler.former")
-_DATA: Final = pathlib.Path(__file__).with_name("names_of_nova.txt")
+"""Entry points that list the options which are read."""
+MESSAGING: Final = ("nova-scheduler.messaging", "nova-scheduler.former")
+"""Those that take 0.4 s to import oslo.messaging."""
+_NAMES_OF_NOVA: Final = pathlib.Path(__file__).with_name("names_of_nova.txt")
 _GROUPS: Final = "groups"
-#: How alike a name must be to be offered, and to be taken for a slip where anything may stand.
-_OFFERED, _SLIP = 0.6, 0.85
+#: Similarity from which a name is suggested, and from which it counts as a slip anywhere.
+_SUGGESTED, _SLIP = 0.6, 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One assignment in a file: group and name as the library reads them, and its place."""
+
+    group: str
+    name: str
+    path: str
+    line: int
+
+    @property
+    def place(self) -> str:
+        """File and line."""
+        return f"{self.path}:{self.line}"
+
+    @property
+    def plain_name(self) -> str:
+        """The name with underscores, in small letters."""
+        return self.name.replace("-", "_").lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,56 +68,31 @@ class Unknown:
     meant: str | None
 
     @property
-    def told(self) -> str:
-        """What is wrong with it, in a few words."""
+    def reason(self) -> str:
+        """The end of a line about it."""
         return "no such option" + (f"; did you mean {self.meant}?" if self.meant else "")
 
 
-@functools.cache
-def of_nova() -> Mapping[str, frozenset[str]]:
-    """The names that Nova has, or had, in each group that is shared; ``groups``: all groups."""
-    found: dict[str, set[str]] = {}
-    group = ""
-    for line in _DATA.read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            group = line[1:-1]
-        elif line and not line.startswith("#"):
-            found.setdefault(group, set()).update(line.split())
-    return {group: frozenset(names) for group, names in found.items()}
+def section(group: str) -> str | None:
+    """*group* as the library's functions take it."""
+    return None if group == DEFAULT else group
 
 
-def unknown(conf: cfg.ConfigOpts, own_groups: Iterable[str], paths: Iterable[str]) -> list[Unknown]:
-    """The settings in *paths* that neither *conf* nor Nova knows; *own_groups* are ours."""
-    known = registered(conf)
-    own = set(own_groups) - {DEFAULT}
-    found = []
-    for setting in files.settings(paths):
-        there = known.get(setting.group, frozenset())
-        nova = of_nova().get(setting.group, frozenset())
-        if setting.name in there or setting.name in nova:
-            continue
-        if setting.group in own:
-            found.append(Unknown(setting, _meant(setting, known, own)))
-        elif setting.group in known:
-            [*alike] = difflib.get_close_matches(_name(setting), there, 1, _SLIP)
-            if alike:
-                found.append(Unknown(setting, alike[0]))
-        elif setting.group not in of_nova()[_GROUPS]:
-            [*alike] = difflib.get_close_matches(setting.group, own, 1, _SLIP)
-            if alike:
-                found.append(Unknown(setting, f"[{alike[0]}] {setting.name}"))
+def value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
+    """The value of one option."""
+    return conf[name] if group == DEFAULT else conf[group][name]
+
+
+def registered(conf: cfg.ConfigOpts) -> list[Name]:
+    """Every option that *conf* has; its value may be bad."""
+    found: list[Name] = []
+    for name in conf:
+        group: Any = None
+        with contextlib.suppress(cfg.Error, ValueError):
+            group = conf[name]
+        is_group = isinstance(group, cfg.ConfigOpts.GroupAttr)
+        found += [(name, each) for each in group] if is_group else [(DEFAULT, name)]
     return found
-
-
-def registered(conf: cfg.ConfigOpts) -> dict[str, frozenset[str]]:
-    """By group the names that *conf* reads, those of older releases included."""
-    found: dict[str, set[str]] = {}
-    for group, option in options(conf):
-        found.setdefault(group, set()).add(option.dest)
-        for old in option.deprecated_opts:
-            name = (old.name or option.dest).replace("-", "_")
-            found.setdefault(old.group or group, set()).add(name)
-    return {group: frozenset(names) for group, names in found.items()}
 
 
 def options(conf: cfg.ConfigOpts) -> list[tuple[str, cfg.Opt]]:
@@ -105,79 +100,128 @@ def options(conf: cfg.ConfigOpts) -> list[tuple[str, cfg.Opt]]:
 
     What is not in any library's list has a name only, and is secret if it is a password.
     """
-    known = collections.ChainMap(*(dict(_of(namespace)) for namespace in NAMESPACES))
-    return [
-        (group, known.get((group, name)) or cfg.Opt(name, secret="password" in name))
-        for group, name in _names(conf)
-    ]
+    return [(group, option(group, name)) for group, name in registered(conf)]
 
 
 def option(group: str, name: str) -> cfg.Opt:
-    """The option of that name in *group*; see :func:`options`.
+    """The option of that name in *group*; see :func:`options`."""
+    for namespace in NAMESPACES:
+        # A program that has not loaded the message bus has registered none of its options.
+        if namespace not in MESSAGING or "oslo_messaging" in sys.modules:
+            found = _listed(namespace).get((group, name))
+            if found is not None:
+                return found
+    return cfg.Opt(name, secret="password" in name)
 
-    Only as many lists are read as it takes.  The list of the message bus takes 0.4 s to import:
-    a program that has not loaded the library has registered none of its options either.
-    """
-    loaded = (each for each in NAMESPACES if each not in OF_THE_BUS or BUS in sys.modules)
-    found = (_of(namespace).get((group, name)) for namespace in loaded)
-    return next((each for each in found if each is not None), cfg.Opt(name))
+
+def spellings(group: str, option: cfg.Opt) -> list[Name]:
+    """The names by which files may set *option*: today's, then those of older releases."""
+    return [
+        (group, option.dest),
+        *(
+            (old.group or group, (old.name or option.dest).replace("-", "_"))
+            for old in option.deprecated_opts
+        ),
+    ]
 
 
-def under_old_names(conf: cfg.ConfigOpts, paths: Iterable[str]) -> set[tuple[str, str]]:
+def known(conf: cfg.ConfigOpts) -> dict[str, set[str]]:
+    """The names that *conf* reads, by group; those of older releases included."""
+    found: dict[str, set[str]] = {}
+    for group, each in options(conf):
+        for spelt_group, name in spellings(group, each):
+            found.setdefault(spelt_group, set()).add(name)
+    return found
+
+
+def under_old_names(conf: cfg.ConfigOpts, paths: Iterable[str]) -> set[Name]:
     """Group and name of each setting in *paths* that has another name today."""
-    found = options(conf)
-    today = {(group, each.dest) for group, each in found}
-    old = {
-        (former.group or group, (former.name or each.dest).replace("-", "_"))
-        for group, each in found
-        for former in each.deprecated_opts
-    }
-    used = {(each.group, each.name.replace("-", "_")) for each in files.settings(paths)}
+    today, old = set(), set()
+    for group, each in options(conf):
+        first, *others = spellings(group, each)
+        today.add(first)
+        old.update(others)
+    used = {(each.group, each.name.replace("-", "_")) for each in settings(paths)}
     return used & (old - today)
 
 
-def _names(conf: cfg.ConfigOpts) -> Iterator[tuple[str, str]]:
-    for name in conf:
-        value: Any = None
-        with contextlib.suppress(cfg.Error, ValueError):  # a bad value, which others tell of
-            value = conf[name]
-        if isinstance(value, cfg.ConfigOpts.GroupAttr):
-            yield from ((name, each) for each in value)
-        else:
-            yield DEFAULT, name
+def settings(paths: Iterable[str]) -> Iterator[Setting]:
+    """Every assignment in the files *paths*, which the library has read without an error."""
+    for path in paths:
+        group = DEFAULT
+        text = pathlib.Path(path).expanduser().read_text(encoding="utf-8")
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.strip() or line.startswith((" ", "\t", "#", ";")):
+                continue
+            if line.startswith("["):
+                name = line.rstrip()[1:-1]
+                group = DEFAULT if name.upper() == DEFAULT else name.lower()
+                continue
+            ends = [end for end in (line.find("="), line.find(":")) if end >= 0]
+            yield Setting(group, line[: min(ends, default=None)].strip(), path, number)
+
+
+def unknown(conf: cfg.ConfigOpts, own_groups: Iterable[str], paths: Iterable[str]) -> list[Unknown]:
+    """The settings in *paths* that neither *conf* nor Nova knows; *own_groups* are ours."""
+    here, nova = known(conf), names_of_nova()
+    own = set(own_groups) - {DEFAULT}
+    found = []
+    for setting in settings(paths):
+        there = here.get(setting.group, set())
+        if setting.name in there or setting.name in nova.get(setting.group, ()):
+            continue
+        meant: str | None = None
+        if setting.group in own:
+            found.append(Unknown(setting, _meant(setting, here, own)))
+        elif setting.group in here:
+            meant = _nearest(setting.plain_name, there, _SLIP)
+        elif setting.group not in nova[_GROUPS]:
+            group = _nearest(setting.group, own, _SLIP)
+            meant = group and f"[{group}] {setting.name}"
+        if meant:
+            found.append(Unknown(setting, meant))
+    return found
+
+
+def _meant(setting: Setting, here: Mapping[str, set[str]], own: set[str]) -> str | None:
+    """The option that the setting is probably about: of this group, or one that has the name."""
+    name = setting.plain_name
+    groups = [group for group in sorted(own | {DEFAULT}) if name in here.get(group, ())]
+    return (
+        _nearest(name, here[setting.group], _SLIP)
+        or next((f"[{group}] {name}" for group in groups), None)
+        or _nearest(name, here[setting.group], _SUGGESTED)
+    )
+
+
+def _nearest(name: str, those: Iterable[str], similarity: float) -> str | None:
+    return next(iter(difflib.get_close_matches(name, those, 1, similarity)), None)
 
 
 @functools.cache
-def _of(namespace: str) -> Mapping[tuple[str, str], cfg.Opt]:
+def names_of_nova() -> Mapping[str, set[str]]:
+    """The names that Nova has, or had, in each group that is shared; ``groups``: all groups."""
+    found: dict[str, set[str]] = {}
+    group = ""
+    for line in _NAMES_OF_NOVA.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            group = line[1:-1]
+        elif line and not line.startswith("#"):
+            found.setdefault(group, set()).update(line.split())
+    return found
+
+
+@functools.cache
+def _listed(namespace: str) -> Mapping[Name, cfg.Opt]:
     """The options that this project or a library lists for the sample configuration."""
     return {
-        (DEFAULT if group is None else str(group), each.dest): each
-        for group, several in _groups(namespace)
+        (DEFAULT if group is None else getattr(group, "name", str(group)), each.dest): each
+        for entry in importlib.metadata.entry_points(group="oslo.config.opts", name=namespace)
+        for group, several in entry.load()()
         for each in several
     }
 
 
-def listed(namespace: str) -> list[cfg.Opt]:
+def listed_defaults(namespace: str) -> list[cfg.Opt]:
     """The options of ``[DEFAULT]`` that a library lists under *namespace*."""
-    return [each for group, several in _groups(namespace) if group is None for each in several]
-
-
-def _groups(namespace: str) -> Iterator[tuple[Any, list[cfg.Opt]]]:
-    for entry in importlib.metadata.entry_points(group="oslo.config.opts", name=namespace):
-        yield from entry.load()()
-
-
-def _meant(setting: Setting, known: Mapping[str, frozenset[str]], own: set[str]) -> str | None:
-    """The option that the setting is probably about: of this group, or one that has the name."""
-    alike = difflib.get_close_matches(_name(setting), known[setting.group], 1, _SLIP)
-    if alike:
-        return alike[0]
-    for group in sorted(own | {DEFAULT}):
-        if _name(setting) in known.get(group, ()):
-            return f"[{group}] {_name(setting)}"
-    alike = difflib.get_close_matches(_name(setting), known[setting.group], 1, _OFFERED)
-    return alike[0] if alike else None
-
-
-def _name(setting: Setting) -> str:
-    return setting.name.replace("-", "_").lower()
+    return [each for (group, _), each in _listed(namespace).items() if group == DEFAULT]

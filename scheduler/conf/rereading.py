@@ -5,16 +5,14 @@ Reference page config, section 1.4.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from oslo_config import cfg
 
-Name = tuple[str, str]
-"""Group and name of an option."""
+from scheduler.conf.names import DEFAULT, Name, registered, section, value
 
-DEFAULT: Final = "DEFAULT"
 ALL: Final = "*"
 """Stands for every option of a group."""
 
@@ -23,42 +21,24 @@ LIVE_LOGGING: Final = frozenset(
     {(DEFAULT, "debug"), (DEFAULT, "default_log_levels"), (DEFAULT, "log_config_append")}
 )
 
-_LIVE_DEFAULT: Final = (
-    "service_down_time",
-    "scheduler_json_config_location",
-    "default_availability_zone",
-    "cpu_allocation_ratio",
-    "ram_allocation_ratio",
-    "disk_allocation_ratio",
-    "initial_cpu_allocation_ratio",
-    "initial_ram_allocation_ratio",
-    "initial_disk_allocation_ratio",
-)
-_LIVE_SCHEDULER: Final = (
-    "max_attempts",
-    "periodic_task_interval",
-    "max_instances_per_request",
-    "max_request_entries",
-    "max_request_text_characters",
-    "max_decision_seconds",
-    "expose_reasons",
-    "answers_kept_seconds",
-    "answers_kept_servers",
-    "full_refresh_interval_seconds",
-    "max_state_age_seconds",
-    "standing_results_bytes",
-    "max_placement_results",
-    "query_placement_for_availability_zone",
-    "query_placement_for_image_type_support",
-    "limit_tenants_to_placement_aggregate",
-    "placement_aggregate_required_for_tenants",
-    "enable_isolated_aggregate_filtering",
-)
+_LIVE_DEFAULT: Final = """
+service_down_time scheduler_json_config_location default_availability_zone
+cpu_allocation_ratio ram_allocation_ratio disk_allocation_ratio
+initial_cpu_allocation_ratio initial_ram_allocation_ratio initial_disk_allocation_ratio
+"""
+_LIVE_SCHEDULER: Final = """
+max_attempts periodic_task_interval max_instances_per_request max_request_entries
+max_request_text_characters max_decision_seconds expose_reasons answers_kept_seconds
+answers_kept_servers full_refresh_interval_seconds max_state_age_seconds standing_results_bytes
+max_placement_results query_placement_for_availability_zone query_placement_for_image_type_support
+limit_tenants_to_placement_aggregate placement_aggregate_required_for_tenants
+enable_isolated_aggregate_filtering
+"""
 
 #: What the scheduler takes over while it runs; everything else needs a restart.
 LIVE: Final = LIVE_LOGGING | {
-    *((DEFAULT, name) for name in _LIVE_DEFAULT),
-    *(("scheduler", name) for name in _LIVE_SCHEDULER),
+    *((DEFAULT, name) for name in _LIVE_DEFAULT.split()),
+    *(("scheduler", name) for name in _LIVE_SCHEDULER.split()),
     ("filter_scheduler", ALL),
     ("metrics", ALL),
     ("trusted_computing", ALL),
@@ -85,45 +65,27 @@ class Change:
 def compare(before: cfg.ConfigOpts, fresh: cfg.ConfigOpts, live: Collection[Name]) -> Change:
     """What changed from *before* to *fresh*; what is not *live* is put back in *fresh*."""
     changed: dict[bool, list[Name]] = {True: [], False: []}
-    for (group, name), value in values(before):
-        if not _has(fresh, group, name) or _value(fresh, group, name) == value:
+    still_there = set(registered(fresh))
+    for group, name in registered(before):
+        former = value(before, group, name)
+        is_setting = (group, name) in still_there and name not in _NO_SETTINGS
+        if not is_setting or value(fresh, group, name) == former:
             continue
-        section = None if group == DEFAULT else group
-        if _is_unset(before, name, section) and _is_unset(fresh, name, section):
-            fresh.set_default(name, value, section)  # what the program found out at its start
+        if _is_unset(before, group, name) and _is_unset(fresh, group, name):
+            fresh.set_default(name, former, section(group))  # found out when the program started
             continue
         takes_effect = (group, name) in live or (group, ALL) in live
         changed[takes_effect].append((group, name))
         if not takes_effect:
-            fresh.set_override(name, value, section)
+            fresh.set_override(name, former, section(group))
     return Change(fresh, tuple(sorted(changed[True])), tuple(sorted(changed[False])))
 
 
-def values(conf: cfg.ConfigOpts) -> Iterator[tuple[Name, Any]]:
-    """Every option with its value; the values must have been checked."""
-    for name in conf:
-        value = conf[name]
-        if not isinstance(value, cfg.ConfigOpts.GroupAttr):
-            if name not in _NO_SETTINGS:
-                yield (DEFAULT, name), value
-            continue
-        for option in value:
-            yield (name, option), value[option]
-
-
-def spelt(names: Collection[Name]) -> str:
+def listed(names: Collection[Name]) -> str:
     """The options as a reader of the file knows them."""
     return ", ".join(f"[{group}] {name}" for group, name in names)
 
 
-def _has(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
-    return name in conf if group == DEFAULT else group in conf and name in conf[group]
-
-
-def _is_unset(conf: cfg.ConfigOpts, name: str, group: str | None) -> bool:
-    location = conf.get_location(name, group)
+def _is_unset(conf: cfg.ConfigOpts, group: str, name: str) -> bool:
+    location = conf.get_location(name, section(group))
     return location is None or location.location in _DEFAULTS
-
-
-def _value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
-    return conf[name] if group == DEFAULT else conf[group][name]

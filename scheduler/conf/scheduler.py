@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from oslo_config import cfg
 
-from scheduler.conf import registration
-
 GROUP = cfg.OptGroup("scheduler", title="Scheduler", help="The daemon and its driver.")
 
 OPTIONS: list[cfg.Opt] = [
@@ -66,17 +64,17 @@ OPTIONS: list[cfg.Opt] = [
         min=0,
         help="Number of worker processes. All workers of a daemon share its topic and its name; "
         "the message bus hands each request to one of them. 0: one per CPU. Unset: one per CPU "
-        "where `claims`, which see, keeps them from promising the same host twice, else 1.",
+        "where `claims` keeps workers from using the same resources twice, else 1.",
     ),
     cfg.StrOpt(
         "claims",
         choices=[
-            ("none", "nobody but this worker knows; the compute host has the last word"),
+            ("none", "this worker only; the compute host has the last word"),
             ("database", "rows in a database: see `[claims]`"),
             ("placement", "allocations in a Placement service: see `[placement]`"),
         ],
-        help="How schedulers keep each other from promising the same host twice. With more than "
-        "one worker or daemon, anything but `none`. Unset: `database` where `[database] "
+        help="Where hosts are claimed, so that no two schedulers use the same resources. With more "
+        "than one worker or daemon, anything but `none`. Unset: `database` where `[database] "
         "connection` is a database that `nova-scheduler-manage db sync` has made and may be "
         "written to, or where `[claims] connection` is set, and the driver claims hosts, which the "
         "filter and the caching driver do; else `none`.",
@@ -85,8 +83,8 @@ OPTIONS: list[cfg.Opt] = [
         "max_placement_results",
         default=1000,
         min=1,
-        help="With `claims = placement`: for how many ways to place a server Placement is asked at "
-        "most. Too few hide hosts from filters and weighers. Requests that name a host with "
+        help="With `claims = placement`: the most allocation candidates that Placement is asked "
+        "for. Too few hide hosts from filters and weighers. Requests that name a host with "
         "several nodes, or have the hint `group`, `same_host` or `different_host`, ask for all.",
     ),
     cfg.BoolOpt(
@@ -160,7 +158,7 @@ OPTIONS: list[cfg.Opt] = [
         default=16 * 1024 * 1024,
         min=64 * 1024,
         help="The largest message that is read from the bus, in bytes, inflated if it is "
-        "compressed. The sender of a larger one is told, and nothing of it is kept.",
+        "compressed. A larger one is answered with InvalidRequest, and nothing of it is kept.",
     ),
     cfg.BoolOpt(
         "rpc_fast_path",
@@ -182,16 +180,15 @@ OPTIONS: list[cfg.Opt] = [
         "answers_kept_seconds",
         default=300,
         min=0,
-        help="A request that arrives again with the same request id for the same servers and with "
-        "the same arguments within this many seconds gets the answer it was given, and nothing is "
-        "booked twice. 0: only while the first one is in hand.",
+        help="A repeated request, with the same request id, servers and arguments, gets the same "
+        "answer for this many seconds, and nothing is claimed twice. 0: only while the first one "
+        "is being decided.",
     ),
     cfg.IntOpt(
         "answers_kept_servers",
         default=10000,
         min=0,
-        help="For how many servers in all answers are kept that long in each worker, the latest "
-        "first.",
+        help="The most servers whose answers each worker keeps that long, the latest first.",
     ),
     cfg.IntOpt(
         "full_refresh_interval_seconds",
@@ -250,13 +247,3 @@ OPTIONS: list[cfg.Opt] = [
         "those of the table `cell_mappings`.",
     ),
 ]
-
-
-def register(conf: cfg.ConfigOpts) -> None:
-    """Register the group's options on *conf*."""
-    registration.register_group(conf, GROUP, OPTIONS)
-
-
-def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
-    """The group's options, for the sample file."""
-    return [(GROUP, OPTIONS)]

@@ -1,11 +1,13 @@
-"""What every program does first: options, command line, configuration files, logging.
+"""The first thing that every program does: options, command line, files, logging.
 
 Reference pages config, section 1, and service, sections 3, 6 and 9.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import logging as stdlib_logging
 import os
 import pathlib
@@ -21,7 +23,7 @@ from oslo_reports import opts as report_options
 import scheduler
 from scheduler import concurrency, errors, exit_codes
 from scheduler import conf as project_options
-from scheduler.conf import check, defaults, dropped, log_lines, names, no_effect
+from scheduler.conf import check, defaults, ignored, names
 
 LOG = logging.getLogger(__name__)
 
@@ -68,19 +70,14 @@ def fill(source: Source) -> cfg.ConfigOpts:
     Raises ConfigurationError, in whose text is the file.
     """
     conf = cfg.ConfigOpts()
+    printed = io.StringIO()
     try:
-        _register(conf, source.cli_opts)
-        conf(
-            list(source.argv),
-            project=PROJECT,
-            prog=source.prog,
-            version=scheduler.__version__,
-            default_config_files=source.default_config_files,
-        )
+        with contextlib.redirect_stderr(printed):
+            _read(conf, source)
         _settle_logging(conf)
-    except UnicodeDecodeError as error:
-        place = _undecodable(source.argv, source.prog, source.default_config_files)
-        raise errors.ConfigurationError(option=place, reason=str(error)) from error
+    except SystemExit as error:  # a bad value of an option that has a command-line form
+        reason = printed.getvalue().strip()
+        raise errors.ConfigurationError(option="configuration", reason=reason) from error
     except (cfg.Error, OSError, ValueError, RuntimeError) as error:
         raise errors.ConfigurationError(option="configuration", reason=str(error)) from error
     return conf
@@ -104,25 +101,23 @@ def parse(
     and the status of :data:`scheduler.exit_codes.CONFIGURATION`; a command line that is not
     understood ends it with ``USAGE``.
     """
-    _register(conf, cli_opts)
     try:
-        conf(
-            list(argv),
-            project=PROJECT,
-            prog=prog,
-            version=scheduler.__version__,
-            default_config_files=default_config_files,
-            description=description,
-        )
-        _set_up_logging(conf, quiet)
-    except UnicodeDecodeError as error:
-        fail(prog, f"{_undecodable(argv, prog, default_config_files)}: {error}")
+        _read(conf, Source(argv, prog, default_config_files, cli_opts), description)
+        _settle_logging(conf)
+        if quiet and not conf.debug:
+            conf.set_default("default_log_levels", defaults.quiet_log_levels(conf))
+        logging.setup(conf, PROJECT, scheduler.__version__)
     except (*UNUSABLE, OSError, ValueError, RuntimeError) as error:
         fail(prog, error)
-    _check(conf, prog)
+    try:
+        check.validate(conf)
+    except errors.ConfigurationError as error:
+        if conf.log_file or conf.log_dir:
+            LOG.critical("%s", error)
+        fail(prog, error)
     if not quiet:
         warn_of_unknown(conf)
-        no_effect.warn(conf)
+        ignored.warn(conf)
     return conf
 
 
@@ -130,15 +125,7 @@ def warn_of_unknown(conf: cfg.ConfigOpts) -> None:
     """Name every option in the files that looks like one of this project and is none."""
     for each in names.unknown(conf, project_options.group_names(), used_files(conf)):
         setting = each.setting
-        LOG.warning("%s: [%s] %s: %s", setting.place, setting.group, setting.name, each.told)
-
-
-def _set_up_logging(conf: cfg.ConfigOpts, quiet: bool) -> None:
-    _settle_logging(conf)
-    if quiet and not conf.debug:
-        conf.set_default("default_log_levels", defaults.quiet_log_levels(conf))
-    logging.setup(conf, PROJECT, scheduler.__version__)
-    log_lines.install()
+        LOG.warning("%s: [%s] %s: %s", setting.place, setting.group, setting.name, each.reason)
 
 
 def _settle_logging(conf: cfg.ConfigOpts) -> None:
@@ -158,7 +145,6 @@ def change_log_levels(before: cfg.ConfigOpts, conf: cfg.ConfigOpts) -> None:
     if conf.log_config_append or before.log_config_append:
         try:
             logging.setup(conf, PROJECT, scheduler.__version__)
-            log_lines.install()
         except (logging.LogConfigError, OSError, ValueError) as error:
             raise errors.ConfigurationError(
                 option="[DEFAULT] log_config_append", reason=str(error)
@@ -171,36 +157,42 @@ def change_log_levels(before: cfg.ConfigOpts, conf: cfg.ConfigOpts) -> None:
     stdlib_logging.getLogger().setLevel(stdlib_logging.DEBUG if conf.debug else stdlib_logging.INFO)
 
 
-def _check(conf: cfg.ConfigOpts, prog: str) -> None:
+def _read(conf: cfg.ConfigOpts, source: Source, description: str | None = None) -> None:
+    """Register all options and read what *source* names.
+
+    The library itself ends the process, after a line on stderr, for a bad command line and for a
+    bad value of an option that has a command-line form.
+    """
+    _register(conf, source.cli_opts)
     try:
-        check.validate(conf)
-    except errors.ConfigurationError as error:
-        if conf.log_file or conf.log_dir:
-            LOG.critical("%s", error)
-        fail(prog, error)
+        conf(
+            list(source.argv),
+            project=PROJECT,
+            prog=source.prog,
+            version=scheduler.__version__,
+            default_config_files=source.default_config_files,
+            description=description,
+        )
+    except UnicodeDecodeError as error:
+        place = _undecodable(named_files(source))
+        raise errors.ConfigurationError(option=place, reason=str(error)) from error
 
 
 def _register(conf: cfg.ConfigOpts, cli_opts: Sequence[cfg.Opt]) -> None:
     conf.clear()
-    # The library would end the process, also at a reload, for a bad value of an option that has a
-    # command-line form, and not name the file; the checks of all options do.
-    vars(conf)["_validate_cli_options"] = lambda _namespace: None
     logging.register_options(conf)
-    dropped.register(conf)
-    no_effect.register(conf)
+    ignored.register(conf)
     conf.register_cli_opts(cli_opts)
-    service = names.listed("oslo.service.service")
+    service = names.listed_defaults("oslo.service.service")
     conf.register_opts([each for each in service if each.dest in SERVICE_OPTIONS])
     report_options.set_defaults(conf)
     project_options.register_all(conf)
     defaults.apply(conf)
 
 
-def _undecodable(argv: Sequence[str], prog: str, searched: list[str] | None) -> str:
-    """Name the file that is not text; the library's error does not."""
-    if searched is None:
-        searched = cfg.find_config_files(PROJECT, prog)
-    for path in concurrency.named_files(argv) or searched:
+def _undecodable(paths: Sequence[str]) -> str:
+    """The file that is not text; the library's error does not name it."""
+    for path in paths:
         try:
             pathlib.Path(path).expanduser().read_text(encoding="utf-8")
         except UnicodeDecodeError:

@@ -14,8 +14,9 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.conf import check, placement, rereading, startup
-from scheduler.conf.rereading import Change, Name
+from scheduler.conf import check, claims, rereading, startup
+from scheduler.conf.names import Name
+from scheduler.conf.rereading import Change
 from scheduler.rpc import transport
 
 LOG = logging.getLogger(__name__)
@@ -60,11 +61,11 @@ class Reloading:
             return Outcome.REFUSED
         self.conf = change.conf
         startup.warn_of_unknown(change.conf)
-        changed = rereading.spelt(change.live) or "nothing"
+        changed = rereading.listed(change.live) or "nothing"
         LOG.info("The configuration was read again; what changed: %s", changed)
         if not change.for_restart:
             return Outcome.APPLIED
-        LOG.warning("A restart is needed for %s", rereading.spelt(change.for_restart))
+        LOG.warning("A restart is needed for %s", rereading.listed(change.for_restart))
         return Outcome.RESTART_NEEDED
 
     def _put_in_force(self, conf: cfg.ConfigOpts, put_in_force: PutInForce) -> None:
@@ -91,6 +92,6 @@ class Reloading:
     def _read(self) -> Change:
         fresh = startup.read_again(self._source)
         transport.complete(fresh)
-        placement.register_login(fresh)
+        claims.register_login(fresh)
         check.read_all(fresh)
         return rereading.compare(self.conf, fresh, self._live)

@@ -14,7 +14,7 @@ from oslo_config import cfg
 
 from scheduler import conf as project_options
 from scheduler import errors
-from scheduler.conf import check, files, names, startup
+from scheduler.conf import check, names, startup
 from scheduler.daemon import checks
 from scheduler.daemon.checks import Kind, Problem, attempt, problem_of
 from scheduler.daemon.service import build_manager
@@ -64,7 +64,7 @@ def _values(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 def _names(conf: cfg.ConfigOpts, paths: list[str]) -> Iterator[Problem]:
     for each in names.unknown(conf, project_options.group_names(), paths):
         setting = each.setting
-        yield Problem(Kind.OPTION, f"[{setting.group}] {setting.name}", each.told, setting.place)
+        yield Problem(Kind.OPTION, f"[{setting.group}] {setting.name}", each.reason, setting.place)
 
 
 def _databases(conf: cfg.ConfigOpts) -> Iterator[Problem]:
@@ -99,14 +99,11 @@ class _Places:
 
     def __init__(self, conf: cfg.ConfigOpts, paths: list[str]) -> None:
         self._of: dict[str, str] = {}
-        spelt = {(each.group, each.name): each.place for each in files.settings(paths)}
+        spelt = {(each.group, each.name): each.place for each in names.settings(paths)}
         for group, option in names.options(conf):
-            for old in (*option.deprecated_opts, None):
-                name = option.dest if old is None else (old.name or option.dest)
-                section = group if old is None else (old.group or group)
-                place = spelt.get((section, name.replace("-", "_")))
-                if place:
-                    self._of[f"[{group}] {option.dest}"] = place
+            for spelling in reversed(names.spellings(group, option)):
+                if spelling in spelt:
+                    self._of[f"[{group}] {option.dest}"] = spelt[spelling]
 
     def put(self, problem: Problem) -> Problem:
         """*problem* with its place, if it is known."""

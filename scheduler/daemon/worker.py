@@ -22,6 +22,7 @@ from oslo_service import service as oslo_service
 import scheduler
 from scheduler import concurrency, exit_codes
 from scheduler.conf import rereading, startup
+from scheduler.conf.names import Name
 from scheduler.daemon.in_flight import Progress
 from scheduler.daemon.reload import Outcome, PutInForce, Reloading
 from scheduler.daemon.sighup import Hangups
@@ -39,7 +40,7 @@ class Worker(oslo_service.ServiceBase):
 
     DECISIONS: ClassVar[frozenset[str]] = frozenset()
     """The RPC methods that are counted as decisions."""
-    LIVE: ClassVar[frozenset[rereading.Name]] = rereading.LIVE_LOGGING
+    LIVE: ClassVar[frozenset[Name]] = rereading.LIVE_LOGGING
     """The options that a reload changes; the others need a restart."""
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from scheduler.conf import weight_settings
+from scheduler.conf.filter_scheduler import parse_ratios
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts.candidates import Candidates
 
@@ -19,7 +19,7 @@ class MetricsFilter(HostFilter):
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
-        settings = weight_settings.parse(conf.metrics.weight_setting, "metrics.weight_setting")
+        settings = parse_ratios(conf.metrics.weight_setting, "metrics.weight_setting")
         self.names = frozenset(name for name, _ratio in settings)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:

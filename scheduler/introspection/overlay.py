@@ -8,7 +8,7 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from scheduler import errors, spelling
-from scheduler.conf import compute, default, filter_scheduler, metrics
+from scheduler.conf import default, filter_scheduler, stubs
 from scheduler.conf import scheduler as scheduler_conf
 
 Name = tuple[str, str]
@@ -32,10 +32,10 @@ def _known() -> dict[Name, cfg.Opt]:
     """What a decision reads, and can therefore be tried with another value."""
     of_group: dict[str, Iterable[cfg.Opt]] = {
         "filter_scheduler": filter_scheduler.OPTIONS,
-        "metrics": metrics.OPTIONS,
-        "compute": compute.OPTIONS,
+        "metrics": filter_scheduler.METRICS_OPTIONS,
+        "compute": stubs.COMPUTE_OPTIONS,
         "scheduler": [o for o in scheduler_conf.OPTIONS if o.name in ("max_attempts", "semantics")],
-        DEFAULT: [o for _g, opts in default.list_opts() for o in opts if o.name in _OF_DEFAULT],
+        DEFAULT: [o for o in default.OPTIONS if o.name in _OF_DEFAULT],
     }
     return {(group, each.dest): each for group, several in of_group.items() for each in several}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.conf import weight_settings
+from scheduler.conf.filter_scheduler import parse_ratios
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.image_properties import Properties, properties_of
 from scheduler.weights.base import HostWeigher
@@ -26,7 +26,7 @@ class ImagePropertiesWeigher(HostWeigher):
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
         setting = conf.filter_scheduler.image_props_weight_setting
-        self.ratios = dict(weight_settings.parse(setting, "image_props_weight_setting"))
+        self.ratios = dict(parse_ratios(setting, "image_props_weight_setting"))
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """Every shared property counts once per server, times its ratio."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scheduler import errors
-from scheduler.conf import weight_settings
+from scheduler.conf.filter_scheduler import parse_ratios
 from scheduler.hosts.candidates import Candidates
 from scheduler.weights.base import HostWeigher
 
@@ -24,7 +24,7 @@ class MetricsWeigher(HostWeigher):
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
         options = conf.metrics
-        self.settings = weight_settings.parse(options.weight_setting, "metrics.weight_setting")
+        self.settings = parse_ratios(options.weight_setting, "metrics.weight_setting")
         self.required = options.required
         self.weight_of_unavailable = options.weight_of_unavailable
 

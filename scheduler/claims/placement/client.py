@@ -13,7 +13,7 @@ from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
 
 from scheduler import errors
-from scheduler.conf import placement
+from scheduler.conf import claims as conf_claims
 
 #: The version that candidates are asked for with, and the one that existing allocations are.
 CANDIDATES_VERSION: Final = "1.36"
@@ -42,10 +42,10 @@ class PlacementClient:
         """
         try:
             session = loading.load_session_from_conf_options(
-                conf, placement.NAME, auth=_auth_of(conf)
+                conf, conf_claims.NAME, auth=_auth_of(conf)
             )
             return cls(
-                loading.load_adapter_from_conf_options(conf, placement.NAME, session=session)
+                loading.load_adapter_from_conf_options(conf, conf_claims.NAME, session=session)
             )
         except (ks_exceptions.ClientException, cfg.Error, TypeError) as error:
             raise errors.ConfigurationError(option="[placement]", reason=str(error)) from error
@@ -114,10 +114,10 @@ def error_of(response: Any) -> tuple[str, str]:
 
 def _auth_of(conf: cfg.ConfigOpts) -> Any:
     """The plugin of ``auth_type``; ``noauth`` is an older name of ``none``."""
-    group = conf[placement.NAME]
+    group = conf[conf_claims.NAME]
     if group.auth_type == _NOAUTH and not group.auth_section:
         return noauth.NoAuth()
-    auth = loading.load_auth_from_conf_options(conf, placement.NAME)
+    auth = loading.load_auth_from_conf_options(conf, conf_claims.NAME)
     if auth is None:
         raise errors.ConfigurationError(
             option="[placement] auth_type",

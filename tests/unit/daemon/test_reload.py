@@ -15,7 +15,8 @@ from oslo_config import cfg
 from oslo_db import exception as db_exception
 
 from scheduler import errors
-from scheduler.conf import placement, rereading, startup
+from scheduler.conf import claims, rereading, startup
+from scheduler.conf.names import Name
 from scheduler.daemon.reload import Outcome, Reloading
 from scheduler.daemon.sighup import Hangups
 from scheduler.manager import SchedulerManager
@@ -174,7 +175,7 @@ def test_forks_begin_with_what_was_read_last(reloaded: Reloaded) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(rereading.LIVE))
-def test_the_page_says_what_takes_effect_at_once(name: rereading.Name) -> None:
+def test_the_page_says_what_takes_effect_at_once(name: Name) -> None:
     page = (pathlib.Path(__file__).parents[3] / "docs" / "configuration.md").read_text()
     group, option = name
     lines = page[page.index("These take effect at once") :].split("\n* ")
@@ -297,7 +298,7 @@ def test_another_login_at_placement_needs_a_restart(
     before.write(login + "hidden1\n")
     source = startup.Source(["--config-file", str(before.path)], PROG)
     conf = startup.read_again(source)
-    placement.register_login(conf)  # as the client does when it is made
+    claims.register_login(conf)  # as the client does when it is made
     before.reloading = Reloading(source, conf, rereading.LIVE)
     before.reload()
 

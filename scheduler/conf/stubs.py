@@ -1,15 +1,13 @@
-"""``[DEFAULT]`` options of the compute stub, and ``[compute]``.
+"""``[compute]``, ``[conductor]``, ``[pci]``: what the conductor and compute stubs read.
 
-Reference page config, sections 2 and 5.2; page numa_pci, section 10.4.
+Reference page config, sections 2, 5.2 and 5.3; page numa_pci, section 10.4.
 """
 
 from __future__ import annotations
 
 from oslo_config import cfg
 
-from scheduler.conf import registration
-
-GROUP = cfg.OptGroup("compute", title="Compute", help="How servers are laid out on their host.")
+COMPUTE = cfg.OptGroup("compute", title="Compute", help="How servers are laid out on their host.")
 
 
 def _reserved(name: str, default: int, what: str) -> cfg.Opt:
@@ -21,7 +19,7 @@ def _reserved(name: str, default: int, what: str) -> cfg.Opt:
     )
 
 
-OPTIONS: list[cfg.Opt] = [
+DEFAULT_OPTIONS: list[cfg.Opt] = [
     _reserved("reserved_host_memory_mb", 512, "Memory in MB"),
     _reserved("reserved_host_disk_mb", 0, "Disk space in MB"),
     cfg.IntOpt(
@@ -33,7 +31,7 @@ OPTIONS: list[cfg.Opt] = [
     cfg.IntOpt(
         "scheduler_instance_sync_interval",
         default=120,
-        help="Seconds between two messages in which a compute host tells the schedulers the list "
+        help="Seconds between two messages with which a compute host sends the schedulers the list "
         "of its instances. 0 means 60, a negative value switches them off.",
     ),
     cfg.IntOpt(
@@ -44,7 +42,7 @@ OPTIONS: list[cfg.Opt] = [
     ),
 ]
 
-GROUP_OPTIONS: list[cfg.Opt] = [
+COMPUTE_OPTIONS: list[cfg.Opt] = [
     cfg.BoolOpt(
         "packing_host_numa_cells_allocation_strategy",
         default=False,
@@ -54,13 +52,27 @@ GROUP_OPTIONS: list[cfg.Opt] = [
     ),
 ]
 
+PCI = cfg.OptGroup("pci", title="PCI devices", help="Devices that are passed through to servers.")
 
-def register(conf: cfg.ConfigOpts) -> None:
-    """Register the options on *conf*."""
-    conf.register_opts(OPTIONS)
-    registration.register_group(conf, GROUP, GROUP_OPTIONS)
+PCI_OPTIONS: list[cfg.Opt] = [
+    cfg.MultiStrOpt(
+        "alias",
+        default=[],
+        deprecated_opts=[cfg.DeprecatedOpt("pci_alias", group="DEFAULT")],
+        help="What a name in the extra spec `pci_passthrough:alias` of a flavor stands for: a JSON "
+        "object with `name` and any of `vendor_id`, `product_id`, `device_type` (type-PCI, "
+        "type-PF, type-VF, vdpa) and `numa_policy` (required, legacy, preferred, socket). The same "
+        "name again is an alternative. Read by `nova-conductor-stub boot`.",
+    ),
+]
 
+CONDUCTOR = cfg.OptGroup("conductor", title="Conductor", help="The conductor stub.")
 
-def list_opts() -> list[tuple[str | cfg.OptGroup, list[cfg.Opt]]]:
-    """The options, for the sample file."""
-    return [("DEFAULT", OPTIONS), (GROUP, GROUP_OPTIONS)]
+CONDUCTOR_OPTIONS: list[cfg.Opt] = [
+    cfg.IntOpt(
+        "workers",
+        default=1,
+        min=0,
+        help="Number of worker processes of the conductor stub. 0: one per CPU.",
+    ),
+]
