@@ -31,7 +31,7 @@ from scheduler.drivers.selections import selection_of, selections_of
 from scheduler.drivers.settings import Settings
 from scheduler.engine.decision import decide
 from scheduler.engine.record import CLAIM, REFRESH, DecisionRecord
-from scheduler.explain.refusal import note_refusal
+from scheduler.explain.refusal import note_closest, note_refusal
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.table import HostTable
 
@@ -191,6 +191,7 @@ class FilterScheduler(Scheduler):
             )
             selections = selections_of(placement, settings.zone_if_none, settings.templates)
             record.note_chosen(selections)
+            record.find_closest = functools.partial(note_closest, record, manager)
             return Decided(selections, placement.reservations)
 
     @staticmethod

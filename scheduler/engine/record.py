@@ -7,7 +7,7 @@ filter, the counts per (filter, reason) and the hosts left always add up to the 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -165,6 +165,10 @@ class DecisionRecord:
     refusal: Any = None
     #: Why hosts were removed before any filter, where that left none.
     before_filters: list[Any] = field(default_factory=list)
+    #: Per reason of a decision that succeeded the closest host removed (``explain.refusal``).
+    closest: list[Any] = field(default_factory=list)
+    #: Finds ``closest``, once the reply is sent; None where that is done or not wanted.
+    find_closest: Callable[[], None] | None = None
     #: What was said of every host; None if that was not wanted, or had to make room.
     verdicts: Verdicts | None = None
     #: The hosts that the chance driver drew from; one may be among them more than once.

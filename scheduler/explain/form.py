@@ -37,6 +37,7 @@ def to_dict(record: DecisionRecord) -> dict[str, Any]:
         "stages_ms": {name: round(spent, 3) for name, spent in record.stages_ms.items()},
         "elapsed_ms": round(record.elapsed_ms, 3),
         "top": [] if record.top is None else record.top.rows()[:TOP_SHOWN],
+        "closest": [dataclasses.asdict(each) for each in record.closest],
         "before_filters": [dataclasses.asdict(each) for each in record.before_filters],
         "refusal": None if record.refusal is None else dataclasses.asdict(record.refusal),
     }

@@ -13,6 +13,8 @@ from scheduler.engine.record import DecisionRecord
 #: What a record takes besides what its size depends on.
 _BASE_BYTES: Final = 4000
 _PAIR_BYTES: Final = 150
+#: One reason with the closest host and its value.
+_CLOSEST_BYTES: Final = 700
 #: One weigher's numbers for the best sixteen hosts.
 _PART_BYTES: Final = 700
 
@@ -109,6 +111,8 @@ def size_of(record: DecisionRecord) -> int:
     pairs = len(record.chosen) + sum(map(len, record.alternates))
     texts = sys.getsizeof(record.failure) + 85 * len(record.instance_uuids)
     counts = 300 * len(record.filters)
+    if record.verdicts is not None:  # the closest host of each comes when the reply is sent
+        counts += _CLOSEST_BYTES * len(record.verdicts.reasons)
     top = 0
     if record.top is not None:
         pairs += len(record.top.pairs)

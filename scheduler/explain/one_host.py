@@ -17,14 +17,11 @@ from scheduler.engine.record import (
     share_of,
 )
 from scheduler.explain.before import TEXTS
-from scheduler.explain.refusal import failures, told
+from scheduler.explain.refusal import NOW, THEN, Closest, failures, told
 from scheduler.filters.base import BaseHostFilter
 from scheduler.hosts import selector
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.table import HostTable
-
-#: Whether what is told is of the moment of the decision.
-THEN, NOW = "decision", "now"
 
 
 def on_host(record: DecisionRecord, driver: Any, host: str) -> list[dict[str, Any]]:
@@ -104,7 +101,11 @@ class _Look:
     def _removed(self, number: int, code: str) -> dict[str, Any]:
         each, request = self.filters[number], self.record.request
         texts = {reason.code: reason.text for reason in getattr(each, "reasons", ())}
-        wanted, found = told(each, code, self.scope.state(self.row), request)
+        state = self.scope.state(self.row)
+        wanted, found = told(each, code, state, request)
+        kept = self._kept(state.host, state.nodename, each.name, code)
+        if kept is not None:
+            wanted, found = kept.wanted, kept.found
         others = failures(self.filters, self.scope, [self.row], request)[self.row]
         return {
             "filter": each.name,
@@ -113,7 +114,16 @@ class _Look:
             "wanted": wanted,
             "found": found,
             "also_fails": [self.filters[n].name for n, _code in others if n != number],
+            **({} if kept is None else {"numbers_of": THEN}),
         }
+
+    def _kept(self, host: str, node: str | None, name: str, code: str) -> Closest | None:
+        """What the record keeps of the host itself, as the closest for its reason."""
+        wanted = (host, node, name, code, THEN)
+        for each in self.record.closest if self.verdicts is not None else ():
+            if (each.host, each.node, each.filter, each.reason, each.numbers_of) == wanted:
+                return each
+        return None
 
     def _of_now(self) -> dict[str, Any]:
         """What the filters say of the host as it is now."""

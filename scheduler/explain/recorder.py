@@ -14,7 +14,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.engine.record import DecisionRecord
+from scheduler.engine.record import SELECTED, DecisionRecord
 from scheduler.explain.logline import log_decision
 from scheduler.explain.memory import Memory
 
@@ -91,6 +91,12 @@ class Recorder:
 
     def _tell(self, record: DecisionRecord) -> None:
         log_decision(record)
+        find_closest, record.find_closest = record.find_closest, None
+        if find_closest is not None and record.outcome == SELECTED:
+            try:
+                find_closest()
+            except Exception:
+                LOG.exception("The hosts closest in %s cannot be found", record.request_id)
         for tell in self.listeners:
             try:
                 tell(record)

@@ -23,7 +23,13 @@ def show(console: Console, told: Mapping[str, Any]) -> None:
         _line(console, text)
     for text in _facts(told):
         _line(console, text)
-    tables = (_removals(told), _examples(told), _weights(told), _on_host_weights(told))
+    tables = (
+        _removals(told),
+        _examples(told),
+        _closest(told),
+        _weights(told),
+        _on_host_weights(told),
+    )
     for table in tables:
         if table is not None:
             console.print(table)
@@ -148,16 +154,30 @@ def _examples(told: Mapping[str, Any]) -> Table | None:
     table = _table("The closest hosts", ("filter", "wanted", "host", "has", "also fails"), ())
     for finding in sorted(refusal["findings"], key=lambda each: -each["removed"]):
         for place, each in enumerate(finding["examples"]):
-            missing = each["missing"]
-            short = "" if missing is None else f" ({number(missing)} off)"
             table.add_row(
                 "" if place else finding["filter"],
                 "" if place else str(finding["wanted"] or ""),
                 str(each["host"]),
-                f"{each['found']}{short}",
+                f"{each['found']}{_short(each['missing'])}",
                 ", ".join(each["also_fails"]) or "nothing (near miss)",
             )
     return table
+
+
+def _closest(told: Mapping[str, Any]) -> Table | None:
+    """Of a decision that succeeded, per reason the removed host that was closest."""
+    if not told.get("closest"):  # records of older releases have none
+        return None
+    table = _table("The closest host removed, per reason", ("filter", "wanted", "host", "has"), ())
+    for each in told["closest"]:
+        now = "" if each["numbers_of"] == "decision" else " (now)"
+        has = f"{each['found']}{_short(each['missing'])}{now}"
+        table.add_row(each["filter"], each["wanted"] or each["text"], each["host"], has)
+    return table
+
+
+def _short(missing: float | None) -> str:
+    return "" if missing is None else f" ({number(missing)} off)"
 
 
 def _weights(told: Mapping[str, Any]) -> Table | None:

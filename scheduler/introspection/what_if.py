@@ -24,9 +24,10 @@ from scheduler.engine.evaluation import NOT_ASKED, bounds_of, restore_bounds
 from scheduler.engine.record import DecisionRecord
 from scheduler.explain import form
 from scheduler.explain.recorder import told
-from scheduler.explain.refusal import note_refusal
+from scheduler.explain.refusal import closest_hosts, note_refusal
 from scheduler.filters.registry import names_available
 from scheduler.hosts import columns
+from scheduler.hosts.candidates import Scope
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
@@ -182,6 +183,9 @@ class _Trial:
         except errors.NoValidHost as error:
             record.outcome, record.failure = errors.code_of(error), told(error)
         else:
+            if record.verdicts is not None:
+                scope = Scope(table, self._now, policy.service_down_time_seconds)
+                record.closest = closest_hosts(record.verdicts, scope, spec)
             record.chosen = [(each.host, each.nodename) for each in placement.hosts]
             record.alternates = [
                 [(each.host, each.nodename) for each in several] for several in placement.alternates

@@ -25,6 +25,7 @@ export function explanation(decision) {
     facts(decision),
     filters(decision),
     findings(decision.refusal),
+    closest(decision.closest),
     hosts(decision),
     best(decision.top),
     asJSON(decision),
@@ -97,6 +98,18 @@ function findings(refusal) {
     cell(count(finding.removed), "number"),
   ]));
   return [element("h3", {}, title), ...said, table(["Filter and reason", "Wanted", "Closest hosts", "#Removed"], rows)];
+}
+
+/** Of a decision that succeeded: per reason the removed host that came closest. */
+function closest(found) {
+  if (!found?.length) return null;
+  const rows = found.map(({ filter, reason, text, wanted, removed, found: has, numbers_of: when, ...pair }) => row([
+    reasonCell(filter, reason),
+    cell(wanted ?? text),
+    cell(`${pairText(pair)}: ${has}${when === "decision" ? "" : " (now)"}`),
+    cell(count(removed), "number"),
+  ]));
+  return [element("h3", {}, "Closest hosts removed"), table(["Filter and reason", "Wanted", "Closest host", "#Removed"], rows)];
 }
 
 function example({ host, node, found, also_fails: others }) {

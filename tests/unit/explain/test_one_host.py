@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from scheduler.explain.recorder import Recorder
 from scheduler.manager import SchedulerManager
 from tests.builders import a_conf, a_request
 from tests.unit.drivers.scheduling import a_driver
@@ -21,13 +22,15 @@ class Context:
     request_id = "req-7"
 
 
-def decided(request: dict[str, Any] | None = None, **options: Any) -> tuple[Any, Any]:
+def decided(request: dict[str, Any] | None = None, put_off: Any = None) -> tuple[Any, Any]:
     """A manager that has chosen h1, with h2 as alternate; h3 has too little, h4 no service."""
     rows = [a_service(host) for host in ("h1", "h2", "h3")]
     rows[2]["disabled"] = True
     fleet = a_fleet(8192, 4096, 512, 8192, services=rows)
     conf = a_conf()
-    driver = a_driver(fleet, enabled_filters=FILTERS, options=options, host_subset_size=1)
+    driver = a_driver(fleet, enabled_filters=FILTERS, options={}, host_subset_size=1)
+    if put_off is not None:
+        driver.recorder = Recorder(put_off=put_off)
     manager = SchedulerManager(conf, driver)
     spec = a_request(**{"flavor": {"memory_mb": 2048, "root_gb": 1}, **(request or {})})
     manager.select_destinations(
@@ -117,9 +120,55 @@ def test_without_details_and_request_nothing_is_known() -> None:
     assert "h3 is not remembered" in text
 
 
+def test_the_closest_host_of_each_reason_is_kept_though_the_decision_succeeded() -> None:
+    """h3 is closest, as the only one; a host asked for by name shows the numbers kept of it."""
+    manager, conf = decided()
+    table = manager.driver.host_manager.table
+    table.update(table.rows["h3", "h3"], {"free_ram_mb": 300})
+    [told] = json.loads(explain(manager, conf, UUID, "--host", "h3", "--json"))
+    [closest], [of_h3] = told["closest"], told["on_host"]
+    expected = {
+        "filter": "RamFilter",
+        "reason": "ram.insufficient",
+        "removed": 1,
+        "host": "h3",
+        "wanted": "2048 MiB of memory",
+        "found": "512 MiB free",
+        "missing": 1536.0,
+        "numbers_of": "decision",
+    }
+    assert {name: closest[name] for name in expected} == expected
+    assert (of_h3["found"], of_h3["numbers_of"]) == ("512 MiB free", "decision")
+    assert "The closest host removed, per reason" in explain(manager, conf, UUID)
+
+
+def test_closest_hosts_that_change_before_the_look_are_those_of_now() -> None:
+    waiting: list[Any] = []
+    manager, conf = decided(put_off=waiting.append)
+    table = manager.driver.host_manager.table
+    table.update(table.rows["h3", "h3"], {"free_ram_mb": 300})
+    waiting.pop()()
+    [told] = json.loads(explain(manager, conf, UUID, "--json"))
+    [closest] = told["closest"]
+    assert (closest["found"], closest["numbers_of"]) == ("300 MiB free", "now")
+    assert "300 MiB free (1748 off) (now)" in explain(manager, conf, UUID)
+
+
+def test_a_host_that_took_the_row_of_another_is_not_mistaken_for_it() -> None:
+    waiting: list[Any] = []
+    manager, conf = decided(put_off=waiting.append)
+    table = manager.driver.host_manager.table
+    table.given_at[table.rows["h3", "h3"]] = table.version = table.version + 1
+    table.changed_at[table.rows["h3", "h3"]] = table.version
+    waiting.pop()()
+    [told] = json.loads(explain(manager, conf, UUID, "--json"))
+    assert told["closest"] == []
+
+
 def test_numbers_of_a_host_that_has_changed_are_those_of_now() -> None:
     manager, conf = decided()
     table = manager.driver.host_manager.table
+    manager.recorder.records[0].closest.clear()  # another host was closer
     [before], _text = told_of("h3", manager, conf)
     table.update(table.rows["h3", "h3"], {"free_ram_mb": 300})
     [after], text = told_of("h3", manager, conf)
