@@ -10,7 +10,7 @@ import pytest
 
 from scheduler.rpc import connection
 from tests.servers.rabbitmq import RabbitMQ
-from tests.world import fleet
+from tests.world import fleet, process
 from tests.world.bus import RawCaller
 from tests.world.deployment import Deployment
 from tests.world.process import BACKENDS, Daemon
@@ -26,6 +26,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(_HERE):
             item.add_marker(pytest.mark.functional)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_programs() -> Iterator[None]:
+    """Processes that fork the programs, as starting each anew takes more than a second."""
+    with process.forking():
+        yield
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,8 @@ from scheduler.db import migration
 from scheduler.db.database import Database
 from tests.servers.mariadb import MariaDB
 from tests.servers.rabbitmq import RabbitMQ
+from tests.world import process
 from tests.world.deployment import render
-from tests.world.process import environment, program
-
-COMMAND_SECONDS = 60
 
 SCHEDULER = ("nova-scheduler",)
 CONDUCTOR = ("nova-conductor-stub", "serve")
@@ -163,20 +161,7 @@ def run(
     """Run *command* on a configuration file of that text, to its end."""
     path = folder / "nova.conf"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return run_on(folder, (command[0], "--config-file", str(path), *command[1:]))
-
-
-def run_on(folder: Path, words: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [program(words[0]), *words[1:]],
-        cwd=folder,
-        env=environment("threading"),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=COMMAND_SECONDS,
-        check=False,
-    )
+    return process.run(command[0], "--config-file", str(path), *command[1:], folder=folder)
 
 
 def assert_refused(done: subprocess.CompletedProcess[str], command: str, *names: str) -> None:
@@ -249,7 +234,7 @@ def test_an_unreadable_file_stops_the_start(
 @pytest.mark.parametrize("command", [SCHEDULER, MANAGE], ids=" ".join)
 def test_a_missing_file_stops_the_start(tmp_path: Path, command: tuple[str, ...]) -> None:
     path = str(tmp_path / "absent.conf")
-    done = run_on(tmp_path, (command[0], "--config-file", path, *command[1:]))
+    done = process.run(command[0], "--config-file", path, *command[1:], folder=tmp_path)
     assert_refused(done, command[0], path)
 
 

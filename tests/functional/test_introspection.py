@@ -19,7 +19,7 @@ from tests.world import fleet
 from tests.world.bus import RawCaller, a_context, scheduler_api
 from tests.world.calling import a_request
 from tests.world.deployment import Deployment
-from tests.world.process import BACKENDS, environment, program
+from tests.world.process import BACKENDS
 
 WORKERS = 2
 ONE_BACKEND = pytest.mark.parametrize("served", [BACKENDS[0]], indirect=True)
@@ -43,20 +43,7 @@ class Served:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run ``nova-scheduler-manage`` to whatever end it takes."""
-        return subprocess.run(
-            [
-                program("nova-scheduler-manage"),
-                "--config-file",
-                self.deployment.config_path,
-                *words,
-            ],
-            env=environment(self.deployment.backend),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
+        return self.deployment.run("nova-scheduler-manage", *words)
 
     def select(self, *uuids: str) -> list[str]:
         """Ask any worker for hosts, as a conductor does; their names."""

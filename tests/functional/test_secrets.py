@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import signal
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +21,7 @@ from tests.world import fleet
 from tests.world.bus import RawCaller, recorded
 from tests.world.deployment import Deployment
 from tests.world.observing import Endpoint
-from tests.world.process import Daemon, environment, program
+from tests.world.process import Daemon
 
 USER = "planted"
 SELECT = "derived-newton-select_destinations-v4.3-simple.request"
@@ -83,16 +82,7 @@ class Site:
 
     def run(self, name: str, *words: str) -> None:
         """Run a command, whatever its status, and keep what it says."""
-        done = subprocess.run(
-            [program(name), "--config-file", str(self.deployment.config_path), *words],
-            cwd=self.deployment.folder,
-            env=environment(self.deployment.backend),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
+        done = self.deployment.run(name, *words)
         assert done.stdout + done.stderr, words
         self.told[" ".join((name, *words))] = done.stdout + done.stderr
 

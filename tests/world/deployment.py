@@ -11,9 +11,8 @@ from typing import Any, Self
 from scheduler import concurrency
 from scheduler.db import migration
 from scheduler.db.database import Database
-from tests.world.process import Daemon, environment, program
-
-COMMAND_SECONDS = 100
+from tests.world import process
+from tests.world.process import Daemon
 
 Settings = Mapping[str, Mapping[str, Any]]
 """Configuration: group → option → value."""
@@ -136,19 +135,15 @@ class Deployment:
 
     def command(self, name: str, *arguments: str) -> str:
         """Run a program to its end; returns what it printed on standard output."""
-        done = subprocess.run(
-            [program(name), "--config-file", str(self.config_path), *arguments],
-            cwd=self.folder,
-            env=environment(self.backend),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_SECONDS,
-            check=False,
-        )
+        done = self.run(name, *arguments)
         if done.returncode:
             raise CommandFailed(done)
         return done.stdout
+
+    def run(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a program to whatever end it takes."""
+        words = ("--config-file", str(self.config_path), *arguments)
+        return process.run(name, *words, folder=self.folder, backend=self.backend)
 
     def close(self) -> None:
         """Leave no process behind."""

@@ -11,14 +11,16 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from scheduler import concurrency
 from tests.waiting import wait_until
+from tests.world.zygote import Forked, Zygote
 
 START_SECONDS = 60
+COMMAND_SECONDS = 100
 STOP_SECONDS = 60
 BACKENDS = (concurrency.EVENTLET, concurrency.THREADING)
 
@@ -41,6 +43,68 @@ def environment(backend: str) -> dict[str, str]:
     kept.pop("NOTIFY_SOCKET", None)
     threading = backend == concurrency.THREADING
     return {**kept, concurrency.ENVIRONMENT_VARIABLE: "1" if threading else "no"}
+
+
+#: The command that always runs on threads.
+_MANAGE: Final = "nova-scheduler-manage"
+_zygotes: dict[str, Zygote] | None = None
+
+
+@contextlib.contextmanager
+def forking() -> Iterator[None]:
+    """Fork programs from processes that have imported them, instead of starting them anew."""
+    global _zygotes
+    _zygotes = {}
+    try:
+        yield
+    finally:
+        for each in _zygotes.values():
+            each.close()
+        _zygotes = None
+
+
+def start(
+    command: Sequence[str], folder: Path, variables: Mapping[str, str], output: tuple[Path, Path]
+) -> subprocess.Popen[bytes] | Forked:
+    """Start a program in a session of its own; *output*: files of standard output and error.
+
+    It is started anew where the interpreter itself has something to do: preload, measure.
+    """
+    is_script = Path(command[0]).parent == Path(sys.executable).parent
+    if _zygotes is None or not is_script or {"LD_PRELOAD", MEASURED} & variables.keys():
+        with output[0].open("wb") as stdout, output[1].open("wb") as stderr:
+            return subprocess.Popen(
+                command,
+                cwd=folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                start_new_session=True,
+            )
+    on_threads = variables[concurrency.ENVIRONMENT_VARIABLE] == "1" or command[0].endswith(_MANAGE)
+    backend = concurrency.THREADING if on_threads else concurrency.EVENTLET
+    for path in output:
+        path.touch()
+    if backend not in _zygotes:
+        _zygotes[backend] = Zygote(backend)
+    return _zygotes[backend].start(command, folder, variables, output)
+
+
+def run(
+    name: str, *arguments: str, folder: Path, backend: str = concurrency.THREADING
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to whatever end it takes."""
+    command = [program(name), *arguments]
+    with tempfile.TemporaryDirectory() as made:
+        output = Path(made, "stdout"), Path(made, "stderr")
+        process = start(command, folder, environment(backend), output)
+        try:
+            status = process.wait(COMMAND_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return subprocess.CompletedProcess(command, status, *(each.read_text() for each in output))
 
 
 class NotifySocket:
@@ -103,20 +167,16 @@ class Daemon:
         self._stdout_path = folder / "stdout"
         self._stderr_path = folder / "stderr"
         self.notified = NotifySocket()
-        with self._stdout_path.open("wb") as stdout, self._stderr_path.open("wb") as stderr:
-            self._process = subprocess.Popen(
-                [*run_by, program(name), *arguments],
-                cwd=folder,
-                env={
-                    **environment(backend),
-                    "NOTIFY_SOCKET": self.notified.path,
-                    **(extra_environment or {}),
-                },
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                start_new_session=True,
-            )
+        self._process = start(
+            [*run_by, program(name), *arguments],
+            folder,
+            {
+                **environment(backend),
+                "NOTIFY_SOCKET": self.notified.path,
+                **(extra_environment or {}),
+            },
+            (self._stdout_path, self._stderr_path),
+        )
 
     @property
     def pid(self) -> int:

@@ -1,0 +1,178 @@
+"""A process that has imported the project's programs and forks whoever is to be one.
+
+Importing takes 1.3 s of processor time, which the tests would spend some six hundred times.
+``python -m tests.world.zygote eventlet`` reads one program per line, as JSON, and writes the
+process id of each, then its exit status.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from scheduler import concurrency
+
+#: What the programs import, sooner or later.
+_MODULES: Final = (
+    *("scheduler.cmd.scheduler", "scheduler.cmd.manage"),
+    *("scheduler.daemon.main", "scheduler.cli.app"),
+    *("conductor_stub.cmd.conductor", "conductor_stub.cmd.compute"),
+    *("conductor_stub.conductor_daemon", "conductor_stub.compute_daemon"),
+    *("oslo_messaging._drivers.impl_rabbit", "kombu.transport.pyamqp", "pymysql", "psycopg"),
+    *("cliff.formatters.json_format", "cliff.formatters.table", "prettytable"),
+)
+_READ_BYTES: Final = 65536
+
+
+class Forked:
+    """A forked program, with as much of ``subprocess.Popen`` as is needed."""
+
+    def __init__(self, zygote: Zygote, pid: int) -> None:
+        self.pid = pid
+        self._zygote = zygote
+
+    def poll(self) -> int | None:
+        """The exit status (-N: by signal N); None while it runs."""
+        return self._zygote.statuses.get(self.pid)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end; raises TimeoutExpired after *timeout* seconds."""
+        with self._zygote.told:
+            if not self._zygote.told.wait_for(lambda: self.poll() is not None, timeout):
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+        return self._zygote.statuses[self.pid]
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+
+class Zygote:
+    """The process for one concurrency back end, as the tests see it."""
+
+    def __init__(self, backend: str) -> None:
+        self.told = threading.Condition()
+        self.statuses: dict[int, int] = {}
+        self._pids: list[int] = []
+        self._asking = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__, backend],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=Path(__file__).parents[2],
+        )
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def start(
+        self,
+        command: Sequence[str],
+        folder: Path,
+        environment: Mapping[str, str],
+        output: tuple[Path, Path],
+    ) -> Forked:
+        """Start *command* in *folder*; *output*: files of standard output and standard error."""
+        asked = {"command": list(command), "folder": str(folder), "environment": dict(environment)}
+        line = json.dumps({**asked, "output": [str(path) for path in output]})
+        with self._asking:
+            assert self._process.stdin is not None
+            self._process.stdin.write(line.encode() + b"\n")
+            self._process.stdin.flush()
+            with self.told:
+                if not self.told.wait_for(lambda: self._pids, 60):
+                    raise AssertionError("the zygote does not answer")
+                return Forked(self, self._pids.pop())
+
+    def close(self) -> None:
+        """End it; what it has started is not touched."""
+        self._process.kill()
+        self._process.wait()
+
+    def _listen(self) -> None:
+        for line in self._process.stdout or ():
+            pid, *status = json.loads(line)
+            with self.told:
+                if status:
+                    self.statuses[pid] = status[0]
+                else:
+                    self.statuses.pop(pid, None)
+                    self._pids.append(pid)
+                self.told.notify_all()
+
+
+def _reap(*_signal: object) -> None:
+    """Tell of whoever has ended."""
+    with contextlib.suppress(ChildProcessError):
+        while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            _tell([found[0], os.waitstatus_to_exitcode(found[1])])
+
+
+def _tell(values: list[int]) -> None:
+    os.write(1, json.dumps(values).encode() + b"\n")
+
+
+def _become(asked: Mapping[str, Any]) -> int:
+    """Be the program, as a new session, like a process that was started anew."""
+    os.setsid()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+    for number, path in enumerate(["/dev/null", *asked["output"]]):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC if number else os.O_RDONLY
+        opened = os.open(path, flags, 0o644)
+        os.dup2(opened, number)
+        os.close(opened)
+    os.chdir(asked["folder"])
+    os.environ.clear()
+    os.environ.update(asked["environment"])
+    added = asked["environment"].get("PYTHONPATH", "").split(":")
+    sys.path[1:1] = [each for each in added if each and each not in sys.path]
+    sys.argv[:] = asked["command"]
+    try:
+        runpy.run_path(asked["command"][0], run_name="__main__")
+    except SystemExit as ended:
+        if isinstance(ended.code, str):
+            sys.stderr.write(f"{ended.code}\n")
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:  # noqa: BLE001 - as the interpreter does
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def main(backend: str) -> int:
+    """Fork whatever is asked for, until nobody can ask any more; returns in those forked, too."""
+    concurrency.activate(backend)
+    for each in _MODULES:
+        importlib.import_module(each)
+    signal.signal(signal.SIGCHLD, _reap)
+    begun = b""
+    while read := os.read(0, _READ_BYTES):
+        *lines, begun = (begun + read).split(b"\n")
+        for line in lines:
+            # A process id is told before the end of the process.
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+            if not (pid := os.fork()):
+                return _become(json.loads(line))
+            _tell([pid])
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
