@@ -16,7 +16,7 @@ from conductor_stub import servers
 from conductor_stub.scheduler_rpcapi import BaseClient
 from conductor_stub.servers import Server, Watch
 from scheduler import errors, objects
-from scheduler.cli import on_bus
+from scheduler.cli import bus
 from scheduler.db import flavors
 from scheduler.db.database import Database
 from scheduler.rpc.context import get_admin_context
@@ -32,7 +32,7 @@ class Failed(errors.NovaException):
     msg_fmt = "%(reason)s"
 
 
-class OnBus(on_bus.OnBus):
+class OnBus(bus.OnBus):
     """A command that asks the conductor for something."""
 
     PARTNER = "conductor"
@@ -110,7 +110,7 @@ def await_services(
     for service, program in PROGRAMS.items():
         topic = transport.conf.scheduler_topic if service == "scheduler" else service
         deadline = time.monotonic() + patience
-        client = BaseClient(transport, topic, retry=on_bus.BROKER_RETRIES)
+        client = BaseClient(transport, topic, retry=bus.BROKER_RETRIES)
         was_told = False
         while not _answers(client):
             if time.monotonic() >= deadline:
@@ -127,6 +127,6 @@ def _answers(client: BaseClient) -> bool:
         client.ping(get_admin_context(), "boot", PING_SECONDS)
     except messaging.MessagingTimeout:
         return False
-    except on_bus.UNDELIVERED as error:
+    except bus.UNDELIVERED as error:
         raise Failed(reason=f"the message bus cannot be used: {error}") from error
     return True

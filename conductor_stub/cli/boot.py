@@ -15,7 +15,7 @@ from conductor_stub.conductor_rpcapi import ComputeTaskAPI
 from conductor_stub.records import Order
 from conductor_stub.servers import Watch, summary, unheard_of
 from scheduler import errors, exit_codes, objects
-from scheduler.cli import command, on_bus
+from scheduler.cli import bus, command
 from scheduler.db import aggregates, compute_nodes, groups, instances
 from scheduler.rpc.context import RequestContext
 
@@ -63,7 +63,7 @@ class Boot(base.OnBus, command.List):
         with self.bus() as connection:
             if parsed_args.wait:
                 base.await_services(connection, parsed_args.timeout, self.tell)
-            conductor = ComputeTaskAPI(connection, retry=on_bus.BROKER_RETRIES)
+            conductor = ComputeTaskAPI(connection, retry=bus.BROKER_RETRIES)
             request, wanted = self.database.write_retrying(
                 lambda conn: self._create(conn, parsed_args)
             )
@@ -102,7 +102,7 @@ class Boot(base.OnBus, command.List):
             else:
                 servers_asked_for = [each.instance for each in wanted]
                 conductor.build_instances(order, servers_asked_for, request.filter_properties())
-        except on_bus.UNDELIVERED as error:
+        except bus.UNDELIVERED as error:
             self._give_up(wanted, error, are_made=arguments.api == NEWTON)
             reason = f"the conductor could not be told: {errors.message_of(error)}"
             raise base.Failed(reason=reason) from error
@@ -159,8 +159,11 @@ def _add_placement(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_properties(parser: argparse.ArgumentParser) -> None:
-    command.add_pairs_option(parser, "of the servers", dest="property")
-    command.add_pairs_option(parser, "of the image", "--image-property", "image_property")
+    for names, settings in (
+        command.pairs_option("of the servers", dest="property"),
+        command.pairs_option("of the image", "--image-property", "image_property"),
+    ):
+        parser.add_argument(*names, **settings)
 
 
 def boot_request(conn: Connection, arguments: argparse.Namespace, conf: Any) -> BootRequest:

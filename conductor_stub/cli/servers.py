@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from cliff import columns
 from sqlalchemy import Connection
 
 from conductor_stub import booting, servers
@@ -17,13 +18,24 @@ from conductor_stub.records import MoveRequest
 from conductor_stub.servers import delete_server
 from conductor_stub.stores import Stores
 from scheduler import errors, exit_codes, objects
-from scheduler.cli import cells, command, on_bus
+from scheduler.cli import bus, command
 from scheduler.db import instances
 from scheduler.db.databases import Databases
 from scheduler.rpc.context import RequestContext
 
 COLUMNS = ("ID", "Name", "State", "Host", "Flavor", "Zone")
 LONG_COLUMNS = (*COLUMNS, "Node", "Attempts", "Image", "Project", "User", "Properties", "Fault")
+
+
+class LongText(columns.FormattableColumn[str]):
+    """Text of many lines, a traceback for one: people get its last line and how to see the rest."""
+
+    def human_readable(self) -> str:
+        """The last line, which of a traceback is the error."""
+        lines = self._value.rstrip().splitlines() or [""]
+        if len(lines) == 1:
+            return lines[0]
+        return f"{lines[-1]} (last of {len(lines)} lines; all of them: -f value)"
 
 
 class List(command.List):
@@ -73,7 +85,7 @@ def _more(server: servers.Server) -> Sequence[Any]:
     instance = server.instance
     return (
         *(instance.node, server.attempts, instance.image_ref),
-        *(instance.project_id, instance.user_id, cells.Properties(instance.metadata)),
+        *(instance.project_id, instance.user_id, command.Properties(instance.metadata)),
         server.fault.message if server.fault else None,
     )
 
@@ -95,11 +107,11 @@ def _details(server: servers.Server) -> dict[str, Any]:
         "image": instance.image_ref,
         "project": instance.project_id,
         "user": instance.user_id,
-        "properties": cells.Properties(instance.metadata),
+        "properties": command.Properties(instance.metadata),
         "created_at": str(instance.created_at),
         "launched_at": None if instance.launched_at is None else str(instance.launched_at),
         **{f"fault_{name}": getattr(fault, name, None) for name in ("code", "message", "host")},
-        "fault_details": cells.LongText(fault.details) if fault and fault.details else None,
+        "fault_details": LongText(fault.details) if fault and fault.details else None,
     }
 
 
@@ -140,7 +152,7 @@ class _Move(base.OnBus, command.List):
         source = server.instance.host
         with self.bus() as connection:
             self._begin(server)
-            self._ask(ComputeTaskAPI(connection, retry=on_bus.BROKER_RETRIES), request, server)
+            self._ask(ComputeTaskAPI(connection, retry=bus.BROKER_RETRIES), request, server)
         seen = self._wait(server, parsed_args.timeout) if parsed_args.wait else self._read(server)
         if parsed_args.wait:
             self._failed = seen is None or seen.instance.host == source
@@ -185,7 +197,7 @@ class _Move(base.OnBus, command.List):
     def _ask(self, conductor: ComputeTaskAPI, request: MoveRequest, server: servers.Server) -> None:
         try:
             conductor.migrate_server(request)
-        except (errors.NovaException, *on_bus.UNDELIVERED) as error:
+        except (errors.NovaException, *bus.UNDELIVERED) as error:
             self.database.write_retrying(
                 lambda conn: instances.update(
                     conn, server.uuid, expected_task_state=MOVING, task_state=None
@@ -262,7 +274,7 @@ class Delete(base.OnBus):
             meant = servers.find(conn, parsed_args.servers)
         stores = Stores(Databases(self.database))
         with self.bus() as connection:
-            compute = compute_api(self.conf, stores, connection, on_bus.BROKER_RETRIES)
+            compute = compute_api(self.conf, stores, connection, bus.BROKER_RETRIES)
             for each in meant:
                 self._delete(compute, each)
         if parsed_args.wait:
@@ -275,7 +287,7 @@ class Delete(base.OnBus):
             delete_server(context, self.database, compute, server.uuid)
         except errors.InstanceNotFound:
             self.tell(f"{server.name} was deleted meanwhile")
-        except on_bus.UNDELIVERED as error:
+        except bus.UNDELIVERED as error:
             reason = f"host {instance.host} could not be told: {errors.message_of(error)}"
             raise base.Failed(reason=reason) from error
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cliff import command as cliff_command
 from oslo_config import cfg
 
-from scheduler.cli import aggregates, claims, evaluate, flavors, groups, hosts, program, services
+from scheduler.cli import claims, evaluate, flavors, fleet, groups, program
 from scheduler.cli import database as database_commands
 from scheduler.conf import startup
 
@@ -18,24 +18,24 @@ COMMANDS: dict[str, type[cliff_command.Command] | str] = {
     "db version": database_commands.Version,
     "db advise": database_commands.Advise,
     "db check": database_commands.Check,
-    "host list": hosts.List,
-    "host show": hosts.Show,
-    "service list": services.List,
-    "service set": services.Set,
-    "aggregate list": aggregates.List,
-    "aggregate create": aggregates.Create,
-    "aggregate show": aggregates.Show,
-    "aggregate set": aggregates.Set,
-    "aggregate add-host": aggregates.AddHost,
-    "aggregate remove-host": aggregates.RemoveHost,
-    "aggregate delete": aggregates.Delete,
+    "host list": fleet.HostList,
+    "host show": fleet.HostShow,
+    "service list": fleet.ServiceList,
+    "service set": fleet.ServiceSet,
+    "aggregate list": groups.AggregateList,
+    "aggregate create": groups.AggregateCreate,
+    "aggregate show": groups.AggregateShow,
+    "aggregate set": groups.AggregateSet,
+    "aggregate add-host": groups.AggregateAddHost,
+    "aggregate remove-host": groups.AggregateRemoveHost,
+    "aggregate delete": groups.AggregateDelete,
     "flavor list": flavors.List,
     "flavor create": flavors.Create,
     "flavor show": flavors.Show,
     "flavor delete": flavors.Delete,
-    "group list": groups.List,
-    "group create": groups.Create,
-    "group show": groups.Show,
+    "group list": groups.GroupList,
+    "group create": groups.GroupCreate,
+    "group show": groups.GroupShow,
     "claims list": claims.List,
     "claims release": claims.Release,
     "claims audit": claims.Audit,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import kombu
@@ -16,6 +16,7 @@ from scheduler.broker.expected import Expected, Node
 from scheduler.broker.looking import Sight
 from scheduler.broker.management import ListedQueue, Management, Unavailable
 from scheduler.cli import command
+from scheduler.cli.command import Table, argument
 
 COLUMNS = ("Broker", "What", "Name", "State", "Messages", "Consumers", "Detail")
 TIMEOUT_SECONDS = 10
@@ -42,48 +43,41 @@ class Check(command.List):
 
     needs_tables = False
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """How to ask, and whether to tidy up."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    arguments = (
+        argument(
             "--management-url",
             metavar="URL",
             help="where the management API is; default: [scheduler] broker_management_url, else "
             "its usual port is tried",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--remove-leftovers",
             action="store_true",
             help="after listing them, delete reply and fanout queues that have neither a consumer "
             "nor messages",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--timeout",
             type=command.positive,
             default=TIMEOUT_SECONDS,
             metavar="SECONDS",
             help="how long to wait for a broker (default: %(default)s)",
-        )
-        return parser
+        ),
+    )
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """As any command; the status names the first thing that is wrong."""
-        self._status = exit_codes.OK
         self._to_remove: list[ListedQueue] = []
         self._node: Node | None = None
         status = super().run(parsed_args)
-        if status == exit_codes.OK and parsed_args.remove_leftovers:
+        if status == self.status and parsed_args.remove_leftovers:
             self._remove(parsed_args.timeout)
-        return status or self._status
+        return status
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """One row per broker, exchange, queue and leftover."""
         wanted = expected.of_conf(self.conf)
-        rows: list[Sequence[Any]] = []
-        for node in wanted.nodes:
-            rows.append(self._connection_row(node, parsed_args.timeout))
+        rows = [self._connection_row(node, parsed_args.timeout) for node in wanted.nodes]
         if self._node is not None:
             rows += self._rows_of(self._node, wanted, parsed_args)
         return COLUMNS, rows
@@ -108,7 +102,7 @@ class Check(command.List):
         api = Management(configured or management.usual_url(node), node, parsed_args.timeout)
         consumers: dict[str, list[str]] = {}
         with connect(node, parsed_args.timeout) as connection:
-            sights = _look(connection, wanted)
+            sights = look_at_all(connection, wanted)
             if any(sight.state != looking.PRESENT for sight in sights):
                 self._blame(exit_codes.BROKER_QUEUES)
             try:
@@ -128,7 +122,7 @@ class Check(command.List):
         return [Sight("management API", "", "unavailable", detail=detail)]
 
     def _blame(self, status: int) -> None:
-        self._status = self._status or status
+        self.status = self.status or status
 
     def _remove(self, timeout_seconds: int) -> None:
         """Delete what was listed, if the broker agrees that nobody uses it."""
@@ -143,7 +137,8 @@ class Check(command.List):
                 sys.stderr.write(f"{outcome}: {queue.name}\n")
 
 
-def _look(connection: kombu.Connection, wanted: Expected) -> list[Sight]:
+def look_at_all(connection: kombu.Connection, wanted: Expected) -> list[Sight]:
+    """What is there of the exchanges and queues that are *wanted*."""
     return [
         *(looking.at_exchange(connection, each) for each in wanted.exchanges),
         *(looking.at_queue(connection, each) for each in wanted.queues),

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from scheduler import errors, exit_codes
 from scheduler.claims import audit, loading
 from scheduler.cli import command
+from scheduler.cli.command import Table, argument
 from scheduler.db import claims, compute_nodes, instances, migration, rows
 from scheduler.db.database import Database
 from scheduler.hosts.fitting import Fitting
 from scheduler.hosts.rows import Ratios
 
 COLUMNS = (
-    "Consumer",
-    "Host",
-    "Node",
-    "vCPUs",
-    "Memory MB",
-    "Disk GB",
-    "Request",
-    "Created",
-    "Expires",
-    "Closed",
+    *("Consumer", "Host", "Node", "vCPUs", "Memory MB"),
+    *("Disk GB", "Request", "Created", "Expires", "Closed"),
 )
 DIFFERENCES = ("Difference", "Host", "Node", "Consumer", "What")
-Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 
 
 class _Claims(command.Base):
@@ -55,12 +47,10 @@ class _Claims(command.Base):
 class List(_Claims, command.List):
     """List the claims that are open."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Narrow the list, or widen it by the closed ones that are still there."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("--host", help="only claims on this host")
-        parser.add_argument("--all", action="store_true", help="also those closed a while ago")
-        return parser
+    arguments = (
+        argument("--host", help="only claims on this host"),
+        argument("--all", action="store_true", help="also those closed a while ago"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Read the claims."""
@@ -72,12 +62,10 @@ class List(_Claims, command.List):
 class Release(_Claims):
     """Close claims, so that what they promise is free again at once."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """By the uuids of the instances, or all of a host."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("consumers", metavar="CONSUMER", nargs="*", help="an instance's uuid")
-        parser.add_argument("--host", help="all open claims on this host")
-        return parser
+    arguments = (
+        argument("consumers", metavar="CONSUMER", nargs="*", help="an instance's uuid"),
+        argument("--host", help="all open claims on this host"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Close them; what is not there is an error, and then nothing is closed."""
@@ -99,8 +87,6 @@ class Release(_Claims):
 class Audit(_Claims, command.List):
     """Compare claims, instances and compute nodes; any difference ends with status 1."""
 
-    differences: Sequence[audit.Difference] = ()
-
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Name every difference."""
         with self.claims_database().read() as connection:
@@ -116,30 +102,20 @@ class Audit(_Claims, command.List):
                 nodes += compute_nodes.living_rows(connection)
         fleet = audit.Fleet(built, counts, nodes)
         ratios, fitting = Ratios.from_conf(self.conf), Fitting.from_conf(self.conf)
-        self.differences = audit.differences(found, fleet, ratios, fitting, time.time())
-        if not self.differences and parsed_args.formatter == "table":
+        different = audit.differences(found, fleet, ratios, fitting, time.time())
+        if different:
+            self.status = exit_codes.FAILURE
+        elif parsed_args.formatter == "table":
             self.app.stderr.write(f"{len(found)} open claim(s), and everything agrees\n")
         return DIFFERENCES, [
-            (each.kind, each.host, each.node, each.consumer_uuid, each.what)
-            for each in self.differences
+            (each.kind, each.host, each.node, each.consumer_uuid, each.what) for each in different
         ]
-
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """The status says whether there are differences."""
-        self.differences = []
-        status = super().run(parsed_args)
-        return status or (exit_codes.FAILURE if self.differences else exit_codes.OK)
 
 
 def _row(claim: Any) -> Sequence[Any]:
     return (
-        claim.consumer_uuid,
-        claim.host,
-        claim.node,
-        claim.vcpus,
-        claim.memory_mb,
-        claim.disk_gb,
-        claim.request_id,
+        *(claim.consumer_uuid, claim.host, claim.node, claim.vcpus, claim.memory_mb),
+        *(claim.disk_gb, claim.request_id),
         claim.created_at.isoformat(),
         claim.expires_at.isoformat(),
         claim.closed_at and claim.closed_at.isoformat(),

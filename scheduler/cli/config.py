@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from scheduler import exit_codes
 from scheduler.cli import command
+from scheduler.cli.command import Table, argument
 from scheduler.conf import check, effective, startup
 from scheduler.daemon.checks import Kind
 from scheduler.daemon.service import BINARY
@@ -25,16 +25,17 @@ STATUS_OF = {
 COLUMNS = ("Option", "Value", "From")
 
 
-def _add_files(parser: argparse.ArgumentParser) -> None:
-    for name, metavar in (("--config-file", "PATH"), ("--config-dir", "DIR")):
-        parser.add_argument(
-            name,
-            action="append",
-            default=[],
-            metavar=metavar,
-            help="besides those before the command; may be given several times. Without any, those "
-            f"that {BINARY} finds",
-        )
+_FILES = tuple(
+    argument(
+        name,
+        action="append",
+        default=[],
+        metavar=metavar,
+        help="besides those before the command; may be given several times. Without any, those "
+        f"that {BINARY} finds",
+    )
+    for name, metavar in (("--config-file", "PATH"), ("--config-dir", "DIR"))
+)
 
 
 class _OnFiles(command.Base):
@@ -61,14 +62,10 @@ class Validate(_OnFiles):
     used; the first of these that occurs.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Which files, and whether to connect to the broker."""
-        parser = super().get_parser(prog_name)
-        _add_files(parser)
-        parser.add_argument(
-            "--broker", action="store_true", help="connect to the message broker, too"
-        )
-        return parser
+    arguments = (
+        *_FILES,
+        argument("--broker", action="store_true", help="connect to the message broker, too"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Print the problems; the status is that of the first kind there is."""
@@ -88,24 +85,18 @@ class Show(_OnFiles, command.List):
     Secrets are masked. The exit status is 1 if the files cannot be used.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Which files, and which options."""
-        parser = super().get_parser(prog_name)
-        _add_files(parser)
-        parser.add_argument(
-            "--all", action="store_true", dest="show_all", help="those that are not set, too"
-        )
-        parser.add_argument(
+    arguments = (
+        *_FILES,
+        argument("--all", action="store_true", dest="show_all", help="those that are not set, too"),
+        argument(
             "options",
             nargs="*",
             metavar="GROUP.OPTION",
             help="only these, or GROUP for all of a group",
-        )
-        return parser
+        ),
+    )
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """One row per option."""
         conf = startup.fill(self.source(parsed_args))
         transport.complete(conf)

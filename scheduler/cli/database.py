@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from scheduler import exit_codes
-from scheduler.cli import cells, command
+from scheduler.cli import command
+from scheduler.cli.command import Names, Table, argument
 from scheduler.db import inspection, migration
 
 CHECK_COLUMNS = (
-    "Named By",
-    "URL",
-    "Kind",
-    "Version",
-    "Usable",
-    "Writes Service",
-    "Missing",
-    "Problem",
+    *("Named By", "URL", "Kind", "Version", "Usable"),
+    *("Writes Service", "Missing", "Problem"),
 )
 ADVICE_COLUMNS = ("Cell", "Table", "Columns", "Index", "State")
 WRITES = {True: "yes", False: "no", None: "not needed"}
@@ -28,12 +23,7 @@ class Sync(command.Base):
     """Create the tables, or upgrade them to what this release needs."""
 
     needs_tables = False
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """One optional argument: the revision."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("revision", nargs="?", default="head", help="default: the newest")
-        return parser
+    arguments = (argument("revision", nargs="?", default="head", help="default: the newest"),)
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Bring the tables to the revision."""
@@ -58,20 +48,16 @@ class Advise(command.List):
     Nothing is changed without --apply.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """One flag."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    arguments = (
+        argument(
             "--apply",
             action="store_true",
             help="create those that are missing, also in databases that Nova made; "
             "large tables take a while",
-        )
-        return parser
+        ),
+    )
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """One row per index; what is there already stays as it is."""
         rows = []
         for cell, database in self.cells.items():
@@ -97,31 +83,21 @@ class Check(command.List):
 
     needs_tables = False
 
-    def take_action(
-        self,
-        parsed_args: argparse.Namespace,  # noqa: ARG002 - cliff passes it
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        """One row per database; what is wrong with one is a line on stderr, too."""
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
+        """One row per database."""
         found = inspection.configured(self.databases)
         if all(each.failure is None for each in found):
             found += inspection.cells(self.databases)
-        self._is_unusable = any(each.failure is not None for each in found)
-        return CHECK_COLUMNS, [self._row(each) for each in found]
+        if any(each.failure is not None for each in found):
+            self.status = exit_codes.FAILURE
+        return CHECK_COLUMNS, [_row(each) for each in found]
 
-    def _row(self, finding: inspection.Finding) -> Sequence[Any]:
-        return (
-            finding.place,
-            finding.url,
-            finding.kind,
-            finding.version,
-            "no" if finding.failure else "yes",
-            WRITES[finding.may_write_service],
-            cells.Names(finding.missing),
-            None if finding.failure is None else str(finding.failure),
-        )
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """As any command; FAILURE also when a database cannot be used."""
-        self._is_unusable = False
-        status = super().run(parsed_args)
-        return exit_codes.FAILURE if self._is_unusable else status
+def _row(finding: inspection.Finding) -> Sequence[Any]:
+    return (
+        *(finding.place, finding.url, finding.kind, finding.version),
+        "no" if finding.failure else "yes",
+        WRITES[finding.may_write_service],
+        Names(finding.missing),
+        None if finding.failure is None else str(finding.failure),
+    )

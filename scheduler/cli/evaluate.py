@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import ClassVar
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -16,12 +13,10 @@ from rich.table import Table
 
 from scheduler import exit_codes
 from scheduler.cli import command
+from scheduler.cli.command import argument
 from scheduler.evaluation import behaviour
 from scheduler.evaluation.cases import STANDARD_INPUT, CaseSource
 from scheduler.evaluation.outcome import Evaluation, Outcome
-
-#: Work shorter than this needs no progress bar.
-PATIENCE_SECONDS = 1.0
 
 _COLUMNS = ("cases", "agree", "listed", "differ")
 
@@ -34,31 +29,28 @@ class Evaluate(command.Base):
     broker nor database.
     """
 
-    needs_tables: ClassVar[bool] = False
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The files, and what to do with them."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    needs_tables = False
+    arguments = (
+        argument(
             "files",
             metavar="FILE",
             nargs="*",
             default=[STANDARD_INPUT],
             help="cases as JSON lines, plain or gzip; - is standard input, the default",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--check",
             action="store_true",
             help="print differences and a summary; the status is 1 if there is a difference",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--semantics",
             choices=sorted(behaviour.OF_LABEL),
             default=behaviour.ALL,
             help="decide only the cases that this behaviour is to decide; all: every case as its "
             "label says, those labelled all under both (default)",
-        )
-        return parser
+        ),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Decide, and write or compare; the exit status."""
@@ -102,29 +94,12 @@ class Evaluate(command.Base):
 
 
 def _decided(source: CaseSource, wanted: str) -> Iterator[Outcome]:
-    evaluation = Evaluation(wanted)
-    with _progress(source) as show:
+    """Decide case by case, with a bar on standard error if that is a terminal."""
+    evaluation, console = Evaluation(wanted), Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    is_seen = console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=not is_seen) as bar:
+        task = bar.add_task("Evaluating", total=source.total_bytes)
         for item in source:
             yield from evaluation.outcomes(item)
-            show()
-
-
-@contextlib.contextmanager
-def _progress(source: CaseSource) -> Iterator[Callable[[], None]]:
-    """A bar on standard error once this has taken a while; call what it yields after each case."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task("Evaluating", total=source.total_bytes)
-    is_seen = bar.console.is_terminal
-    patient_until = time.monotonic() + PATIENCE_SECONDS
-
-    def show() -> None:
-        if is_seen and not bar.live.is_started and time.monotonic() > patient_until:
-            bar.start()
-        bar.update(task, completed=source.bytes_read)
-
-    try:
-        yield show
-    finally:
-        if bar.live.is_started:
-            bar.stop()
+            bar.update(task, completed=source.bytes_read)

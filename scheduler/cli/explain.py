@@ -7,33 +7,31 @@ import json
 from typing import Any
 
 from scheduler import errors, exit_codes
-from scheduler.cli import workers
-from scheduler.cli.on_bus import UNDELIVERED
+from scheduler.cli import bus
+from scheduler.cli.command import argument
 from scheduler.db import decisions, migration
 from scheduler.db.database import FAILURES
 from scheduler.explain import rendering
 
 
-class Explain(workers.OnWorkers):
+class Explain(bus.OnWorkers):
     """Explain why a server went where it went, or nowhere.
 
     Asks every running worker of the scheduler what it remembers of the request or the instance.
     The first line says what decided the matter.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Of what, and how to show it."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    arguments = (
+        argument(
             "name", metavar="REQUEST_ID|INSTANCE_UUID", help="a request id or an instance's uuid"
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--host",
             help="say what became of this host: where it fell out, or its rank and weights",
-        )
-        parser.add_argument("--json", action="store_true", help="print the same as JSON")
-        self.add_worker_options(parser)
-        return parser
+        ),
+        argument("--json", action="store_true", help="print the same as JSON"),
+        *bus.worker_arguments(),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Ask, and print what there is, the newest decision first."""
@@ -59,7 +57,7 @@ class Explain(workers.OnWorkers):
         """What workers remember; else what the database has."""
         try:
             found = self._remembered(parsed_args)
-        except (errors.NovaException, *UNDELIVERED) as error:
+        except (errors.NovaException, *bus.UNDELIVERED) as error:
             stored = self._stored(parsed_args)
             if not stored:
                 raise

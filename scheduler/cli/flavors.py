@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
 
 from scheduler import errors, objects
-from scheduler.cli import cells, command
+from scheduler.cli import command
+from scheduler.cli.command import Names, Properties, argument
 from scheduler.db import flavors
 
-COLUMNS = ("ID", "Name", "RAM MB", "Disk GB", "Ephemeral GB", "Swap MB", "vCPUs", "Is Public")
-Shown = tuple[Sequence[str], Iterable[Any]]
-
 SIZES = (
-    ("--ram", "ram_mb", 256, command.positive, "memory in MB"),
-    ("--vcpus", "vcpus", 1, command.positive, "virtual CPUs"),
-    ("--disk", "disk_gb", 0, command.non_negative, "root disk in GB"),
-    ("--ephemeral", "ephemeral_gb", 0, command.non_negative, "ephemeral disk in GB"),
-    ("--swap", "swap_mb", 0, command.non_negative, "swap space in MB"),
+    ("--ram", "memory_mb", "RAM_MB", 256, "memory in MB"),
+    ("--vcpus", "vcpus", "VCPUS", 1, "virtual CPUs"),
+    ("--disk", "root_gb", "DISK_GB", 0, "root disk in GB"),
+    ("--ephemeral", "ephemeral_gb", "EPHEMERAL_GB", 0, "ephemeral disk in GB"),
+    ("--swap", "swap", "SWAP_MB", 0, "swap space in MB"),
 )
 
 
@@ -36,115 +33,94 @@ def fields(flavor: objects.Flavor) -> dict[str, Any]:
         "swap_mb": flavor.swap,
         "is_public": flavor.is_public,
         "disabled": flavor.disabled,
-        "properties": cells.Properties(flavor.extra_specs),
-        "projects": cells.Names(flavor.projects),
+        "properties": Properties(flavor.extra_specs),
+        "projects": Names(flavor.projects),
     }
 
 
-class List(command.List):
+class List(command.ListOfApi):
     """List the flavors."""
 
-    is_of_api = True
+    columns = {
+        "ID": "id",
+        "Name": "name",
+        "RAM MB": "ram_mb",
+        "Disk GB": "disk_gb",
+        "Ephemeral GB": "ephemeral_gb",
+        "Swap MB": "swap_mb",
+        "vCPUs": "vcpus",
+        "Is Public": "is_public",
+    }
 
-    def take_action(
-        self,
-        parsed_args: argparse.Namespace,  # noqa: ARG002 - cliff passes it
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def do(self, connection: Connection, args: argparse.Namespace) -> Any:  # noqa: ARG002
         """Read the flavors."""
-        with self.database.read() as connection:
-            found = [fields(each) for each in flavors.list_all(connection)]
-        shown = (
-            *("id", "name", "ram_mb", "disk_gb", "ephemeral_gb", "swap_mb", "vcpus", "is_public"),
-        )
-        return COLUMNS, [[each[name] for name in shown] for each in found]
+        return map(fields, flavors.list_all(connection))
 
 
-class Create(command.Show):
+class Create(command.ShowOfApi):
     """Create a flavor."""
 
-    is_of_api = True
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """As ``openstack flavor create``."""
-        self.parser = super().get_parser(prog_name)
-        self.parser.add_argument("name", metavar="NAME")
-        self.parser.add_argument("--id", default="auto", help="default: a new uuid")
-        for option, dest, default, kind, text in SIZES:
-            self.parser.add_argument(
-                option, dest=dest, type=kind, default=default, help=f"{text} (default {default})"
+    arguments = (
+        argument("name", metavar="NAME"),
+        argument("--id", default="auto", help="default: a new uuid"),
+        *(
+            argument(
+                option,
+                dest=dest,
+                metavar=metavar,
+                type=command.positive if default else command.non_negative,
+                default=default,
+                help=f"{text} (default {default})",
             )
-        self.parser.add_argument(
-            "--private", action="store_true", help="not for every project (default: public)"
-        )
-        self.parser.add_argument(
+            for option, dest, metavar, default, text in SIZES
+        ),
+        argument("--private", action="store_true", help="not for every project (default: public)"),
+        argument(
             "--project",
             dest="projects",
             action="append",
             default=[],
             help="a project that may use a private flavor; may be repeated",
-        )
-        command.add_pairs_option(self.parser, "an extra spec")
-        return self.parser
+        ),
+        command.pairs_option("an extra spec"),
+    )
 
-    def take_action(self, parsed_args: argparse.Namespace) -> Shown:
-        """Create it, then show it."""
-        if parsed_args.projects and not parsed_args.private:
+    def do(self, connection: Connection, args: argparse.Namespace) -> Any:
+        """Create it."""
+        if args.projects and not args.private:
             self.parser.error("--project needs --private")
         flavor = objects.Flavor(
-            name=parsed_args.name,
-            memory_mb=parsed_args.ram_mb,
-            vcpus=parsed_args.vcpus,
-            root_gb=parsed_args.disk_gb,
-            ephemeral_gb=parsed_args.ephemeral_gb,
-            swap=parsed_args.swap_mb,
-            is_public=not parsed_args.private,
-            extra_specs=dict(parsed_args.properties),
-            projects=parsed_args.projects,
+            name=args.name,
+            is_public=not args.private,
+            extra_specs=dict(args.properties),
+            projects=args.projects,
+            **{dest: getattr(args, dest) for _option, dest, *_others in SIZES},
         )
-        if parsed_args.id != "auto":
-            flavor.flavorid = parsed_args.id
-        created = self.database.write_retrying(
-            lambda connection: flavors.create(connection, flavor)
-        )
-        return self.dict2columns(fields(created))
+        if args.id != "auto":
+            flavor.flavorid = args.id
+        return fields(flavors.create(connection, flavor))
 
 
-class Show(command.Show):
+class Show(command.ShowOfApi):
     """Show one flavor."""
 
-    is_of_api = True
+    writes = False
+    arguments = (argument("flavor", metavar="FLAVOR", help="its id or name"),)
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The flavor."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("flavor", metavar="FLAVOR", help="its id or name")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Shown:
+    def do(self, connection: Connection, args: argparse.Namespace) -> Any:
         """Read the flavor."""
-        with self.database.read() as connection:
-            return self.dict2columns(fields(_find(connection, parsed_args.flavor)))
+        return fields(_find(connection, args.flavor))
 
 
-class Delete(command.Base):
+class Delete(command.OfApi):
     """Delete flavors; servers built from them keep their size."""
 
-    is_of_api = True
+    arguments = (argument("flavors", metavar="FLAVOR", nargs="+", help="its id or name"),)
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The flavors."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("flavors", metavar="FLAVOR", nargs="+", help="its id or name")
-        return parser
-
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
+    def do(self, connection: Connection, args: argparse.Namespace) -> Any:
         """Delete all of them or, if one does not exist, none."""
-
-        def delete(connection: Connection) -> None:
-            for text in parsed_args.flavors:
-                flavors.delete(connection, _find(connection, text).id)
-
-        self.database.write_retrying(delete)
+        for text in args.flavors:
+            flavors.delete(connection, _find(connection, text).id)
 
 
 def _find(connection: Connection, id_or_name: str) -> objects.Flavor:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scheduler import errors, exit_codes
-from scheduler.cli import cells, command, workers
-from scheduler.cli.state_of_database import Comparison, DatabaseState
-from scheduler.cli.workers import Answer, Ask
-from scheduler.introspection.host_dump import NAMES, Portrait
-from scheduler.introspection.state import MOST_IN_A_PAGE
+from oslo_config import cfg
 
-Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
+from scheduler import errors, exit_codes
+from scheduler.cli import bus, command
+from scheduler.cli.bus import Answer, Ask
+from scheduler.cli.command import Shortened, Table, argument
+from scheduler.db.cells import CellsReader
+from scheduler.db.databases import Databases
+from scheduler.drivers.loading import load_host_manager
+from scheduler.hosts.table import Key
+from scheduler.introspection.host_dump import NAMES, Portrait, differences, portrait, presence
+from scheduler.introspection.state import MOST_IN_A_PAGE
 
 SUMMARY = {
     "host": "Daemon",
@@ -39,19 +44,71 @@ REPAIRS = ("Daemon", "Worker", "Host", "Node", "Column", "Was", "Is", "Hosts rea
 LOOKS = 3
 
 
-class Show(workers.OnWorkers, command.List):
+class DatabaseState:
+    """Read anew whenever asked; threads may share it."""
+
+    def __init__(self, conf: cfg.ConfigOpts, databases: Databases) -> None:
+        self._manager = load_host_manager(conf, CellsReader.from_conf(conf, databases))
+        self._reading = threading.Lock()
+
+    def portraits(self, hosts: Iterable[str] | None = None) -> dict[Key, Portrait]:
+        """Of all hosts, or of some, as of now; StateUnavailable if a part cannot be read."""
+        with self._reading:
+            self._manager.refresh_everything()
+            left_out = [
+                each.name or each.uuid for each in self._manager.cell_health() if each.is_left_out
+            ]
+            if left_out:
+                raise errors.StateUnavailable(reason=f"no answer from cell {', '.join(left_out)}")
+            table, reservations = self._manager.table, self._manager.reservations
+            wanted = None if hosts is None else set(hosts)
+            return {
+                key: portrait(table, reservations, key)
+                for key in table.rows
+                if wanted is None or key[0] in wanted
+            }
+
+
+def _compare(ask: Ask, database: DatabaseState, *, with_update: bool) -> list[dict[str, Any]]:
+    """What one worker says differently than the database, also when both are asked again.
+
+    What a later look does not find just the same was on its way.
+    """
+    found: list[dict[str, Any]] | None = None
+    hosts: list[str] | None = None
+    for _look in range(LOOKS):
+        if with_update:
+            ask("state_update")
+        of_worker = {(each["host"], each["node"]): each for each in _portraits(ask, hosts)}
+        now = _differences(of_worker, database.portraits(hosts))
+        found = now if found is None else [each for each in now if each in found]
+        if all(each["explained"] for each in found):
+            break
+        hosts = sorted({each["host"] for each in found})
+    return found or []
+
+
+def _differences(known: Mapping[Key, Any], stored: Mapping[Key, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for key in sorted(known.keys() | stored.keys(), key=lambda key: (key[0], key[1] or "")):
+        if key in known and key in stored:
+            found += differences(known[key], stored[key])
+        else:
+            found.append(presence(key, key in known, key in stored))
+    return found
+
+
+class Show(bus.OnWorkers, command.List):
     """Show what each running worker knows: hosts, instances, promises, its age and its hash.
 
     With --host, all that it knows of that host, and what the host itself reported where promises
     make a difference.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Which daemons, and which hosts."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("--host", action="append", help="show this host; may be repeated")
-        self.add_worker_options(parser)
-        return parser
+    arguments = (
+        argument("--host", action="append", help="show this host; may be repeated"),
+        *bus.worker_arguments(),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Ask every worker."""
@@ -65,65 +122,43 @@ class Show(workers.OnWorkers, command.List):
         ]
 
 
-class Compare(workers.OnWorkers, command.List):
+class Compare(bus.OnWorkers, command.List):
     """Compare what each running worker knows with the database.
 
     Every difference is named; what the worker has promised and the host has not reported yet is
     explained by that.  Any other difference ends with status 1.
     """
 
-    unexplained = 0
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Which daemons, and whether they may read first."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    arguments = (
+        argument(
             "--as-is",
             action="store_true",
             help="do not let the workers read what changed first, as every decision does",
-        )
-        self.add_worker_options(parser)
-        return parser
+        ),
+        *bus.worker_arguments(),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Ask, read, and look again at what differs."""
         database = DatabaseState(self.conf, self.databases)
-
-        def compared(ask: Ask) -> list[dict[str, Any]]:
-            comparison = Comparison(database)
-            for look in range(LOOKS):
-                if not parsed_args.as_is:
-                    ask("state_update")
-                if not comparison.look(_portraits(ask, comparison.hosts), is_first=look == 0):
-                    break
-            return comparison.differences
-
+        with_update = not parsed_args.as_is
         with self.asking(parsed_args) as daemons:
-            answers = daemons.each(compared)
+            answers = daemons.each(lambda ask: _compare(ask, database, with_update=with_update))
         found = [(answer, each) for answer in answers for each in answer.result]
-        self.unexplained = sum(not each["explained"] for _answer, each in found)
+        if not all(each["explained"] for _answer, each in found):
+            self.status = exit_codes.FAILURE
         return DIFFERENCES, [
             (*_place(answer, each), each["picks"], each["explained"]) for answer, each in found
         ]
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """The status says whether there are differences that nothing explains."""
-        self.unexplained = 0
-        status = super().run(parsed_args)
-        return status or (exit_codes.FAILURE if self.unexplained else exit_codes.OK)
 
-
-class Refresh(workers.OnWorkers, command.List):
+class Refresh(bus.OnWorkers, command.List):
     """Let each running worker read everything again, and say what it had missed.
 
     One line for each thing that was put right, or one line for a worker that had missed nothing.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Which daemons."""
-        parser = super().get_parser(prog_name)
-        self.add_worker_options(parser, timeout_seconds=120)
-        return parser
+    arguments = bus.worker_arguments(timeout_seconds=120)
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Ask every worker."""
@@ -141,16 +176,9 @@ class Refresh(workers.OnWorkers, command.List):
 
 
 def _place(answer: Answer[Any], difference: dict[str, Any]) -> Sequence[Any]:
-    worker, each = answer.worker, difference
-    return (
-        worker.host,
-        worker.number,
-        each["host"],
-        each["node"],
-        each["column"],
-        cells.Shortened(each["memory"]),
-        cells.Shortened(each["database"]),
-    )
+    place = (difference[name] for name in ("host", "node", "column"))
+    values = (Shortened(difference[name]) for name in ("memory", "database"))
+    return answer.worker.host, answer.worker.number, *place, *values
 
 
 def _portraits(ask: Ask, hosts: Sequence[str] | None) -> list[Portrait]:
@@ -175,13 +203,9 @@ def _of_hosts(answers: Sequence[Answer[Any]], hosts: Sequence[str]) -> list[Sequ
             )
     return [
         (
-            answer.worker.host,
-            answer.worker.number,
-            each["host"],
-            each["node"],
-            name,
-            cells.Shortened(each["values"].get(name)),
-            cells.Shortened(each["reported"].get(name, each["values"].get(name))),
+            *(answer.worker.host, answer.worker.number, each["host"], each["node"], name),
+            Shortened(each["values"].get(name)),
+            Shortened(each["reported"].get(name, each["values"].get(name))),
         )
         for answer in answers
         for each in answer.result["hosts"]

@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from scheduler import errors
-from scheduler.cli import request_options, what_if_rendering
+from scheduler.cli import request_options
 from scheduler.cli.program import Program
-from scheduler.cli.what_if import WhatIf, profiles_of
+from scheduler.cli.what_if import WhatIf, profiles_of, show
 from scheduler.db import flavors
 from scheduler.db.database import Database
 from tests.builders import a_conf
@@ -123,7 +123,7 @@ def test_the_first_line_says_what_changes(
         "after": after, "notes": ["a note"], "passing": {**passing, "no_longer": []},
     }  # fmt: skip
     with console.capture() as captured:
-        what_if_rendering.show(console, answer)
+        show(console, answer)
     text = captured.get()
     assert text.splitlines()[0] == first_line
     assert all(part in text for part in ("worker 1 of ctl", "a note", "h (F why)", "RamFilter"))

@@ -11,7 +11,7 @@ import oslo_messaging
 import pytest
 
 from scheduler import concurrency, errors, exit_codes
-from scheduler.cli.workers import Daemons, NoWorker, Worker
+from scheduler.cli.bus import Daemons, NoWorker, Worker
 from tests.world.process import environment, program
 
 UNHEARD, ABSENT = oslo_messaging.MessagingTimeout, oslo_messaging.MessageUndeliverable

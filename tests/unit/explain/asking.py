@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scheduler import exit_codes
-from scheduler.cli import workers
+from scheduler.cli import bus
 from scheduler.cli.explain import Explain
 from scheduler.explain.answering import answer
 
@@ -18,11 +18,11 @@ class _Daemons:
     def __init__(self, manager: Any) -> None:
         self._manager = manager
 
-    def all(self, method: str, **arguments: Any) -> list[workers.Answer[Any]]:
+    def all(self, method: str, **arguments: Any) -> list[bus.Answer[Any]]:
         """What travels over the bus is JSON."""
         assert method == "explain"
         told = json.loads(json.dumps(answer(self._manager, **arguments)))
-        return [workers.Answer(workers.Worker("here", 1), told)]
+        return [bus.Answer(bus.Worker("here", 1), told)]
 
 
 class _App:
@@ -46,7 +46,7 @@ class _Asked(Explain):
 class _Alone(Explain):
     @contextlib.contextmanager
     def asking(self, parsed_args: Any) -> Iterator[Any]:
-        raise workers.NoWorker(reason=f"none of {parsed_args.daemon}")
+        raise bus.NoWorker(reason=f"none of {parsed_args.daemon}")
         yield
 
 

@@ -1,4 +1,4 @@
-"""Asking every running worker of every daemon, and naming those that do not answer."""
+"""Commands that send messages, and those that ask every running worker of every daemon."""
 
 from __future__ import annotations
 
@@ -8,22 +8,40 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
+import kombu.exceptions
 import oslo_messaging as messaging
+from oslo_messaging.transport import RPCTransport
 from rich.console import Console
 
 from scheduler import errors
-from scheduler.cli import command, on_bus
+from scheduler.broker import connecting, expected
+from scheduler.cli import command
+from scheduler.cli.command import Argument, argument
 from scheduler.db import layout, migration, services
+from scheduler.rpc import connection, transport
 from scheduler.rpc.client import WorkerClient
 
+UNDELIVERED: Final = (
+    messaging.MessagingException,
+    kombu.exceptions.KombuError,
+    *transport.REFUSALS,
+    OSError,
+)
+"""What a message that cannot be sent raises; the RPC library does not translate all of it."""
+UNANSWERED: Final = (messaging.MessagingTimeout, messaging.MessageUndeliverable)
+BROKER_RETRIES: Final = 2
+"""A person waits: a broker that cannot be reached is given up after so many more attempts."""
+CONNECT_SECONDS: Final = 5.0
+REPLY_QUEUES: Final = "reply_"
+"""How the library's names of queues for answers begin; a command leaves none of its own behind."""
+
 BINARY: Final = "nova-scheduler"
-DEFAULT_TIMEOUT_SECONDS: Final = 30.0
+DEFAULT_TIMEOUT_SECONDS: Final = 30
 FIND_SECONDS: Final = 10.0
 """How long a worker may take, at most, to say that it is there."""
 MOST_AT_ONCE: Final = 16
-
 WIDTH_IF_NO_TERMINAL: Final = 160
 """Characters of a line where the output goes into a file or a pipe."""
 
@@ -32,10 +50,55 @@ Ask = Callable[..., Any]
 """Asks one worker: the name of a method, then its keyword arguments."""
 
 
+class BusUnusable(errors.NovaException):
+    """The broker cannot be reached, or refuses this program."""
+
+    msg_fmt = "the message bus cannot be used: %(reason)s"
+
+
 class NoWorker(errors.NovaException):
     """Nobody answered."""
 
     msg_fmt = "No worker of nova-scheduler answers: %(reason)s"
+
+
+class OnBus(command.Base):
+    """A command that sends messages, and leaves no queue behind."""
+
+    PARTNER: ClassVar[str] = "scheduler"
+
+    @contextlib.contextmanager
+    def bus(self) -> Iterator[RPCTransport]:
+        """The message bus; ConfigurationError when it is one that nobody else can reach.
+
+        Raises BusUnusable, also for what fails later.
+        """
+        if transport.is_in_process(self.conf):
+            raise errors.ConfigurationError(
+                option=transport.OPTION,
+                reason=f"the bus inside this process reaches no {self.PARTNER}; name a broker's",
+            )
+        connection.TEMPORARY.add(REPLY_QUEUES)
+        bus = transport.get_transport(self.conf)
+        try:
+            self._require_broker()
+            yield bus
+        except UNDELIVERED as error:
+            raise BusUnusable(reason=str(error)) from error
+        finally:
+            bus.cleanup()
+
+    def _require_broker(self) -> None:
+        """Connect once: the library itself tries for ever to listen for the first answer."""
+        trouble: connecting.Failure | None = None
+        for node in expected.of_conf(self.conf).nodes:
+            try:
+                connecting.connect(node, CONNECT_SECONDS).release()
+            except connecting.Failure as error:
+                trouble = error
+            else:
+                return
+        raise BusUnusable(reason=str(trouble))
 
 
 @dataclass(frozen=True, order=True)
@@ -89,13 +152,10 @@ class Daemons:
         """
 
         def one(worker: Worker) -> list[Answer[Found]]:
-            def ask(method: str, **arguments: Any) -> Any:
-                return self._ask(worker, method, self._timeout_seconds, **arguments)
-
             try:
-                return [Answer(worker, conversation(ask))]
-            except (messaging.MessagingTimeout, messaging.MessageUndeliverable) as error:
-                self.silent.append(_told(worker, error, self._timeout_seconds))
+                return [Answer(worker, conversation(lambda *a, **kw: self.one(worker, *a, **kw)))]
+            except NoWorker as error:
+                self.silent.append(error.kwargs["reason"])
             except errors.InvalidRequest:
                 raise
             except (errors.NovaException, messaging.RemoteError) as error:
@@ -111,8 +171,8 @@ class Daemons:
         """What *worker* answers; NoWorker if it is silent, its errors as they are."""
         try:
             return self._ask(worker, method, self._timeout_seconds, **arguments)
-        except (messaging.MessagingTimeout, messaging.MessageUndeliverable) as error:
-            raise NoWorker(reason=_told(worker, error, self._timeout_seconds)) from error
+        except UNANSWERED as error:
+            raise NoWorker(reason=_reason(worker, error, self._timeout_seconds)) from error
 
     def first(self, method: str, **arguments: Any) -> Any:
         """What the first of the workers that is not silent answers to *method*."""
@@ -136,7 +196,7 @@ class Daemons:
             try:
                 count = self._ask(worker, "worker", timeout_seconds)["workers"]
             except messaging.MessagingTimeout as error:
-                self.silent.append(_told(worker, error, timeout_seconds))
+                self.silent.append(_reason(worker, error, timeout_seconds))
                 quiet.append(worker.number)
             except messaging.MessageUndeliverable:
                 if not quiet:
@@ -146,36 +206,48 @@ class Daemons:
                 return [Worker(host, n) for n in range(1, count + 1) if n not in quiet]
 
 
-class OnWorkers(on_bus.OnBus):
-    """A command that asks the running workers."""
+def _reason(worker: Worker, error: Exception, timeout_seconds: float) -> str:
+    if isinstance(error, messaging.MessageUndeliverable):
+        return f"{worker} is not there: it may just be starting"
+    return f"{worker} did not answer within {timeout_seconds:g} s"
 
-    needs_tables = False
 
-    def add_worker_options(
-        self, parser: argparse.ArgumentParser, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
-    ) -> None:
-        """``--daemon`` and ``--timeout``."""
-        parser.add_argument(
+def _side_by_side(function: Callable[[Any], Found], things: Sequence[Any]) -> list[Found]:
+    with ThreadPoolExecutor(max_workers=MOST_AT_ONCE) as pool:
+        return list(pool.map(function, things))
+
+
+def worker_arguments(timeout_seconds: int = DEFAULT_TIMEOUT_SECONDS) -> Sequence[Argument]:
+    """``--daemon`` and ``--timeout``."""
+    return (
+        argument(
             "--daemon",
             action="append",
             metavar="HOST",
             help="ask the nova-scheduler of this host only; may be repeated (default: each that "
             "has a row in the services table)",
-        )
-        parser.add_argument(
+        ),
+        argument(
             "--timeout",
             type=command.positive,
-            default=int(timeout_seconds),
+            default=timeout_seconds,
             metavar="SECONDS",
             help="how long to wait for a worker (default: %(default)d)",
-        )
+        ),
+    )
+
+
+class OnWorkers(OnBus):
+    """A command that asks the running workers, with :func:`worker_arguments`."""
+
+    needs_tables = False
 
     @contextlib.contextmanager
     def asking(self, parsed_args: argparse.Namespace) -> Iterator[Daemons]:
         """The daemons that the options mean; in the end, a line for each silent worker."""
         hosts = parsed_args.daemon or self._hosts()
         with self.bus() as bus:
-            client = WorkerClient(bus, self.conf, retry=on_bus.BROKER_RETRIES)
+            client = WorkerClient(bus, self.conf, retry=BROKER_RETRIES)
             daemons = Daemons(client, hosts, parsed_args.timeout)
             yield daemons
         for text in sorted(daemons.silent):
@@ -194,14 +266,3 @@ class OnWorkers(on_bus.OnBus):
         with self.database.read() as connection:
             found = services.list_all(connection, BINARY)
         return [each.host for each in found] or [self.conf.host]
-
-
-def _told(worker: Worker, error: Exception, timeout_seconds: float) -> str:
-    if isinstance(error, messaging.MessageUndeliverable):
-        return f"{worker} is not there: it may just be starting"
-    return f"{worker} did not answer within {timeout_seconds:g} s"
-
-
-def _side_by_side(function: Callable[[Any], Found], things: Sequence[Any]) -> list[Found]:
-    with ThreadPoolExecutor(max_workers=MOST_AT_ONCE) as pool:
-        return list(pool.map(function, things))
