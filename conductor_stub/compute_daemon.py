@@ -32,7 +32,8 @@ from scheduler.daemon.systemd import Readiness
 from scheduler.daemon.worker import Worker, launch
 from scheduler.db.database import Database
 from scheduler.rpc import transport
-from scheduler.rpc.server import BaseAPI, build_server
+from scheduler.rpc.endpoints import BaseAPI
+from scheduler.rpc.server import Server
 from scheduler.rpc.transport import get_transport
 
 LOG = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ class ComputeService(Worker):
 def serve(transport: RPCTransport, hosts: ComputeHosts, ending: contextlib.ExitStack) -> None:
     """Take orders for all hosts until *ending* closes, which waits for those in hand."""
     servers = [
-        build_server(transport, TOPIC, host, [*endpoints_of(hosts, host), BaseAPI(TOPIC)])
+        Server(transport, TOPIC, host, [*endpoints_of(hosts, host), BaseAPI(TOPIC)])
         for host in hosts.names
     ]
     started: list[RPCServer] = []

@@ -36,7 +36,8 @@ from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.notifications.notifications import Notifications
 from scheduler.rpc import transport
-from scheduler.rpc.server import BaseAPI, build_server
+from scheduler.rpc.endpoints import BaseAPI
+from scheduler.rpc.server import Server
 from scheduler.rpc.transport import get_notification_transport, get_transport
 
 LOG = logging.getLogger(__name__)
@@ -117,7 +118,7 @@ class ConductorWorker(Worker):
         heartbeat.register()
         ending.callback(heartbeat.stop)
         endpoints = [manager, BackportAPI(), BaseAPI(TOPIC)]
-        server = build_server(transport, TOPIC, self._conf.host, endpoints)
+        server = Server(transport, TOPIC, self._conf.host, endpoints)
         server.start()  # waits for the broker for as long as it takes
         ending.callback(server.wait)
         ending.callback(server.stop)

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from scheduler import errors
-from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.worker_table import Stage
 from scheduler.rpc.server import Server
 
@@ -64,7 +64,7 @@ class WorkerHealth:
     *stuck_seconds*: a request that has not moved for so long does not get on any more.
     """
 
-    progress: Progress
+    in_flight: InFlightRequests
     stuck_seconds: float
     stage: Callable[[], Stage]
     manager: Callable[[], Any] = _nothing
@@ -87,10 +87,10 @@ class WorkerHealth:
         ]
 
     def _requests(self) -> Check:
-        stuck = self.progress.stuck_for(self.stuck_seconds)
+        stuck = self.in_flight.stuck_for(self.stuck_seconds)
         if stuck is not None:
             return _fail("requests", f"a request has not moved for {stuck:.0f} s")
-        return _pass("requests", f"{self.progress.in_hand} in hand")
+        return _pass("requests", f"{self.in_flight.in_hand} in hand")
 
     def _listener(self) -> Check:
         consumer = self.consumer()

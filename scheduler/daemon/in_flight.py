@@ -36,7 +36,7 @@ class _Request:
         self.began_at = now
 
 
-class Progress:
+class InFlightRequests:
     """Of one worker; *decisions* are the methods whose requests are counted as decided.
 
     *clock* gives seconds that never go back.

@@ -112,7 +112,7 @@ class Observation:
         self._is_served = True
         self.tally.set(catalogue.STARTED_AT, time.time())
         self._readings += [
-            functools.partial(readings.read_progress, progress=health.progress),
+            functools.partial(readings.read_in_flight, in_flight=health.in_flight),
             lambda samples: readings.read_consumer(samples, health.consumer()),
         ]
         self.hub.start()

@@ -24,7 +24,7 @@ from oslo_reports import guru_meditation_report
 
 import scheduler
 from scheduler import errors
-from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.worker_table import Board
 from scheduler.engine.record import DecisionRecord
 from scheduler.masking import masked
@@ -129,7 +129,7 @@ class Reports:
 
     def __init__(self) -> None:
         self._manager: Callable[[], Any] = lambda: None
-        self._progress: Progress | None = None
+        self._in_flight: InFlightRequests | None = None
         self._watch: Callable[[], None] | None = None
 
     def install(self, conf: cfg.ConfigOpts, program: str) -> None:
@@ -163,12 +163,12 @@ class Reports:
 
         Report.workers = workers
 
-    def begin(self, progress: Progress, manager: Callable[[], Any]) -> None:
+    def begin(self, in_flight: InFlightRequests, manager: Callable[[], Any]) -> None:
         """Report of this worker; watch the file that is watched instead of the signal, if any.
 
         *manager* gives the worker's manager, None before it is made.
         """
-        self._progress, self._manager = progress, manager
+        self._in_flight, self._manager = in_flight, manager
         if self._watch is not None:
             self._watch()
 
@@ -195,7 +195,7 @@ class Reports:
         return "\n".join(lines)
 
     def _requests(self) -> Iterator[str]:
-        several = [] if self._progress is None else self._progress.requests()
+        several = [] if self._in_flight is None else self._in_flight.requests()
         yield f"{len(several)} in hand"
         for each in several:
             yield f"{each.method} {each.request_id or '-'}: began {each.age_seconds:.1f} s ago"

@@ -43,11 +43,14 @@ from scheduler.notifications.notifications import Notifications
 from scheduler.notifications.notifier import Notifier
 from scheduler.rpc.client import ComputeClient
 from scheduler.rpc.context import get_admin_context
-from scheduler.rpc.deferred_work import DeferredWork
-from scheduler.rpc.endpoints import SchedulerEndpoint
-from scheduler.rpc.older_endpoints import HavanaEndpoint, IcehouseEndpoint
+from scheduler.rpc.endpoints import (
+    BaseAPI,
+    HavanaEndpoint,
+    IcehouseEndpoint,
+    SchedulerEndpoint,
+)
 from scheduler.rpc.serializer import ObjectSerializer
-from scheduler.rpc.server import BaseAPI, Server, build_server, deferred_work
+from scheduler.rpc.server import Server
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.status_page.live import LiveStatus
 from scheduler.status_page.page import StatusPage
@@ -112,7 +115,6 @@ class _Bus:
     transport: RPCTransport
     notifications: Notifications
     builds: DirectBuilds
-    deferred: DeferredWork
 
 
 class Service(Worker):
@@ -146,12 +148,12 @@ class Service(Worker):
 
     def _start(self, ending: contextlib.ExitStack) -> None:
         """Start everything; *ending* learns how to end it, in the reverse order."""
-        self._observation.reports.begin(self._progress, lambda: self._manager)
+        self._observation.reports.begin(self._in_flight, lambda: self._manager)
         self._observation.serve(self._health(), self._supervision.board.workers, ending)
         databases = Databases.from_conf(self._conf)
         ending.callback(databases.dispose)
         bus = self._connect(databases.main, ending)
-        recorder = Recorder.from_conf(self.conf_in_force, bus.deferred.defer)
+        recorder = Recorder.from_conf(self.conf_in_force)
         self._manager = manager = build_manager(
             self.conf_in_force,
             databases,
@@ -185,7 +187,7 @@ class Service(Worker):
 
     def _health(self) -> WorkerHealth:
         return WorkerHealth(
-            self._progress,
+            self._in_flight,
             self._conf.metrics_endpoint.stuck_seconds,
             stage=lambda: self.stage,
             manager=lambda: self._manager,
@@ -209,7 +211,7 @@ class Service(Worker):
         ending.callback(notifications.close)
         compute = ComputeClient(transport, self._conf.compute_topic)
         builds = direct_builds(self._conf, database, compute, notifications.legacy)
-        return _Bus(transport, notifications, builds, deferred_work())
+        return _Bus(transport, notifications, builds)
 
     def _serve(
         self,
@@ -226,16 +228,14 @@ class Service(Worker):
             IcehouseEndpoint(tasks),
             BaseAPI(SERVICE),
         ]
-        server = build_server(
+        self._server = server = Server(
             bus.transport,
             self._topic,
             self._conf.host,
             endpoints,
-            self._progress,
+            self._in_flight,
             entities=self._traced(manager, ending),
-            deferred=bus.deferred,
         )
-        self._server = server
         self._observation.watch_notifications(bus.notifications.outbox)
         server.start()  # waits for the broker for as long as it takes
         ending.callback(server.wait)
@@ -270,7 +270,7 @@ class Service(Worker):
         return Report(
             hosts=None if table is None else len(table),
             state_age_seconds=getattr(hosts, "state_age_seconds", None),
-            decided=self._progress.decided,
+            decided=self._in_flight.decided,
             is_listening=server.is_listening,
         )
 

@@ -21,7 +21,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from scheduler.concurrency import native
-from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.systemd import Readiness
 from scheduler.daemon.worker_table import Board, Sign, Stage
 
@@ -47,18 +47,18 @@ class Report:
 
 
 class Watchdog:
-    """Of one worker, which *progress* and *report* are about."""
+    """Of one worker, which *in_flight* and *report* are about."""
 
     def __init__(
         self,
         readiness: Readiness,
         board: Board,
-        progress: Progress,
+        in_flight: InFlightRequests,
         report: Callable[[], Report],
     ) -> None:
         self._readiness = readiness
         self._board = board
-        self._progress = progress
+        self._in_flight = in_flight
         self._report = report
         self._limit_seconds = readiness.watchdog_seconds
         self._stage = Stage.NONE
@@ -85,10 +85,10 @@ class Watchdog:
         """Take a place on the board; look regularly if a service manager listens."""
         if self._readiness.is_awaited:
             faulthandler.register(WHERE, all_threads=False)
-        self._progress.lost_before = lost = self._board.join()
+        self._in_flight.lost_before = lost = self._board.join()
         if lost:
             LOG.error("The worker before this one died with %d requests in hand", lost)
-        self._progress.show_held(self._board.show_in_hand)
+        self._in_flight.show_held(self._board.show_in_hand)
         self.enter(Stage.STARTING)
         if self._readiness.is_awaited:
             self._threads.Thread(target=self._run, name="watchdog", daemon=True).start()
@@ -163,12 +163,12 @@ class Watchdog:
         limit_seconds = self._limit_seconds
         if limit_seconds is None:
             return None
-        stuck_seconds = self._progress.stuck_for(limit_seconds)
+        stuck_seconds = self._in_flight.stuck_for(limit_seconds)
         if stuck_seconds is not None:
             return f"a request has not moved for {stuck_seconds:.0f} s"
         if self._stage is Stage.SERVING and not report.is_listening:
             return "nothing listens to the message bus any more"
-        still_seconds = self._board.clock() - max(self._turned_at, self._progress.moved_at)
+        still_seconds = self._board.clock() - max(self._turned_at, self._in_flight.moved_at)
         if self._is_turning_watched and still_seconds > limit_seconds:
             return f"nothing has moved for {still_seconds:.0f} s"
         return None

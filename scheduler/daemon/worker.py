@@ -23,7 +23,7 @@ import scheduler
 from scheduler import concurrency, exit_codes
 from scheduler.conf import rereading, startup
 from scheduler.conf.names import Name
-from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.reload import Outcome, PutInForce, Reloading
 from scheduler.daemon.sighup import Hangups
 from scheduler.daemon.supervision import Supervision
@@ -50,7 +50,7 @@ class Worker(oslo_service.ServiceBase):
         self._topic = topic
         self._readiness = readiness
         self._supervision = supervision
-        self._progress = Progress(self.DECISIONS)
+        self._in_flight = InFlightRequests(self.DECISIONS)
         self._watchdog: Watchdog | None = None
         self._ending = contextlib.ExitStack()
         self._is_stopping = False
@@ -98,7 +98,7 @@ class Worker(oslo_service.ServiceBase):
         LOG.info("Starting %s node (version %s)", self._topic, scheduler.__version__)
         self._started_in = os.getpid()
         self._hangups.take_over()
-        watchdog = Watchdog(self._readiness, self._supervision.board, self._progress, self._report)
+        watchdog = Watchdog(self._readiness, self._supervision.board, self._in_flight, self._report)
         watchdog.start()
         try:
             with contextlib.ExitStack() as ending:

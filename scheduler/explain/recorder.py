@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import random
 import threading
 import time
@@ -26,34 +25,24 @@ _SEED_BITS: Final = 64
 Listener = Callable[[DecisionRecord], None]
 """Told of each finished record, on the thread that answers: must be quick, and raise nothing."""
 
-PutOff = Callable[[Callable[[], None]], None]
-"""Does what it is given at once, or when the answer has been sent."""
-
-
-def _at_once(work: Callable[[], None]) -> None:
-    work()
-
 
 class Recorder:
     """Opens a record when a decision begins, and keeps it when the decision is over.
 
     ``records`` are the latest that fit into *memory_bytes*; ``listeners`` are called once with
-    every finished record, by way of *put_off*.  Threads do not see each other's open records.
+    every finished record.  Threads do not see each other's open records.
     """
 
-    def __init__(
-        self, memory_bytes: int = DEFAULT_MEMORY_BYTES, put_off: PutOff = _at_once
-    ) -> None:
+    def __init__(self, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
         self.records = Memory(memory_bytes)
         self.listeners: list[Listener] = []
-        self._put_off = put_off
         self._seeds = random.SystemRandom()
         self._open = threading.local()
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts, put_off: PutOff = _at_once) -> Recorder:
+    def from_conf(cls, conf: cfg.ConfigOpts) -> Recorder:
         """As ``[explain]`` says."""
-        return cls(conf.explain.memory_bytes, put_off)
+        return cls(conf.explain.memory_bytes)
 
     def decision(
         self, driver: str, context: Any, spec: Any, uuids: Sequence[str] | None
@@ -87,9 +76,6 @@ class Recorder:
 
     def _finish(self, record: DecisionRecord) -> None:
         self.records.append(record)
-        self._put_off(functools.partial(self._tell, record))
-
-    def _tell(self, record: DecisionRecord) -> None:
         log_decision(record)
         find_closest, record.find_closest = record.find_closest, None
         if find_closest is not None and record.outcome == SELECTED:

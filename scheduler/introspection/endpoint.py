@@ -29,7 +29,7 @@ from scheduler.rpc.client import (
     worker_name,
     worker_topic,
 )
-from scheduler.rpc.server import build_server
+from scheduler.rpc.server import Server
 
 LOG = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ def serve_introspection(
     name = worker_name(subject.host, subject.number)
     endpoints = [IntrospectionEndpoint(subject)]
     connection.TEMPORARY.add(worker_topic(conf))
-    server = build_server(transport, worker_topic(conf), name, endpoints)
+    server = Server(transport, worker_topic(conf), name, endpoints)
     server.start()
     ending.callback(server.wait)
     ending.callback(server.stop)

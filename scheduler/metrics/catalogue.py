@@ -168,6 +168,11 @@ ANSWERS_DROPPED = _metric(
     Kind.COUNTER,
     "Answers that were given up because the queue of the caller did not come back.",
 )
+CALL_HEARTBEATS_FAILED = _metric(
+    "call_heartbeats_failed_total",
+    Kind.COUNTER,
+    "Heartbeats to callers of long calls that could not be sent, and were tried again.",
+)
 NOTIFICATIONS_DROPPED = _metric(
     "notifications_dropped_total",
     Kind.COUNTER,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from scheduler.claims.shared_reservations import SharedReservations
-from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.hosts.candidates import heard_in_time
 from scheduler.metrics import catalogue
 from scheduler.metrics.samples import Samples
@@ -34,11 +34,11 @@ def read_process(samples: Samples) -> None:
     samples.set(catalogue.WORKER_STARTS, 1)
 
 
-def read_progress(samples: Samples, progress: Progress) -> None:
+def read_in_flight(samples: Samples, in_flight: InFlightRequests) -> None:
     """The remote calls in hand."""
-    samples.set(catalogue.IN_FLIGHT, progress.in_hand)
-    samples.set(catalogue.OLDEST, progress.oldest_seconds)
-    samples.set(catalogue.REQUESTS_LOST, progress.lost_before)
+    samples.set(catalogue.IN_FLIGHT, in_flight.in_hand)
+    samples.set(catalogue.OLDEST, in_flight.oldest_seconds)
+    samples.set(catalogue.REQUESTS_LOST, in_flight.lost_before)
 
 
 def read_consumer(samples: Samples, consumer: Server | None) -> None:
@@ -51,6 +51,7 @@ def read_consumer(samples: Samples, consumer: Server | None) -> None:
     for path, count in consumer.messages.items():
         samples.set(catalogue.MESSAGES, count, path)
     samples.set(catalogue.UNDECODABLE, consumer.undecodable)
+    samples.set(catalogue.CALL_HEARTBEATS_FAILED, consumer.call_heartbeats_failed)
     samples.set(catalogue.ANSWERS_DROPPED, consumer.answers_dropped)
 
 

@@ -1,14 +1,13 @@
-"""Signs of life to callers whose calls are being worked on: one native thread for all calls.
+"""Heartbeats to callers whose calls are being worked on: one native thread for all calls.
 
-A caller that monitors its call says how long it waits for a sign.  The library starts a thread per
-call for that, which for a call of a millisecond costs a good part of it.  Under eventlet that is a
-greenlet, which sends nothing while a decision computes.
+A caller that monitors its call says how long it waits for a heartbeat.  The library starts
+a thread per call for that, which for a call of a millisecond costs a good part of it.  Under
+eventlet that is a greenlet, which sends nothing while a decision computes.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import time
 from collections.abc import Callable
@@ -18,21 +17,21 @@ import amqp
 from oslo_log import log as logging
 
 from scheduler import concurrency
-from scheduler.rpc import envelope
-from scheduler.rpc.deliveries import BROKEN, Deliveries
+from scheduler.rpc import messages
+from scheduler.rpc.connection import BROKEN, Deliveries
 
 LOG = logging.getLogger(__name__)
 
-RETRY_SECONDS: Final = 0.5
-"""After a sign that could not be sent; the shortest patience of a caller leaves one second."""
+LOOK_SECONDS: Final = 0.5
+"""Between two looks at what is due; the shortest patience of a caller leaves one second."""
 ANSWER_SECONDS: Final = 5.0
 """After which a broker that confirms nothing, or not the end, is connected to anew."""
 OF_THE_LIBRARY: Final = ("on_blocked", "on_unblocked")
 """Options that call the library, which logs with locks that greenlets use."""
 
 
-class Signs:
-    """Sends signs of life on a connection of its own, to the broker that brings *deliveries*.
+class CallHeartbeats:
+    """Sends heartbeats on a connection of its own, to the broker that brings *deliveries*.
 
     One native thread uses it, which may log nothing: greenlets use the locks of the log.
     """
@@ -48,10 +47,10 @@ class Signs:
             channel = self._channel or self._open()
             message: dict[str, Any] = {"result": None, "failure": None, "ending": False}
             message |= {
-                envelope.MESSAGE_ID: incoming.msg_id,
-                envelope.UNIQUE_ID: os.urandom(16).hex(),
+                messages.MESSAGE_ID: incoming.msg_id,
+                messages.UNIQUE_ID: os.urandom(16).hex(),
             }
-            body = amqp.Message(envelope.pack(message), **envelope.PROPERTIES)
+            body = amqp.Message(messages.pack(message), **messages.PROPERTIES)
             # To a queue that is gone it goes nowhere.
             channel.basic_publish(body, "", incoming.reply_q)
         except Exception:
@@ -59,7 +58,7 @@ class Signs:
             raise
 
     def close(self) -> None:
-        """Close the connection, if there is one, until the next sign."""
+        """Close the connection, if there is one, until the next heartbeat."""
         connection, self._connection, self._channel = self._connection, None, None
         if connection is not None:
             with contextlib.suppress(*BROKEN, OSError):  # it is gone already
@@ -79,36 +78,32 @@ class Signs:
 
 
 class CallMonitor:
-    """Sends a sign of life for each call that it watches, twice per time that its caller waits.
+    """Sends a heartbeat for each call that it watches, twice per time that its caller waits.
 
     *clock* gives seconds that never go back.
     """
 
-    def __init__(self, signs: Signs, clock: Callable[[], float] = time.monotonic) -> None:
-        self._signs = signs
+    def __init__(
+        self, heartbeats: CallHeartbeats, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._heartbeats = heartbeats
         self._clock = clock
-        #: By call: when the next sign is due, and the seconds between two.
+        #: By call: when the next heartbeat is due, and the seconds between two.
         self._watched: dict[Any, tuple[float, float]] = {}
-        self._next_look = math.inf
         self._native = concurrency.native("threading")
-        self._sooner = self._native.Event()
         self._lock = self._native.Lock()  # held for moments, in which nothing waits or logs
-        self._is_looking = False
+        self._is_started = False
+        self.failed = 0
+        """How many heartbeats could not be sent; the thread may not log that."""
 
     def watch(self, incoming: Any) -> None:
         """From now on *incoming* is being worked on."""
-        seconds = _seconds_between_signs(incoming)
+        seconds = _seconds_between_heartbeats(incoming)
         if seconds is None:
             return
-        due = self._clock() + seconds
         with self._lock:
-            self._watched[incoming] = due, seconds
-            is_first, self._is_looking = not self._is_looking, True
-            if is_first:
-                self._next_look = due
-            elif due < self._next_look:
-                self._next_look = due
-                self._sooner.set()
+            self._watched[incoming] = self._clock() + seconds, seconds
+            is_first, self._is_started = not self._is_started, True
         if is_first:
             self._native.Thread(target=self._run, name="call-monitor", daemon=True).start()
 
@@ -118,46 +113,38 @@ class CallMonitor:
             self._watched.pop(incoming, None)
 
     def _run(self) -> None:
-        """Look when something is due, until then nothing is watched any more."""
+        sleep = concurrency.native("time").sleep
         while True:
-            while (seconds := self._next_look - self._clock()) > 0:
-                self._sooner.wait(seconds)
-                self._sooner.clear()
+            sleep(LOOK_SECONDS)
             self.look()
-            if not self._watched:
-                self._signs.close()  # as long as no other thread can use it
-            with self._lock:
-                if not self._watched:
-                    self._is_looking = False
-                    return
-                self._next_look = min(due for due, _ in self._watched.values())
 
     def look(self) -> None:
-        """Send the signs that are due."""
+        """Send the heartbeats that are due; those that fail are due again at the next look."""
         now = self._clock()
         with self._lock:
             late = [incoming for incoming, (due, _) in self._watched.items() if due <= now]
-            for incoming in late:
-                seconds = self._watched[incoming][1]
-                self._watched[incoming] = now + seconds, seconds
         for incoming in late:
             if incoming in self._watched:
-                self._tell(incoming)
+                self._send(incoming, now)
+        if not self._watched:
+            self._heartbeats.close()
 
-    def _tell(self, incoming: Any) -> None:
+    def _send(self, incoming: Any, now: float) -> None:
         try:
-            self._signs.send(incoming)
+            self._heartbeats.send(incoming)
         except Exception:  # noqa: BLE001 - whatever it is, a new connection mends it, or none can
-            with self._lock:
-                if incoming in self._watched:
-                    seconds = self._watched[incoming][1]
-                    self._watched[incoming] = self._clock() + RETRY_SECONDS, seconds
+            self.failed += 1
+            return
+        with self._lock:
+            if incoming in self._watched:
+                seconds = self._watched[incoming][1]
+                self._watched[incoming] = now + seconds, seconds
 
 
-def _seconds_between_signs(incoming: Any) -> float | None:
+def _seconds_between_heartbeats(incoming: Any) -> float | None:
     """Half of what the caller waits; None if it does not say, or nothing that can be kept.
 
-    On the bus inside this process, where requests name no queue, there are no signs.
+    On the bus inside this process, where requests name no queue, there are no heartbeats.
     """
     given = incoming.client_timeout
     if not given or getattr(incoming, "reply_q", None) is None:

@@ -30,14 +30,6 @@ SAME_NAME_KEYS: Final = (
 """Keys that are constructor arguments under the same name; the server sets the last two."""
 
 
-LOGGED_AS_THEY_ARE: Final = (
-    "request_id", "global_request_id", "user_id", "project_id", "user_name", "project_name",
-    "domain_name", "user_domain_name", "project_domain_name", "system_scope", "is_admin",
-    "is_admin_project", "read_only", "show_deleted", "resource_uuid", "roles", "read_deleted",
-    "remote_address", "quota_class", "instance_lock_checked",
-)  # fmt: skip
-
-
 class RequestContext(oslo_context.RequestContext):
     """Who asks, in which request, with which rights: Nova's keys on the bus, both ways.
 
@@ -141,25 +133,10 @@ class RequestContext(oslo_context.RequestContext):
         return super().redacted_copy(**{"overwrite": False, **kwargs})
 
     def get_logging_values(self) -> dict[str, Any]:
-        """What log formats may use: no token, and no catalog, which would only bloat the log.
-
-        Asked for with every line, so that nothing here is made that no format needs.
-        """
-        user, project, domain = self.user_id, self.project_id, self.domain_id
-        user_domain, project_domain = self.user_domain_id, self.project_domain_id
-        return {
-            **{name: getattr(self, name) for name in LOGGED_AS_THEY_ARE},
-            "timestamp": self.timestamp.isoformat(timespec="microseconds"),
-            "user": user,
-            "project": project,
-            "tenant": project,
-            "domain": domain,
-            "user_domain": user_domain,
-            "project_domain": project_domain,
-            "user_identity": f"{user or '-'} {project or '-'} {domain or '-'} "
-            f"{user_domain or '-'} {project_domain or '-'}",
-            "auth_token": "***" if self.auth_token else None,
-        }
+        """What log formats may use: no token, and no catalog, which would only bloat the log."""
+        values: dict[str, Any] = super().get_logging_values()
+        values.pop("service_catalog", None)
+        return values
 
 
 def get_admin_context(read_deleted: str = "no") -> RequestContext:

@@ -35,26 +35,19 @@ class ObjectSerializer(oslo_messaging.NoOpSerializer):
 
         Raises InvalidRequest (or another 4xx error of this project) for a malformed envelope.
         """
-        part: Any = None
-        try:
-            if isinstance(entity, dict):
-                if NAME_KEY in entity:
-                    return _decoded(entity)
-                fields = {}
-                for part in entity:
-                    fields[part] = self.deserialize_entity(ctxt, entity[part])
-                return fields
-            if isinstance(entity, list | tuple):
-                elements = []
-                for part in range(len(entity)):
-                    elements.append(self.deserialize_entity(ctxt, entity[part]))
-                return elements
-        except errors.NovaException as error:
-            if part is None:
-                raise
-            place = f"[{part}]" if isinstance(part, int) else part
-            raise errors.placed(error, place) from error.__cause__
+        if isinstance(entity, dict):
+            if NAME_KEY in entity:
+                return _decoded(entity)
+            return {key: self._inside(key, ctxt, value) for key, value in entity.items()}
+        if isinstance(entity, list | tuple):
+            return [self._inside(f"[{i}]", ctxt, each) for i, each in enumerate(entity)]
         return entity
+
+    def _inside(self, place: str, ctxt: Any, entity: Any) -> Any:
+        try:
+            return self.deserialize_entity(ctxt, entity)
+        except errors.NovaException as error:
+            raise errors.placed(error, place) from error.__cause__
 
 
 class NotificationSerializer(oslo_messaging.NoOpSerializer):

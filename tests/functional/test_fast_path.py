@@ -16,7 +16,8 @@ from oslo_config import cfg
 
 from scheduler import conf as project_options
 from scheduler.rpc import transport as rpc_transport
-from scheduler.rpc.server import BaseAPI, Server, build_server
+from scheduler.rpc.endpoints import BaseAPI
+from scheduler.rpc.server import Server
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 from tests.world.bus import RawCaller, enveloped
@@ -71,7 +72,7 @@ class Bus:
         rpc_transport.set_defaults()
         cfg.CONF(["--config-file", str(config)], project="nova")
         bus = rpc_transport.get_transport(cfg.CONF)
-        server = build_server(bus, "scheduler", "here", [BaseAPI("scheduler"), *endpoints])
+        server = Server(bus, "scheduler", "here", [BaseAPI("scheduler"), *endpoints])
         server.start()
         try:
             yield server

@@ -34,13 +34,17 @@ from scheduler.filters import registry
 from scheduler.introspection.endpoint import IntrospectionEndpoint
 from scheduler.introspection.worker import Subject
 from scheduler.notifications.notifier import Notifier
-from scheduler.rpc.deliveries import Deliveries
-from scheduler.rpc.endpoints import SchedulerEndpoint
+from scheduler.rpc.connection import Deliveries
+from scheduler.rpc.endpoints import (
+    BaseAPI,
+    HavanaEndpoint,
+    IcehouseEndpoint,
+    SchedulerEndpoint,
+)
 from scheduler.rpc.fastpath.receiving import Receiver
-from scheduler.rpc.message_limits import MessageLimits
-from scheduler.rpc.older_endpoints import HavanaEndpoint, IcehouseEndpoint
+from scheduler.rpc.messages import MessageLimits
 from scheduler.rpc.serializer import ObjectSerializer
-from scheduler.rpc.server import BaseAPI, Server, build_server
+from scheduler.rpc.server import Server
 from tests.fuzz.stores import OWN, Stores
 from tests.process_options import on_in_process_bus
 
@@ -193,7 +197,7 @@ class World:
             IntrospectionEndpoint(subject),
             BaseAPI("scheduler"),
         ]
-        self._server: Server = build_server(self._transport, "scheduler", "fuzz", endpoints)
+        self._server: Server = Server(self._transport, "scheduler", "fuzz", endpoints)
 
     def _clock(self) -> float:
         return self._began_at + next(self._numbers) * 0.05

@@ -13,8 +13,8 @@ from oslo_log import log as logging
 from oslo_messaging._drivers.amqpdriver import RpcAMQPListener
 
 from scheduler import errors
-from scheduler.rpc import envelope
-from scheduler.rpc.message_limits import MessageLimits
+from scheduler.rpc import messages
+from scheduler.rpc.messages import MessageLimits
 
 LOG = logging.getLogger(__name__)
 
@@ -68,19 +68,19 @@ class Receiver:
         """
         properties = message.properties
         form = properties.get("content_type"), properties.get("content_encoding")
-        request = envelope.unpack(message.body) if form == JSON else None
+        request = messages.unpack(message.body) if form == JSON else None
         if request is None:
             return False
         try:
             self._limits.check_depth(request)
         except errors.InvalidRequest:
             return False  # which is found out again, and answered
-        unique_id = request.pop(envelope.UNIQUE_ID, None)
+        unique_id = request.pop(messages.UNIQUE_ID, None)
         if unique_id in self._poller.msg_id_cache.prev_msgids:
             return False
         message.channel.basic_ack(message.delivery_tag)
         if message.delivery_info["redelivered"]:
-            request[envelope.REDELIVERED] = True
+            request[messages.REDELIVERED] = True
         self._poller.msg_id_cache.add(unique_id)
         self._poller.incoming.append(self._incoming(request, unique_id))
         self.taken += 1
@@ -88,11 +88,11 @@ class Receiver:
 
     def _incoming(self, request: dict[str, Any], unique_id: Any) -> Any:
         """The library's form of *request*."""
-        poller, prefix = self._poller, envelope.CONTEXT_PREFIX
+        poller, prefix = self._poller, messages.CONTEXT_PREFIX
         names = [name for name in request if name.startswith(prefix)]
         context = {name[len(prefix) :]: request.pop(name) for name in names}
-        message_id = request.pop(envelope.MESSAGE_ID, None)
-        reply_queue = request.pop(envelope.REPLY_QUEUE, None)
+        message_id = request.pop(messages.MESSAGE_ID, None)
+        reply_queue = request.pop(messages.REPLY_QUEUE, None)
         context["client_timeout"] = client_timeout = request.pop("_timeout", None)
         obsolete, operations = poller._obsolete_reply_queues, poller._message_operations_handler
         sender = message_id, reply_queue, client_timeout

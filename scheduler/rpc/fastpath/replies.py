@@ -20,7 +20,7 @@ from oslo_log import log as logging
 from oslo_messaging._drivers import common as driver_common
 from oslo_messaging._drivers.amqpdriver import AMQPIncomingMessage
 
-from scheduler.rpc import envelope
+from scheduler.rpc import messages
 
 LOG = logging.getLogger(__name__)
 
@@ -48,8 +48,8 @@ class Request(AMQPIncomingMessage):
             return
         told = driver_common.serialize_remote_exception(failure) if failure else None
         message = {"result": reply, "failure": told, "ending": True}
-        message |= {envelope.MESSAGE_ID: self.msg_id, envelope.UNIQUE_ID: os.urandom(16).hex()}
-        self._channel.send(Answer(self.reply_q, self.msg_id, envelope.pack(message)))
+        message |= {messages.MESSAGE_ID: self.msg_id, messages.UNIQUE_ID: os.urandom(16).hex()}
+        self._channel.send(Answer(self.reply_q, self.msg_id, messages.pack(message)))
 
 
 @dataclass(eq=False)
@@ -120,7 +120,7 @@ class ReplyChannel:
                     self._in_order(connection).drain_events(timeout=CONFIRMED_SECONDS)
                 self._numbers += 1
                 self._unconfirmed[self._numbers] = answer
-                message = amqp.Message(answer.body, **envelope.PROPERTIES)
+                message = amqp.Message(answer.body, **messages.PROPERTIES)
                 is_mandatory = connection.direct_mandatory_flag
                 # The channel's own, by the wish of the library's connection, waits to be confirmed.
                 amqp.Channel.basic_publish(self._channel, message, "", answer.queue, is_mandatory)

@@ -9,7 +9,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.daemon.health import Check, IdleLook, Status, WorkerHealth, worst
-from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.worker_table import Stage
 from scheduler.db.cells import CellHealth
 
@@ -50,12 +50,12 @@ def health(
     *,
     needs_database: bool = False,
     refused_reload: bool = False,
-    progress: Progress | None = None,
+    in_flight: InFlightRequests | None = None,
 ) -> WorkerHealth:
     claims = SimpleNamespace(needs_database=needs_database)
     driver = SimpleNamespace(host_manager=hosts or Hosts(), claims=claims)
     return WorkerHealth(
-        progress or Progress(),
+        in_flight or InFlightRequests(),
         stuck_seconds=30.0,
         stage=lambda: stage,
         manager=lambda: SimpleNamespace(driver=driver),
@@ -65,7 +65,7 @@ def health(
 
 
 def starting() -> WorkerHealth:
-    return WorkerHealth(Progress(), 30.0, lambda: Stage.STARTING)
+    return WorkerHealth(InFlightRequests(), 30.0, lambda: Stage.STARTING)
 
 
 def not_passing(checks: list[Check]) -> dict[str, str]:
@@ -112,13 +112,13 @@ def test_liveness(of: WorkerHealth, expected: dict[str, str]) -> None:
 
 def test_a_request_that_does_not_move() -> None:
     now = [0.0]
-    progress = Progress(clock=lambda: now[0])
-    with progress.request("select_destinations"):
+    in_flight = InFlightRequests(clock=lambda: now[0])
+    with in_flight.request("select_destinations"):
         now[0] = 29.0
-        assert not_passing(health(progress=progress).liveness()) == {}
+        assert not_passing(health(in_flight=in_flight).liveness()) == {}
         now[0] = 31.0
-        assert not_passing(health(progress=progress).liveness()) == {"requests": "fail"}
-    assert not_passing(health(progress=progress).liveness()) == {}
+        assert not_passing(health(in_flight=in_flight).liveness()) == {"requests": "fail"}
+    assert not_passing(health(in_flight=in_flight).liveness()) == {}
 
 
 def test_messages_name_the_cause() -> None:

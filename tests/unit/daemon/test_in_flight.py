@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from scheduler.daemon.in_flight import MOST_METHODS, Progress
+from scheduler.daemon.in_flight import MOST_METHODS, InFlightRequests
 
 LIMIT_SECONDS = 10.0
 
@@ -16,11 +16,11 @@ class Story:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.progress = Progress({"select_destinations"}, clock=lambda: self.now)
+        self.in_flight = InFlightRequests({"select_destinations"}, clock=lambda: self.now)
         self._open: dict[str, contextlib.AbstractContextManager[None]] = {}
 
     def begin(self, name: str, method: str = "select_destinations") -> None:
-        self._open[name] = self.progress.request(method)
+        self._open[name] = self.in_flight.request(method)
         self._open[name].__enter__()
 
     def end(self, name: str) -> None:
@@ -55,29 +55,29 @@ class Story:
 def test_stuck_is_who_does_not_move(steps: str, seconds: float | None) -> None:
     story = Story()
     story.play(steps)
-    assert story.progress.stuck_for(LIMIT_SECONDS) == seconds
+    assert story.in_flight.stuck_for(LIMIT_SECONDS) == seconds
 
 
 def test_decisions_are_counted_refusals_included() -> None:
     story = Story()
     story.play("+a -a +b:ping -b")
-    with pytest.raises(ValueError), story.progress.request("select_destinations"):
+    with pytest.raises(ValueError), story.in_flight.request("select_destinations"):
         raise ValueError
-    assert story.progress.decided == 2
-    assert story.progress.in_hand == 0
+    assert story.in_flight.decided == 2
+    assert story.in_flight.in_hand == 0
 
 
 def test_whoever_comes_after_is_shown_what_is_held_begun_or_not() -> None:
-    progress, shown = Progress(), []
-    progress.hold("a")
-    progress.show_held(shown.append)
-    progress.hold("b")
-    with progress.request("select_destinations"):  # begins and ends while it is held
-        progress.release("never held")
-    progress.release("a")
-    progress.hold("c")
-    progress.release("b")
-    progress.release("c")
+    in_flight, shown = InFlightRequests(), []
+    in_flight.hold("a")
+    in_flight.show_held(shown.append)
+    in_flight.hold("b")
+    with in_flight.request("select_destinations"):  # begins and ends while it is held
+        in_flight.release("never held")
+    in_flight.release("a")
+    in_flight.hold("c")
+    in_flight.release("b")
+    in_flight.release("c")
     assert shown == [1, 2, 2, 1, 2, 1, 0]
 
 
@@ -85,4 +85,4 @@ def test_names_that_callers_make_up_take_no_room() -> None:
     story = Story()
     for number in range(2 * MOST_METHODS):
         story.play(f"+a:method{number} -a")
-    assert len(story.progress._latest_ended) == MOST_METHODS
+    assert len(story.in_flight._latest_ended) == MOST_METHODS

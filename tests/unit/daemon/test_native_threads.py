@@ -19,7 +19,7 @@ from scheduler import concurrency
 concurrency.activate(concurrency.EVENTLET)
 from scheduler.daemon.health import WorkerHealth
 from scheduler.daemon.heartbeat import Heartbeat
-from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.observation import Observation
 from scheduler.daemon.systemd import Readiness
 from scheduler.daemon.watchdog import Report, Watchdog
@@ -35,17 +35,17 @@ conf.set_override("report_interval", 1)
 database = Database(f"sqlite:///{folder}/nova.sqlite")
 migration.sync(database)
 listening = server.bind("127.0.0.1", 0, "[x] y")
-observation, progress = Observation(listening), Progress()
-watchdog = Watchdog(Readiness(), Board(1), progress, Report)
+observation, in_flight = Observation(listening), InFlightRequests()
+watchdog = Watchdog(Readiness(), Board(1), in_flight, Report)
 watchdog.start()
 watchdog.enter(Stage.SERVING)
 heartbeat = Heartbeat(conf, database, "nova-scheduler", "scheduler")
 heartbeat.register()
 with contextlib.ExitStack() as ending:
-    health = WorkerHealth(progress, 600.0, lambda: watchdog.stage)
+    health = WorkerHealth(in_flight, 600.0, lambda: watchdog.stage)
     observation.serve(health, 1, ending)
     heartbeat.start()
-    with progress.request("select_destinations"):
+    with in_flight.request("select_destinations"):
         print(listening.getsockname()[1], flush=True)
         while not (folder / "decided").exists():
             pass

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from scheduler.daemon import observation
 from scheduler.daemon.health import WorkerHealth
-from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.observation import Observation
 from scheduler.daemon.worker_table import Stage
 from scheduler.explain.recorder import Recorder
@@ -32,7 +32,7 @@ class Served:
     def __init__(self) -> None:
         self.listening = server.bind("127.0.0.1", 0, "[x] y")
         self.observation = Observation(self.listening)
-        self.health = WorkerHealth(Progress(), 30.0, lambda: Stage.STARTING)
+        self.health = WorkerHealth(InFlightRequests(), 30.0, lambda: Stage.STARTING)
 
     def ask(self, target: str, method: str = "GET") -> Reply:
         return ask(self.listening, target, method)
@@ -137,7 +137,7 @@ def test_without_an_address_nothing_is_counted() -> None:
     before = signal.getsignal(signal.SIGUSR2)
     off, manager = Observation(), a_manager()
     with contextlib.ExitStack() as ending:
-        off.serve(WorkerHealth(Progress(), 30.0, lambda: Stage.SERVING), 1, ending)
+        off.serve(WorkerHealth(InFlightRequests(), 30.0, lambda: Stage.SERVING), 1, ending)
         off.watch_manager(manager, None)
         off.reloaded(observation.APPLIED)
     off.close()

@@ -16,7 +16,7 @@ from oslo_config import cfg
 from scheduler import conf as project_options
 from scheduler import errors
 from scheduler.conf import startup
-from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.reports import DECISIONS_SHOWN, Report, Reports
 from scheduler.daemon.worker_table import Sign
 from scheduler.db.cells import CellHealth
@@ -94,14 +94,14 @@ def reported(folder: pathlib.Path) -> str:
 
 
 def test_a_worker(tmp_path: pathlib.Path) -> None:
-    reports, progress, recorder = Reports(), Progress(), Recorder()
+    reports, in_flight, recorder = Reports(), InFlightRequests(), Recorder()
     reports.install(a_conf(tmp_path), "prog")
-    reports.begin(progress, lambda: a_manager(Hosts(), recorder))
+    reports.begin(in_flight, lambda: a_manager(Hosts(), recorder))
     context = SimpleNamespace(request_id="req-7")
     for number in range(DECISIONS_SHOWN + 5):
         with recorder.decision("FilterScheduler", context, a_request(), [f"uuid-{number}"]) as one:
             one.chosen = [(f"h{number}", None)]
-    with progress.request("select_destinations", "req-8"):
+    with in_flight.request("select_destinations", "req-8"):
         text = reported(tmp_path)
     for wanted in (
         "up = 2",
@@ -143,7 +143,7 @@ def test_the_master_has_no_state(tmp_path: pathlib.Path) -> None:
 def test_a_broken_section_leaves_the_others(tmp_path: pathlib.Path) -> None:
     reports = Reports()
     reports.install(a_conf(tmp_path), "prog")
-    reports.begin(Progress(), lambda: a_manager(SimpleNamespace(table=None)))
+    reports.begin(InFlightRequests(), lambda: a_manager(SimpleNamespace(table=None)))
     text = reported(tmp_path)
     assert "not available: AttributeError" in text
     assert "Last decisions" in text
@@ -170,7 +170,7 @@ def test_a_file_instead_of_the_signal(tmp_path: pathlib.Path) -> None:
     reports, conf = Reports(), a_conf(tmp_path, file_event_handler=str(watched))
     reports.install(conf, "prog")
     assert signal.getsignal(signal.SIGUSR2) is before
-    reports.begin(Progress(), lambda: None)
+    reports.begin(InFlightRequests(), lambda: None)
 
     def touched() -> bool:
         os.utime(watched, (2**32, 2**32))

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.systemd import Readiness
 from scheduler.daemon.watchdog import Report, Watchdog, status
 from scheduler.daemon.worker_table import Board, Sign, Stage
@@ -35,9 +35,9 @@ class Scene:
         self.now = 1000.0
         self.told = Told(watchdog_seconds)
         self.board = Board(workers, clock=lambda: self.now)
-        self.progress = Progress(clock=lambda: self.now)
+        self.in_flight = InFlightRequests(clock=lambda: self.now)
         self.report = Report()
-        self.watchdog = Watchdog(self.told, self.board, self.progress, lambda: self.report)
+        self.watchdog = Watchdog(self.told, self.board, self.in_flight, lambda: self.report)
         self.watchdog.start()
 
     def other(self, stage: Stage, age_seconds: float = 0.0) -> None:
@@ -53,7 +53,7 @@ class Scene:
 def test_requests_of_a_worker_that_died_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
     scene = Scene()
     scene.board.show_in_hand(2)
-    successor = Progress()
+    successor = InFlightRequests()
     Watchdog(scene.told, scene.board, successor, Report).start()
     assert successor.lost_before == 2
     assert "died with 2 requests in hand" in caplog.text
@@ -106,7 +106,7 @@ def test_nobody_is_fed_who_did_not_ask() -> None:
 def test_a_stuck_request_starves_the_watchdog(caplog: pytest.LogCaptureFixture) -> None:
     scene = Scene()
     scene.watchdog.enter(Stage.SERVING)
-    with scene.progress.request("select_destinations"):
+    with scene.in_flight.request("select_destinations"):
         scene.now += 39
         assert "WATCHDOG=1" in scene.look()
         scene.now += 21

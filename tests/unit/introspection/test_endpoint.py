@@ -18,7 +18,7 @@ from scheduler.introspection import endpoint
 from scheduler.introspection.endpoint import METHODS, IntrospectionEndpoint
 from scheduler.rpc import transport as bus
 from scheduler.rpc.client import WorkerClient
-from scheduler.rpc.server import EndpointPolicy
+from scheduler.rpc.dispatcher import EndpointPolicy
 from tests.process_options import on_in_process_bus
 
 DOCUMENTED = pathlib.Path(__file__).parents[3] / "docs" / "rpc.md"

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from scheduler.daemon.in_flight import Progress
+from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.db.cells import CellHealth
 from scheduler.metrics import catalogue, readings
 from scheduler.metrics.samples import Samples
@@ -72,18 +72,18 @@ def test_cells() -> None:
 
 def test_requests_in_hand() -> None:
     now = [0.0]
-    progress = Progress(clock=lambda: now[0])
-    progress.lost_before = 3
+    in_flight = InFlightRequests(clock=lambda: now[0])
+    in_flight.lost_before = 3
     samples = Samples()
-    with progress.request("select_destinations"):
+    with in_flight.request("select_destinations"):
         now[0] = 10.0
-        with progress.request("ping"):
+        with in_flight.request("ping"):
             now[0] = 15.0
-            readings.read_progress(samples, progress)
+            readings.read_in_flight(samples, in_flight)
     lost = {(catalogue.REQUESTS_LOST.name, ()): 3}
     in_hand = {(catalogue.IN_FLIGHT.name, ()): 2, (catalogue.OLDEST.name, ()): 15.0}
     assert samples.values == {**in_hand, **lost}
-    readings.read_progress(samples, progress)
+    readings.read_in_flight(samples, in_flight)
     assert samples.values == {**dict.fromkeys(in_hand, 0), **lost}
 
 

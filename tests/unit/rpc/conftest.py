@@ -11,8 +11,8 @@ from oslo_config import cfg
 
 from scheduler.idempotency import ReplyCache
 from scheduler.rpc import transport as bus
-from scheduler.rpc.endpoints import SchedulerEndpoint
-from scheduler.rpc.server import BaseAPI, build_server
+from scheduler.rpc.endpoints import BaseAPI, SchedulerEndpoint
+from scheduler.rpc.server import Server
 from tests.process_options import on_in_process_bus
 from tests.unit.rpc.fakes import RecordingDriver, RecordingManager
 
@@ -35,7 +35,7 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordingMan
     transport = bus.get_transport(conf)
     manager = RecordingManager(conf, RecordingDriver())
     endpoints = [SchedulerEndpoint(manager), BaseAPI("scheduler")]
-    server = build_server(transport, "scheduler", "sched1", endpoints)
+    server = Server(transport, "scheduler", "sched1", endpoints)
     server.start()
     yield manager
     server.stop()

@@ -11,8 +11,8 @@ from conductor_stub.compute.endpoints import ComputeEndpoint
 from conductor_stub.compute.endpoints import OlderEndpoint as OlderCompute
 from conductor_stub.manager import BackportAPI, ComputeTaskManager
 from scheduler.introspection.endpoint import IntrospectionEndpoint
-from scheduler.rpc import endpoints, older_endpoints, server, transport
-from scheduler.rpc.server import EndpointPolicy
+from scheduler.rpc import endpoints, transport
+from scheduler.rpc.dispatcher import EndpointPolicy
 
 CALLABLE: dict[type, set[str]] = {
     endpoints.SchedulerEndpoint: {
@@ -23,7 +23,7 @@ CALLABLE: dict[type, set[str]] = {
         "delete_instance_info",
         "sync_instance_info",
     },
-    older_endpoints.HavanaEndpoint: {
+    endpoints.HavanaEndpoint: {
         "run_instance",
         "prep_resize",
         "select_hosts",
@@ -34,13 +34,13 @@ CALLABLE: dict[type, set[str]] = {
         "create_volume",
         "live_migration",
     },
-    older_endpoints.IcehouseEndpoint: {
+    endpoints.IcehouseEndpoint: {
         "run_instance",
         "prep_resize",
         "select_hosts",
         "select_destinations",
     },
-    server.BaseAPI: {"ping", "get_backdoor_port"},
+    endpoints.BaseAPI: {"ping", "get_backdoor_port"},
     IntrospectionEndpoint: {
         "worker",
         "explain",

@@ -14,8 +14,8 @@ import amqp
 import pytest
 
 from scheduler import errors
-from scheduler.rpc import envelope
-from scheduler.rpc.message_limits import DEPTH_KEY, SIZE_KEY, MessageLimits
+from scheduler.rpc import messages
+from scheduler.rpc.messages import DEPTH_KEY, SIZE_KEY, MessageLimits
 
 MOST = 1000
 LIMITS = MessageLimits(most_bytes=MOST, most_levels=6)
@@ -46,9 +46,9 @@ def test_what_is_within_the_limits_is_left_as_it_is() -> None:
 
 @pytest.mark.parametrize("as_text", [False, True])
 def test_of_what_is_too_large_remains_whom_to_answer(as_text: bool) -> None:
-    body = envelope.pack(CALL)
+    body = messages.pack(CALL)
     message = bounded(body.decode() if as_text else body)
-    assert envelope.unpack(message.body) == {
+    assert messages.unpack(message.body) == {
         **{name: value for name, value in CALL.items() if name != "args"},
         SIZE_KEY: len(body),
     }
@@ -57,7 +57,7 @@ def test_of_what_is_too_large_remains_whom_to_answer(as_text: bool) -> None:
 
 @pytest.mark.parametrize("body", [b"\x00" * 2 * MOST, json.dumps(["_msg_id"] * MOST).encode()])
 def test_who_cannot_be_found_is_not_answered(body: bytes) -> None:
-    assert envelope.unpack(bounded(body).body) == {SIZE_KEY: len(body)}
+    assert messages.unpack(bounded(body).body) == {SIZE_KEY: len(body)}
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_what_is_compressed_is_inflated_as_far_as_it_may_be(
     assert small.body == b"x" * MOST
     assert small.properties["application_headers"] == {}
     large = bounded(compress(b"x" * 1000 * MOST), {"compression": name})
-    assert envelope.unpack(large.body) == {SIZE_KEY: MOST + 1}
+    assert messages.unpack(large.body) == {SIZE_KEY: MOST + 1}
 
 
 @pytest.mark.parametrize("name", ["application/x-gzip", "zstd", "gzip", ["x"], None])
@@ -112,7 +112,7 @@ def test_of_what_is_too_deep_remains_whom_to_answer(
     changes: dict[str, Any], named: str | None
 ) -> None:
     message = {**CALL, **changes}
-    found = envelope.unpack(bounded(envelope.pack(message)).body)
+    found = messages.unpack(bounded(messages.pack(message)).body)
     if named is None:
         assert found == message
         return

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduler.rpc.fastpath import install, probe
+from scheduler.rpc.fastpath import install
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +18,7 @@ def _forgotten() -> Iterator[None]:
 
 
 def test_the_installed_versions_have_all() -> None:
-    assert probe.missing() == []
+    assert install.missing() == []
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_the_installed_versions_have_all() -> None:
     ],
 )
 def test_what_is_missing_is_named(parts: str, found: list[str]) -> None:
-    assert probe.missing(parts=parts) == found
+    assert install.missing(parts=parts) == found
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,14 @@ def test_what_is_missing_is_named(parts: str, found: list[str]) -> None:
     [("5.0.1", True), ("5.4.99", True), ("18.3.0rc1", False), ("99.0", False)],
 )
 def test_versions_above_the_tested_are_not_used(version: str, is_tested: bool) -> None:
-    found = probe.missing(lambda _name: version, parts="os:path")
+    found = install.missing(lambda _name: version, parts="os:path")
     assert (not any("amqp" in each for each in found)) == is_tested
 
 
 def test_one_log_line_says_why(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe, "missing", lambda: ["amqp:This is not there", "that is not there"])
+    monkeypatch.setattr(install, "missing", lambda: ["amqp:This is not there", "that is not there"])
     assert not install.is_possible()
     assert not install.is_possible()
     (record,) = [each for each in caplog.records if each.levelno == logging.WARNING]

@@ -12,29 +12,20 @@ from oslo_context import context as oslo_context
 from oslo_messaging._drivers import common as driver_common
 
 from scheduler import errors
-from scheduler.daemon.in_flight import Progress
-from scheduler.rpc.call_monitor import CallMonitor, Signs
+from scheduler.daemon.in_flight import InFlightRequests
+from scheduler.rpc.call_monitor import CallHeartbeats, CallMonitor
+from scheduler.rpc.connection import Deliveries
 from scheduler.rpc.context import RequestContext
-from scheduler.rpc.deliveries import Deliveries
-from scheduler.rpc.endpoints import SchedulerEndpoint
-from scheduler.rpc.message_limits import DEPTH_KEY, SIZE_KEY, MessageLimits
+from scheduler.rpc.dispatcher import Dispatcher
+from scheduler.rpc.endpoints import BaseAPI, SchedulerEndpoint
+from scheduler.rpc.messages import DEPTH_KEY, SIZE_KEY, MessageLimits
 from scheduler.rpc.serializer import RequestContextSerializer
-from scheduler.rpc.server import BaseAPI, Dispatcher, EndpointPolicy
 from tests.builders import a_request
 from tests.unit.rpc.fakes import RecordingDriver
 
 CONTEXT = RequestContext("u", "p", overwrite=False)
 SPEC = a_request()
 LIMITS = MessageLimits(most_bytes=1000, most_levels=32)
-
-METHODS = {
-    "select_destinations",
-    "update_aggregates",
-    "delete_aggregate",
-    "update_instance_info",
-    "delete_instance_info",
-    "sync_instance_info",
-}
 
 
 class Incoming:
@@ -62,17 +53,10 @@ def a_dispatcher(manager: Any = None) -> Dispatcher:
     return Dispatcher(
         endpoints,
         RequestContextSerializer(),
-        EndpointPolicy,
-        progress=Progress(),
+        in_flight=InFlightRequests(),
         limits=LIMITS,
-        monitor=CallMonitor(Signs(Deliveries(LIMITS))),
+        monitor=CallMonitor(CallHeartbeats(Deliveries(LIMITS))),
     )
-
-
-def test_exactly_the_documented_methods_are_within_reach() -> None:
-    policy = EndpointPolicy()
-    endpoint = SchedulerEndpoint(manager=None)
-    assert {name for name in dir(endpoint) if policy.is_allowed(endpoint, name)} == METHODS
 
 
 @pytest.mark.parametrize(
@@ -280,4 +264,3 @@ def test_context_of_the_message_is_current_in_the_method() -> None:
 
 def test_backdoor_port() -> None:
     assert BaseAPI("scheduler").get_backdoor_port(CONTEXT) is None
-    assert BaseAPI("scheduler", 4444).get_backdoor_port(CONTEXT) == 4444

@@ -14,7 +14,7 @@ from oslo_config import cfg
 from scheduler.db import migration
 from scheduler.db.database import Database
 from scheduler.rpc import transport as bus
-from scheduler.rpc.server import build_server
+from scheduler.rpc.server import Server
 from tests.process_options import on_in_process_bus
 from tests.unit.conductor_stub.compute.ends import ConductorEnd, SchedulerEnd
 from tests.unit.conductor_stub.compute.fleets import Fleet
@@ -58,7 +58,7 @@ def transport(conf: cfg.ConfigOpts) -> Iterator[messaging.Transport]:
 def _servers(transport: messaging.Transport) -> Iterator[tuple[ConductorEnd, SchedulerEnd]]:
     ends = ConductorEnd(), SchedulerEnd()
     servers = [
-        build_server(transport, topic, "here", [end])
+        Server(transport, topic, "here", [end])
         for topic, end in zip(("conductor", "scheduler"), ends, strict=True)
     ]
     for server in servers:

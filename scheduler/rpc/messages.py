@@ -1,4 +1,6 @@
-"""Limits of messages from the bus: size, nesting, names.
+"""Messages on the bus: their wire form, and limits of size, nesting and names.
+
+A message is a JSON text in a JSON envelope (reference page rpc, section 4).
 
 The RPC library makes Python objects, several times as large, of whatever the broker brings,
 inflates what is compressed without an end, and runs out of stack over a deep context after it has
@@ -9,6 +11,7 @@ library sees it, and its sender is answered with InvalidRequest.
 from __future__ import annotations
 
 import bz2
+import json
 import lzma
 import re
 import zlib
@@ -17,11 +20,31 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_log import log as logging
+from oslo_serialization import jsonutils
 
 from scheduler import errors
-from scheduler.rpc import envelope
 
 LOG = logging.getLogger(__name__)
+
+VERSION_KEY: Final = "oslo.version"
+MESSAGE_KEY: Final = "oslo.message"
+VERSION: Final = "2.0"
+
+UNIQUE_ID: Final = "_unique_id"
+MESSAGE_ID: Final = "_msg_id"
+REPLY_QUEUE: Final = "_reply_q"
+CONTEXT_PREFIX: Final = "_context_"
+"""Of the keys of the context in a message."""
+REDELIVERED: Final = "_redelivered"
+"""Never sent: added to a request that the broker had brought to somebody before."""
+PROPERTIES: Final = {
+    "content_type": "application/json",
+    "content_encoding": "utf-8",
+    "priority": 0,
+    "application_headers": {},
+    "delivery_mode": 2,
+}
+"""Of a message as the library sends it."""
 
 NAMELESS: Final = "''"
 LONGEST_NAME: Final = 200
@@ -48,6 +71,34 @@ _PATTERNS: Final = {
 """What is looked for in a body that is too large: what it is, and whom to answer."""
 
 
+def pack(message: dict[str, Any]) -> bytes:
+    """Return the body of *message*."""
+    try:
+        text = json.dumps(message)
+    except TypeError:  # something that JSON does not know: the library makes a primitive of it
+        text = str(jsonutils.dumps(message))
+    return json.dumps({VERSION_KEY: VERSION, MESSAGE_KEY: text}).encode()
+
+
+def unpack(body: bytes | str) -> dict[str, Any] | None:
+    """Return the message in *body*; None if it is not packed as :func:`pack` does."""
+    try:
+        envelope = json.loads(body if isinstance(body, str) else bytes(body).decode())
+        if not isinstance(envelope, dict) or envelope.get(VERSION_KEY) != VERSION:
+            return None
+        message = json.loads(envelope[MESSAGE_KEY])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return None
+    return message if isinstance(message, dict) else None
+
+
+def replace(raw: Any, message: dict[str, Any]) -> None:
+    """Have *raw*, a message of the AMQP library, contain *message* instead."""
+    raw.body = pack(message)
+    raw.properties["content_type"] = "application/json"
+    raw.properties["content_encoding"] = "utf-8"
+
+
 @dataclass(frozen=True)
 class MessageLimits:
     """``[scheduler] max_message_bytes`` and ``max_request_depth``."""
@@ -71,21 +122,21 @@ class MessageLimits:
         if size > self.most_bytes:
             known = _found_in(_as_bytes(raw.body))
             LOG.warning("A message of more than %d bytes is not read: %s", size - 1, known)
-            envelope.replace(raw, {**known, SIZE_KEY: size})
+            replace(raw, {**known, SIZE_KEY: size})
 
     def bound_depth(self, raw: Any) -> None:
         """Replace *raw* if it is too deep; what cannot be read is left to the library."""
         body = _as_bytes(raw.body)
         if body.count(b"{") + body.count(b"[") <= self.most_levels:
             return
-        message = envelope.unpack(body)
+        message = unpack(body)
         if message is None:
             return
         try:
             self.check_depth(message)
         except errors.InvalidRequest as error:
             known = {name: message[name] for name in _KEPT if isinstance(message.get(name), str)}
-            envelope.replace(raw, {**known, DEPTH_KEY: error.kwargs["field"]})
+            replace(raw, {**known, DEPTH_KEY: error.kwargs["field"]})
 
     def check_depth(self, message: Mapping[str, Any]) -> None:
         """Raise InvalidRequest naming the argument, or other part, that nests too deeply.
@@ -97,7 +148,7 @@ class MessageLimits:
             return
         for name, part, levels in _parts(message):
             if _is_deeper(self.most_levels - levels, part):
-                raise self.too_deep(name.removeprefix(envelope.CONTEXT_PREFIX))
+                raise self.too_deep(name.removeprefix(CONTEXT_PREFIX))
 
     def refuse(self, message: Mapping[str, Any]) -> None:
         """Raise InvalidRequest where *message* replaces one beyond a limit."""
