@@ -1,7 +1,7 @@
-"""The drivers, their shared steps, and the interface they share.
+"""The drivers: the loop from a request to its answer.
 
-``base`` is the interface, ``pipeline`` the engine that filter and caching driver run, ``loading``
-turns the configured name into a driver.
+``base`` is the interface, ``filter_scheduler`` has the loop, ``loading`` turns the configured name
+into a driver, ``older_forms`` and ``older_host_manager`` serve drivers written for older releases.
 """
 
 from scheduler.drivers.base import Parts, Scheduler

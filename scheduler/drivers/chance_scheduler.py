@@ -1,4 +1,4 @@
-"""The chance driver: any host that is up (reference page scheduling, section 4).
+"""The chance driver: any host that is up (reference page scheduling, section 4); the fake driver.
 
 Newton's answer leaves the node open and the compute service then takes its first one; here the
 first node is named, because a Selection must name one.
@@ -31,14 +31,10 @@ class ChanceScheduler(Scheduler):
         context: Any,
         spec_obj: objects.RequestSpec,
         instance_uuids: Sequence[str] | None,
-        alloc_reqs_by_rp_uuid: Any = None,
-        provider_summaries: Any = None,
-        allocation_request_version: str | None = None,
-        return_alternates: bool = False,
+        *_ignored: Any,
+        **_also_ignored: Any,
     ) -> list[list[objects.Selection]]:
         """See the base class.  There are never alternates or limits."""
-        del alloc_reqs_by_rp_uuid, provider_summaries, allocation_request_version
-        del return_alternates
         with self.recorder.decision(
             type(self).__name__, context, spec_obj, instance_uuids
         ) as record:
@@ -90,3 +86,11 @@ class ChanceScheduler(Scheduler):
             )
             for host, (nodename, uuid, cell_uuid) in nodes.items()
         }
+
+
+class FakeScheduler(Scheduler):
+    """Always answers with an empty list; for tests of what is around a driver."""
+
+    def select_destinations(self, *_given: Any, **_named: Any) -> list[list[objects.Selection]]:
+        """An empty list, whatever is asked."""
+        return []

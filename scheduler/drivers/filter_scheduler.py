@@ -1,17 +1,16 @@
-"""The filter driver: fresh state for every request, filters, weighers, the best host.
+"""The filter driver and the caching driver, which differ in when they read the state.
 
-Reference page scheduling, section 2.  The loop of :meth:`FilterScheduler._answer` is the only place
-where a request is decided again.
+Reference page scheduling, sections 2 and 3.  The loop of :meth:`FilterScheduler._answer` is the
+only place where a request is decided again.
 """
 
 from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
 from oslo_log import log as logging
 
 from scheduler import errors, objects
@@ -32,7 +31,7 @@ from scheduler.drivers.settings import Settings
 from scheduler.engine.decision import decide
 from scheduler.engine.record import CLAIM, REFRESH, DecisionRecord
 from scheduler.explain.refusal import note_closest, note_refusal
-from scheduler.hosts.candidates import Scope
+from scheduler.hosts.candidates import Scope, rows_of_nodes
 from scheduler.hosts.table import HostTable
 
 LOG = logging.getLogger(__name__)
@@ -175,7 +174,7 @@ class FilterScheduler(Scheduler):
             record.state_age_seconds = manager.state_age_seconds
             cells = manager.cell_health()
             record.cells_left_out = tuple(each.uuid for each in cells if each.is_left_out)
-            spec = self._own_spec(request, settings)
+            spec = settings.own_spec(request.spec)
             placement = decide(
                 settings.policy,
                 manager.reservations,
@@ -185,21 +184,14 @@ class FilterScheduler(Scheduler):
                 settings.max_attempts - 1 if request.with_alternates else 0,
                 now=manager.clock(),
                 record=record,
-                rows=None if offered is None else _rows(table, offered),
+                rows=None if offered is None else rows_of_nodes(table, offered),
                 room=_room(table, offered or {}),
                 on_refusal=functools.partial(note_refusal, record, settings.policy, spec),
             )
-            selections = selections_of(placement, settings.zone_if_none, settings.templates)
+            selections = selections_of(placement, settings.zone_if_none)
             record.note_chosen(selections)
             record.find_closest = functools.partial(note_closest, record, manager)
             return Decided(selections, placement.reservations)
-
-    @staticmethod
-    def _own_spec(request: Request, settings: Settings) -> objects.RequestSpec:
-        """A copy of the request for one decision, which changes it."""
-        spec = request.spec.copy()
-        spec.config_options = settings.config_options()
-        return spec
 
     # --- answers -------------------------------------------------------------------------
 
@@ -214,9 +206,9 @@ class FilterScheduler(Scheduler):
     def _on_node(self, placed: Placed) -> list[objects.Selection]:
         """The Selections of an instance that has its host by an earlier delivery."""
         manager, settings = self.host_manager, self.settings
-        policy, spec = settings.policy, self._own_spec(placed.request, settings)
+        policy, spec = settings.policy, settings.own_spec(placed.request.spec)
         with manager.lock:
-            (row,) = _rows(manager.table, {placed.node_uuid: None}).tolist()
+            (row,) = rows_of_nodes(manager.table, [placed.node_uuid]).tolist()
             down_time = policy.service_down_time_seconds
             scope = Scope(manager.table, manager.clock(), down_time, policy.fitting)
             state = scope.state(row)
@@ -227,15 +219,30 @@ class FilterScheduler(Scheduler):
         return [chosen, *placed.alternates]
 
 
-def _rows(table: HostTable, offered: Collection[str]) -> np.ndarray:
-    """The rows of the nodes with these uuids, in the table's order."""
-    value = table.value
-    wanted = [row for row in table.order.tolist() if value(row, "uuid") in offered]
-    return np.array(wanted, dtype=table.order.dtype)
+class CachingScheduler(FilterScheduler):
+    """Decides from memory, on state that a periodic task reads.
+
+    Liveness is judged at decision time from the last heartbeat that was read, so keep the period
+    below ``service_down_time`` minus ``report_interval``.
+    """
+
+    USES_ALLOCATION_CANDIDATES = False
+
+    def run_periodic_tasks(self, context: Any) -> None:
+        """Read the state of the hosts."""
+        del context
+        self.host_manager.refresh()
+
+    def bring_state_up_to_date(self, arrived_at: float | None) -> None:
+        """Read the state only if it was never read; it may not be old because reads fail."""
+        if self.host_manager.read_at is None:
+            self.host_manager.refresh(arrived_at)
+        self.host_manager.require_state()
+        self.claims.read_new()
 
 
 def _room(table: HostTable, offered: Mapping[str, int | None]) -> dict[int, int]:
     """Per row, where that is known, how many instances it may get."""
     few = {uuid: room for uuid, room in offered.items() if room is not None}
-    rows = _rows(table, few).tolist() if few else []
+    rows = rows_of_nodes(table, few).tolist() if few else []
     return {row: few[table.value(row, "uuid")] for row in rows}

@@ -77,18 +77,14 @@ class OlderDriver:
         context: Any,
         spec_obj: objects.RequestSpec,
         instance_uuids: Sequence[str] | None,
-        alloc_reqs_by_rp_uuid: Any = None,
-        provider_summaries: Any = None,
-        allocation_request_version: str | None = None,
-        return_alternates: bool = False,
+        *_ignored: Any,
+        **_also_ignored: Any,
     ) -> list[list[objects.Selection]]:
         """Per instance the Selection that the driver's answer stands for; no alternates.
 
         Raises NoValidHost when the driver found fewer hosts than instances, and
         ComputeHostNotFound when it names a host that has no compute node.
         """
-        del alloc_reqs_by_rp_uuid, provider_summaries, allocation_request_version
-        del return_alternates
         uuids = list(instance_uuids or ())
         spec = spec_obj.copy()
         spec.num_instances = len(uuids) or spec.num_instances

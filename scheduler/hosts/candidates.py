@@ -302,3 +302,9 @@ def _distinct(pool: DocumentPool, numbers: np.ndarray) -> tuple[list[Any], np.nd
     places = np.zeros(pool.capacity, dtype=np.int64)
     places[present] = np.arange(len(present))
     return [pool.parsed(number) for number in present.tolist()], places[numbers]
+
+
+def rows_of_nodes(table: HostTable, uuids: Iterable[str]) -> np.ndarray:
+    """Rows of the compute nodes with these *uuids* that have a service, in the table's order."""
+    everyone = Candidates(Scope(table, 0.0, 0.0), table.order)
+    return everyone.rows[everyone.having("uuid", uuids)]

@@ -6,6 +6,7 @@ I/O and knows no clock; whoever changes it holds the worker's decision lock.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Self
@@ -37,6 +38,8 @@ class HostTable(ColumnStore):
         self.rows_of_host: dict[str, list[int]] = {}
         self.row_of_node: dict[int, int] = {}
         self.services: dict[str, Mapping[str, Any]] = {}
+        #: How many services have which version.
+        self._service_versions: Counter[int] = Counter()
         self.aggregates_of_host: Mapping[str, tuple[Any, ...]] = {}
         self._last_seen: dict[str, float] = {}
         self.instances: dict[str, dict[str, Any]] = {}
@@ -56,6 +59,7 @@ class HostTable(ColumnStore):
         twin = super().copy()
         for name in _PLAIN_MAPPINGS:
             setattr(twin, name, dict(getattr(self, name)))
+        twin._service_versions = self._service_versions.copy()
         twin.rows_of_host = {host: list(rows) for host, rows in self.rows_of_host.items()}
         twin.instances = {host: dict(several) for host, several in self.instances.items()}
         return twin
@@ -69,6 +73,11 @@ class HostTable(ColumnStore):
     def last_seen(self, host: str) -> float:
         """When the host's service was last heard from, seconds since the epoch."""
         return self._last_seen.get(host, NEVER)
+
+    @property
+    def lowest_service_version(self) -> int:
+        """The version of the oldest service; 0 without any."""
+        return min((version for version, n in self._service_versions.items() if n), default=0)
 
     @property
     def order(self) -> np.ndarray:
@@ -126,6 +135,9 @@ class HostTable(ColumnStore):
             for row in rows:
                 self._columns["has_service"][row] = record is not None
                 self._note(row)
+        for known, change in ((self.services.get(host), -1), (record, 1)):
+            if known is not None:
+                self._service_versions[known.get("version") or 0] += change
         if record is None:
             self.services.pop(host, None)
             self._last_seen.pop(host, None)

@@ -160,8 +160,7 @@ class _Trial:
         record = DecisionRecord(None, asked.uuids, asked.count, asked.seed, "FilterScheduler")
         record.wants_detail = True
         record.state_age_seconds = self._driver.host_manager.state_age_seconds
-        spec = asked.spec.copy()
-        spec.config_options = settings.config_options()
+        spec = settings.own_spec(asked.spec)
         left = max(0.0, self._ends_at - time.monotonic())
         policy = dataclasses.replace(settings.policy, most_seconds=left)
         began = time.perf_counter()

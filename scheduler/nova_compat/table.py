@@ -37,7 +37,7 @@ MODULES: Final[Mapping[str, Source]] = {
     # Drivers
     "nova.scheduler.driver": driver.names,
     "nova.scheduler.filter_scheduler": "scheduler.drivers.filter_scheduler",
-    "nova.scheduler.caching_scheduler": "scheduler.drivers.caching_scheduler",
+    "nova.scheduler.caching_scheduler": "scheduler.drivers.filter_scheduler",
     "nova.scheduler.chance": "scheduler.drivers.chance_scheduler",
     "nova.scheduler.host_manager": {
         "HostManager": "scheduler.hosts.host_manager.HostManager",

@@ -30,7 +30,7 @@ from scheduler.claims.backend import (
 from scheduler.claims.placement.allocations import ATTEMPTS, Allocations, Requester, Unsure
 from scheduler.claims.placement.candidates import CandidateQuery, Candidates, fleet_of
 from scheduler.claims.placement.client import CANDIDATES_VERSION, Unavailable
-from scheduler.hosts.table import Key
+from scheduler.hosts.candidates import rows_of_nodes
 
 LOG = logging.getLogger(__name__)
 
@@ -315,12 +315,9 @@ class _Claiming(Claiming):
         ruled_out |= {each.host.lower() for each in tried or ()}
         with self._host_manager.lock:
             table = self._host_manager.table
-            keys: dict[str, Key] = {
-                table.value(row, "uuid"): key for key, row in table.rows.items()
-            }
-        for provider in allocations:
-            if provider in keys:
-                return None if keys[provider][0].lower() in ruled_out else provider
+            for provider in allocations:
+                for row in rows_of_nodes(table, [provider]).tolist():
+                    return None if table.text(row, "host").lower() in ruled_out else provider
         return None
 
     def _as_offered(self, node: str, allocations: Mapping[str, Any]) -> dict[str, Any]:

@@ -140,10 +140,9 @@ class CandidateQuery:
 def fleet_of(host_manager: Any, spec: Any) -> Fleet:
     """What the tables of *host_manager* say; the caller holds its lock."""
     table = host_manager.table
-    versions = [record.get("version") or 0 for record in table.services.values()]
     return Fleet(
         aggregates=tuple(host_manager.aggregates),
-        lowest_version=min(versions, default=0),
+        lowest_version=table.lowest_service_version,
         bound_to=_bound_to(table, spec),
     )
 
@@ -157,13 +156,11 @@ def _bound_to(table: Any, spec: Any) -> tuple[str, ...] | None:
         hosts, nodes = list(spec.force_hosts or ()), list(spec.force_nodes or ())
     if not hosts and not nodes:
         return None
-    names = {each.lower() for each in hosts}
-    keys = [
-        row
-        for (name, node), row in table.rows.items()
-        if (not names or name.lower() in names) and (not nodes or node in nodes)
-    ]
-    return tuple(uuid for uuid in (table.value(row, "uuid") for row in keys) if uuid)
+    rows = sorted(table.rows.values())
+    if hosts:
+        rows = sorted(table.row_numbers(table.spellings({each.lower() for each in hosts})))
+    found = [row for row in rows if not nodes or table.text(row, "nodename") in nodes]
+    return tuple(uuid for uuid in (table.text(row, "uuid") for row in found) if uuid)
 
 
 @dataclass(frozen=True, slots=True)

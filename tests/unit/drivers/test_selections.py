@@ -1,6 +1,6 @@
 """A placement as Selections: one of its own for every instance and alternate."""
 
-from scheduler.drivers.selections import Templates, selections_of
+from scheduler.drivers.selections import selections_of
 from scheduler.engine.decision import Placement
 from scheduler.hosts.candidates import Scope
 from tests.builders import NOW, a_fleet
@@ -40,17 +40,6 @@ def test_what_is_written_into_one_selection_shows_in_no_other():
     [[_first, one], [_second, other]] = selections_of(a_placement(), "nova")
     one.allocation_request = "{}"
     assert other.allocation_request == "null"
-
-
-def test_what_is_written_into_one_answer_shows_in_none_of_the_next():
-    templates = Templates()
-    for _turn in range(3):
-        [[chosen, _one], _other] = selections_of(a_placement(), "nova", templates)
-        assert (chosen.limits.memory_mb, chosen.limits_exact) == (1024, {"memory_mb": 1024.5})
-        assert chosen.availability_zone == "z1"
-        chosen.limits.memory_mb = 1
-        chosen.limits_exact["memory_mb"] = 1
-        chosen.availability_zone = "z9"
 
 
 def test_limits_that_are_no_numbers_are_taken_as_they_are():
