@@ -58,7 +58,7 @@ class Wishes:
         meta = objects.ImageMeta.from_dict(image)
         policy = pci.affinity_policy(flavor, meta)
         devices = pci.requests_of_flavor(flavor, conf.pci.alias, policy)
-        return cls(numa.constraints(flavor, meta, semantics.of(conf).numa), tuple(devices))
+        return cls(numa.constraints(flavor, meta, semantics.from_conf(conf).numa), tuple(devices))
 
 
 @dataclass(frozen=True)

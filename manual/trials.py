@@ -168,7 +168,7 @@ def _request(conf: cfg.ConfigOpts, given: Mapping[str, Any]) -> objects.RequestS
         scheduler_hints=given.get("hints"),
         availability_zone=given.get("availability_zone"),
         project_id=given.get("project_id"),
-        numa_topology=numa.constraints(flavor, image, semantics.of(conf).numa),
+        numa_topology=numa.constraints(flavor, image, semantics.from_conf(conf).numa),
         pci_requests=objects.InstancePCIRequests(requests=devices),
     )
     if "group" in given:

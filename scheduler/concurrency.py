@@ -21,9 +21,6 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-#: How often the others get their turn: one to be told, one to come.
-TURNS = 2
-
 ENVIRONMENT_VARIABLE = "OS_NOVA_DISABLE_EVENTLET_PATCHING"
 OPTION = "concurrency_backend"
 EVENTLET = "eventlet"
@@ -190,15 +187,10 @@ class Greenlets:
             self._pool.waitall()
 
 
-def workers() -> type[Greenlets] | None:
-    """What works on requests; None where the library's threads do."""
-    return Greenlets if current() == EVENTLET else None
-
-
 def let_others_catch_up() -> None:
     """Have those who are ready to go on do so, as far as they come without waiting themselves.
 
     For who is about to do something for all that are there: then there are more.
     """
-    for _turn in range(TURNS):
+    for _turn in range(2):  # one in which they are woken, one in which they come here
         time.sleep(0)

@@ -8,7 +8,9 @@ and those travel on the wire together with the numeric ``code``.
 
 from __future__ import annotations
 
+import difflib
 import traceback
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -24,11 +26,11 @@ CODES: Final = (NO_HOST_FITS, ATTEMPTS_EXHAUSTED, STATE_TOO_OLD, INVALID_REQUEST
 
 
 MOST_QUOTED: Final = 500
-"""Characters: what is wrong with a long text is told without all of it."""
+"""Characters of a caller's text in an error."""
 
 
 def quoted(value: Any) -> Any:
-    """A text of a caller's as it goes into logs and answers: short, and in one line."""
+    """A caller's text as it goes into logs and answers: short, and in one line."""
     if type(value) in (int, float, bool, type(None)):
         return value
     text = str(value)
@@ -37,8 +39,21 @@ def quoted(value: Any) -> Any:
     return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}…"
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The one of *known* that is spelt most like *name*; None if none is."""
+    by_lower = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return by_lower[near[0]] if near else None
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of an error about *name*: a question, or nothing."""
+    near = nearest(name, known)
+    return "" if near is None else f"; did you mean {near}?"
+
+
 def placed(error: NovaException, part: str) -> NovaException:
-    """*error* about something inside of *part*, which its text then leads to."""
+    """*error* about something inside of *part*; its text then names that place."""
     inner = str(error.kwargs.get("place", ""))
     if len(inner) > MOST_QUOTED:
         return error
@@ -51,7 +66,7 @@ def placed(error: NovaException, part: str) -> NovaException:
 
 
 def code_of(error: BaseException) -> str:
-    """Which of CODES *error* has; what is none of this module's is an internal fault."""
+    """The one of CODES that *error* has; any foreign error is an internal fault."""
     if not isinstance(error, NovaException):
         return INTERNAL_FAULT
     return str(error.kwargs.get("error_code", error.error_code))
@@ -66,11 +81,11 @@ class NovaException(Exception):
     error_code: ClassVar[str] = INTERNAL_FAULT
 
     def __init__(self, message: str | None = None, **kwargs: Any) -> None:
-        # The one error that is Nova's to the last key goes without its code, which its class says.
-        told = {} if self.error_code == NO_HOST_FITS else {"error_code": self.error_code}
+        # NoValidHost has exactly the keys of Nova's.
+        own = {} if self.error_code == NO_HOST_FITS else {"error_code": self.error_code}
         if self.error_code == INVALID_REQUEST:
             kwargs = {name: quoted(value) for name, value in kwargs.items()}
-        self.kwargs = {"code": self.code, **told, **kwargs}
+        self.kwargs = {"code": self.code, **own, **kwargs}
         super().__init__(message if message is not None else self.msg_fmt % self.kwargs)
 
     def __init_subclass__(cls) -> None:
@@ -89,29 +104,28 @@ class NoValidHost(NovaException):
 
 
 class MaxRetriesExceeded(NoValidHost):
-    """The attempts allowed for one build are used up."""
-
     msg_fmt = "Exceeded maximum number of retries. %(reason)s"
     error_code = ATTEMPTS_EXHAUSTED
 
 
-class InvalidRequest(NovaException):
-    """The request itself is wrong; *field* names the part."""
+class BadRequest(NovaException):
+    """Base: the caller's fault."""
 
-    msg_fmt = "Invalid request: %(field)s: %(reason)s"
     code = 400
     error_code = INVALID_REQUEST
 
 
-class ComputeResourcesUnavailable(NovaException):
-    """A compute host refuses an instance: it does not fit there (any more)."""
+class InvalidRequest(BadRequest):
+    """The request itself is wrong; *field* names the part."""
 
+    msg_fmt = "Invalid request: %(field)s: %(reason)s"
+
+
+class ComputeResourcesUnavailable(NovaException):
     msg_fmt = "Insufficient compute resources: %(reason)s."
 
 
 class ResourcesNotBooked(NovaException):
-    """What a placed instance needs could not be taken from its host."""
-
     msg_fmt = "Resources could not be booked: %(reason)s"
 
 
@@ -136,14 +150,10 @@ class HostPagesUnknown(ResourcesNotBooked):
 
 
 class PciDeviceRequestFailed(ResourcesNotBooked):
-    """The host's free PCI devices do not serve the requests."""
-
     msg_fmt = "PCI device request failed: no free devices serve it."
 
 
 class ComputeHostMetricNotFound(NovaException):
-    """A metric that the weights need is missing on a host."""
-
     msg_fmt = "Metric %(name)s could not be found on the compute host node %(host)s.%(node)s."
     code = 404
 
@@ -194,17 +204,13 @@ class DecisionGivenUp(NovaException):
     code = 503
 
 
-class UnsupportedPolicyException(NovaException):
+class UnsupportedPolicyException(BadRequest):
     """A server group's policy needs a filter or weigher that is not configured."""
 
     msg_fmt = "ServerGroup policy is not supported: %(reason)s"
-    code = 400
-    error_code = INVALID_REQUEST
 
 
 class SchedulerHostFilterNotFound(NovaException):
-    """The list of enabled filters names filters that are not available."""
-
     msg_fmt = "Scheduler Host Filter %(filter_name)s could not be found."
     code = 404
 
@@ -235,27 +241,17 @@ class DatabaseNotReady(NovaException):
 
 
 class DatabaseReadOnly(NovaException):
-    """Something was to be written although the configuration forbids it."""
-
     msg_fmt = "Nothing is written to %(url)s: [database] read_only is set"
 
 
-class IncompatibleObjectVersion(NovaException):
-    """A wire object of another major version."""
-
+class IncompatibleObjectVersion(BadRequest):
     msg_fmt = (
         "Version %(objver)s of %(objname)s is not supported, supported version is %(supported)s"
     )
-    code = 400
-    error_code = INVALID_REQUEST
 
 
-class UnsupportedObjectError(NovaException):
-    """A wire object of an unknown class or namespace."""
-
+class UnsupportedObjectError(BadRequest):
     msg_fmt = "Unsupported object type %(objtype)s"
-    code = 400
-    error_code = INVALID_REQUEST
 
 
 class ObjectActionError(NovaException):
@@ -264,79 +260,55 @@ class ObjectActionError(NovaException):
     msg_fmt = "Object action %(action)s failed because: %(reason)s"
 
 
-class InstanceNotFound(NovaException):
-    """The instance's row is gone."""
+class NotFound(NovaException):
+    """Base: something that the caller names is not there."""
 
+    code = 404
+
+
+class InstanceNotFound(NotFound):
     msg_fmt = "Instance %(instance_id)s could not be found."
-    code = 404
 
 
-class FlavorNotFound(NovaException):
-    """No flavor of that name or id."""
-
+class FlavorNotFound(NotFound):
     msg_fmt = "Flavor %(flavor_id)s could not be found."
-    code = 404
 
 
-class AggregateNotFound(NovaException):
-    """No aggregate of that name or id."""
-
+class AggregateNotFound(NotFound):
     msg_fmt = "Aggregate %(aggregate_id)s could not be found."
-    code = 404
 
 
-class AggregateHostNotFound(NovaException):
-    """The aggregate does not have that host."""
-
+class AggregateHostNotFound(NotFound):
     msg_fmt = "Aggregate %(aggregate_id)s has no host %(host)s."
-    code = 404
 
 
-class ServiceNotFound(NovaException):
-    """No service record of that host and binary."""
-
+class ServiceNotFound(NotFound):
     msg_fmt = "Service %(service_id)s could not be found."
-    code = 404
 
 
-class ComputeHostNotFound(NovaException):
-    """No compute node of that host."""
-
+class ComputeHostNotFound(NotFound):
     msg_fmt = "Compute host %(host)s could not be found."
-    code = 404
 
 
-class CellMappingNotFound(NovaException):
-    """No cell has this uuid or id."""
-
+class CellMappingNotFound(NotFound):
     msg_fmt = "Cell %(uuid)s has no mapping."
-    code = 404
 
 
-class InstanceGroupNotFound(NovaException):
-    """No server group of that name or id."""
-
+class InstanceGroupNotFound(NotFound):
     msg_fmt = "Instance group %(group_uuid)s could not be found."
-    code = 404
 
 
-class BuildRequestNotFound(NovaException):
-    """The build request is gone: the user deleted the server before it was built."""
+class BuildRequestNotFound(NotFound):
+    """The user deleted the server before it was built."""
 
     msg_fmt = "BuildRequest not found for instance %(uuid)s"
-    code = 404
 
 
-class HostMappingNotFound(NovaException):
-    """The host is in no cell."""
-
+class HostMappingNotFound(NotFound):
     msg_fmt = "Host '%(name)s' is not mapped to any cell"
-    code = 404
 
 
 class AlreadyExists(NovaException):
-    """Something of that name is there already."""
-
     msg_fmt = "%(kind)s %(name)s already exists."
     code = 409
 

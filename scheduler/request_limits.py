@@ -64,25 +64,17 @@ class RequestLimits:
             raise errors.InvalidRequest(field=name, reason=reason)
 
 
-_LISTS = ("scheduler_hints", "ignore_hosts", "force_hosts", "force_nodes", "requested_resources")
+_SIZED = (
+    *("scheduler_hints", "ignore_hosts", "force_hosts", "force_nodes", "requested_resources"),
+    *("flavor.extra_specs", "instance_group.members", "instance_group.hosts"),
+    *("pci_requests.requests", "numa_topology.cells", "retry.hosts"),
+    *("requested_destination.aggregates", "requested_destination.forbidden_aggregates"),
+)
 
 
 def _parts(spec: objects.RequestSpec) -> Iterator[tuple[str, Sized]]:
-    for name in _LISTS:
-        yield f"RequestSpec.{name}", getattr(spec, name) or ()
-    flavor, group = spec.flavor, spec.instance_group
-    if flavor is not None:
-        yield "RequestSpec.flavor.extra_specs", flavor.extra_specs or ()
-    if group is not None:
-        yield "RequestSpec.instance_group.members", group.members or ()
-        yield "RequestSpec.instance_group.hosts", group.hosts or ()
-    if spec.pci_requests is not None:
-        yield "RequestSpec.pci_requests.requests", spec.pci_requests.requests or ()
-    if spec.numa_topology is not None:
-        yield "RequestSpec.numa_topology.cells", spec.numa_topology.cells or ()
-    if spec.requested_destination is not None:
-        for name in ("aggregates", "forbidden_aggregates"):
-            found = getattr(spec.requested_destination, name)
-            yield f"RequestSpec.requested_destination.{name}", found or ()
-    if spec.retry is not None:
-        yield "RequestSpec.retry.hosts", spec.retry.hosts or ()
+    for path in _SIZED:
+        found: Any = spec
+        for name in path.split("."):
+            found = None if found is None else getattr(found, name)
+        yield f"RequestSpec.{path}", found or ()

@@ -1,15 +1,15 @@
 """Where Newton and today's releases decide differently, each difference as one named entry.
 
 ``[scheduler] semantics`` chooses one of the two.  Whoever decides gets the chosen ``Semantics``
-and uses the entry that concerns it; nobody asks which of the two it is.  What each entry means is
-its description below, and the compatibility page repeats those descriptions line by line.
+and uses the entry that concerns it; nobody asks which of the two it is.  The compatibility page
+says by name what each entry means.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import math
+import operator
 import random
 import re
 from collections.abc import Callable
@@ -26,21 +26,6 @@ _VERSION_FIELD = "image.properties.img_hv_requested_version"
 _NEWTON_VERSION = re.compile(r"\d+\.\d+(\.\d+)?([ab]\d+)?")
 _CONDITION = re.compile(r"\s*(?:<=|>=|!=|==|<|>)\s*(?P<version>\S+)\s*")
 
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """What an entry is about, and what Newton and today's releases do."""
-
-    subject: str
-    newton: str
-    current: str
-
-
-def _entry(subject: str, *, newton: str, current: str) -> Any:
-    description = Description(subject, newton, current)
-    return dataclasses.field(metadata={"description": description})
-
-
 Bounds = tuple[float, float]
 Ratios = tuple[float, float, float]
 
@@ -49,86 +34,36 @@ Ratios = tuple[float, float, float]
 class Semantics:
     """The entries: values, or functions of what they decide on."""
 
-    bounds: Callable[[Any, float, float], Bounds] = _entry(
-        "Bounds that weights are normalised with",
-        newton="the lowest and highest raw value a weigher has ever seen in its process, requests "
-        "that failed apart; raw values below a declared minimum widen the range",
-        current="those of the candidates at hand; raw values outside a declared bound count as "
-        "the bound",
-    )
-    multiplier_per_aggregate: bool = _entry(
-        "Aggregate metadata `<name>_weight_multiplier`",
-        newton="means nothing",
-        current="overrides the option for the hosts of the aggregate; the smallest value counts",
-    )
-    least_soft_multiplier: float = _entry(
-        "`soft_affinity_weight_multiplier` and `soft_anti_affinity_weight_multiplier` below 0",
-        newton="taken as they are, with a warning: the opposite policy",
-        current="refused: 0 is used instead, with a warning",
-    )
-    newer_weighers: frozenset[str] = _entry(
-        "What `nova.scheduler.weights.all_weighers` stands for",
-        newton="Metrics, soft affinity and anti-affinity, RAM, Disk and IoOps; newer ones run when "
-        "`weight_classes` names them",
-        current="every weigher",
-    )
-    keeps_ranking: bool = _entry(
-        "Order in which the hosts left stand for the next server of the same request, which "
-        "decides between equal weights",
-        newton="as the filters left them",
-        current="the chosen host first, then the others by weight",
-    )
-    destination_node: Callable[[str | None, str | None], bool] = _entry(
-        "Requested destination that names a host and no node",
-        newton="matches nothing",
-        current="matches every node of the host",
-    )
-    last_heartbeat: Callable[[Any], datetime.datetime | None] = _entry(
-        "Liveness of a service whose `last_seen_up` is null",
-        newton="judged by `updated_at`, then by `created_at`",
-        current="judged by `created_at`",
-    )
-    fallback_ratios: Callable[[Any], Ratios] = _entry(
-        "Allocation ratio that is NULL or 0.0 in the host's row and in the plain option",
-        newton="16.0 for processors, 1.5 for memory, 1.0 for disk",
-        current="the option `initial_*_allocation_ratio`: 4.0, 1.0, 1.0",
-    )
-    is_tenant_key: Callable[[str], bool] = _entry(
-        "AggregateMultiTenancyIsolation",
-        newton="the metadata key `filter_tenant_id` only",
-        current="every metadata key that begins with `filter_tenant_id`",
-    )
-    room_for_member: Callable[[Any, Any], Any] = _entry(
-        "ServerGroupAntiAffinityFilter",
-        newton="rejects the hosts named in the group's `hosts`",
-        current="counts the group's `members` on the host, up to the rule `max_server_per_host`",
-    )
-    version_test: Callable[[str], Callable[[int], bool]] = _entry(
-        "`img_hv_requested_version`, or a hypervisor's version, of fewer than two or more than "
-        "three numbers",
-        newton="fails the request",
-        current="is compared",
-    )
-    image_id: Callable[[Any], str | None] = _entry(
-        "IsolatedHostsFilter and an image without id",
-        newton="fails the request",
-        current="the image counts as one that is not isolated",
-    )
-    draw: Callable[[random.Random, list[str], int], list[str]] = _entry(
-        "Chance driver and a request for several servers",
-        newton="a host is drawn for each; two servers may share one",
-        current="different hosts are drawn while there are enough, else as in Newton",
-    )
-    numa: numa.NumaSemantics = _entry(
-        "NUMA cells and PCI devices",
-        newton="the table below",
-        current="the table below",
-    )
-    rebuild_checks_cells: bool = _entry(
-        "NUMATopologyFilter and a server that is rebuilt where it is",
-        newton="decides",
-        current="is not asked",
-    )
+    #: (weigher, lowest, highest raw value) -> bounds that weights are normalised with.
+    bounds: Callable[[Any, float, float], Bounds]
+    #: Aggregate metadata ``<name>_weight_multiplier`` overrides the option.
+    multiplier_per_aggregate: bool
+    #: The least multiplier of soft affinity and soft anti-affinity.
+    least_soft_multiplier: float
+    #: Weighers that ``all_weighers`` leaves out.
+    newer_weighers: frozenset[str]
+    #: The next server of a request finds the hosts in the order of their weights.
+    keeps_ranking: bool
+    #: (node of a requested destination, node of a host) -> they match.
+    destination_node: Callable[[str | None, str | None], bool]
+    #: Service record -> time of its last heartbeat.
+    last_heartbeat: Callable[[Any], datetime.datetime | None]
+    #: Configuration -> ratios of CPU, memory and disk that nobody set.
+    fallback_ratios: Callable[[Any], Ratios]
+    #: Metadata key -> AggregateMultiTenancyIsolation reads it.
+    is_tenant_key: Callable[[str], bool]
+    #: (hosts, request) -> mask of the hosts that ServerGroupAntiAffinityFilter passes.
+    room_for_member: Callable[[Any, Any], Any]
+    #: ``img_hv_requested_version`` -> test of a hypervisor's version number.
+    version_test: Callable[[str], Callable[[int], bool]]
+    #: Image -> the id that IsolatedHostsFilter compares.
+    image_id: Callable[[Any], str | None]
+    #: (random source, hosts, number of servers) -> hosts that the chance driver draws.
+    draw: Callable[[random.Random, list[str], int], list[str]]
+    #: NUMA cells and PCI devices.
+    numa: numa.NumaSemantics
+    #: NUMATopologyFilter decides on a server that is rebuilt where it is.
+    rebuild_checks_cells: bool
 
 
 # --- today's releases ------------------------------------------------------------------------
@@ -143,24 +78,12 @@ def _bounds_at_hand(weigher: Any, lowest: float, highest: float) -> Bounds:
     return float(low), float(high)
 
 
-def _any_node_if_none(wanted: str | None, node: str | None) -> bool:
-    return not wanted or wanted == node
-
-
-def _seen_or_created(service: Any) -> datetime.datetime | None:
-    return service.last_seen_up or service.created_at
-
-
 def _initial_ratios(conf: Any) -> Ratios:
     return (
         conf.initial_cpu_allocation_ratio,
         conf.initial_ram_allocation_ratio,
         conf.initial_disk_allocation_ratio,
     )
-
-
-def _begins_as_tenant_key(key: str) -> bool:
-    return key.startswith(_TENANT_KEY)
 
 
 def _fewer_members_than_allowed(hosts: Any, request: Any) -> Any:
@@ -179,10 +102,6 @@ def _any_version(requirement: str) -> Callable[[int], bool]:
     return lambda number: number <= 0 or predicate.satisfied_by(text_of(number))
 
 
-def _id_if_any(image: Any) -> str | None:
-    return None if image is None else image.id
-
-
 def _draw_different_hosts(rng: random.Random, hosts: list[str], count: int) -> list[str]:
     return rng.sample(hosts, count) if count <= len(hosts) else _draw_each(rng, hosts, count)
 
@@ -197,13 +116,13 @@ CURRENT = Semantics(
     least_soft_multiplier=0.0,
     newer_weighers=frozenset(),
     keeps_ranking=True,
-    destination_node=_any_node_if_none,
-    last_heartbeat=_seen_or_created,
+    destination_node=lambda wanted, node: not wanted or wanted == node,
+    last_heartbeat=lambda service: service.last_seen_up or service.created_at,
     fallback_ratios=_initial_ratios,
-    is_tenant_key=_begins_as_tenant_key,
+    is_tenant_key=lambda key: key.startswith(_TENANT_KEY),
     room_for_member=_fewer_members_than_allowed,
     version_test=_any_version,
-    image_id=_id_if_any,
+    image_id=lambda image: None if image is None else image.id,
     draw=_draw_different_hosts,
     numa=numa.CURRENT,
     rebuild_checks_cells=False,
@@ -218,23 +137,6 @@ def _bounds_ever_seen(weigher: Any, lowest: float, highest: float) -> Bounds:
     weigher.minval = lowest if weigher.minval is None else min(weigher.minval, lowest)
     weigher.maxval = highest if weigher.maxval is None else max(weigher.maxval, highest)
     return float(weigher.minval), float(weigher.maxval)
-
-
-def _same_node(wanted: str | None, node: str | None) -> bool:
-    return wanted == node
-
-
-def _seen_updated_or_created(service: Any) -> datetime.datetime | None:
-    return service.last_seen_up or service.updated_at or service.created_at
-
-
-def _newton_ratios(conf: Any) -> Ratios:
-    del conf
-    return 16.0, 1.5, 1.0
-
-
-def _is_the_tenant_key(key: str) -> bool:
-    return key == _TENANT_KEY
 
 
 def _not_a_host_of_the_group(hosts: Any, request: Any) -> Any:
@@ -265,29 +167,24 @@ def _require_strict(version: str) -> None:
 def _id_needed(image: Any) -> str | None:
     if image is not None and image.id is None:
         raise errors.InvalidRequest(field="image.id", reason="the image has none")
-    return _id_if_any(image)
+    return None if image is None else image.id
 
 
+_NEWER_WEIGHERS = frozenset(
+    f"{name}Weigher"
+    for name in ("BuildFailure", "CPU", "CrossCell", "HypervisorVersion", "ImageProperties")
+    + ("NumInstances", "PCI")
+)
 NEWTON = Semantics(
     bounds=_bounds_ever_seen,
     multiplier_per_aggregate=False,
     least_soft_multiplier=-math.inf,
-    newer_weighers=frozenset(
-        {
-            "BuildFailureWeigher",
-            "CPUWeigher",
-            "CrossCellWeigher",
-            "HypervisorVersionWeigher",
-            "ImagePropertiesWeigher",
-            "NumInstancesWeigher",
-            "PCIWeigher",
-        }
-    ),
+    newer_weighers=_NEWER_WEIGHERS,
     keeps_ranking=False,
-    destination_node=_same_node,
-    last_heartbeat=_seen_updated_or_created,
-    fallback_ratios=_newton_ratios,
-    is_tenant_key=_is_the_tenant_key,
+    destination_node=operator.eq,
+    last_heartbeat=lambda service: service.last_seen_up or service.updated_at or service.created_at,
+    fallback_ratios=lambda _conf: (16.0, 1.5, 1.0),
+    is_tenant_key=lambda key: key == _TENANT_KEY,
     room_for_member=_not_a_host_of_the_group,
     version_test=_strict_version,
     image_id=_id_needed,
@@ -299,11 +196,6 @@ NEWTON = Semantics(
 CHOICES = {"current": CURRENT, "newton": NEWTON}
 
 
-def of(conf: Any) -> Semantics:
-    """What ``[scheduler] semantics`` chooses."""
+def from_conf(conf: Any) -> Semantics:
+    """The semantics that ``[scheduler] semantics`` chooses."""
     return CHOICES[conf.scheduler.semantics]
-
-
-def descriptions() -> dict[str, Description]:
-    """Every entry's name and description, in order."""
-    return {each.name: each.metadata["description"] for each in dataclasses.fields(Semantics)}

@@ -111,7 +111,7 @@ def _from_options(
         scheduler_hints=hints,
         availability_zone=parsed.az,
         project_id=parsed.project,
-        numa_topology=numa.constraints(flavor, image, semantics.of(conf).numa),
+        numa_topology=numa.constraints(flavor, image, semantics.from_conf(conf).numa),
         pci_requests=objects.InstancePCIRequests(requests=devices),
     )
 

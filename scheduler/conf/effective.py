@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_config import cfg
+from oslo_utils import strutils
 
 from scheduler.conf import names
 
 MASK: Final = "***"
 _CREDENTIALS: Final = re.compile(r"://.*@")
+_CREDENTIALS_WITHIN: Final = re.compile(r"(://)[^/\s'\"]*@")
 _ORIGINS: Final = {
     cfg.Locations.opt_default: "default",
     cfg.Locations.set_default: "default of this program",
@@ -41,7 +43,7 @@ def options(conf: cfg.ConfigOpts, paths: Iterable[str]) -> Iterator[Effective]:
         path = "" if location is None else str(location.detail)
         origin = _ORIGINS.get(where) or _place(group, option, settings, path)
         is_set = where not in (cfg.Locations.opt_default, cfg.Locations.set_default)
-        shown = masked(option, names.value(conf, group, option.dest))
+        shown = masked_value(option, names.value(conf, group, option.dest))
         yield Effective(f"{group}.{option.dest}", shown, origin, is_set)
 
 
@@ -50,16 +52,21 @@ def _order(found: tuple[str, cfg.Opt]) -> tuple[bool, str, str]:
     return group != names.DEFAULT, group, option.dest
 
 
-def masked(option: cfg.Opt, value: Any) -> Any:
+def masked(text: str) -> str:
+    """*text* without credentials in URLs, and without values after words like ``password``."""
+    return _CREDENTIALS_WITHIN.sub(rf"\1{MASK}@", str(strutils.mask_password(text)))
+
+
+def masked_value(option: cfg.Opt, value: Any) -> Any:
     """*value* without secrets: those of secret options, and credentials in URLs."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if option.secret:
         return MASK
     if isinstance(value, list | tuple):
-        return [masked(option, each) for each in value]
+        return [masked_value(option, each) for each in value]
     if isinstance(value, dict):
-        return {name: masked(option, each) for name, each in value.items()}
+        return {name: masked_value(option, each) for name, each in value.items()}
     return _CREDENTIALS.sub(f"://{MASK}@", str(value))
 
 

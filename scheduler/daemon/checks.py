@@ -25,13 +25,13 @@ from scheduler.broker import expected
 from scheduler.broker.connecting import Failure, connect
 from scheduler.claims import loading
 from scheduler.conf import logging_file
+from scheduler.conf.effective import masked
 from scheduler.db import inspection
 from scheduler.db.database import FAILURES
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import driver_class, host_manager_class
 from scheduler.explain import store
 from scheduler.filters.registry import load_filters
-from scheduler.masking import masked
 from scheduler.pci.aliases import parse_aliases
 from scheduler.rpc import transport
 from scheduler.rpc.client import version_cap

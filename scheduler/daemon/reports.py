@@ -24,10 +24,10 @@ from oslo_reports import guru_meditation_report
 
 import scheduler
 from scheduler import errors
+from scheduler.conf.effective import masked
 from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.worker_table import Board
 from scheduler.engine.record import DecisionRecord
-from scheduler.masking import masked
 from scheduler.metrics.readings import host_states
 
 DECISIONS_SHOWN: Final = 20

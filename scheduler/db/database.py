@@ -28,10 +28,10 @@ from sqlalchemy.engine import URL, Connection, Engine
 
 from scheduler import errors
 from scheduler.conf import database as database_conf
+from scheduler.conf.effective import masked
 from scheduler.db import layout as layouts
 from scheduler.db import url as db_url
 from scheduler.db.layout import Layout, Statement
-from scheduler.masking import masked
 
 Result = TypeVar("Result")
 

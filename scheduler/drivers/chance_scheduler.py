@@ -24,7 +24,7 @@ class ChanceScheduler(Scheduler):
     def __init__(self, conf: Any, host_manager: Any) -> None:
         super().__init__(conf, host_manager)
         self.rng: random.Random = random.SystemRandom()
-        self.draw = semantics.of(conf).draw
+        self.draw = semantics.from_conf(conf).draw
 
     def select_destinations(
         self,

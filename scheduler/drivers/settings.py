@@ -105,7 +105,7 @@ def configured_policy(conf: Any, host_manager: Any) -> Policy:
         host_subset_size=conf.filter_scheduler.host_subset_size,
         shuffle_best_same_weighed_hosts=conf.filter_scheduler.shuffle_best_same_weighed_hosts,
         service_down_time_seconds=conf.service_down_time,
-        semantics=semantics.of(conf),
+        semantics=semantics.from_conf(conf),
         fitting=Fitting.from_conf(conf),
         most_seconds=conf.scheduler.max_decision_seconds or math.inf,
     )

@@ -72,4 +72,4 @@ class ServerGroupAntiAffinityFilter(HostFilter):
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Room as the semantics count it; where the instance is, it may stay."""
         if has_group(request, "anti-affinity"):
-            yield FULL, semantics.of(self.conf).room_for_member(hosts, request)
+            yield FULL, semantics.from_conf(self.conf).room_for_member(hosts, request)

@@ -25,7 +25,7 @@ class AggregateMultiTenancyIsolation(HostFilter):
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
-        self.is_tenant_key = semantics.of(conf).is_tenant_key
+        self.is_tenant_key = semantics.from_conf(conf).is_tenant_key
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """The project is one of those listed, separated by commas."""

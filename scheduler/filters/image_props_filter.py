@@ -39,7 +39,7 @@ class ImagePropertiesFilter(HostFilter):
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
         self.architecture = conf.filter_scheduler.image_properties_default_architecture
-        self.version_test = semantics.of(conf).version_test
+        self.version_test = semantics.from_conf(conf).version_test
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """One supported triple holds all that is named; then version and address bits.

@@ -26,7 +26,7 @@ class IsolatedHostsFilter(HostFilter):
         self.images = frozenset(options.isolated_images)
         self.hosts = tuple(options.isolated_hosts)
         self.restricted = options.restrict_isolated_hosts_to_isolated_images
-        self.image_id = semantics.of(conf).image_id
+        self.image_id = semantics.from_conf(conf).image_id
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """What is isolated is compared exactly; isolated hosts take others unless restricted."""

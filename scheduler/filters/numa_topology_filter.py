@@ -36,7 +36,7 @@ class NUMATopologyFilter(HostFilter):
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
         self.fitting = Fitting.from_conf(conf)
-        self.RUN_ON_REBUILD = semantics.of(conf).rebuild_checks_cells
+        self.RUN_ON_REBUILD = semantics.from_conf(conf).rebuild_checks_cells
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Threads if they are required, cells if some are wanted, and a fit if there are any."""

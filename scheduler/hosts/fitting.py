@@ -32,7 +32,7 @@ class Fitting:
     def from_conf(cls, conf: Any) -> Fitting:
         """What ``[scheduler] semantics`` and ``[compute]`` choose."""
         pack = conf.compute.packing_host_numa_cells_allocation_strategy
-        return cls(semantics.of(conf).numa, pack)
+        return cls(semantics.from_conf(conf).numa, pack)
 
 
 @dataclass(frozen=True, slots=True)

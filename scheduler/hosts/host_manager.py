@@ -80,7 +80,7 @@ class HostManager:
         self.read_at: float | None = None
         self._take_intervals(conf)
         self._reader = reader
-        self._semantics = semantics.of(conf)
+        self._semantics = semantics.from_conf(conf)
         ratios = rows.Ratios.from_conf(conf)
         self._updater = TableUpdater(
             self.reservations, ratios, conf.scheduler.cell_uuid, self._semantics, self.decode

@@ -49,7 +49,7 @@ class Ratios:
     @classmethod
     def from_conf(cls, conf: Any) -> Ratios:
         """The plain option if it is set and not 0, else what the semantics fall back to."""
-        cpu, ram, disk = semantics.of(conf).fallback_ratios(conf)
+        cpu, ram, disk = semantics.from_conf(conf).fallback_ratios(conf)
         return cls(
             cpu=conf.cpu_allocation_ratio or cpu,
             ram=conf.ram_allocation_ratio or ram,

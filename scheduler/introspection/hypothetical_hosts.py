@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
-from scheduler import errors, objects, spelling
+from scheduler import errors, objects
 from scheduler.db.tables import compute_nodes
 from scheduler.hosts import columns
 from scheduler.hosts.rows import Ratios
@@ -234,5 +234,5 @@ def _value(name: str, value: Any, argument: str) -> Any:
 
 
 def _unknown(argument: str, what: str, name: str, known: Any) -> errors.InvalidRequest:
-    reason = f"no {what} {name!r}{spelling.meant(name, known)}"
+    reason = f"no {what} {name!r}{errors.did_you_mean(name, known)}"
     return errors.InvalidRequest(field=argument, reason=reason)

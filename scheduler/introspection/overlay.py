@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from oslo_config import cfg
 
-from scheduler import errors, spelling
+from scheduler import errors
 from scheduler.conf import default, filter_scheduler, stubs
 from scheduler.conf import scheduler as scheduler_conf
 
@@ -117,7 +117,7 @@ def _name_of(spelt: str, argument: str) -> Name:
     if fitting:
         several = " or ".join(f"{group}.{name}" for group, name in fitting)
         raise errors.InvalidRequest(field=argument, reason=f"which one: {several}?")
-    reason = f"no decision reads an option of this name{spelling.meant(name, spellings)}"
+    reason = f"no decision reads an option of this name{errors.did_you_mean(name, spellings)}"
     raise errors.InvalidRequest(field=argument, reason=reason)
 
 
@@ -149,13 +149,13 @@ def chain_of(
     names = list(conf.filter_scheduler[option])
     for each in disable:
         if each not in names:
-            reason = f"not one of the enabled filters{spelling.meant(each, names)}"
+            reason = f"not one of the enabled filters{errors.did_you_mean(each, names)}"
             raise errors.InvalidRequest(field=f"--disable {each}", reason=reason)
         names = [name for name in names if name != each]
     known = set(known) | set(names)
     for each in enable:
         if each not in known:
-            reason = f"no filter of this name is available{spelling.meant(each, known)}"
+            reason = f"no filter of this name is available{errors.did_you_mean(each, known)}"
             raise errors.InvalidRequest(field=f"--enable {each}", reason=reason)
         if each not in names:
             names.append(each)

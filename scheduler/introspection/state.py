@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from scheduler import errors, spelling
+from scheduler import errors
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
@@ -122,7 +122,7 @@ def _is_key(after: Any) -> bool:
 
 def _unknown(table: HostTable, hosts: Sequence[str]) -> dict[str, str | None]:
     return {
-        host: spelling.nearest(host, table.rows_of_host)
+        host: errors.nearest(host, table.rows_of_host)
         for host in hosts
         if host not in table.rows_of_host
     }

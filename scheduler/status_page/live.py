@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import scheduler
+from scheduler.conf.effective import masked
 from scheduler.db.cells import CellHealth
 from scheduler.engine.record import SELECTED, DecisionRecord
 from scheduler.explain import form
 from scheduler.explain.answering import explained
 from scheduler.hosts.host_manager import HostManager
 from scheduler.manager import SchedulerManager
-from scheduler.masking import masked
 from scheduler.status_page.fleet import Fleet
 from scheduler.status_page.recent import REASON_STEP_SECONDS, REASON_STEPS, RecentDecisions
 from scheduler.status_page.snapshot import Photographer

@@ -27,7 +27,7 @@ class _SoftAffinityWeigher(HostWeigher):
     def configured_multiplier(self, conf: Any) -> float:
         """The option's value; what is less than the semantics allow is raised to that."""
         value = super().configured_multiplier(conf)
-        least = semantics.of(conf).least_soft_multiplier
+        least = semantics.from_conf(conf).least_soft_multiplier
         if value < 0:
             LOG.warning(
                 "Option [filter_scheduler] %s is %s, below 0; %s is used. Only with [scheduler] "

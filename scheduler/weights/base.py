@@ -69,7 +69,7 @@ class HostWeigher(BaseHostWeigher):
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
         self.multiplier = self.configured_multiplier(conf)
-        self.asks_aggregates = semantics.of(conf).multiplier_per_aggregate
+        self.asks_aggregates = semantics.from_conf(conf).multiplier_per_aggregate
 
     def configured_multiplier(self, conf: Any) -> float:
         """The option's value."""

@@ -54,7 +54,7 @@ def load_weighers(conf: Any) -> list[BaseHostWeigher]:
     Which classes "all weighers" are is up to the semantics; one that is named always runs.
     Raises ConfigurationError or ClassNotFound for an entry that does not load.
     """
-    newer = semantics.of(conf).newer_weighers
+    newer = semantics.from_conf(conf).newer_weighers
 
     def all_of_the_release() -> list[type[BaseHostWeigher]]:
         return [cls for cls in all_weighers() if cls.__name__ not in newer]

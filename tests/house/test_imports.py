@@ -14,7 +14,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset(
         {
             "errors",
-            *("concurrency", "exit_codes", "masking", "spelling"),
+            *("concurrency", "exit_codes"),
             *("daemon.in_flight", "daemon.worker_table"),
         }
     ),

@@ -20,7 +20,3 @@ def test_all_is_done_when_the_end_was_waited_for():
         assert len(most) <= 2
     workers.shutdown(wait=True)
     assert sorted(done) == list(range(5))
-
-
-def test_the_backend_of_tests_is_left_to_the_library():
-    assert concurrency.workers() is None

@@ -11,6 +11,7 @@ from oslo_config import cfg
 
 from scheduler import conf as project_options
 from scheduler.conf import names
+from scheduler.conf.effective import masked
 from scheduler.conf.filter_scheduler import parse_ratios
 
 LIBRARIES = ("database", "api_database", "placement")
@@ -201,3 +202,19 @@ def test_bad_ratios_are_named_together(caplog) -> None:
     assert caplog.messages == [
         "Ignoring the invalid elements of the option an.option: b, =3, e=1=2, , c="
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("nothing to hide", "nothing to hide"),
+        ("rabbit://nova:hidden@broker:5672/ is away", "rabbit://***@broker:5672/ is away"),
+        ("a mysql+pymysql://u:hid@den@db/nova b", "a mysql+pymysql://***@db/nova b"),
+        ("('postgresql://u:hidden@db/nova',)", "('postgresql://***@db/nova',)"),
+        ("rabbit://a:hidden@x:1,b:hidden@y:2/v", "rabbit://***@y:2/v"),
+        ("http://host/path?to=someone@example.org", "http://host/path?to=someone@example.org"),
+        ("{'admin_password': 'hidden'}", "{'admin_password': '***'}"),
+    ],
+)
+def test_masked(text: str, shown: str) -> None:
+    assert masked(text) == shown
