@@ -34,7 +34,7 @@ from scheduler.daemon.systemd import Readiness
 from scheduler.daemon.worker import Worker, launch
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
-from scheduler.notifications.notifications import Notifications
+from scheduler.notifications.notifier import Notifications
 from scheduler.rpc import transport
 from scheduler.rpc.endpoints import BaseAPI
 from scheduler.rpc.server import Server

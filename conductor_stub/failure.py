@@ -16,7 +16,7 @@ from conductor_stub.records import Order
 from conductor_stub.stores import ATTEMPTS_KEY, Stores
 from scheduler import errors, objects
 from scheduler.db import build_requests, instances
-from scheduler.notifications.notifications import Notifications
+from scheduler.notifications.notifier import Notifications
 
 LOG = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from conductor_stub.records import Candidate, MoveRequest
 from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import instances
-from scheduler.notifications.notifications import Notifications
+from scheduler.notifications.notifier import Notifications
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)

@@ -39,8 +39,7 @@ from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.steady_clock import SteadyClock
 from scheduler.introspection.endpoint import serve_introspection
 from scheduler.manager import SchedulerManager
-from scheduler.notifications.notifications import Notifications
-from scheduler.notifications.notifier import Notifier
+from scheduler.notifications.notifier import Notifications, Notifier
 from scheduler.rpc.client import ComputeClient
 from scheduler.rpc.context import get_admin_context
 from scheduler.rpc.endpoints import (

@@ -1,11 +1,16 @@
-"""The two behaviours that a case can be labelled with."""
+"""The two behaviours that a case can be labelled with, and the configuration of a case."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from oslo_config import cfg
+
+from scheduler import conf as options
 from scheduler import errors, numa
+from scheduler.conf import check
 from scheduler.evaluation.cases import Case
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.reservations_of_nova import NewtonReservations, PlacementReservations
@@ -47,3 +52,43 @@ def of_case(case: Case, wanted: str = ALL) -> tuple[Behaviour, ...]:
         known = ", ".join(OF_LABEL)
         raise errors.BadCase(place=case.name, reason=f"semantics {label!r} is none of {known}")
     return tuple(each for each in OF_LABEL[label] if wanted in (ALL, each.name))
+
+
+class Configuration:
+    """One set of options, given anew to every case, as making one takes longer than deciding.
+
+    What a case leaves out has its default.
+    """
+
+    def __init__(self) -> None:
+        self._conf = cfg.ConfigOpts()
+        options.register_all(self._conf)
+        self._conf([], default_config_files=[], default_config_dirs=[])
+        self._given: list[tuple[str, str | None]] = []
+
+    def of(self, case: Case, behaviour: Behaviour) -> cfg.ConfigOpts:
+        """The configuration of *case*, until the next call.
+
+        Raises an error that names the option that cannot be used.
+        """
+        while self._given:
+            name, group = self._given.pop()
+            self._conf.clear_default(name, group=group)
+        self._give("scheduler", "semantics", behaviour.semantics)
+        if "driver" in case.content:
+            self._give("scheduler", "driver", case.content["driver"])
+        for group, values in case.content.get("config", {}).items():
+            for name, value in values.items():
+                self._give(group, name, value)
+        check.validate(self._conf)
+        return self._conf
+
+    def _give(self, group: str, name: str, value: Any) -> None:
+        section = None if group == "DEFAULT" else group
+        try:
+            self._conf.set_default(name, value, group=section)
+        except (cfg.Error, ValueError) as error:
+            raise errors.ConfigurationError(
+                option=f"[{group}] {name}", reason=str(error)
+            ) from error
+        self._given.append((name, section))

@@ -56,11 +56,6 @@ class Case:
         """What the case belongs to."""
         return str(self.content.get("suite") or self.name.partition("/")[0])
 
-    @property
-    def expected(self) -> Mapping[str, Any] | None:
-        """What was recorded, if the case says so."""
-        return self.content.get("expect")
-
 
 class CaseSource:
     """The cases of several files, in order.  Iterate once.

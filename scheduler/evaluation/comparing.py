@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scheduler.evaluation.recording import Answer
+Answer = dict[str, Any]
 
 RELATIVE_TOLERANCE = 1e-6
 #: For weights that are 0.0 but for rounding.
@@ -84,16 +84,6 @@ def _of_request(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
         yield f"error: {_error(answer)}, expected {_error(expected)}"
     if at_start or at_start_wanted:
         return
-    yield from _first_instance(expected, answer)
-    if error is None and wanted is None:
-        yield from _choice(expected, answer)
-
-
-def _error(answer: Mapping[str, Any]) -> str:
-    return f"{answer.get('error') or 'none'}{' at the start' if answer.get('stage') else ''}"
-
-
-def _first_instance(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
     yield from _filters(expected, answer)
     if "passed" in expected and expected["passed"] != answer.get("passed"):
         yield f"passed: {_hosts(expected['passed'], answer.get('passed') or [])}"
@@ -101,6 +91,12 @@ def _first_instance(expected: Mapping[str, Any], answer: Answer) -> Iterator[str
         yield from _mapping("limits", expected.get("limits", {}), answer.get("limits", {}))
     if "weights" in expected:
         yield from _weights(expected["weights"], answer.get("weights", {}))
+    if error is None and wanted is None:
+        yield from _choice(expected, answer)
+
+
+def _error(answer: Mapping[str, Any]) -> str:
+    return f"{answer.get('error') or 'none'}{' at the start' if answer.get('stage') else ''}"
 
 
 def _filters(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+import numpy as np
 from oslo_config import cfg
 from oslo_context import context as oslo_context
 from oslo_log import log as logging
 
 from scheduler import drivers, errors, objects
 from scheduler.drivers.chance_scheduler import ChanceScheduler
+from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.drivers.loading import host_manager_class
+from scheduler.engine.evaluation import NOT_ASKED, PASSES
 from scheduler.engine.record import DecisionRecord
-from scheduler.evaluation import shapes
-from scheduler.evaluation.attesting import attest
-from scheduler.evaluation.behaviour import Behaviour
+from scheduler.evaluation.behaviour import Behaviour, Configuration
 from scheduler.evaluation.cases import Case
-from scheduler.evaluation.configuration import Configuration
+from scheduler.evaluation.comparing import Answer
+from scheduler.evaluation.examples import cells_in_use
 from scheduler.evaluation.fleet import CaseFleet, moment
-from scheduler.evaluation.recording import Answer, recorded
+from scheduler.filters import attestation
+from scheduler.filters.trusted_filter import TrustedFilter
+from scheduler.hosts.candidates import Scope
 from scheduler.hosts.host_manager import HostManager
+from scheduler.hosts.table import HostTable
 from scheduler.manager import SchedulerManager
 from scheduler.numa import HostTopology
 
@@ -67,24 +72,35 @@ class Clock:
         return self._seconds
 
 
+class RecordedAttestation(attestation.AttestationService):
+    """Answers as the case says, whatever it is asked; not at all without an answer."""
+
+    def __init__(self, entries: list[dict[str, Any]] | None) -> None:
+        self.entries = entries or []
+
+    def poll(self, nodes: Collection[str], now: float) -> dict[str, attestation.Trust]:
+        """What the case says of whichever nodes."""
+        del nodes
+        return attestation.read_entries(self.entries, now)
+
+
 class _Scheduler:
     """One scheduler process that has just started."""
 
     def __init__(
-        self,
-        case: Case,
-        behaviour: Behaviour,
-        conf: cfg.ConfigOpts,
-        fleet: CaseFleet,
-        clock: Clock,
+        self, case: Case, behaviour: Behaviour, conf: cfg.ConfigOpts, fleet: CaseFleet, clock: Clock
     ) -> None:
         self.case = case
         self.behaviour = behaviour
+        self._wants_alternates = bool(case.content.get("return_alternates"))
         self.host_manager: HostManager = host_manager_class(conf)(
             conf, fleet, clock, behaviour.reservations
         )
         self.driver = drivers.load(conf, self.host_manager)
-        attest(self.driver, case)
+        if isinstance(self.driver, FilterScheduler):
+            for each in self.driver.settings.policy.chain.filters:
+                if isinstance(each, TrustedFilter):
+                    each.levels.service = RecordedAttestation(case.content.get("attestation"))
         self.manager = SchedulerManager(conf, self.driver)
         self.context = oslo_context.RequestContext(overwrite=False)
 
@@ -102,7 +118,7 @@ class _Scheduler:
         except errors.NovaException as error:
             failure = error
         record = next(iter(self.driver.records.since(before)), None)
-        answer: Answer = {} if record is None else recorded(record, self.driver)
+        answer: Answer = {} if record is None else _recorded(record, self.driver)
         if failure is not None:
             self._failed(answer, failure)
         elif record is None or _is_forced(record):
@@ -134,10 +150,6 @@ class _Scheduler:
             self.context, **arguments, return_objects=True, return_alternates=self._wants_alternates
         )
 
-    @property
-    def _wants_alternates(self) -> bool:
-        return bool(self.case.content.get("return_alternates"))
-
     def _choice(self, answer: Answer, selections: list[list[objects.Selection]]) -> None:
         if isinstance(self.driver, ChanceScheduler):  # which leaves the node open
             answer["selected"] = [[first.service_host, None] for first, *_others in selections]
@@ -157,10 +169,56 @@ class _Scheduler:
         state = {name: table.value(row, name) for name in COUNTERS}
         topology, pools = table.value(row, "numa_topology"), table.value(row, "pci_stats")
         if isinstance(topology, HostTopology):
-            state["numa"] = shapes.used(topology)
+            state["numa"] = cells_in_use(topology)
         if pools is not None and pools.pools:
             state["pci"] = pools.to_dicts()
         return state
+
+
+def _recorded(record: DecisionRecord, driver: Any) -> Answer:
+    """What the record says of the first instance: hosts left, their limits and weights."""
+    if record.drawn_from:
+        return {"passed": [[host, None] for host in sorted(record.drawn_from)]}
+    verdicts = record.verdicts
+    if verdicts is None:
+        return {}
+    table: HostTable = driver.host_manager.table
+    filter_of = np.array([-1, *(number for number, _code in verdicts.reasons)])
+    asked = np.flatnonzero(verdicts.of_row != NOT_ASKED)
+    removed_by = filter_of[verdicts.of_row[asked]]
+    answer: Answer = {"filters": []}
+    for number, count in enumerate(record.filters):
+        left = asked[(removed_by < 0) | (removed_by > number)]
+        answer["filters"].append({"name": count.name, "passed": _pairs(table, left)})
+    passed = np.flatnonzero(verdicts.of_row == PASSES)
+    answer["passed"] = _pairs(table, passed)
+    answer["limits"] = _limits(record, driver, passed)
+    if len(passed) and len(verdicts.totals):
+        rows = verdicts.ranked().tolist()
+        answer["weights"] = {_name(table, row): float(verdicts.totals[row]) for row in rows}
+    return answer
+
+
+def _limits(record: DecisionRecord, driver: Any, rows: np.ndarray) -> dict[str, Any]:
+    if record.filters_skipped:
+        return {}
+    policy, table = driver.settings.policy, driver.host_manager.table
+    scope = Scope(table, 0.0, policy.service_down_time_seconds, policy.fitting)
+    limits = {
+        _name(table, row): policy.chain.limits(scope.state(row), record.request)
+        for row in rows.tolist()
+    }
+    return {name: objects.to_plain(each) for name, each in limits.items() if each}
+
+
+def _name(table: HostTable, row: int) -> str:
+    """How the format names a host where pairs cannot stand."""
+    return f"{table.text(row, 'host')}/{table.text(row, 'nodename')}"
+
+
+def _pairs(table: HostTable, rows: np.ndarray) -> list[list[str | None]]:
+    """Host and node of each, sorted."""
+    return sorted([table.text(row, "host"), table.text(row, "nodename")] for row in rows.tolist())
 
 
 def _is_forced(record: DecisionRecord) -> bool:

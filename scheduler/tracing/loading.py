@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-import oslo_messaging
 from oslo_config import cfg
 
 from scheduler import errors
-from scheduler.engine.record import DecisionRecord
 
 GROUP: Final = "oslo_messaging_tracing"
 OPTION: Final = f"[{GROUP}] tracing_enabled"
@@ -23,39 +21,21 @@ EXPORTERS: Final = {
 """What the library sends with, by ``otlp_protocol``; it does not import them itself."""
 
 
-class Spans(Protocol):
-    """What makes spans; see ``spans.Spans``."""
-
-    def decided(self, record: DecisionRecord) -> None:
-        """Tell of a finished decision."""
-
-    def serializer(self, entities: oslo_messaging.NoOpSerializer) -> oslo_messaging.NoOpSerializer:
-        """What decodes as *entities* does, and tells how long it took."""
-
-    def flush(self) -> None:
-        """Send what was not sent yet."""
-
-
-def is_wanted(conf: cfg.ConfigOpts) -> bool:
-    """Whether the library is told to trace; releases of it before 18 cannot."""
-    return GROUP in conf and bool(conf[GROUP].tracing_enabled)
-
-
 def load(
     conf: cfg.ConfigOpts, program: str, find: Callable[[str], Any] = importlib.import_module
-) -> Spans | None:
-    """What makes the spans of *program*, unless none are wanted.
+) -> Any:
+    """The ``spans.Spans`` of *program*; None unless spans are wanted.
 
-    The name that the spans are under is *program*'s unless configured.  Raises ConfigurationError
-    where they are wanted and what it takes of OpenTelemetry is not installed.
+    The name that the spans are under is *program*'s unless configured.  Releases of the library
+    before 18 cannot trace.  Raises ConfigurationError where spans are wanted and what it takes of
+    OpenTelemetry is not installed.
     """
-    if not is_wanted(conf):
+    if GROUP not in conf or not conf[GROUP].tracing_enabled:
         return None
     conf.set_default(SERVICE_NAME, program, group=GROUP)
     try:
         find(EXPORTERS[conf[GROUP].otlp_protocol])
-        spans: Spans = find("scheduler.tracing.spans").Spans()
+        return find("scheduler.tracing.spans").Spans()
     except ModuleNotFoundError as error:
         reason = f"{error.name} is not installed; pip install '{EXTRA}'"
         raise errors.ConfigurationError(option=OPTION, reason=reason) from error
-    return spans

@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from scheduler.evaluation import listed
+from scheduler.evaluation import outcome as listed
 from scheduler.evaluation.cases import CaseSource
 from scheduler.evaluation.outcome import Evaluation
 

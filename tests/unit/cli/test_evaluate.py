@@ -76,7 +76,7 @@ def test_check_tells_every_difference_and_fails(evaluate, files):
 
 
 def test_a_listed_difference_is_no_failure(evaluate, files, monkeypatch):
-    monkeypatch.setattr("scheduler.evaluation.listed.REASONS", {"bad/d1": "because"})
+    monkeypatch.setattr("scheduler.evaluation.outcome.REASONS", {"bad/d1": "because"})
     status, out, _err = evaluate("--check", *files)
     assert status == exit_codes.OK
     assert "bad/d1 (listed difference: because)" in out

@@ -3,8 +3,7 @@
 import pytest
 
 from scheduler import errors
-from scheduler.evaluation.behaviour import CURRENT, NEWTON
-from scheduler.evaluation.configuration import Configuration
+from scheduler.evaluation.behaviour import CURRENT, NEWTON, Configuration
 from tests.unit.evaluation.builders import a_case, a_fleet
 
 FLEET = a_fleet(1)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from scheduler.evaluation.behaviour import CURRENT, NEWTON
-from scheduler.evaluation.configuration import Configuration
+from scheduler.evaluation.behaviour import CURRENT, NEWTON, Configuration
 from scheduler.evaluation.deciding import decide as decide_with
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet, a_node, a_request, a_service
 

@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from scheduler.evaluation import listed
+from scheduler.evaluation import outcome as listed
 from scheduler.evaluation.cases import CaseSource, Example
 from scheduler.evaluation.outcome import NOTHING_EXPECTED, Evaluation, Outcome
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet

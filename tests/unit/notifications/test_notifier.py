@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import pathlib
 from collections.abc import Iterator
 from typing import Any
 
-import oslo_messaging
 import pytest
 from oslo_config import cfg
 from oslo_messaging.notify import _impl_test
 
 from scheduler import errors, objects
-from scheduler.notifications.notifications import Notifications
-from scheduler.notifications.notifier import Notifier
+from scheduler.notifications.notifier import LIBRARY_LOGGER, Notifications, Notifier
 from scheduler.rpc import transport as bus
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request
@@ -89,10 +88,6 @@ def test_payload_that_cannot_be_sent_fails_nothing(
     assert _impl_test.NOTIFICATIONS == []
 
 
-def test_transport_is_one_for_notifications(notification_transport: Any) -> None:
-    assert isinstance(notification_transport, oslo_messaging.transport.NotificationTransport)
-
-
 SPEC = a_request()
 FORMS = {
     "unversioned": [("notifications", "scheduler.sched1", "request_spec")],
@@ -163,3 +158,20 @@ def test_a_payload_that_cannot_be_made_fails_nothing(
     notifications.close()
     assert "scheduler.select_destinations.start could not be made" in caplog.text
     assert sent == []
+
+
+def test_what_cannot_be_sent_is_logged_without_its_payload(
+    notification_transport: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    the_notifications(notification_transport, "both")
+    the_notifications(notification_transport, "both")
+    message = {"event_type": "a.b", "message_id": "1", "payload": {"user_data": "hidden"}}
+    logging.getLogger(LIBRARY_LOGGER).error(
+        "Could not send notification to %(topic)s. Payload=%(message)s",
+        {"topic": "notifications", "message": message},
+    )
+    logging.getLogger(LIBRARY_LOGGER).error("another %s", "line")
+    assert "Could not send notification to notifications" in caplog.text
+    assert "a.b" in caplog.text
+    assert "another line" in caplog.text
+    assert "hidden" not in caplog.text

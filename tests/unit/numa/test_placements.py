@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.evaluation import shapes
+from scheduler.evaluation.examples import cells_in_use
 from tests.unit.numa import placements
 
 #: Suite -> decisions that must at least be among those compared (shared ones count twice).
@@ -73,7 +73,7 @@ def limits(decision: placements.Decision, chain: list[dict[str, Any]]) -> dict[s
 
 
 def differences_after(host: placements.Host, state: dict[str, Any]) -> Iterator[str]:
-    if "numa" in state and shapes.used(host.topology) != state["numa"]:
+    if "numa" in state and cells_in_use(host.topology) != state["numa"]:
         yield f"cells of {host.key}"
     if "pci" in state and unordered(host.pools.to_dicts()) != unordered(state["pci"]):
         yield f"devices of {host.key}"

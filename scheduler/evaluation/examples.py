@@ -1,0 +1,251 @@
+"""The worked examples of NUMA and PCI, calculated by the parts that the filters use.
+
+One function per kind of example (reference page numa_pci, section 13): from its input to its
+answer.  Cells and devices are read and shown as the recordings write them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from scheduler import errors, numa, objects, pci
+from scheduler.evaluation.comparing import Answer
+from scheduler.numa import NumaSemantics
+
+Input = Mapping[str, Any]
+Plain = dict[str, Any]
+
+
+def calculate(kind: str, given: Input, semantics: NumaSemantics) -> Answer:
+    """The answer to an example of *kind*; raises BadCase if there is no such kind."""
+    if kind not in _KINDS:
+        raise errors.BadCase(place=f"kind {kind!r}", reason=f"none of {', '.join(_KINDS)}")
+    try:
+        return _KINDS[kind](given, semantics)
+    except errors.NovaException as error:
+        return {"error": type(error).__name__}
+
+
+def _fit(given: Input, semantics: NumaSemantics) -> Answer:
+    host, guest = _host(given["host"]), _guest(given["instance"])
+    requests, pools = _requests(given.get("pci_requests")), _pools(given.get("pools"))
+    limits, pack = _limits(given["limits"]), given.get("pack", False)
+    if host is None or guest is None:
+        return {"fit": False}
+    result = numa.fit(host, guest, limits, requests, pools, semantics, pack=pack)
+    if result is None:
+        return {"fit": False}
+    shown: Answer = {
+        "fit": True,
+        "cells": _fitted(result),
+        "usage_after": cells_in_use(numa.consume(host, result, semantics)),
+    }
+    if requests and pools is not None:
+        allocation = pci.allocate(pools, requests, host.around(result.cell_ids), semantics.pci)
+        shown["pools_after"] = allocation.pools.to_dicts()
+    return shown
+
+
+def _pci(given: Input, semantics: NumaSemantics) -> Answer:
+    pools, requests = _pools(given["pools"]) or pci.Pools(), _requests(given["pci_requests"])
+    cells = None
+    if given["numa_cells"] is not None:
+        sockets = tuple(enumerate(given.get("host_sockets") or ()))
+        cells = pci.Cells(frozenset(given["numa_cells"]), sockets)
+    providers = given.get("provider_mapping")
+    allocation = pci.allocate(pools, requests, cells, semantics.pci, providers)
+    shown: Answer = {
+        "supported": pci.supports(pools, requests, cells, semantics.pci, providers),
+        "pools_after": allocation.pools.to_dicts(),
+    }
+    if not allocation.complete:
+        shown["error"] = errors.PciDeviceRequestFailed.__name__
+    return shown
+
+
+def _usage(given: Input, semantics: NumaSemantics) -> Answer:
+    host = _host(given["host"])
+    guests = [guest for each in given["instances"] if (guest := _guest(each))]
+    if host is None:
+        return {"usage_after": None}
+    return {"usage_after": cells_in_use(numa.usage(host, guests, semantics, free=given["free"]))}
+
+
+def _consume(given: Input, semantics: NumaSemantics) -> Answer:
+    sizes, steps = given["sizes"], []
+    limits, requests = _limits(given["limits"]), _requests(given["pci_requests"])
+    placement = numa.Placement(
+        _host(given["host"]), _pools(given["pools"]), _guest(given["instance"])
+    )
+    counters = {name: sizes[name] for name in ("free_ram_mb", "free_disk_mb")}
+    counters.update(vcpus_used=0, num_instances=0, num_io_ops=0)
+    for _number in range(given["repeat"]):
+        placement = numa.place(
+            placement.host, placement.guest, limits, requests, placement.pools, semantics
+        )
+        counters["free_ram_mb"] -= sizes["memory_mb"]
+        counters["free_disk_mb"] -= (sizes["root_gb"] + sizes["ephemeral_gb"]) * 1024
+        counters["vcpus_used"] += sizes["vcpus"]
+        counters["num_instances"] += 1
+        counters["num_io_ops"] += placement.error is None
+        error = {} if placement.error is None else {"error": type(placement.error).__name__}
+        steps.append(
+            {
+                "counters": dict(counters),
+                "pools": None if placement.pools is None else placement.pools.to_dicts(),
+                "request_topology": _fitted(placement.guest),
+                "usage": cells_in_use(placement.host),
+                **error,
+            }
+        )
+    return {"steps": steps}
+
+
+def _constraints(given: Input, semantics: NumaSemantics) -> Answer:
+    properties = objects.ImageMetaProps.from_dict(given["image_properties"])
+    image = objects.ImageMeta(properties=properties)
+    topology = numa.constraints(objects.Flavor(**given["flavor"]), image, semantics)
+    if topology is None:
+        return {"topology": None}
+    names = "id cpuset pcpuset memory pagesize cpu_policy cpu_thread_policy"
+    return {"topology": [_picked(cell, names) for cell in topology.cells]}
+
+
+def _host_json(given: Input, _semantics: NumaSemantics) -> Answer:
+    host = numa.HostTopology.from_text(given["text"])
+    if host is None:
+        return {"cells": None}
+    cells = []
+    for cell in host.cells:
+        names = "id cpuset=cpus memory=memory_mb cpu_usage memory_usage=memory_usage_mb"
+        shown = _picked(cell, f"{names} pinned_cpus=pinned")
+        shown["siblings"] = [sorted(group) for group in cell.siblings]
+        shown["mempages"] = [
+            {**_picked(pages, "size_kb total used"), "free": pages.free_kb // pages.size_kb}
+            for pages in cell.pages
+        ]
+        cells.append(shown)
+    return {"cells": cells}
+
+
+def _pools_json(given: Input, _semantics: NumaSemantics) -> Answer:
+    return {"pools": pci.Pools.from_text(given["text"]).to_dicts()}
+
+
+def _instance_json(given: Input, _semantics: NumaSemantics) -> Answer:
+    topology = objects.InstanceNUMATopology.from_dict(given["text"])
+    cells = []
+    for cell in numa.GuestTopology.from_object(topology).cells:
+        names = "id cpuset=cpus memory=memory_mb pagesize cpu_policy=policy"
+        shown = _picked(cell, f"{names} cpu_thread_policy=thread_policy")
+        shown["cpu_pinning"] = {str(mine): theirs for mine, theirs in cell.pins or ()}
+        cells.append(shown)
+    return {"cells": cells}
+
+
+def _alias(given: Input, _semantics: NumaSemantics) -> Answer:
+    specs = {} if given["extra_spec"] is None else {pci.ALIAS_KEY: given["extra_spec"]}
+    requests = pci.requests_of_flavor(objects.Flavor(extra_specs=specs), given["aliases"])
+    return {"requests": [_picked(each, "alias_name count spec") for each in requests]}
+
+
+_KINDS: dict[str, Callable[[Input, NumaSemantics], Answer]] = {
+    "fit": _fit,
+    "pci": _pci,
+    "usage": _usage,
+    "consume": _consume,
+    "constraints": _constraints,
+    "host_json": _host_json,
+    "pools_json": _pools_json,
+    "instance_json": _instance_json,
+    "alias": _alias,
+}
+
+
+def _host(document: Plain | None) -> numa.HostTopology | None:
+    """A host's cells; None without a document."""
+    if document is None:
+        return None
+    cells = []
+    for given in document["cells"]:
+        pages = [objects.NUMAPagesTopology(**page) for page in given["mempages"]]
+        cells.append(objects.NUMACell(**{**_with_networks(given), "mempages": pages}))
+    return numa.HostTopology.from_object(objects.NUMATopology(cells=cells))
+
+
+def _guest(document: Plain | None) -> numa.GuestTopology | None:
+    """A guest's cells; None without a document."""
+    if document is None:
+        return None
+    cells = [{**given, "cpu_pinning_raw": given.get("cpu_pinning")} for given in document["cells"]]
+    for each in cells:
+        each.pop("cpu_pinning", None)
+    plain = {**document, "cells": cells}
+    return numa.GuestTopology.from_object(objects.InstanceNUMATopology.from_dict(plain))
+
+
+def _limits(document: Plain | None) -> numa.Limits | None:
+    """Bounds of overcommitment of cells; None without a document."""
+    if document is None:
+        return None
+    return numa.Limits.from_object(objects.NUMATopologyLimits(**_with_networks(document)))
+
+
+def _with_networks(document: Plain) -> Plain:
+    if "network_metadata" not in document:
+        return document
+    networks = objects.NetworkMetadata(**document["network_metadata"])
+    return {**document, "network_metadata": networks}
+
+
+def _pools(document: list[Plain] | None) -> pci.Pools | None:
+    """A host's pools; None without a document."""
+    return None if document is None else pci.Pools.from_text(json.dumps(document))
+
+
+def _requests(document: list[Plain] | None) -> tuple[pci.Request, ...]:
+    """The devices requested."""
+    return pci.requests_of(objects.InstancePCIRequests.from_dict(document or []))
+
+
+def _picked(thing: Any, names: str) -> Plain:
+    """The attributes named ``key`` or ``key=attribute``; sets as sorted lists."""
+    shown = {}
+    for name in names.split():
+        key, _equals, attribute = name.partition("=")
+        value = getattr(thing, attribute or key)
+        shown[key] = sorted(value) if isinstance(value, set | frozenset) else value
+    return shown
+
+
+def cells_in_use(host: numa.HostTopology | None) -> list[Plain] | None:
+    """Per cell of the host what is in use."""
+    if host is None:
+        return None
+    names = "id cpu_usage memory_usage=memory_usage_mb pinned_cpus=pinned"
+    return [
+        {
+            **_picked(cell, names),
+            "pages_used": {str(pages.size_kb): pages.used for pages in cell.pages},
+        }
+        for cell in host.cells
+    ]
+
+
+def _fitted(guest: numa.GuestTopology | None) -> list[Plain] | None:
+    """The host cell of each cell of a guest, with its pages and pins."""
+    if guest is None:
+        return None
+    shown = []
+    for cell in guest.cells:
+        entry = _picked(cell, "id pagesize")
+        if cell.pins is not None:
+            entry["cpu_pinning"] = {str(mine): theirs for mine, theirs in cell.pins}
+        if cell.cores is not None:
+            entry["cpu_topology"] = [1, *cell.cores]
+        if cell.reserved:
+            entry["cpuset_reserved"] = sorted(cell.reserved)
+        shown.append(entry)
+    return shown
