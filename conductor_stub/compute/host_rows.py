@@ -305,11 +305,11 @@ class HostRows:
     def _lock(self, conn: Connection) -> objects.ComputeNode:
         node = self._report.node
         try:
-            return compute_nodes.get_for_update(conn, self.host, node)
+            return compute_nodes.get(conn, self.host, node, for_update=True)
         except errors.ComputeHostNotFound:
             LOG.warning("Compute node %s was deleted while its host runs; added again", node)
             compute_nodes.upsert_many(conn, [self.new_row(conn)])
-            return compute_nodes.get_for_update(conn, self.host, node)
+            return compute_nodes.get(conn, self.host, node, for_update=True)
 
     def _write_usage(self, conn: Connection, node: objects.ComputeNode, failed_builds: int) -> None:
         usage = self._report.usage(self._present(conn), failed_builds)

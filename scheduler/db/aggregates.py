@@ -114,16 +114,20 @@ def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[object
     ids = [row["id"] for row in found]
     hosts: dict[int, list[str]] = {aggregate_id: [] for aggregate_id in ids}
     metadata: dict[int, dict[str, str]] = {aggregate_id: {} for aggregate_id in ids}
-    for some in rows.in_batches(ids):
-        table = aggregate_hosts
-        query = sa.select(table).where(table.c.aggregate_id.in_(some), *living(table))
-        for row in connection.execute(query.order_by(table.c.id)):
-            if row.host is not None:  # Nova's table has room for rows without one
-                hosts[row.aggregate_id].append(row.host)
-        table = aggregate_metadata
-        query = sa.select(table).where(table.c.aggregate_id.in_(some), *living(table))
-        for row in connection.execute(query):
-            metadata[row.aggregate_id][row.key] = row.value
+    members, texts = (
+        rows.select_in(
+            connection,
+            sa.select(table).where(*living(table)).order_by(table.c.id),
+            table.c.aggregate_id,
+            ids,
+        )
+        for table in (aggregate_hosts, aggregate_metadata)
+    )
+    for row in members:
+        if row.host is not None:  # Nova's table has room for rows without one
+            hosts[row.aggregate_id].append(row.host)
+    for row in texts:
+        metadata[row.aggregate_id][row.key] = row.value
     return [
         rows.to_object(objects.Aggregate, row, hosts=hosts[row["id"]], metadata=metadata[row["id"]])
         for row in found

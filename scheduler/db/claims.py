@@ -141,11 +141,7 @@ def _unpacked(first: int, bits: int) -> frozenset[int]:
 
 def by_ids(connection: Connection, ids: Collection[int]) -> list[Any]:
     """The claims with these ids, without their answers."""
-    found: list[Any] = []
-    for some in rows.in_batches(sorted(ids)):
-        query = sa.select(*COLUMNS).where(claims.c.id.in_(some))
-        found.extend(connection.execute(query))
-    return found
+    return rows.select_in(connection, sa.select(*COLUMNS), claims.c.id, sorted(ids))
 
 
 def made_after_or_of(

@@ -14,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from oslo_log import log as logging
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select
+from sqlalchemy import ColumnElement, Connection, RowMapping
 
 from scheduler import errors, objects
 from scheduler.db import rows
@@ -33,18 +33,19 @@ DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def get(connection: Connection, host: str, node: str) -> objects.ComputeNode:
-    """The living node; raises ComputeHostNotFound."""
-    return _one(connection, _of(host, node), host)
+def get(
+    connection: Connection, host: str, node: str, *, for_update: bool = False
+) -> objects.ComputeNode:
+    """The living node; raises ComputeHostNotFound.
 
-
-def get_for_update(connection: Connection, host: str, node: str) -> objects.ComputeNode:
-    """As :func:`get`, and nobody else can change the row before this transaction ends.
-
-    For a read followed by :func:`update_usage` in one write transaction.  SQLite needs no lock on
-    the row: its write transactions exclude each other.
+    *for_update*: nobody else can change the row before this transaction ends.  SQLite needs no
+    lock on the row: its write transactions exclude each other.
     """
-    return _one(connection, _of(host, node).with_for_update(), host)
+    query = sa.select(compute_nodes).where(*_is(host, node), compute_nodes.c.deleted == 0)
+    row = connection.execute(query.with_for_update() if for_update else query).mappings().first()
+    if row is None:
+        raise errors.ComputeHostNotFound(host=host)
+    return _to_object(row)
 
 
 def list_all(connection: Connection, host: str | None = None) -> list[objects.ComputeNode]:
@@ -73,11 +74,8 @@ def living_rows(
     query = sa.select(table).where(table.c.deleted == 0).order_by(table.c.id)
     if keys is None:
         return list(connection.execute(query))
-    found: list[Any] = []
     nodes = sorted({node for _host, node in keys if node is not None})
-    for some in rows.in_batches(nodes):
-        query_of_some = query.where(table.c.hypervisor_hostname.in_(some))
-        found.extend(connection.execute(query_of_some))
+    found = rows.select_in(connection, query, table.c.hypervisor_hostname, nodes)
     return [row for row in found if (row.host, row.hypervisor_hostname) in keys]
 
 
@@ -137,17 +135,6 @@ def _is(host: str, node: str) -> tuple[ColumnElement[bool], ...]:
     return (compute_nodes.c.host == host, compute_nodes.c.hypervisor_hostname == node)
 
 
-def _of(host: str, node: str) -> Select[Any]:
-    return sa.select(compute_nodes).where(*_is(host, node), compute_nodes.c.deleted == 0)
-
-
-def _one(connection: Connection, query: Select[Any], host: str) -> objects.ComputeNode:
-    row = connection.execute(query).mappings().first()
-    if row is None:
-        raise errors.ComputeHostNotFound(host=host)
-    return _to_object(row)
-
-
 def _to_object(row: RowMapping) -> objects.ComputeNode:
     documents: dict[str, Any] = {}
     stats, triples = _read(row, "stats"), _read(row, "supported_instances")
@@ -182,13 +169,10 @@ def _known_ids(
     connection: Connection, nodes: Iterable[Mapping[str, Any]]
 ) -> dict[tuple[str, str], int]:
     table = compute_nodes
-    found: dict[tuple[str, str], int] = {}
-    for hosts in rows.in_batches(sorted({node["host"] for node in nodes})):
-        query = sa.select(table.c.host, table.c.hypervisor_hostname, table.c.id).where(
-            table.c.host.in_(hosts), table.c.deleted == 0
-        )
-        found.update(((row[0], row[1]), row[2]) for row in connection.execute(query))
-    return found
+    query = sa.select(table.c.host, table.c.hypervisor_hostname, table.c.id)
+    hosts = sorted({node["host"] for node in nodes})
+    found = rows.select_in(connection, query.where(table.c.deleted == 0), table.c.host, hosts)
+    return {(host, node): number for host, node, number in found}
 
 
 def _deleted_id(connection: Connection, node_uuid: str | None) -> int | None:

@@ -86,13 +86,12 @@ def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[object
     ids = [row["id"] for row in found]
     specs: dict[int, dict[str, str]] = {flavor_id: {} for flavor_id in ids}
     projects: dict[int, list[str]] = {flavor_id: [] for flavor_id in ids}
-    for some in rows.in_batches(ids):
-        table = flavor_extra_specs
-        for row in connection.execute(sa.select(table).where(table.c.flavor_id.in_(some))):
-            specs[row.flavor_id][row.key] = row.value
-        table = flavor_projects
-        for row in connection.execute(sa.select(table).where(table.c.flavor_id.in_(some))):
-            projects[row.flavor_id].append(row.project_id)
+    table = flavor_extra_specs
+    for row in rows.select_in(connection, sa.select(table), table.c.flavor_id, ids):
+        specs[row.flavor_id][row.key] = row.value
+    table = flavor_projects
+    for row in rows.select_in(connection, sa.select(table), table.c.flavor_id, ids):
+        projects[row.flavor_id].append(row.project_id)
     return [
         rows.to_object(
             objects.Flavor,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
@@ -95,13 +96,11 @@ def lock(connection: Connection, group_uuid: str) -> None:
 
 def member_hosts(connection: Connection, group: objects.InstanceGroup) -> list[str]:
     """The distinct hosts of the living members that have one, sorted."""
-    hosts: set[str] = set()
-    for some in rows.in_batches(group.members):
-        query = sa.select(instances.c.host).where(
-            instances.c.uuid.in_(some), instances.c.deleted == 0, instances.c.host.is_not(None)
-        )
-        hosts.update(connection.execute(query.distinct()).scalars())
-    return sorted(hosts)
+    query = sa.select(instances.c.host).where(
+        instances.c.deleted == 0, instances.c.host.is_not(None)
+    )
+    found = rows.select_in(connection, query.distinct(), instances.c.uuid, group.members)
+    return sorted({row.host for row in found})
 
 
 def _by_uuid(connection: Connection, group_uuid: str) -> objects.InstanceGroup:
@@ -115,36 +114,22 @@ def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[object
     query = sa.select(instance_groups).where(*criteria).order_by(instance_groups.c.id)
     found = list(connection.execute(query).mappings())
     ids = [row["id"] for row in found]
-    members = _members(connection, ids)
-    policies = _policies(connection, ids)
+    members: dict[int, dict[str, None]] = {group_id: {} for group_id in ids}
+    for row in _of_groups(connection, instance_group_member, ids):
+        # Nothing in the table forbids a member to be in it twice.
+        members[row.group_id][row.instance_uuid] = None
+    policies: dict[int, tuple[str | None, dict[str, str]]] = {}
+    for row in _of_groups(connection, instance_group_policy, ids):
+        # Of several rows, which the table allows, the first one is meant.
+        rules = json.loads(row.rules) if row.rules else {}
+        policies.setdefault(row.group_id, (row.policy, rules))
     groups = []
     for row in found:
         policy, rules = policies.get(row["id"], (None, {}))
-        known = {"policy": policy, "rules": rules, "members": members[row["id"]]}
+        known = {"policy": policy, "rules": rules, "members": list(members[row["id"]])}
         groups.append(rows.to_object(objects.InstanceGroup, row, **known))
     return groups
 
 
-def _members(connection: Connection, ids: Sequence[int]) -> dict[int, list[str]]:
-    table = instance_group_member
-    members: dict[int, dict[str, None]] = {group_id: {} for group_id in ids}
-    for some in rows.in_batches(ids):
-        query = sa.select(table).where(table.c.group_id.in_(some)).order_by(table.c.id)
-        for row in connection.execute(query):
-            # Nothing in the table forbids a member to be in it twice.
-            members[row.group_id][row.instance_uuid] = None
-    return {group_id: list(uuids) for group_id, uuids in members.items()}
-
-
-def _policies(
-    connection: Connection, ids: Sequence[int]
-) -> dict[int, tuple[str | None, dict[str, str]]]:
-    table = instance_group_policy
-    policies: dict[int, tuple[str | None, dict[str, str]]] = {}
-    for some in rows.in_batches(ids):
-        query = sa.select(table).where(table.c.group_id.in_(some)).order_by(table.c.id)
-        for row in connection.execute(query):
-            # Of several rows, which the table allows, the first one is meant.
-            rules = json.loads(row.rules) if row.rules else {}
-            policies.setdefault(row.group_id, (row.policy, rules))
-    return policies
+def _of_groups(connection: Connection, table: sa.Table, ids: Sequence[int]) -> list[Any]:
+    return rows.select_in(connection, sa.select(table).order_by(table.c.id), table.c.group_id, ids)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection
 
 from scheduler import objects
 from scheduler.db import rows
@@ -52,27 +52,27 @@ def fill_in(connection: Connection, instances: Sequence[objects.Instance]) -> No
     by_uuid = {instance.uuid: instance for instance in instances}
     for instance in instances:
         instance.metadata, instance.system_metadata = {}, {}
-    for uuids in rows.in_batches(list(by_uuid)):
-        for row in rows_of(connection, instance_extra, uuids):
-            _read_extra(by_uuid[row["instance_uuid"]], row)
-        for row in rows_of(connection, instance_metadata, uuids):
-            by_uuid[row["instance_uuid"]].metadata[row["key"]] = row["value"]
-        for row in rows_of(connection, instance_system_metadata, uuids):
-            by_uuid[row["instance_uuid"]].system_metadata[row["key"]] = row["value"]
+    extra, metadata, system_metadata = (
+        rows.select_in(
+            connection,
+            sa.select(table).where(table.c.deleted == 0),
+            table.c.instance_uuid,
+            list(by_uuid),
+        )
+        for table in (instance_extra, instance_metadata, instance_system_metadata)
+    )
+    for row in extra:
+        _read_extra(by_uuid[row.instance_uuid], row)
+    for row in metadata:
+        by_uuid[row.instance_uuid].metadata[row.key] = row.value
+    for row in system_metadata:
+        by_uuid[row.instance_uuid].system_metadata[row.key] = row.value
 
 
 def soft_delete(connection: Connection, instance_uuid: str) -> None:
     """Mark everything that belongs to the instance deleted."""
     for table in PARTS:
         rows.soft_delete(connection, table, table.c.instance_uuid == instance_uuid)
-
-
-def rows_of(
-    connection: Connection, table: Table, uuids: Sequence[str]
-) -> Iterable[Mapping[Any, Any]]:
-    """The living rows of *table* that belong to the instances."""
-    query = sa.select(table).where(table.c.instance_uuid.in_(uuids), table.c.deleted == 0)
-    return connection.execute(query).mappings()
 
 
 def flavor_column(
@@ -101,15 +101,15 @@ def _extra(instance: objects.Instance) -> dict[str, str | None]:
     }
 
 
-def _read_extra(instance: objects.Instance, row: Mapping[Any, Any]) -> None:
-    if row["flavor"]:
-        flavors = json.loads(row["flavor"])
+def _read_extra(instance: objects.Instance, row: Any) -> None:
+    if row.flavor:
+        flavors = json.loads(row.flavor)
         instance.flavor = flavors["cur"]
         instance.old_flavor, instance.new_flavor = flavors.get("old"), flavors.get("new")
-    instance.numa_topology = json.loads(row["numa_topology"]) if row["numa_topology"] else None
+    instance.numa_topology = json.loads(row.numa_topology) if row.numa_topology else None
     instance.pci_requests = None
-    if row["pci_requests"]:
-        plain = {"instance_uuid": instance.uuid, "requests": json.loads(row["pci_requests"])}
+    if row.pci_requests:
+        plain = {"instance_uuid": instance.uuid, "requests": json.loads(row.pci_requests)}
         instance.pci_requests = objects.InstancePCIRequests.from_dict(plain)
 
 

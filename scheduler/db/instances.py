@@ -101,11 +101,8 @@ def on_host(connection: Connection, host: str) -> list[objects.Instance]:
 
 def rows_by_uuid(connection: Connection, uuids: Collection[str]) -> dict[str, Any]:
     """The instances with these uuids, deleted ones included."""
-    found: dict[str, Any] = {}
-    for some in rows.in_batches(sorted(uuids)):
-        query = sa.select(instances).where(instances.c.uuid.in_(some))
-        found.update({row.uuid: row for row in connection.execute(query)})
-    return found
+    found = rows.select_in(connection, sa.select(instances), instances.c.uuid, sorted(uuids))
+    return {row.uuid: row for row in found}
 
 
 def counts_by_node(connection: Connection) -> dict[tuple[str, str], int]:
@@ -229,16 +226,14 @@ def latest_fault(connection: Connection, instance_uuid: str) -> Fault | None:
 def latest_faults(connection: Connection, instance_uuids: Sequence[str]) -> dict[str, Fault]:
     """The newest fault of each of the instances that have one, by uuid."""
     table = instance_faults
-    found: dict[str, Fault] = {}
-    for some in rows.in_batches(instance_uuids):
-        query = (
-            sa.select(*(table.c[name] for name in Fault.__dataclass_fields__))
-            .where(table.c.instance_uuid.in_(some), table.c.deleted == 0)
-            .order_by(table.c.created_at, table.c.id)
-        )
-        # Later rows replace earlier ones.
-        found.update((row.instance_uuid, Fault(*row)) for row in connection.execute(query))
-    return found
+    query = (
+        sa.select(*(table.c[name] for name in Fault.__dataclass_fields__))
+        .where(table.c.deleted == 0)
+        .order_by(table.c.created_at, table.c.id)
+    )
+    found = rows.select_in(connection, query, table.c.instance_uuid, instance_uuids)
+    # Later rows replace earlier ones.
+    return {row.instance_uuid: Fault(*row) for row in found}
 
 
 def _living() -> Select[Any]:

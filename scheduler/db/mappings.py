@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy import Connection
@@ -15,26 +15,6 @@ from scheduler.db.tables import cell_mappings, host_mappings, instance_mappings
 
 #: The cell of the instances that never got a host; never scheduled to.
 CELL0_UUID = str(uuid.UUID(int=0))
-
-
-@dataclass(frozen=True, slots=True)
-class InstanceMapping:
-    """*cell_id* is None until the instance has been scheduled."""
-
-    id: int
-    instance_uuid: str
-    cell_id: int | None
-    project_id: str
-    user_id: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class HostMapping:
-    """The cell of one host."""
-
-    id: int
-    host: str
-    cell_id: int
 
 
 def list_cells(connection: Connection) -> list[objects.CellMapping]:
@@ -80,14 +60,11 @@ def create_instance_mapping(
         )
 
 
-def get_instance_mapping(connection: Connection, instance_uuid: str) -> InstanceMapping | None:
-    """The mapping of that instance, if it has one."""
+def get_instance_mapping(connection: Connection, instance_uuid: str) -> Any:
+    """The row of that instance, or None; ``cell_id`` is None until it has been scheduled."""
     table = instance_mappings
-    query = sa.select(
-        table.c.id, table.c.instance_uuid, table.c.cell_id, table.c.project_id, table.c.user_id
-    ).where(table.c.instance_uuid == instance_uuid)
-    row = connection.execute(query).first()
-    return None if row is None else InstanceMapping(*row)
+    query = sa.select(table).where(table.c.instance_uuid == instance_uuid)
+    return connection.execute(query).first()
 
 
 def set_instance_cell(connection: Connection, instance_uuid: str, cell_id: int) -> bool:
@@ -102,12 +79,10 @@ def delete_instance_mapping(connection: Connection, instance_uuid: str) -> bool:
     return connection.execute(instance_mappings.delete().where(criterion)).rowcount > 0
 
 
-def get_host_mapping(connection: Connection, host: str) -> HostMapping | None:
-    """The mapping of that host, if it has one."""
-    table = host_mappings
-    query = sa.select(table.c.id, table.c.host, table.c.cell_id).where(table.c.host == host)
-    row = connection.execute(query).first()
-    return None if row is None else HostMapping(*row)
+def get_host_mapping(connection: Connection, host: str) -> Any:
+    """The row of that host, or None."""
+    query = sa.select(host_mappings).where(host_mappings.c.host == host)
+    return connection.execute(query).first()
 
 
 def create_host_mappings(
@@ -118,10 +93,8 @@ def create_host_mappings(
     Raises AlreadyExists when another process maps one of them at the same moment: call again.
     """
     wanted = list(dict.fromkeys(hosts))
-    known: set[str] = set()
-    for some in rows.in_batches(wanted):
-        query = sa.select(host_mappings.c.host).where(host_mappings.c.host.in_(some))
-        known.update(connection.execute(query).scalars())
+    query = sa.select(host_mappings.c.host)
+    known = {row.host for row in rows.select_in(connection, query, host_mappings.c.host, wanted)}
     new = [host for host in wanted if host not in known]
     if new:
         cell_id = first_cell(connection).id if cell_id is None else cell_id

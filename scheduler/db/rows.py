@@ -10,12 +10,12 @@ import contextlib
 import datetime
 import ipaddress
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from oslo_db import exception as db_exception
 from oslo_utils import timeutils
-from sqlalchemy import ColumnElement, Connection, Table
+from sqlalchemy import ColumnElement, Connection, Select, Table
 
 from scheduler import errors, objects
 from scheduler.db import layout
@@ -93,6 +93,16 @@ def in_batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
     """*values* in parts short enough for an ``IN`` list on every engine."""
     for start in range(0, len(values), BATCH):
         yield values[start : start + BATCH]
+
+
+def select_in(
+    connection: Connection, query: Select[Any], column: ColumnElement[Any], values: Iterable[Any]
+) -> list[Any]:
+    """Rows of *query* whose *column* is one of *values*, asked for in parts."""
+    found: list[Any] = []
+    for some in in_batches(list(values)):
+        found.extend(connection.execute(query.where(column.in_(some))))
+    return found
 
 
 def to_object(cls: type[WireObject], row: Mapping[Any, Any], **others: Any) -> WireObject:

@@ -177,13 +177,10 @@ def _find(connection: Connection, host: str, binary: str) -> objects.Service | N
 
 
 def _ids(connection: Connection, hosts: Sequence[str], binary: str) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for some in rows.in_batches(hosts):
-        query = sa.select(services.c.host, services.c.id).where(
-            services.c.host.in_(some), services.c.binary == binary, services.c.deleted == 0
-        )
-        found.update((row.host, row.id) for row in connection.execute(query))
-    return found
+    query = sa.select(services.c.host, services.c.id).where(
+        services.c.binary == binary, services.c.deleted == 0
+    )
+    return dict(map(tuple, rows.select_in(connection, query, services.c.host, hosts)))
 
 
 def _born(

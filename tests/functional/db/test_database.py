@@ -23,10 +23,7 @@ from tests.unit.db.test_database import (  # noqa: F401
     test_transaction_is_tried_again,
     test_write_commits_and_an_error_rolls_back,
 )
-from tests.unit.db.test_migration import (  # noqa: F401
-    test_differences_would_be_seen,
-    test_second_sync_leaves_the_rows_alone,
-)
+from tests.unit.db.test_migration import test_second_sync_leaves_the_rows_alone  # noqa: F401
 
 GREENLETS = """
 import sys

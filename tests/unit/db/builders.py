@@ -77,10 +77,10 @@ def is_fresh(moment: datetime.datetime | None) -> bool:
     return moment is not None and abs(now - moment) < datetime.timedelta(minutes=5)
 
 
-def schema_differences(database: Database, metadata: sa.MetaData = tables.metadata) -> list[Any]:
-    """What a migration would have to change for the database to be as *metadata* says."""
+def schema_differences(database: Database) -> list[Any]:
+    """What a migration would have to change for the database to be as its tables say."""
     with database.read() as connection:
         context = MigrationContext.configure(
             connection, opts={"version_table": VERSION_TABLE, "compare_type": True}
         )
-        return compare_metadata(context, metadata)
+        return compare_metadata(context, tables.metadata)

@@ -119,7 +119,7 @@ def test_uuid_of_another_living_node_is_refused(conn):
     "call",
     [
         lambda conn: compute_nodes.get(conn, "h1", "no"),
-        lambda conn: compute_nodes.get_for_update(conn, "no", "n1"),
+        lambda conn: compute_nodes.get(conn, "no", "n1", for_update=True),
         lambda conn: compute_nodes.delete(conn, "h1", "no"),
         lambda conn: compute_nodes.update_usage(conn, 999, {"vcpus_used": 1}),
     ],
@@ -129,7 +129,4 @@ def test_missing_node(conn, call):
     with pytest.raises(errors.ComputeHostNotFound):
         call(conn)
 
-
-def test_locked_row_is_the_row(conn):
-    compute_nodes.upsert(conn, "h1", "n1", node_values())
-    assert compute_nodes.get_for_update(conn, "h1", "n1").vcpus == 8
+    assert compute_nodes.get(conn, "h1", "n1", for_update=True).vcpus == 8

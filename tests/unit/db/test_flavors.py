@@ -23,7 +23,7 @@ def test_the_usual_ones_are_there(conn):
     assert {(f.is_public, f.disabled) for f in found} == {(True, False)}
 
 
-def test_create(conn):
+def test_create_flavor(conn):
     specs = {"hw:cpu_policy": "dedicated", "a": "1"}
     made = flavors.create(conn, flavor(extra_specs=specs, projects=["p1"], swap=64))
     assert (made.name, made.flavorid, made.swap) == ("big", "77", 64)
@@ -63,7 +63,7 @@ def test_each_way_to_find_one(conn):
         (flavors.get_by_flavorid, "m1.tiny"),
     ],
 )
-def test_missing(conn, call, sought):
+def test_missing_flavor(conn, call, sought):
     with pytest.raises(errors.FlavorNotFound, match=str(sought)):
         call(conn, sought)
 

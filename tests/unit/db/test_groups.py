@@ -10,7 +10,7 @@ from tests.unit.db.builders import columns, instance
 UUID = "f4a0f8c0-0000-4000-8000-00000000aaaa"
 
 
-def test_create(conn):
+def test_create_group(conn):
     made = groups.create(
         conn, "web", "anti-affinity", {"max_server_per_host": 2}, project_id="p", user_id="u"
     )

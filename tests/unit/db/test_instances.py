@@ -169,10 +169,11 @@ def test_destroy_marks_all_that_belongs_to_it(conn):
         ({"project_id": "p2"}, ["b", "c"]),
         ({"vm_state": "active"}, ["a"]),
         ({"host": "h1", "project_id": "p2"}, ["c"]),
+        ({"host": "H1"}, []),
         ({"uuids": []}, []),
     ],
 )
-def test_list(conn, filters, names):
+def test_list_of_instances(conn, filters, names):
     make(conn, display_name="a", host="h1", project_id="p1", vm_state="active")
     make(conn, display_name="b", host="h2", project_id="p2")
     make(conn, display_name="c", host="h1", project_id="p2")
@@ -190,14 +191,6 @@ def test_list_without_parts_leaves_them_unset(conn):
     make(conn, metadata={"a": "b"})
     (bare,) = instances.list_all(conn, parts=False)
     assert [bare.is_set(name) for name in ("flavor", "metadata", "pci_requests")] == [False] * 3
-
-
-def test_on_host(conn):
-    here = make(conn, host="h1")
-    make(conn, host="H1")
-    make(conn)
-    assert [one.uuid for one in instances.on_host(conn, "h1")] == [here.uuid]
-    assert instances.uuids_on_host(conn, "h1") == [here.uuid]
 
 
 def test_system_metadata(conn):
@@ -245,6 +238,7 @@ def disk(owner, **changes):
 
 def test_disks_come_back_in_order(conn):
     owner = make(conn)
+    assert len(instance_parts.disks_of(conn, owner.uuid)) == 0
     root = disk(owner, destination_type="volume", volume_size=10, uuid=DISK_UUID)
     instance_parts.create_disks(conn, [root, disk(owner, boot_index=None, device_name="/dev/vdb")])
     found = instance_parts.disks_of(conn, owner.uuid)
@@ -252,23 +246,8 @@ def test_disks_come_back_in_order(conn):
     assert [one.boot_index for one in found] == [0, None]
     assert (found[0].uuid, found[0].id) == (DISK_UUID, root.id)
     assert len(found[1].uuid) == 36
-
-
-def test_defaults_of_disks_are_written(conn):
-    owner = make(conn)
-    instance_parts.create_disks(conn, [disk(owner)])
-    (row,) = columns(conn, block_device_mapping)
+    row = columns(conn, block_device_mapping)[0]
     values = (row["delete_on_termination"], row["no_device"], row["encrypted"], row["deleted"])
     assert values == (False, False, False, 0)
-
-
-def test_uuid_of_a_disk_that_is_taken(conn):
-    owner = make(conn)
-    instance_parts.create_disks(conn, [disk(owner, uuid=DISK_UUID)])
     with pytest.raises(errors.AlreadyExists, match=DISK_UUID), conn.begin_nested():
         instance_parts.create_disks(conn, [disk(owner, uuid=DISK_UUID)])
-
-
-def test_instance_without_disks(conn):
-    owner = make(conn)
-    assert len(instance_parts.disks_of(conn, owner.uuid)) == 0

@@ -31,7 +31,7 @@ def test_life_of_an_instance_mapping(conn):
     cell = mappings.first_cell(conn)
     assert mappings.set_instance_cell(conn, "i1", cell.id)
     found = mappings.get_instance_mapping(conn, "i1")
-    assert found == mappings.InstanceMapping(row["id"], "i1", cell.id, "project", "user")
+    assert (found.cell_id, found.project_id, found.user_id) == (cell.id, "project", "user")
     assert is_fresh(columns(conn, instance_mappings)[0]["updated_at"])
     assert mappings.delete_instance_mapping(conn, "i1")
     assert mappings.get_instance_mapping(conn, "i1") is None

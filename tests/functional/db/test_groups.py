@@ -1,3 +1,0 @@
-"""What tests/unit/db/test_groups.py says, on servers."""
-
-from tests.unit.db.test_groups import *  # noqa: F403
