@@ -91,7 +91,7 @@ class Writers:
         """Carry *step* out in a transaction of its own, unless its rows are locked.
 
         What stamps a row *again* within one second is committed soon: for the rest there are full
-        reads (SETTLE_SECONDS in scheduler/db/changed_rows.py).
+        reads (SETTLE_SECONDS in scheduler/db/fleet_poll.py).
         """
         if any(lock in each.locked for each in self.open for lock in locks):
             return

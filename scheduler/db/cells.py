@@ -23,8 +23,8 @@ from scheduler import errors, objects
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import Cell, FleetChanges, FleetReader
-from scheduler.db.fleet_aggregates import AggregateReader
 from scheduler.db.fleet_rows import metadata_prefix_for
+from scheduler.db.fleet_services import AggregateReader
 from scheduler.db.sessions import ThreadCall
 
 LOG = logging.getLogger(__name__)
@@ -75,17 +75,16 @@ class Member:
         """True unless the cell is left out and does not answer again yet."""
         return not self._is_out or self._answers_again
 
-    @property
-    def health(self) -> CellHealth:
-        """Its health now."""
+    def health(self, cell: Cell) -> CellHealth:
+        """Health of *cell*, which is this one's, now."""
         return CellHealth(
-            uuid=self.cell.uuid if self.cell else "",
-            name=self._name,
-            is_disabled=bool(self.cell and self.cell.disabled),
-            is_left_out=self._is_out,
-            failures=self._failures,
-            read_at=self._read_at,
-            error=self._error,
+            cell.uuid,
+            self._name,
+            cell.disabled,
+            self._is_out,
+            self._failures,
+            self._read_at,
+            self._error,
         )
 
     def become(self, cell: Cell, name: str | None) -> None:
@@ -96,10 +95,8 @@ class Member:
     def read(self, now: datetime.datetime, *, full: bool) -> Sequence[FleetChanges]:
         """The changes in the cell; everything, if the last read was not used."""
         with self._reading:
-            full = full or self._must_be_full
-            changes = self.reader.read(now, full=full)
-            self._must_be_full = False
-            self._read_at = now
+            changes = self.reader.read(now, full=full or self._must_be_full)
+            self._must_be_full, self._read_at = False, now
             return changes
 
     def forget(self) -> None:
@@ -124,7 +121,7 @@ class Member:
     def came_back(self) -> None:
         """Count the cell in again, if it was left out."""
         if self._is_out:
-            LOG.info("Cell %s (%s) answers again; its hosts are back.", self._uuid, self._name)
+            LOG.info("Cell %s (%s) answers again; its hosts are back.", *self._names)
             self._is_out = self._answers_again = False
             self._error = None
 
@@ -136,11 +133,9 @@ class Member:
         self._failures += 1
         self._error = "no answer in time" if error is None else self._reason(error)
         if not self._is_out and error is None:
-            LOG.warning("Timeout getting computes for cell %s (%s)", self._uuid, self._name)
+            LOG.warning("Timeout getting computes for cell %s (%s)", *self._names)
         elif not self._is_out:
-            LOG.warning(
-                "Failed to get computes for cell %s (%s): %s", self._uuid, self._name, self._error
-            )
+            LOG.warning("Failed to get computes for cell %s (%s): %s", *self._names, self._error)
         self._is_out, self._answers_again, self._must_be_full = True, False, True
         if not self._is_being_tried:
             self._is_being_tried = True
@@ -154,9 +149,9 @@ class Member:
                     self.reader.read(timeutils.utcnow(), full=True)
                     self._must_be_full = True  # the result of this read is not used
             except FAILURES as error:
-                LOG.debug("Cell %s does not answer yet: %s", self._uuid, error)
+                LOG.debug("Cell %s (%s) does not answer yet: %s", *self._names, error)
             except Exception:
-                LOG.exception("Cell %s (%s) cannot be read", self._uuid, self._name)
+                LOG.exception("Cell %s (%s) cannot be read", *self._names)
             else:
                 self._is_being_tried, self._answers_again = False, True
                 return
@@ -169,8 +164,8 @@ class Member:
         self._closed.set()
 
     @property
-    def _uuid(self) -> str | None:
-        return self.cell.uuid if self.cell else None
+    def _names(self) -> tuple[str | None, str | None]:
+        return self.cell.uuid if self.cell else None, self._name
 
 
 class CellsReader:
@@ -217,19 +212,17 @@ class CellsReader:
             self._update_members()
         answers = self._ask_all(lambda member: member.read(now, full=full))
         try:
-            of_all = self._read_aggregates(now, full=full)
+            of_all = self._read_aggregates(full=full)
         except FAILURES:
             for member in answers:
                 member.forget()  # the result of this read is not used
             raise
         several = [changes for answer in answers.values() for changes in answer]
         several += self._gone(now, {each.cell.uuid for each in several if each.cell is not None})
-        if of_all is None:
-            return several
-        if not several:
-            several = [FleetChanges(False, now)]
-        without = [dataclasses.replace(each, aggregates=None) for each in several[1:]]
-        return [dataclasses.replace(several[0], aggregates=of_all), *without]
+        if of_all is not None:
+            first = several[0] if several else FleetChanges(False, now)
+            several[:1] = [dataclasses.replace(first, aggregates=of_all)]
+        return several
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic* in all cells that are not disabled."""
@@ -248,7 +241,7 @@ class CellsReader:
 
     def cell_health(self) -> Sequence[CellHealth]:
         """Health of each cell; empty for an undivided fleet."""
-        return [member.health for member in self._members.values() if member.cell is not None]
+        return [each.health(each.cell) for each in self._members.values() if each.cell]
 
     # --- the cells -----------------------------------------------------------------------
 
@@ -258,11 +251,8 @@ class CellsReader:
             reader = self._reader(self._databases.main, None)
             self._members.setdefault(None, Member(reader, None))
             return
-        found: dict[str | None, Member] = {}
-        for mapping in self._databases.cells():
-            member = self._member(mapping)
-            if member is not None:
-                found[mapping.uuid] = member
+        members = {each.uuid: self._member(each) for each in self._databases.cells()}
+        found: dict[str | None, Member] = {uuid: each for uuid, each in members.items() if each}
         if not found:
             LOG.warning("No cells were found")
         LOG.debug("Found %(count)i cells: %(cells)s", {"count": len(found), "cells": list(found)})
@@ -323,13 +313,9 @@ class CellsReader:
             for uuid, member in self._members.items()
             if uuid in read and uuid is not None and member.cell is not None
         }
-        return [
-            dataclasses.replace(FleetChanges(True, now), cell=cell, services=()) for cell in gone
-        ]
+        return [FleetChanges(True, now, services=(), cell=cell) for cell in gone]
 
-    def _read_aggregates(
-        self, now: datetime.datetime, *, full: bool
-    ) -> Sequence[objects.Aggregate] | None:
+    def _read_aggregates(self, *, full: bool) -> Sequence[objects.Aggregate] | None:
         """The aggregates of the API database and, before release 18, of the main one.
 
         None where nothing changed, and where they are read with everything else.
@@ -342,7 +328,7 @@ class CellsReader:
             self._aggregate_readers = [AggregateReader(each) for each in both]
             self._aggregates = [() for _ in both]
         for place, reader in enumerate(self._aggregate_readers):
-            news = reader.read(now, full=full)
+            news = reader.read(full=full)
             if news is not None:
                 self._aggregates[place], self._aggregates_changed = news, True
         if not self._aggregates_changed:

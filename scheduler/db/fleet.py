@@ -1,9 +1,9 @@
 """Reads of the fleet: everything once, then what changed.
 
-A *poll* of one round trip tells what that is (:mod:`scheduler.db.changed_rows`); the poll and the
-rows that it names are read in one snapshot.  Where nothing has been touched for an overlap, a
-cheaper poll of timestamps and counters shows that this is still so.  Rows that vanish without a
-trace show in counters or counts, and make the read a full one.
+A poll tells what that is (:mod:`scheduler.db.fleet_poll`); the poll and the rows that it names are
+read in one snapshot.  After a poll that found nothing, the next one is tried without a snapshot:
+one round trip shows that nothing has changed.  Rows that vanish without a trace show in counters
+or counts, and make the read a full one.
 """
 
 from __future__ import annotations
@@ -20,13 +20,23 @@ import sqlalchemy as sa
 
 from scheduler import objects
 from scheduler.db import aggregates as aggregate_rows
-from scheduler.db import compute_nodes, fleet_rows, fleet_services, tables
-from scheduler.db.changed_rows import SETTLE_SECONDS, Answers, ChangedRows, whole_second
+from scheduler.db import compute_nodes, fleet_rows, fleet_services, rows, tables
 from scheduler.db.database import Database
-from scheduler.db.dialects import Dialect
-from scheduler.db.fleet_aggregates import AggregateReader
-from scheduler.db.fleet_poll import FleetPoll
-from scheduler.db.fleet_services import EVERY_SECONDS, HeartbeatReader
+from scheduler.db.fleet_poll import (
+    SETTLE_SECONDS,
+    Answers,
+    ChangedRows,
+    Dialect,
+    FleetPoll,
+    Query,
+    whole_second,
+)
+from scheduler.db.fleet_services import (
+    EVERY_SECONDS,
+    AggregateReader,
+    HeartbeatReader,
+    ServiceReader,
+)
 from scheduler.db.sessions import ReadSession
 
 #: How far back the first read looks for instances that ended: no claim on them is open by then.
@@ -100,13 +110,16 @@ class FleetReader:
         self.metadata_prefix = metadata_prefix
         self._clock = clock
         self._session = ReadSession(database)
-        dialect = Dialect(database.dialect_name)
+        self._dialect = dialect = Dialect(database.dialect_name)
         self._nodes = ChangedRows(dialect, tables.compute_nodes, fleet_rows.NODE_COLUMNS)
         self._instances = ChangedRows(dialect, tables.instances, fleet_rows.INSTANCE_COLUMNS)
-        self._heartbeats = HeartbeatReader(database, overlap, heartbeat_seconds)
+        self._heartbeats = HeartbeatReader(database, heartbeat_seconds)
         self._aggregates = AggregateReader(database) if aggregates else None
+        #: Made by the first read, when it is known what triggers count.
         self._poll: FleetPoll | None = None
-        self._vanished: tuple[Any, ...] | None = None
+        self._services = ServiceReader(dialect, counted=False)
+        self._counters: list[str] = []
+        self._vanished: list[Any] | None = None
         self._living: set[int] = set()
         #: When the last read began; None: none yet, or it failed, so the next one is full.
         self._read_at: datetime.datetime | None = None
@@ -151,34 +164,10 @@ class FleetReader:
         Raises oslo.db's errors when the database does not answer; after that, the next read is a
         full one.
         """
-        full = full or self._read_at is None
-        if not full:
-            quiet = self._session.run(lambda connection: self._read_if_quiet(connection, now))
-            if quiet is not None:
-                return [quiet]
         # First: they are older than the rest, and nothing of the rest is lost where they fail.
-        heartbeats = () if full else self._heartbeats.read(now)
+        heartbeats = () if full or self._read_at is None else self._heartbeats.read(now)
         changes = self._session.run(lambda connection: self._read(connection, now, full=full))
         return [dataclasses.replace(changes, heartbeats=heartbeats)]
-
-    def _since(self, now: datetime.datetime) -> int:
-        return whole_second((self._read_at or now) - self.overlap)
-
-    def _read_if_quiet(
-        self, connection: sa.Connection, now: datetime.datetime
-    ) -> FleetChanges | None:
-        """No rows but heartbeats, if the cheap poll shows that nothing else has changed."""
-        since, poll = self._since(now), self._poll
-        if poll is None or not (self._nodes.is_quiet(since) and self._instances.is_quiet(since)):
-            return None
-        newest_heartbeat = poll.quiet(connection, since)
-        if newest_heartbeat is None:
-            return None
-        self._read_at = now
-        heartbeats = self._heartbeats.read(now, newest_heartbeat)
-        return FleetChanges(
-            False, now, heartbeats=heartbeats, flagged=poll.services.flagged, cell=self.cell
-        )
 
     def _read(
         self, connection: sa.Connection, now: datetime.datetime, *, full: bool
@@ -188,45 +177,69 @@ class FleetReader:
         Rows read later than the poll may be fuller than it has shown, while other hosts, emptied
         since, are not read: together a state that never was, and perhaps without room.
         """
-        if self._poll is None:
-            self._poll = FleetPoll(
-                self.database,
-                fleet_rows.counters(connection),
-                (self._nodes, self._instances),
-                self._aggregates,
-                self._heartbeats,
-            )
-        with self._session.snapshot():
-            return self._read_snapshot(connection, self._poll, now, full=full)
-
-    def _read_snapshot(
-        self, connection: sa.Connection, poll: FleetPoll, now: datetime.datetime, *, full: bool
-    ) -> FleetChanges:
-        since, last_read_at = self._since(now), self._read_at
+        full = full or self._read_at is None
+        poll = self._poll = self._poll or self._make_poll(connection)
+        since = whole_second((self._read_at or now) - self.overlap)
+        recent = since if full else max(since, whole_second(now - RECENT))
+        poll.begin(since, recent, self._clock())
+        if not full and poll.finds_nothing(connection):
+            self._read_at = now
+            return FleetChanges(False, now, flagged=self._services.flagged, cell=self.cell)
+        last_read_at = self._read_at
         # The poll does not show a row twice: until its rows are read, only a full read can follow.
         self._read_at = None
-        listed_from = since if full else max(since, whole_second(now - RECENT))
-        answers, (nodes, instances) = poll.run(connection, since, listed_from, self._clock())
-        vanished_before, self._vanished = self._vanished, poll.vanished(answers)
+        with self._session.snapshot():
+            answers, ids = poll.run(connection, since, self._clock())
+            return self._read_rows(connection, now, answers, ids, full, last_read_at)
+
+    def _make_poll(self, connection: sa.Connection) -> FleetPoll:
+        counters = fleet_rows.counters(connection)
+        self._services = ServiceReader(self._dialect, counted="services" in counters)
+        state: dict[str, Query] = dict(self._services.queries)
+        if self._aggregates is not None:
+            state |= self._aggregates.queries(counted="aggregates" in counters)
+        names = [tables.compute_nodes.name, tables.instances.name]
+        self._counters = names if counters.issuperset(names) else []
+        state |= {name: fleet_rows.counter(name) for name in self._counters}
+        if not self._counters:
+            living = sa.select(sa.func.count()).where(tables.compute_nodes.c.deleted == 0)
+            state["living"] = living.scalar_subquery()
+        return FleetPoll(self.database, state, (self._nodes, self._instances))
+
+    def _read_rows(
+        self,
+        connection: sa.Connection,
+        now: datetime.datetime,
+        answers: Answers,
+        ids: list[set[int]],
+        full: bool,
+        last_read_at: datetime.datetime | None,
+    ) -> FleetChanges:
+        node_ids, instance_ids = ids
+        vanished = [answers[name] for name in self._counters]
+        vanished_before, self._vanished = self._vanished, vanished
         if full:
             self._heartbeats.begin(connection, now)
-        services = poll.services.read(connection, answers, full=full)
+        services = self._services.read(connection, answers, full=full)
         aggregates_changed = self._aggregates is not None and self._aggregates.have_changed(answers)
         changes = None
-        if not full and self._vanished == vanished_before:
-            changes = self._changed(connection, now, answers, instances, nodes)
-        is_full = changes is None
-        if changes is None:
+        if not full and vanished == vanished_before:
+            changes = self._changed(connection, now, answers, instance_ids, node_ids)
+        if changes is not None:
+            self._read_at = now
+        else:
             services = fleet_services.living(connection) if services is None else services
             late = (last_read_at or now - PAST) - self.overlap
             changes = self._everything(connection, now, late)
-        if (is_full or aggregates_changed) and self._aggregates is not None:
+        found = None
+        if self._aggregates is not None and (changes.full or aggregates_changed):
             found = aggregate_rows.list_all(connection)
-            changes = dataclasses.replace(changes, aggregates=found)
-        if not is_full:
-            self._read_at = now
         return dataclasses.replace(
-            changes, services=services, flagged=poll.services.flagged, cell=self.cell
+            changes,
+            services=services,
+            flagged=self._services.flagged,
+            aggregates=found,
+            cell=self.cell,
         )
 
     def _changed(
@@ -245,13 +258,13 @@ class FleetReader:
             connection, self._instances, fleet_rows.INSTANCE_COLUMNS, instance_ids
         )
         metadata: dict[str, dict[str, str | None]] = {}
-        for some in fleet_rows.chunks(instance_ids):
+        for some in rows.in_batches(sorted(instance_ids)):
             condition = tables.instances.c.id.in_(some)
             metadata |= fleet_rows.metadata_where(connection, self.metadata_prefix, condition)
         nodes = self._rows(connection, self._nodes, fleet_rows.NODE_COLUMNS, node_ids)
         if instances is None or nodes is None:
             return None
-        if self._vanished is None:
+        if not self._counters:
             for row in nodes:
                 (self._living.discard if row.deleted else self._living.add)(row.id)
             if len(self._living) != answers["living"]:
@@ -260,13 +273,7 @@ class FleetReader:
         homes = {(row.host, row.node) for row in instances if row.host and not row.deleted}
         homes.difference_update((row.host, row.hypervisor_hostname) for row in nodes)
         nodes.extend(compute_nodes.living_rows(connection, homes))
-        return FleetChanges(
-            full=False,
-            read_at=now,
-            nodes=nodes,
-            instances=instances,
-            system_metadata=metadata,
-        )
+        return FleetChanges(False, now, nodes, instances, system_metadata=metadata)
 
     def _everything(
         self, connection: sa.Connection, now: datetime.datetime, late: datetime.datetime
@@ -281,13 +288,8 @@ class FleetReader:
         nodes: Iterable[Any] = self._all_nodes(now)
         if self.cell is not None:
             nodes = list(nodes)  # a cell that fails must do so here, where it can be left out
-        return FleetChanges(
-            full=True,
-            read_at=now,
-            nodes=nodes,
-            instances=[*elsewhere, *present],
-            system_metadata=fleet_rows.metadata_where(connection, self.metadata_prefix, placed),
-        )
+        metadata = fleet_rows.metadata_where(connection, self.metadata_prefix, placed)
+        return FleetChanges(True, now, nodes, [*elsewhere, *present], system_metadata=metadata)
 
     def _all_nodes(self, now: datetime.datetime) -> Iterator[Any]:
         """Every living node by id, fetched in chunks; only after the last one the read is done."""
@@ -297,7 +299,7 @@ class FleetReader:
             while True:
                 chunk = self._session.run(functools.partial(fleet_rows.nodes_after, last=last))
                 yield from chunk
-                if self._vanished is None:
+                if not self._counters:
                     self._living.update(row.id for row in chunk)
                 if len(chunk) < fleet_rows.CHUNK:
                     break

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from scheduler.db import tables
+from scheduler.db import rows, tables
 
 #: Rows of one round trip.
 CHUNK = 500
@@ -63,19 +63,8 @@ def by_ids(
     connection: sa.Connection, columns: Sequence[sa.ColumnElement[Any]], ids: Iterable[int]
 ) -> list[Any]:
     """The *columns* of the rows with these ids, in the order of the ids."""
-    row_id = columns[0]
-    found: list[Any] = []
-    for some in chunks(ids):
-        query = sa.select(*columns).where(row_id.in_(some)).order_by(row_id)
-        found.extend(connection.execute(query))
-    return found
-
-
-def chunks(ids: Iterable[int]) -> Iterator[list[int]]:
-    """*ids* in order, in parts of one round trip."""
-    ordered = sorted(ids)
-    for start in range(0, len(ordered), CHUNK):
-        yield ordered[start : start + CHUNK]
+    query = sa.select(*columns).order_by(columns[0])
+    return rows.select_in(connection, query, columns[0], sorted(ids))
 
 
 def hosts_of_group(connection: sa.Connection, group: str) -> Sequence[str]:

@@ -1,7 +1,7 @@
-"""Reads of the compute services: membership, flags, heartbeats.
+"""Reads of what rows of hosts refer to: the compute services and the aggregates.
 
-Heartbeats touch every row all the time.  Membership and flags are part of every poll of the fleet;
-heartbeats are read once a second, in a thread of their own.
+Heartbeats touch every service all the time.  Membership and flags are part of every poll of the
+fleet; heartbeats are read once a second, in a thread of their own.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from scheduler.db import fleet_rows, tables
-from scheduler.db.changed_rows import Answers, Query, whole_second
+from scheduler import objects
+from scheduler.db import aggregates, fleet_rows, rows, tables
 from scheduler.db.database import FAILURES, Database
-from scheduler.db.dialects import Compiled, Dialect
-from scheduler.db.rows import in_batches
+from scheduler.db.fleet_poll import Answers, Compiled, Dialect, Query
 from scheduler.db.services import COMPUTE_BINARY
 from scheduler.db.sessions import ReadSession, ThreadCall
 
@@ -24,44 +23,37 @@ from scheduler.db.sessions import ReadSession, ThreadCall
 EVERY_SECONDS = 1.0
 #: Heartbeats read longer ago than this are read before the request goes on.
 LATE_SECONDS = 5.0
+#: Modulus of the factors by which rows of one content count differently.
+_SPREAD = 1021
 
 _TABLE = tables.services
-LIVING = (_TABLE.c.binary == COMPUTE_BINARY, _TABLE.c.deleted == 0)
-"""Criteria of the services of compute hosts that are not deleted."""
-_FLAGGED = (
-    *LIVING,
-    sa.or_(_TABLE.c.disabled == sa.true(), _TABLE.c.forced_down == sa.true()),
-)
+_LIVING = (_TABLE.c.binary == COMPUTE_BINARY, _TABLE.c.deleted == 0)
+_FLAGGED = (*_LIVING, sa.or_(_TABLE.c.disabled == sa.true(), _TABLE.c.forced_down == sa.true()))
 
 
 class ServiceReader:
-    """Membership and flags of the compute services of one database."""
+    """Membership and flags of the compute services of one database.
+
+    *queries* are its subqueries in a poll.  *counted*: triggers count the services that come, go
+    or are renamed.
+    """
 
     def __init__(self, dialect: Dialect, *, counted: bool) -> None:
-        """*counted*: triggers count the services that come, go or are renamed."""
-        self._counted = counted
-        self._dialect = dialect
         self._membership: tuple[Any, ...] | None = None
         self._flagged_ids: str | None = None
         #: Both flags of each host that is disabled or forced down, as of the last poll.
         self.flagged: dict[str, tuple[bool, bool]] = {}
-
-    def queries(self) -> dict[str, Query]:
-        """By name the subqueries of a poll."""
-        if self._counted:
-            membership = {"services": fleet_rows.counter("services")}
+        flags = [sa.case((column == sa.true(), 1), else_=0) for column in _flags()]
+        flagged = dialect.listed(dialect.joined(_TABLE.c.id, *flags))
+        self.queries: dict[str, Query] = {
+            "services_flagged": sa.select(flagged).where(*_FLAGGED).scalar_subquery()
+        }
+        if counted:
+            self.queries["services"] = fleet_rows.counter("services")
         else:
-            living = sa.select(sa.func.count()).where(*LIVING)
-            newest = sa.select(sa.func.max(_TABLE.c.id)).where(*LIVING)
-            membership = {
-                "services": living.scalar_subquery(),
-                "services_newest": newest.scalar_subquery(),
-            }
-        row = self._dialect.joined(
-            _TABLE.c.id, _as_int(_TABLE.c.disabled), _as_int(_TABLE.c.forced_down)
-        )
-        flagged = sa.select(self._dialect.listed(row)).where(*_FLAGGED)
-        return {**membership, "services_flagged": flagged.scalar_subquery()}
+            members = {"services": sa.func.count(), "services_newest": sa.func.max(_TABLE.c.id)}
+            for name, each in members.items():
+                self.queries[name] = sa.select(each).where(*_LIVING).scalar_subquery()
 
     def read(
         self, connection: sa.Connection, answers: Answers, *, full: bool
@@ -72,7 +64,10 @@ class ServiceReader:
         # The engine may list the same rows in another order: at worst they are read once more.
         flagged_ids = answers["services_flagged"] or ""
         if changed or flagged_ids != self._flagged_ids:
-            self.flagged, self._flagged_ids = _flagged(connection), flagged_ids
+            query = sa.select(_TABLE.c.host, *_flags()).where(*_FLAGGED)
+            found = connection.execute(query)
+            self.flagged = {host: (bool(off), bool(down)) for host, off, down in found}
+            self._flagged_ids = flagged_ids
         return living(connection) if changed else None
 
 
@@ -83,23 +78,15 @@ class HeartbeatReader:
     process 3 ms, besides the rows of the services that were heard from.
     """
 
-    def __init__(
-        self, database: Database, overlap: datetime.timedelta, every_seconds: float = EVERY_SECONDS
-    ) -> None:
+    def __init__(self, database: Database, every_seconds: float = EVERY_SECONDS) -> None:
         self._session = ReadSession(database)
-        self._overlap = overlap
         self._every_seconds = every_seconds
         dialect = Dialect(database.dialect_name)
         text = dialect.joined(_TABLE.c.id, dialect.version(_TABLE, list(_TABLE.c)))
-        self._versions_query = Compiled(database, sa.select(dialect.listed(text)).where(*LIVING))
+        self._versions_query = Compiled(database, sa.select(dialect.listed(text)).where(*_LIVING))
         self._versions: set[str] = set()
         self._read_at: datetime.datetime | None = None
         self._call: ThreadCall | None = None
-
-    def newest(self, dialect: Dialect) -> sa.ColumnElement[int]:
-        """The second of the latest heartbeat of all, or 0."""
-        latest = sa.select(dialect.second(sa.func.max(_TABLE.c.updated_at)))
-        return sa.func.coalesce(latest.scalar_subquery(), 0)
 
     def close(self) -> None:
         """Give the connection up; the next read opens another."""
@@ -111,11 +98,10 @@ class HeartbeatReader:
             self._versions = self._current(connection)
         self._read_at = now
 
-    def read(self, now: datetime.datetime, newest: int | None = None) -> Sequence[Any]:
+    def read(self, now: datetime.datetime) -> Sequence[Any]:
         """The services heard from since the last call, as far as they have been read.
 
-        *newest* is the second of the latest heartbeat, where the poll has asked for it.  Raises
-        oslo.db's errors when the database does not answer.
+        Raises oslo.db's errors when the database does not answer.
         """
         found: Sequence[Any] = ()
         if self._call is not None and self._call.is_done:
@@ -124,10 +110,9 @@ class HeartbeatReader:
                 found = call.result(0)
             except FAILURES:
                 self._read_at = None  # is tried again now, and raised by that
-        since = None if self._read_at is None else self._read_at - self._overlap
-        if newest is not None and since is not None and newest < whole_second(since):
-            self._read_at = now
-        age = self._age_seconds(now)
+        # Infinite where nothing was read yet, and where the clock was set back.
+        age = float("inf") if self._read_at is None else (now - self._read_at).total_seconds()
+        age = age if age >= 0 else float("inf")
         if self._call is not None or age < self._every_seconds:
             return found
         if age >= LATE_SECONDS or not self._every_seconds:
@@ -137,18 +122,10 @@ class HeartbeatReader:
         self._read_at = now
         return found
 
-    def _age_seconds(self, now: datetime.datetime) -> float:
-        """Infinite where nothing was read yet, and where the clock was set back."""
-        age = float("inf") if self._read_at is None else (now - self._read_at).total_seconds()
-        return age if age >= 0 else float("inf")
-
     def _changed(self, connection: sa.Connection) -> list[Any]:
         versions = self._current(connection)
         ids = sorted(int(each.partition(":")[0]) for each in versions - self._versions)
-        found: list[Any] = []
-        for some in in_batches(ids):
-            query = sa.select(*_TABLE.c).where(_TABLE.c.id.in_(some), *LIVING)
-            found.extend(connection.execute(query))
+        found = rows.select_in(connection, sa.select(*_TABLE.c).where(*_LIVING), _TABLE.c.id, ids)
         self._versions = versions
         return found
 
@@ -157,9 +134,64 @@ class HeartbeatReader:
         return set(text.split(",")) if text else set()
 
 
+class AggregateReader:
+    """The aggregates of one *database*, read again when they have changed.
+
+    Where triggers count their changes, one number is compared.  Elsewhere the server sums up the
+    contents of the small tables.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._dialect = Dialect(database.dialect_name)
+        self._session = ReadSession(database)
+        self._queries: dict[str, Query] = {}
+        self._seen: tuple[Any, ...] | None = None
+
+    def queries(self, *, counted: bool) -> dict[str, Query]:
+        """By name the values that differ after a change; *counted*: triggers count changes."""
+        self._queries = {"aggregates": fleet_rows.counter("aggregates")} if counted else {}
+        if not counted:
+            for table in (tables.aggregates, tables.aggregate_metadata, tables.aggregate_hosts):
+                row_id = sa.cast(table.c.id, sa.BigInteger)
+                version = sa.cast(self._dialect.version(table, table.c), sa.BigInteger)
+                content = sa.func.sum(version * (row_id % _SPREAD + 1))
+                count = sa.select(sa.func.count()).select_from(table)
+                self._queries[f"{table.name}_rows"] = count.scalar_subquery()
+                self._queries[table.name] = sa.select(content).scalar_subquery()
+        return self._queries
+
+    def have_changed(self, answers: Answers) -> bool:
+        """Return True when the *answers* to :meth:`queries` differ from the last ones."""
+        found = tuple(answers[name] for name in self._queries)
+        changed, self._seen = found != self._seen, found
+        return changed
+
+    def read(self, *, full: bool = False) -> Sequence[objects.Aggregate] | None:
+        """All aggregates; None if nothing changed since the last read, unless *full*.
+
+        Raises oslo.db's errors when the database does not answer.
+        """
+        try:
+            return self._session.run(lambda connection: self._read(connection, full=full))
+        except BaseException:
+            self._seen = None
+            raise
+
+    def _read(self, connection: sa.Connection, *, full: bool) -> Sequence[objects.Aggregate] | None:
+        if not self._queries:
+            self.queries(counted="aggregates" in fleet_rows.counters(connection))
+        statement = sa.select(*(each.label(name) for name, each in self._queries.items()))
+        changed = self.have_changed(connection.execute(statement).mappings().one())
+        return aggregates.list_all(connection) if changed or full else None
+
+    def close(self) -> None:
+        """Give the connection up."""
+        self._session.close()
+
+
 def living(connection: sa.Connection) -> Sequence[Any]:
     """Every living compute service by id."""
-    return connection.execute(sa.select(*_TABLE.c).where(*LIVING).order_by(_TABLE.c.id)).all()
+    return connection.execute(sa.select(*_TABLE.c).where(*_LIVING).order_by(_TABLE.c.id)).all()
 
 
 def of_topic(connection: sa.Connection, topic: str) -> Sequence[Any]:
@@ -168,12 +200,5 @@ def of_topic(connection: sa.Connection, topic: str) -> Sequence[Any]:
     return connection.execute(query.order_by(_TABLE.c.id)).all()
 
 
-def _as_int(column: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
-    return sa.case((column == sa.true(), 1), else_=0)
-
-
-def _flagged(connection: sa.Connection) -> dict[str, tuple[bool, bool]]:
-    query = sa.select(_TABLE.c.host, _TABLE.c.disabled, _TABLE.c.forced_down).where(*_FLAGGED)
-    return {
-        row.host: (bool(row.disabled), bool(row.forced_down)) for row in connection.execute(query)
-    }
+def _flags() -> list[sa.ColumnElement[Any]]:
+    return [_TABLE.c.disabled, _TABLE.c.forced_down]

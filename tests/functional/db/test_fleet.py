@@ -76,6 +76,24 @@ def test_a_read_is_of_one_snapshot(database, reader, number, full):
     assert known == {"filled": 0, "emptied": 4096}
 
 
+def test_no_change_is_lost_with_a_connection(database, reader):
+    """It breaks between the poll that names the changed rows and the reading of these."""
+    report(database, "h1", 4096)
+    changes_of(reader, full=False)
+    report(database, "h1", 2048)
+    polls = itertools.count(1)
+
+    def cut(connection, _cursor, statement, *_rest):
+        if "compute_nodes_list" in statement and next(polls) == 2:
+            connection.connection.driver_connection.close()
+
+    sa.event.listen(database.engine, "after_cursor_execute", cut)
+    try:
+        assert changes_of(reader, full=False) == {"h1": 2048}
+    finally:
+        sa.event.remove(database.engine, "after_cursor_execute", cut)
+
+
 def test_an_interrupted_read_keeps_no_snapshot(database, reader):
     report(database, "h1", 4096)
     (changes,) = reader.read(now())

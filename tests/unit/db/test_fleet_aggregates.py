@@ -11,9 +11,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from scheduler.db import aggregates
 from scheduler.db.database import Database
-from scheduler.db.fleet_aggregates import AggregateReader
+from scheduler.db.fleet_services import AggregateReader
 from scheduler.db.tables import aggregate_hosts, change_counters
-from tests.unit.db.builders import NOW
 
 
 @pytest.fixture(params=[True, False], ids=["counted", "of Nova"])
@@ -31,7 +30,7 @@ def reader(request: Any, database: Database) -> Iterator[AggregateReader]:
 
 
 def names(reader: AggregateReader, *, full: bool = False) -> list[str] | None:
-    found = reader.read(NOW, full=full)
+    found = reader.read(full=full)
     return None if found is None else [each.name for each in found]
 
 
@@ -39,8 +38,6 @@ def test_what_is_as_it_was_is_not_read_again(reader: AggregateReader) -> None:
     assert names(reader) is None
     assert names(reader, full=True) == ["ssd", "hdd"]
     assert names(reader) is None
-    reader.forget()
-    assert names(reader) == ["ssd", "hdd"]
 
 
 def exchange_hosts(connection: Connection) -> None:
@@ -68,7 +65,7 @@ def test_a_change_is_seen_once(reader: AggregateReader, database: Database, chan
     with database.write() as connection:
         CHANGES[change](connection)
         expected = aggregates.list_all(connection)
-    found = reader.read(NOW)
+    found = reader.read()
     assert found is not None
     assert [(a.name, a.hosts, a.metadata) for a in found] == [
         (a.name, a.hosts, a.metadata) for a in expected
@@ -87,5 +84,5 @@ def test_after_a_read_that_failed_all_are_read(
     with monkeypatch.context() as patched:
         patched.setattr(aggregates, "list_all", away)
         with pytest.raises(SQLAlchemyError):
-            reader.read(NOW)
+            reader.read()
     assert names(reader) == ["flash", "hdd"]
