@@ -20,7 +20,7 @@ from scheduler.engine.evaluation import FilterChain, weigh
 from scheduler.filters.base import HostFilter
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.reservations import TrackedInstance
+from scheduler.hosts.instances import TrackedInstance
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import CURRENT
 from scheduler.weights.base import HostWeigher

@@ -23,7 +23,7 @@ from scheduler.daemon.heartbeat import SERVICE_VERSION
 from scheduler.db import aggregates, compute_nodes, instances, mappings, services
 from scheduler.db import rows as db_rows
 from scheduler.db.database import Database
-from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.consumption import Fitting
 from scheduler.rpc.context import RequestContext, get_admin_context
 
 LOG = logging.getLogger(__name__)

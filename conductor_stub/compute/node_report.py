@@ -17,7 +17,7 @@ from typing import Any
 from conductor_stub.compute.layout import Layout, Place
 from conductor_stub.compute.profiles import HostKind, HostPlan
 from scheduler import errors
-from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.consumption import Fitting
 
 IO_TASKS = {
     *("resize_migrating", "rebuilding", "resize_prep", "image_snapshot", "image_backup"),

@@ -25,8 +25,7 @@ from scheduler.db import compute_nodes, instances
 from scheduler.db import rows as db_rows
 from scheduler.db.database import Database
 from scheduler.hosts import consumption, evidence, rows
-from scheduler.hosts.consumption import Consumption
-from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.consumption import Consumption, Fitting
 from scheduler.hosts.table import HostTable
 from scheduler.idempotency import answer_to_text
 
@@ -79,7 +78,7 @@ class AlternateClaims:
         False if it does not fit there any more, or if others are always faster.
         """
         limits = {} if selection.limits is None else selection.limits.to_dict()
-        amount = Consumption.of(spec, limits, self._fitting)
+        amount = Consumption.from_request(spec, limits, self._fitting)
         request_id = f"{getattr(context, 'request_id', None)}/alternate"
         for _attempt in range(ATTEMPTS):
             state = self._read(instance_uuid, selection)

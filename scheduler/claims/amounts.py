@@ -8,8 +8,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from scheduler import errors, numa, objects, pci
-from scheduler.hosts.consumption import Consumption
-from scheduler.hosts.fitting import Fitting, Wish
+from scheduler.hosts.consumption import Consumption, Fitting, Wish
 from scheduler.objects import texts
 
 LOG = logging.getLogger(__name__)

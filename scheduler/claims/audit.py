@@ -9,8 +9,8 @@ from typing import Any
 
 from scheduler.claims import amounts
 from scheduler.hosts import consumption, evidence, rows
+from scheduler.hosts.consumption import TOPOLOGY, Fitting
 from scheduler.hosts.evidence import End
-from scheduler.hosts.fitting import TOPOLOGY, Fitting
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
 

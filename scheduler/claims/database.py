@@ -29,8 +29,8 @@ from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.claims.writer import ClaimWriter
 from scheduler.db import claims as claim_rows
 from scheduler.db.database import FAILURES, Database
+from scheduler.hosts.refresh import SharedRefresh
 from scheduler.hosts.reservations import Reservation
-from scheduler.hosts.shared_refresh import SharedRefresh
 from scheduler.idempotency import answer_from_text
 
 LOG = logging.getLogger(__name__)

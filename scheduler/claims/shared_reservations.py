@@ -17,8 +17,9 @@ from scheduler.claims import amounts
 from scheduler.claims.reader import ClaimRead, ClaimReader
 from scheduler.db import claims as claim_rows
 from scheduler.hosts import evidence
-from scheduler.hosts.fitting import Fitting
-from scheduler.hosts.reservations import Reservation, Reservations, TrackedInstance
+from scheduler.hosts.consumption import Fitting
+from scheduler.hosts.instances import TrackedInstance
+from scheduler.hosts.reservations import Reservation, Reservations
 from scheduler.hosts.table import HostTable, Key
 
 #: How the names begin that stand for instances which a request did not name.

@@ -13,7 +13,7 @@ from scheduler.cli import command
 from scheduler.cli.command import Table, argument
 from scheduler.db import claims, compute_nodes, instances, migration, rows
 from scheduler.db.database import Database
-from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.consumption import Fitting
 from scheduler.hosts.rows import Ratios
 
 COLUMNS = (

@@ -18,7 +18,7 @@ from oslo_log import log as logging
 from scheduler import objects, semantics
 from scheduler.engine.evaluation import FilterChain, Policy
 from scheduler.filters.registry import load_filters
-from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.consumption import Fitting
 from scheduler.weights.registry import load_weighers
 
 LOG = logging.getLogger(__name__)

@@ -39,7 +39,7 @@ from scheduler.engine.record import (
     Top,
     Verdicts,
 )
-from scheduler.hosts import fitting, selector
+from scheduler.hosts import consumption, selector
 from scheduler.hosts.candidates import Candidates, NeedsTable, Scope
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.host_state import HostState
@@ -285,13 +285,13 @@ class _Decision:
                 group.members = [*(group.members or []), stand_in]
         amount = self._amount
         if amount is None or amount.wish is not None:  # which goes by the limits of the host
-            amount = self._amount = Consumption.of(request, limits, self.policy.fitting)
+            amount = self._amount = Consumption.from_request(request, limits, self.policy.fitting)
         pick = self.reservations.reserve(
             state.row, uuid, amount, self.now, stand_in, request.flavor.id
         )
         self.made.append(pick)
-        if pick.booking is not None:
-            fitting.hand_over(self.reservations.table, state.row, pick.booking, request)
+        if pick.hardware is not None:
+            consumption.hand_over(self.reservations.table, state.row, pick.hardware, request)
 
     # --- several instances ---------------------------------------------------------------
 
@@ -305,7 +305,7 @@ class _Decision:
         is_drawn = policy.host_subset_size > 1 or policy.shuffle_best_same_weighed_hosts
         if is_drawn or self._room or self._skip_filters or request.instance_group is not None:
             return None
-        amount = Consumption.of(request, {}, policy.fitting)
+        amount = Consumption.from_request(request, {}, policy.fitting)
         rows = evaluation.hosts.rows
         if amount.wish is not None or evaluation.hosts.bare_metal.any() or len(rows) < 2:
             return None

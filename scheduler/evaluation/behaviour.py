@@ -12,8 +12,7 @@ from scheduler import conf as options
 from scheduler import errors, numa
 from scheduler.conf import check
 from scheduler.evaluation.cases import Case
-from scheduler.hosts.reservations import Reservations
-from scheduler.hosts.reservations_of_nova import NewtonReservations, PlacementReservations
+from scheduler.hosts.reservations import NewtonReservations, PlacementReservations, Reservations
 from scheduler.hosts.table import HostTable
 from scheduler.numa import NumaSemantics
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from scheduler import numa, pci
 from scheduler.filters import host_attributes
-from scheduler.hosts import fitting
+from scheduler.hosts import consumption
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 
@@ -37,9 +37,9 @@ def threads(_filter: Any, _state: HostState, _request: Any) -> tuple[str, str]:
 
 def cells(_filter: Any, state: HostState, request: Any) -> tuple[str, str]:
     """The cells that are wanted, and those of the host."""
-    guest = fitting.guest_of(request)
+    guest = consumption.guest_of(request)
     wanted = "; ".join(map(_guest_cell, guest.cells)) if guest is not None else "no cells"
-    topology = state.table.value(state.row, fitting.TOPOLOGY)
+    topology = state.table.value(state.row, consumption.TOPOLOGY)
     if not topology:
         return wanted, "reports no NUMA cells"
     return wanted, "; ".join(map(_host_cell, topology.cells))
@@ -71,7 +71,7 @@ def _host_cell(cell: Any) -> str:
 def devices(_filter: Any, state: HostState, request: Any) -> tuple[str, str]:
     """The PCI devices that are wanted, and those that are free."""
     wanted = ", ".join(map(_device_request, pci.requests_of(request.pci_requests)))
-    pools = state.table.value(state.row, fitting.POOLS)
+    pools = state.table.value(state.row, consumption.POOLS)
     if pools is None:
         return wanted, "never reported its PCI devices"
     free = ", ".join(

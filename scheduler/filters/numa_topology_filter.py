@@ -12,20 +12,20 @@ import numpy as np
 
 from scheduler import numa, pci, semantics
 from scheduler.filters.base import Condition, HostFilter, Reason
-from scheduler.hosts import fitting
+from scheduler.hosts import consumption
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.consumption import Fitting
 from scheduler.hosts.host_state import HostState
 
 THREADS = Reason("numa.threads", "the server requires sibling threads, which the host lacks")
 ABSENT = Reason("numa.absent", "the server has NUMA cells, and the host reports none")
 UNFIT = Reason("numa.unfit", "the server's NUMA cells do not fit on the host's")
 
-_READ = (fitting.TOPOLOGY, fitting.POOLS, "cpu_allocation_ratio", "ram_allocation_ratio")
+_READ = (consumption.TOPOLOGY, consumption.POOLS, "cpu_allocation_ratio", "ram_allocation_ratio")
 
 
 def _nearby(request: Any) -> tuple[tuple[pci.Request, ...], numa.Networks | None]:
-    return pci.kinds_of(request.pci_requests), fitting.networks_of(request)
+    return pci.kinds_of(request.pci_requests), consumption.networks_of(request)
 
 
 class NUMATopologyFilter(HostFilter):
@@ -43,11 +43,11 @@ class NUMATopologyFilter(HostFilter):
         if numa.requires_threads(request.flavor, request.image):
             yield (
                 THREADS,
-                hosts.per_document(fitting.TOPOLOGY, self._has_threads, key=(self, "threads")),
+                hosts.per_document(consumption.TOPOLOGY, self._has_threads, key=(self, "threads")),
             )
-        if (guest := fitting.guest_of(request)) is None:
+        if (guest := consumption.guest_of(request)) is None:
             return
-        yield ABSENT, hosts.per_document(fitting.TOPOLOGY, bool, key="has cells")
+        yield ABSENT, hosts.per_document(consumption.TOPOLOGY, bool, key="has cells")
         yield UNFIT, self._fits(hosts, guest, request)
 
     def _has_threads(self, host: numa.HostTopology | None) -> bool:
@@ -70,8 +70,9 @@ class NUMATopologyFilter(HostFilter):
 
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """``numa_topology``: how far the host's cells may be overcommitted."""
-        host = host_state.table.value(host_state.row, fitting.TOPOLOGY)
+        host = host_state.table.value(host_state.row, consumption.TOPOLOGY)
         if not request.numa_topology or not host:
             return {}
         ratios = host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio
-        return {fitting.LIMITS_KEY: numa.Limits(*ratios, fitting.networks_of(request)).to_object()}
+        limits = numa.Limits(*ratios, consumption.networks_of(request))
+        return {consumption.LIMITS_KEY: limits.to_object()}

@@ -10,9 +10,9 @@ from typing import Any
 
 from scheduler import pci
 from scheduler.filters.base import Condition, HostFilter, Reason
-from scheduler.hosts import fitting
+from scheduler.hosts import consumption
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.consumption import Fitting
 
 UNREPORTED = Reason("pci.unreported", "the host never reported what PCI devices it has")
 LACKING = Reason("pci.lacking", "the host lacks free PCI devices of the kinds wanted")
@@ -34,12 +34,12 @@ class PciPassthroughFilter(HostFilter):
             return
         yield (
             UNREPORTED,
-            hosts.per_document(fitting.POOLS, lambda pools: pools is not None, key="reported"),
+            hosts.per_document(consumption.POOLS, lambda pools: pools is not None, key="reported"),
         )
         yield (
             LACKING,
             hosts.per_document(
-                fitting.POOLS,
+                consumption.POOLS,
                 lambda pools: pools is None or pci.supports(pools, requests, None, self.semantics),
                 key=(self, requests),
             ),

@@ -14,13 +14,10 @@ from typing import Any
 import numpy as np
 
 from scheduler.hosts import columns
-from scheduler.hosts.documents import DocumentPool, Memo
-from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.consumption import Fitting
+from scheduler.hosts.documents import DocumentPool
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.table import HostTable
-
-#: So few rows are looked up one by one.
-_FEW = 64
 
 
 def heard_in_time(last_seen: np.ndarray, now: float, tolerance_seconds: float) -> np.ndarray:
@@ -147,13 +144,12 @@ class Candidates:
         *answer* is given, by number, the distinct combinations of the documents and numbers
         *names* that are not known yet, all at once.
         """
-        table = self.scope.table
-        pool, every = table.combinations(tuple(names))
+        pool, every = self.scope.table.combinations(tuple(names))
         numbers = every[self.at]
         memo = pool.memo(key, np.bool_)
-        missing = memo.missing(numbers).tolist()
-        if missing:
-            asked = {each: table.parsed_values(names, pool.content(each)) for each in missing}
+        if missing := memo.missing(numbers):
+            parsed = self.scope.table.parsed_values
+            asked = {each: parsed(names, pool.content(each)) for each in missing}
             for number, verdict in answer(asked).items():
                 memo.put(number, verdict)
         found: np.ndarray = memo.values[numbers]
@@ -167,25 +163,13 @@ class Candidates:
         dtype: Any,
         key: Hashable,
     ) -> np.ndarray:
-        if not len(numbers):
-            return np.zeros(0, dtype=dtype)
-        if len(pool) == 1:
-            memo = None if key is None else pool.memo(key, dtype)
-            number = numbers.item(0)
-            if memo is None:
-                return self.constant(read(pool.parsed(number)), dtype)
-            if not memo.known[number]:
-                memo.put(number, read(pool.parsed(number)))
-            return self.constant(memo.values[number], dtype)
-        if key is None:
-            memo = Memo(dtype)
-            memo.grow(pool.capacity)
-        else:
-            memo = pool.memo(key, dtype)
-        for number in memo.missing(numbers).tolist():
+        memo = pool.memo(key, dtype)
+        if len(pool) == 1 and len(numbers):
+            numbers = numbers[:1]
+        for number in memo.missing(numbers):
             memo.put(number, read(pool.parsed(number)))
         found: np.ndarray = memo.values[numbers]
-        return found
+        return found if len(found) == len(self.rows) else self.constant(found[0], dtype)
 
     def documents(self, name: str) -> tuple[list[Any], np.ndarray]:
         """The distinct parsed documents, and per candidate the position of its own among them."""
@@ -223,8 +207,6 @@ class Candidates:
     def count_instances(self, uuids: Iterable[str]) -> np.ndarray:
         """How many of the instances *uuids* each candidate's host runs."""
         shown = self.table.showing_instances(uuids)
-        if len(self.rows) <= _FEW:
-            return np.array([shown.get(row, 0) for row in self.rows.tolist()], dtype=np.int64)
         if not shown:
             return self.constant(0, np.int64)
         of_row = np.zeros(self.table.capacity, dtype=np.int64)

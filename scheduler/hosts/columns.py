@@ -15,6 +15,8 @@ from scheduler.numa import HostTopology
 from scheduler.objects import texts
 from scheduler.pci import Pools
 
+#: Seconds since the epoch where there is no time.
+NEVER = float("-inf")
 INT_COLUMNS = (
     "total_usable_ram_mb",
     "free_ram_mb",
@@ -114,10 +116,10 @@ def _parse_aggregates(content: tuple[Any, ...] | None) -> list[objects.Aggregate
 
 #: The instances on a row's host, as the key under which they are shown.
 INSTANCES = "instances"
-#: Numbers that every pick changes.
-ADDED_BY_PICKS = ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_io_ops")
+#: Numbers that every reservation changes.
+ADDED_BY_RESERVATIONS = ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "num_io_ops")
 #: Documents that change while a decision is taken: to values, where the host reported text.
-CHANGED_BY_PICKS = frozenset(("numa_topology", "pci_stats"))
+CHANGED_BY_RESERVATIONS = frozenset(("numa_topology", "pci_stats"))
 
 DOCUMENT_PARSERS: dict[str, Callable[[Any], Any]] = {
     "cpu_info": _same,

@@ -1,4 +1,7 @@
-"""What one instance takes from its host, and giving it back exactly."""
+"""Resources, cells and devices that one instance takes from its host, and giving them back.
+
+Reference pages scheduling, sections 5.8 and 6.4, and numa_pci, sections 8.3 and 10.3.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,77 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from scheduler.hosts import fitting
-from scheduler.hosts.fitting import Booking, Fitting, Wish
+from oslo_log import log as logging
+
+from scheduler import numa, pci, semantics
 from scheduler.hosts.table import HostTable
+
+LOG = logging.getLogger(__name__)
+
+TOPOLOGY, POOLS = "numa_topology", "pci_stats"
+#: Key of the limits that concern cells.
+LIMITS_KEY = "numa_topology"
+#: A column, what it is while a bare-metal node is taken, and where the value from before is kept.
+IDLE = "idle_"
+OF_WHOLE_NODE = (
+    ("free_ram_mb", None, IDLE + "ram_mb"),
+    ("free_disk_mb", None, IDLE + "disk_mb"),
+    ("vcpus_used", "vcpus_total", IDLE + "vcpus_used"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """How cells and devices are given out; *pack* fills one cell before the next."""
+
+    semantics: numa.NumaSemantics = numa.CURRENT
+    pack: bool = False
+
+    @classmethod
+    def from_conf(cls, conf: Any) -> Fitting:
+        """As ``[scheduler] semantics`` and ``[compute]`` choose."""
+        pack = conf.compute.packing_host_numa_cells_allocation_strategy
+        return cls(semantics.from_conf(conf).numa, pack)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The cells and devices that one instance asks for, and how far cells may be overcommitted."""
+
+    guest: numa.GuestTopology | None
+    requests: tuple[pci.Request, ...]
+    limits: numa.Limits | None
+    fitting: Fitting
+
+    @classmethod
+    def from_request(cls, spec_obj: Any, limits: Mapping[str, Any], how: Fitting) -> Wish | None:
+        """The wish of the request under the *limits* of its host; None if for nothing."""
+        guest, requests = guest_of(spec_obj), pci.requests_of(spec_obj.pci_requests)
+        if guest is None and not requests:
+            return None
+        of_cells = limits.get(LIMITS_KEY)
+        ratios = None if of_cells is None else numa.Limits.from_object(of_cells)
+        return cls(guest, requests, ratios, how)
+
+    def place(self, host: numa.HostTopology | None, pools: pci.Pools | None) -> numa.Placement:
+        """Where it goes on a host with these cells and pools."""
+        how = self.fitting
+        return numa.place(
+            host, self.guest, self.limits, self.requests, pools, how.semantics, pack=how.pack
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareTaken:
+    """The cells and devices that an instance took of a row, and the row's documents before it."""
+
+    placement: numa.Placement
+    before: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Consumption:
-    """Resources of one instance; swap is not consumed (scheduling page, section 6.4)."""
+    """Resources of one instance; swap is not consumed."""
 
     ram_mb: int
     disk_mb: int
@@ -24,78 +90,75 @@ class Consumption:
     added: Mapping[str, int] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "added", self._added(1))
+        added = {
+            "free_ram_mb": -self.ram_mb,
+            "free_disk_mb": -self.disk_mb,
+            "vcpus_used": self.vcpus,
+            "num_instances": 1,
+            "num_io_ops": 1,
+        }
+        object.__setattr__(self, "added", added)
 
     @classmethod
-    def of(cls, spec_obj: Any, limits: Mapping[str, Any], how: Fitting) -> Consumption:
+    def from_request(cls, spec_obj: Any, limits: Mapping[str, Any], how: Fitting) -> Consumption:
         """What one instance of the request takes of a host with *limits*."""
-        return cls(
-            ram_mb=spec_obj.memory_mb,
-            disk_mb=(spec_obj.root_gb + spec_obj.ephemeral_gb) * 1024,
-            vcpus=spec_obj.vcpus,
-            wish=Wish.of(spec_obj, limits, how),
-        )
-
-    @property
-    def given_back(self) -> Mapping[str, int]:
-        """What giving it back adds to them."""
-        return self._added(-1)
-
-    def _added(self, sign: int) -> dict[str, int]:
-        return {
-            "free_ram_mb": -sign * self.ram_mb,
-            "free_disk_mb": -sign * self.disk_mb,
-            "vcpus_used": sign * self.vcpus,
-            "num_instances": sign,
-            "num_io_ops": sign,
-        }
+        wish = Wish.from_request(spec_obj, limits, how)
+        disk_mb = (spec_obj.root_gb + spec_obj.ephemeral_gb) * 1024
+        return cls(spec_obj.memory_mb, disk_mb, spec_obj.vcpus, wish)
 
 
-def take(table: HostTable, row: int, amount: Consumption) -> Booking | None:
-    """Consume *amount* on *row*; the booking of its cells and devices, if it wants any.
-
-    Of bare metal neither is known.
-    """
-    apply(table, row, amount)
-    if amount.wish is None or table.column("bare_metal")[row]:
-        return None
-    return fitting.book(table, row, amount.wish)
+def guest_of(spec_obj: Any) -> numa.GuestTopology | None:
+    """The cells that the request asks for; None if for none."""
+    topology = spec_obj.numa_topology
+    return numa.GuestTopology.from_object(topology) if topology else None
 
 
-def take_many(table: HostTable, times: Mapping[int, int], amount: Consumption) -> None:
-    """Consume *amount*, no cells or devices, by row so many times; none is bare metal."""
-    table.add_many(times, amount.added)
+def networks_of(spec_obj: Any) -> numa.Networks | None:
+    """The networks that the cells should be near, if the request says so."""
+    metadata = spec_obj.get("network_metadata")
+    return None if metadata is None else numa.Networks.from_object(metadata)
 
 
-def give_back(table: HostTable, row: int, amount: Consumption, booking: Booking | None) -> None:
-    """Undo a consumption; of those with a booking it must be the last one on the row."""
-    if booking is not None:
-        fitting.give_back(table, row, booking)
-    apply(table, row, amount, sign=-1)
+def take(table: HostTable, row: int, amount: Consumption) -> HardwareTaken | None:
+    """Consume *amount* on *row*; the cells and devices that it got, if it wants any.
 
-
-#: A column, what it is while a bare-metal node is taken, and where the value from before is kept.
-IDLE = "idle_"
-OF_WHOLE_NODE = (
-    ("free_ram_mb", None, IDLE + "ram_mb"),
-    ("free_disk_mb", None, IDLE + "disk_mb"),
-    ("vcpus_used", "vcpus_total", IDLE + "vcpus_used"),
-)
-
-
-def apply(table: HostTable, row: int, amount: Consumption, sign: int = 1) -> None:
-    """Consume *amount* on *row*; with ``sign=-1`` undo an earlier consumption of it.
-
-    On a bare-metal node every instance takes all there is, and only the last one that leaves
-    gives it back (scheduling page, section 5.8).
+    Of bare metal neither is known.  An instance that did not get all that it wants does not
+    count among the I/O operations.
     """
     if table.column("bare_metal")[row]:
-        _apply_whole(table, row, sign)
-        return
-    table.add(row, amount.added if sign > 0 else amount.given_back)
+        _apply_whole(table, row, 1)
+        return None
+    table.add(row, amount.added)
+    if amount.wish is None:
+        return None
+    host, pools = table.value(row, TOPOLOGY), table.value(row, POOLS)
+    placement = amount.wish.place(host, pools)
+    before = {}
+    for name, old, new in ((TOPOLOGY, host, placement.host), (POOLS, pools, placement.pools)):
+        if new is not old:
+            before[name] = table.content(row, name)
+            table.update(row, {name: new})
+    if placement.error is not None:
+        table.add(row, {"num_io_ops": -1})
+    return HardwareTaken(placement, before)
+
+
+def give_back(
+    table: HostTable, row: int, amount: Consumption, hardware: HardwareTaken | None
+) -> None:
+    """Undo a consumption; of those with *hardware* it must be the last one on the row."""
+    if hardware is not None:
+        table.update(row, hardware.before)
+        if hardware.placement.error is not None:
+            table.add(row, {"num_io_ops": 1})
+    if table.column("bare_metal")[row]:
+        _apply_whole(table, row, -1)
+    else:
+        table.add(row, {name: -number for name, number in amount.added.items()})
 
 
 def _apply_whole(table: HostTable, row: int, sign: int) -> None:
+    """Every instance takes all of a bare-metal node; the last one that leaves gives it back."""
     before = table.value(row, "takers")
     values: dict[str, Any] = {"takers": before + sign}
     for name, total, idle in OF_WHOLE_NODE:
@@ -106,3 +169,17 @@ def _apply_whole(table: HostTable, row: int, sign: int) -> None:
             values[name] = table.value(row, idle)
             values[idle] = 0
     table.update(row, values)
+
+
+def hand_over(table: HostTable, row: int, hardware: HardwareTaken, spec_obj: Any) -> None:
+    """Log what went wrong; the next instance of the request starts from where this one is."""
+    placement = hardware.placement
+    if placement.error is not None:
+        LOG.warning(
+            "Selected host: %s failed to consume from instance. Error: %s",
+            table.value(row, "host"),
+            placement.error,
+        )
+    if spec_obj.numa_topology is not None:
+        guest = placement.guest
+        spec_obj.numa_topology = None if guest is None else guest.to_object()

@@ -1,13 +1,13 @@
 """Contents that many rows share, kept once: documents, and combinations of a row's values.
 
-``cpu_info``, ``stats``, ``supported_instances`` and the like are text columns of which thousands
-of hosts share a few dozen values.  A pool numbers the distinct contents, parses each at most once
-and forgets it with its last user.  Numbers are reused, so arrays indexed by them stay as small as
-the number of contents alive; what was remembered of a number is forgotten when it is reused.
+Thousands of hosts share a few dozen values of ``cpu_info``, ``stats`` and the like.  A pool
+numbers the distinct contents, parses each at most once and forgets it with its last user.
+Numbers are reused, so arrays indexed by them stay small.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import zlib
 from collections import OrderedDict
@@ -28,48 +28,38 @@ _DIGEST_BYTES = 16
 _MOST_MEMOS = 128
 
 
-class _Packed:
-    """A long text, compressed."""
-
-    __slots__ = ("data",)
-
-    def __init__(self, text: str) -> None:
-        self.data = zlib.compress(text.encode("utf-8", "surrogatepass"))
-
-    @property
-    def text(self) -> str:
-        return zlib.decompress(self.data).decode("utf-8", "surrogatepass")
-
-
 class _Entry:
-    __slots__ = ("kept", "key", "parsed", "users")
+    """One content; of a long text only the digest and the compressed form are kept."""
 
-    def __init__(self, key: Hashable, kept: Any) -> None:
+    __slots__ = ("_content", "key", "parsed", "users")
+
+    def __init__(self, key: Hashable, content: Hashable) -> None:
         self.key = key
-        self.kept = kept
+        self._content = zlib.compress(_encoded(content)) if _is_long(content) else content
         self.parsed: Any = _UNPARSED
         self.users = 0
 
-    def copy(self) -> _Entry:
-        twin = _Entry(self.key, self.kept)
-        twin.parsed, twin.users = self.parsed, self.users
-        return twin
-
     @property
     def content(self) -> Any:
-        return self.kept.text if isinstance(self.kept, _Packed) else self.kept
+        kept = self._content
+        if type(kept) is not bytes:
+            return kept
+        return zlib.decompress(kept).decode("utf-8", "surrogatepass")
 
 
 def _is_long(content: Hashable) -> bool:
-    return isinstance(content, str) and len(content) >= _PACKED_FROM_CHARACTERS
+    return type(content) is str and len(content) >= _PACKED_FROM_CHARACTERS
 
 
-def _key(content: Any) -> Hashable:
-    """Identity of a content: itself, or the digest of a long text."""
+def _encoded(text: Any) -> bytes:
+    encoded: bytes = text.encode("utf-8", "surrogatepass")
+    return encoded
+
+
+def _key(content: Hashable) -> Hashable:
     if not _is_long(content):
         return content
-    text = content.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=_DIGEST_BYTES).digest()
+    return hashlib.blake2b(_encoded(content), digest_size=_DIGEST_BYTES).digest()
 
 
 class Memo:
@@ -82,13 +72,14 @@ class Memo:
     def grow(self, size: int) -> None:
         """Make room for numbers below *size*."""
         more = size - len(self.known)
-        self.known = np.append(self.known, np.zeros(more, dtype=np.bool_))
-        self.values = np.append(self.values, np.zeros(more, dtype=self.values.dtype))
+        if more > 0:
+            self.known = np.append(self.known, np.zeros(more, dtype=np.bool_))
+            self.values = np.append(self.values, np.zeros(more, dtype=self.values.dtype))
 
-    def missing(self, numbers: np.ndarray) -> np.ndarray:
+    def missing(self, numbers: np.ndarray) -> list[int]:
         """The distinct *numbers* without an answer, sorted."""
         known = self.known[numbers]
-        return np.zeros(0, dtype=np.int64) if known.all() else np.unique(numbers[~known])
+        return [] if known.all() else np.unique(numbers[~known]).tolist()
 
     def put(self, number: int, value: Any) -> None:
         """Remember the answer about *number*."""
@@ -104,8 +95,8 @@ class DocumentPool:
 
     def __init__(
         self,
-        parse: Callable[[Any], Any],
-        complain: Callable[[int, errors.NovaException], None],
+        parse: Callable[[Any], Any] = lambda content: content,
+        complain: Callable[[int, errors.NovaException], None] = lambda _number, _error: None,
     ) -> None:
         self._parse = parse
         self._complain = complain
@@ -125,9 +116,9 @@ class DocumentPool:
 
     def copy(self) -> DocumentPool:
         """A pool of the same contents under the same numbers, with users of its own, and silent."""
-        twin = DocumentPool(self._parse, lambda _number, _error: None)
+        twin = DocumentPool(self._parse)
         twin._numbers = dict(self._numbers)
-        twin._entries = {number: entry.copy() for number, entry in self._entries.items()}
+        twin._entries = {number: copy.copy(entry) for number, entry in self._entries.items()}
         twin._free = list(self._free)
         return twin
 
@@ -137,8 +128,7 @@ class DocumentPool:
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = self._new_number()
-            kept = _Packed(content) if _is_long(content) else content  # type: ignore[arg-type]
-            self._entries[number] = _Entry(key, kept)
+            self._entries[number] = _Entry(key, content)
         self._entries[number].users += 1
         return number
 
@@ -148,8 +138,7 @@ class DocumentPool:
             return len(self._entries)
         number = self._free.pop()
         for memo in self._memos.values():
-            if number < len(memo.known):
-                memo.known[number] = False
+            memo.known[number : number + 1] = False  # it may be shorter
         return number
 
     def release(self, number: int) -> None:
@@ -171,16 +160,6 @@ class DocumentPool:
         """The content as it was stored."""
         return self._entries[number].content
 
-    def every_parsed(self) -> list[Any]:
-        """All parsed contents, each once."""
-        return [self.parsed(number) for number in list(self._entries)]
-
-    def derived(self, name: str, read: Callable[[list[Any]], Any]) -> Any:
-        """``read(every_parsed())``, found out again when a content has come or gone."""
-        if name not in self._derived:
-            self._derived[name] = read(self.every_parsed())
-        return self._derived[name]
-
     def parsed(self, number: int) -> Any:
         """The parsed content; the same object for every row that shares it."""
         entry = self._entries[number]
@@ -192,17 +171,24 @@ class DocumentPool:
                 entry.parsed = self._parse(None)
         return entry.parsed
 
+    def every_parsed(self) -> list[Any]:
+        """All parsed contents, each once."""
+        return [self.parsed(number) for number in list(self._entries)]
+
+    def derived(self, name: str, read: Callable[[list[Any]], Any]) -> Any:
+        """``read(every_parsed())``, found out again when a content has come or gone."""
+        if name not in self._derived:
+            self._derived[name] = read(self.every_parsed())
+        return self._derived[name]
+
     def memo(self, key: Hashable, dtype: Any) -> Memo:
-        """The answers to the question *key*, with room for all numbers."""
-        memo = self._memos.get(key)
-        if memo is None:
-            memo = self._memos[key] = Memo(dtype)
+        """The answers to the question *key*, with room for all numbers; None: forgotten at once."""
+        memo = Memo(dtype) if key is None else self._memos.setdefault(key, Memo(dtype))
+        if key is not None:
+            self._memos.move_to_end(key)
             if len(self._memos) > _MOST_MEMOS:
                 self._memos.popitem(last=False)
-        else:
-            self._memos.move_to_end(key)
-        if len(memo.known) < self.capacity:
-            memo.grow(self.capacity)
+        memo.grow(self.capacity)
         return memo
 
 
@@ -213,7 +199,7 @@ class Combinations:
     """
 
     def __init__(self, read: Callable[[int], tuple[Any, ...]]) -> None:
-        self.pool = DocumentPool(lambda content: content, lambda _number, _error: None)
+        self.pool = DocumentPool()
         self.numbers = np.zeros(0, dtype=np.int64)
         #: Rows that have changed since their number was looked up.
         self.stale: set[int] = set()
@@ -225,8 +211,7 @@ class Combinations:
         All stale rows let go of their old numbers first: a combination that names a document by
         its number must not outlive that document.
         """
-        if len(self.numbers) < capacity:
-            begin = len(self.numbers)
+        if (begin := len(self.numbers)) < capacity:
             self.numbers = np.append(self.numbers, np.full(capacity - begin, -1))
             self.stale.update(range(begin, capacity))
         for row in self.stale:

@@ -22,10 +22,10 @@ from oslo_log import log as logging
 from scheduler import concurrency, errors, objects, semantics
 from scheduler.db.cells import CellHealth
 from scheduler.db.fleet import FleetChanges
-from scheduler.hosts import costs, rows, tracking
+from scheduler.hosts import instances, rows
 from scheduler.hosts.host_state import HostState
+from scheduler.hosts.refresh import Listener, SharedRefresh, measured
 from scheduler.hosts.reservations import Reservations
-from scheduler.hosts.shared_refresh import SharedRefresh
 from scheduler.hosts.steady_clock import SteadyClock, is_due
 from scheduler.hosts.table import HostTable
 from scheduler.hosts.updates import TableUpdater
@@ -85,12 +85,11 @@ class HostManager:
         self._updater = TableUpdater(
             self.reservations, ratios, conf.scheduler.cell_uuid, self._semantics, self.decode
         )
-        self._tracker = tracking.InstanceTracker(self.table)
         self._aggregates: dict[int, Any] = {}
         self._shared = SharedRefresh(self._read_noted, gather=concurrency.let_others_catch_up)
         self._full_at: float | None = None
         self._failing = False
-        self.read_listeners: list[costs.Listener] = []
+        self.read_listeners: list[Listener] = []
         #: Done with the next full read, under the lock, before what it found is applied.
         self._at_next_read: Callable[[], None] | None = None
 
@@ -258,7 +257,7 @@ class HostManager:
     def _read_noted(self) -> None:
         """Read, and note whether that failed; requests that an earlier read serves do not know."""
         try:
-            with costs.measured(self._updater.repairs, self.read_listeners):
+            with measured(self._updater.repairs, self.read_listeners):
                 self._read()
         except _READ_ERRORS as error:
             if not self._failing:
@@ -312,13 +311,13 @@ class HostManager:
         """Take the instances that *host_name* reports as running on it."""
         del context
         with self.lock:
-            self._tracker.update(host_name, instance_info)
+            instances.update(self.table, host_name, instance_info)
 
     def delete_instance_info(self, context: Any, host_name: str, instance_uuid: str) -> None:
         """Forget an instance that was deleted on *host_name*."""
         del context
         with self.lock:
-            self._tracker.delete(host_name, instance_uuid)
+            instances.delete(self.table, host_name, instance_uuid)
 
     def sync_instance_info(self, context: Any, host_name: str, instance_uuids: list[str]) -> None:
         """Compare the instances that *host_name* says it has with those known here."""
@@ -336,7 +335,7 @@ class HostManager:
 
     def _agrees(self, host: str, uuids: list[str]) -> bool:
         with self.lock:
-            return self._tracker.agrees(host, uuids)
+            return instances.agree(self.table, host, uuids)
 
 
 def _set_aside() -> None:

@@ -7,13 +7,12 @@ and writing goes straight to the table (reference page scheduling, section 6).
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from scheduler import objects
-from scheduler.hosts import columns, consumption, fitting
-from scheduler.hosts.pci_stats import PciStats
+from scheduler import objects, pci
+from scheduler.hosts import columns, consumption
 from scheduler.hosts.table import NEVER, HostTable
 from scheduler.numa import HostTopology
 
@@ -36,15 +35,6 @@ class _Column:
         state.table.put(key, {self.name: value})
 
 
-class _Number(_Column):
-    """The same, of a numeric column, which filters written for Nova read of every host."""
-
-    def __get__(self, state: HostState | None, owner: type) -> Any:
-        if state is None:
-            return self
-        return state.table.column(self.name).item(state.row)
-
-
 class _Topology(_Column):
     """The host's NUMA cells as Nova's object; may be set to that, to text or to None."""
 
@@ -56,6 +46,41 @@ class _Topology(_Column):
         if isinstance(value, objects.NUMATopology):
             value = HostTopology.from_object(value)
         super().__set__(state, value)
+
+
+class PciStats:
+    """A view of pools; always true, as Nova's object is."""
+
+    def __init__(
+        self, pools: pci.Pools, host: HostTopology | None, semantics: pci.PciSemantics
+    ) -> None:
+        self._pools = pools
+        self._host = host or HostTopology()
+        self._semantics = semantics
+
+    @property
+    def pools(self) -> list[dict[str, Any]]:
+        """Every pool with the tags of its devices and their ``count``."""
+        return self._pools.to_dicts()
+
+    def support_requests(
+        self,
+        requests: Iterable[objects.InstancePCIRequest],
+        numa_cells: Sequence[objects.InstanceNUMACell] | None = None,
+    ) -> bool:
+        """Whether all *requests* can be served together, near the host cells of *numa_cells*."""
+        wanted = tuple(map(pci.Request.from_object, requests))
+        cells = None
+        if numa_cells:
+            cells = self._host.around(frozenset(cell.id for cell in numa_cells))
+        return pci.supports(self._pools, wanted, cells, self._semantics)
+
+    def to_device_pools_obj(self) -> objects.PciDevicePoolList:
+        """The pools as wire objects."""
+        return self._pools.to_object()
+
+    def __repr__(self) -> str:
+        return f"PciStats({self.pools})"
 
 
 class HostState:
@@ -100,15 +125,15 @@ class HostState:
     @property
     def pci_stats(self) -> PciStats | None:
         """The free PCI devices; None where the host never reported."""
-        pools = self.table.value(self.row, fitting.POOLS)
+        pools = self.table.value(self.row, consumption.POOLS)
         if pools is None:
             return None
-        topology = self.table.value(self.row, fitting.TOPOLOGY)
+        topology = self.table.value(self.row, consumption.TOPOLOGY)
         return PciStats(pools, topology, self._fitting.semantics.pci)
 
     @property
-    def _fitting(self) -> fitting.Fitting:
-        return fitting.Fitting() if self.scope is None else self.scope.fitting
+    def _fitting(self) -> consumption.Fitting:
+        return consumption.Fitting() if self.scope is None else self.scope.fitting
 
     @property
     def allocation_candidates(self) -> list[Any]:
@@ -122,10 +147,10 @@ class HostState:
 
     def consume_from_request(self, spec_obj: Any) -> None:
         """Take the request's resources from this row (scheduling page, section 6.4)."""
-        amount = consumption.Consumption.of(spec_obj, self.limits, self._fitting)
-        booking = consumption.take(self.table, self.row, amount)
-        if booking is not None:
-            fitting.hand_over(self.table, self.row, booking, spec_obj)
+        amount = consumption.Consumption.from_request(spec_obj, self.limits, self._fitting)
+        hardware = consumption.take(self.table, self.row, amount)
+        if hardware is not None:
+            consumption.hand_over(self.table, self.row, hardware, spec_obj)
 
     def __repr__(self) -> str:
         return (
@@ -150,5 +175,4 @@ for _name in (
     *columns.OBJECT_COLUMNS,
 ):
     if not hasattr(HostState, _name):
-        _kind = _Number if _name in columns.COLUMN_TYPES else _Column
-        setattr(HostState, _name, _kind(_name))
+        setattr(HostState, _name, _Column(_name))

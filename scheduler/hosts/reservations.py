@@ -12,34 +12,19 @@ import dataclasses
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from scheduler.hosts import consumption, evidence
-from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.columns import NEVER
+from scheduler.hosts.consumption import Consumption, HardwareTaken
 from scheduler.hosts.evidence import End, Terms
-from scheduler.hosts.fitting import Booking
-from scheduler.hosts.image_properties import Properties
-from scheduler.hosts.table import NEVER, HostTable, Key
+from scheduler.hosts.instances import TrackedInstance
+from scheduler.hosts.table import HostTable, Key
 
 #: A reservation whose instance never shows up anywhere ends after this long.
 EXPIRY_SECONDS = 120.0
-
-
-class TrackedInstance(NamedTuple):
-    """What is known of an instance on a host; ``updated_at`` in seconds since the epoch."""
-
-    uuid: str
-    host: str | None
-    node: str | None = None
-    project_id: str | None = None
-    user_id: str | None = None
-    instance_type_id: int | None = None
-    vm_state: str | None = None
-    task_state: str | None = None
-    updated_at: float = 0.0
-    image_properties: Properties = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +39,7 @@ class Reservation:
     #: Shown in the instance's place on its host until the instance itself is there.
     placeholder: TrackedInstance | None
     #: The cells and devices it has in the row as it is now, if it wants any.
-    booking: Booking | None = None
+    hardware: HardwareTaken | None = None
     #: The instance's row, once one was read.
     instance: Any = None
 
@@ -83,9 +68,11 @@ class Reservations:
         twin._of_uuid = {
             uuid: [copies[each] for each in kept] for uuid, kept in self._of_uuid.items()
         }
-        twin._touched = {copies[each]: None for each in self._touched if each in copies}
-        for each in copies.values():
-            twin._expires(each)
+        twin._touched = {copies[each]: None for each in self._touched}
+        twin._expiring = {
+            second: {copies[each]: None for each in several}
+            for second, several in self._expiring.items()
+        }
         return twin
 
     def on(self, key: Key) -> tuple[Reservation, ...]:
@@ -96,7 +83,7 @@ class Reservations:
         """The uuids of the instances that have a reservation."""
         return self._of_uuid.keys()
 
-    # --- what others do otherwise --------------------------------------------------------
+    # --- what subclasses do otherwise ----------------------------------------------------
 
     def read_claims(self) -> None:
         """Read, before rows are, the claims of others: there are none, here.
@@ -139,9 +126,7 @@ class Reservations:
         An instance without *uuid* is shown on its host under the name *stand_in*, if given;
         *instance_type_id* is the number of its flavor.
         """
-        made = self._made(self._key_of_row(row), uuid, amount, now, stand_in, instance_type_id)
-        self.add(made)
-        self._reserved(made, uuid or stand_in)
+        [made] = self.reserve_many([row], [(uuid, stand_in)], amount, now, instance_type_id)
         return made
 
     def reserve_many(
@@ -154,24 +139,23 @@ class Reservations:
     ) -> list[Reservation]:
         """``reserve`` for each of *rows* with uuid and stand-in of its instance in *names*.
 
-        None of the rows is bare metal, and *amount* has no wish for cells or devices.
+        Of several rows none is bare metal, and *amount* has no wish for cells or devices.
         """
         times = Counter(rows)
-        consumption.take_many(self.table, times, amount)
-        keys = {row: self._key_of_row(row) for row in times}
+        text = self.table.text
+        keys = {row: (text(row, "host"), text(row, "nodename")) for row in times}
         several = [
             self._made(keys[row], uuid, amount, now, stand_in, instance_type_id)
             for row, (uuid, stand_in) in zip(rows, names, strict=True)
         ]
+        if len(several) == 1:
+            several[0].hardware = consumption.take(self.table, rows[0], amount)
+        else:
+            self.table.add_many(times, amount.added)
         for made, (uuid, stand_in) in zip(several, names, strict=True):
             self._remember(made)
             self._reserved(made, uuid or stand_in)
-        if several:  # all expire together
-            self._expiring.setdefault(_last_second(several[0]), {}).update(dict.fromkeys(several))
         return several
-
-    def _key_of_row(self, row: int) -> Key:
-        return self.table.text(row, "host"), self.table.text(row, "nodename")
 
     def _made(
         self,
@@ -202,12 +186,12 @@ class Reservations:
         """Subtract *reservation* from its host's row, if there is one yet, and keep it."""
         row = self.table.rows.get(reservation.key)
         if row is not None:
-            reservation.booking = consumption.take(self.table, row, reservation.amount)
+            reservation.hardware = consumption.take(self.table, row, reservation.amount)
         self._remember(reservation)
-        self._expires(reservation)
 
     def _remember(self, reservation: Reservation) -> None:
         self._show(reservation)
+        self._expiring.setdefault(_last_second(reservation), {})[reservation] = None
         self._of_key.setdefault(reservation.key, []).append(reservation)
         if reservation.uuid:
             self._of_uuid.setdefault(reservation.uuid, []).append(reservation)
@@ -218,9 +202,6 @@ class Reservations:
         if placeholder and placeholder.uuid not in self.table.host_of_instance:
             self.table.put_instance(reservation.key[0], placeholder.uuid, placeholder)
 
-    def _expires(self, reservation: Reservation) -> None:
-        self._expiring.setdefault(_last_second(reservation), {})[reservation] = None
-
     def release(self, reservation: Reservation) -> None:
         """Give back what *reservation* took, and forget it.
 
@@ -230,17 +211,17 @@ class Reservations:
         if row is not None:
             later = self._fitted_after(reservation)
             for each in (*reversed(later), reservation):
-                consumption.give_back(self.table, row, each.amount, each.booking)
+                consumption.give_back(self.table, row, each.amount, each.hardware)
             for each in later:
-                each.booking = consumption.take(self.table, row, each.amount)
+                each.hardware = consumption.take(self.table, row, each.amount)
         self._forget(reservation)
 
     def _fitted_after(self, reservation: Reservation) -> list[Reservation]:
-        if reservation.booking is None:
+        if reservation.hardware is None:
             return []
         several = self._of_key[reservation.key]
         later = several[several.index(reservation) + 1 :]
-        return [each for each in later if each.booking is not None]
+        return [each for each in later if each.hardware is not None]
 
     def _forget(self, reservation: Reservation) -> None:
         _drop(self._of_key, reservation.key, reservation)
@@ -285,13 +266,13 @@ class Reservations:
     def _return_all(self, key: Key, left_out: Collection[Reservation] = ()) -> None:
         for each in reversed(self._of_key.get(key, [])):
             if each not in left_out:
-                consumption.give_back(self.table, self.table.rows[key], each.amount, each.booking)
-            each.booking = None
+                consumption.give_back(self.table, self.table.rows[key], each.amount, each.hardware)
+            each.hardware = None
 
     def _take_all(self, key: Key, left_out: Collection[Reservation] = ()) -> None:
         for each in self._of_key.get(key, ()):
             if each not in left_out:
-                each.booking = consumption.take(self.table, self.table.rows[key], each.amount)
+                each.hardware = consumption.take(self.table, self.table.rows[key], each.amount)
 
     # --- reads ---------------------------------------------------------------------------
 
@@ -334,6 +315,65 @@ class Reservations:
         if end is None and reservation.uuid is None and reported_at > terms.created_at:
             end = End.REPORTED  # nobody can tell whether an instance without a name has arrived
         return end
+
+
+class NewtonReservations(Reservations):
+    """As Newton keeps them, for deciding as it did: taken until the host reports.
+
+    A row is ignored while it is older than the last reservation on it.  What a failed request took
+    stays taken, too, but the hosts it touched take the next row, however old (reference page
+    scheduling, sections 2.2, 5.3 and 6.3).
+    """
+
+    def accepts(self, key: Key, updated_at: float) -> bool:
+        """Not older rows, but those that were never written, and every row of bare metal."""
+        row = self.table.rows.get(key)
+        if row is None or key[0] not in self.table.services or updated_at == NEVER:
+            return True
+        is_metal = self.table.value(row, "bare_metal")
+        return bool(is_metal or self.table.value(row, "updated_at") <= updated_at)
+
+    def claimable(self, rows: np.ndarray) -> np.ndarray:
+        """Every row: there are no claims that could fail."""
+        return np.ones(len(rows), dtype=np.bool_)
+
+    def reserve_many(
+        self,
+        rows: Sequence[int],
+        names: Sequence[tuple[str | None, str | None]],
+        amount: Consumption,
+        now: float,
+        instance_type_id: int | None = None,
+    ) -> list[Reservation]:
+        """See the base class; no instance is seen on its host before the host says so."""
+        del instance_type_id
+        several = super().reserve_many(rows, [(None, None)] * len(names), amount, now)
+        for row, made in zip(rows, several, strict=True):
+            if made.hardware is None or made.hardware.placement.error is None:
+                self.table.update(row, {"updated_at": now})
+        return several
+
+    def release(self, reservation: Reservation) -> None:
+        """Give nothing back, and believe whatever row is read next."""
+        self._forget(reservation)
+        row = self.table.rows.get(reservation.key)
+        if row is not None:
+            self.table.update(row, {"updated_at": NEVER})
+
+    def confirm(self, reservations: Iterable[Reservation]) -> None:
+        """They are part of the rows now, and nothing else remembers them."""
+        for each in reservations:
+            self._forget(each)
+
+
+class PlacementReservations(Reservations):
+    """As Nova keeps them beside Placement: every request starts from the rows."""
+
+    def settle(self, now: float, found: Sequence[Any] = ()) -> None:
+        """Release those of earlier requests."""
+        del now, found
+        for each in list(self):
+            self.release(each)
 
 
 def _last_second(reservation: Reservation) -> int:

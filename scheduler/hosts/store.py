@@ -12,11 +12,11 @@ from oslo_log import log as logging
 
 from scheduler import errors
 from scheduler.hosts import columns
+from scheduler.hosts.columns import NEVER
 from scheduler.hosts.documents import Combinations, DocumentPool
 
 LOG = logging.getLogger(__name__)
 
-NEVER = float("-inf")
 FIRST_CAPACITY = 64
 _NODES_NAMED = 10
 
@@ -36,20 +36,23 @@ class ColumnStore:
         self.version = 0
         self.changed_at = np.zeros(0, dtype=np.int64)
         self.given_at = np.zeros(0, dtype=np.int64)
+        #: One more than the highest row number there may be.
+        self.capacity = 0
         self._combinations: dict[tuple[str, ...], Combinations] = {}
         self._free: list[int] = []
-        self._capacity = 0
         self._used = 0
-        self._columns: dict[str, np.ndarray] = {}
-        self._documents: dict[str, np.ndarray] = {}
+        self._columns: dict[str, np.ndarray] = {
+            name: np.zeros(0, dtype=kind) for name, kind in columns.COLUMN_TYPES.items()
+        }
+        self._documents = dict.fromkeys(columns.DOCUMENT_PARSERS, np.zeros(0, dtype=np.int64))
         self._read_only: dict[str, np.ndarray] = {}
         self._objects: dict[str, list[Any]] = {name: [] for name in columns.OBJECT_COLUMNS}
         self._grow(FIRST_CAPACITY)
 
     def copy(self) -> Self:
-        """A store of the same content; what becomes of one leaves the other as it is.
+        """A store of the same content that changes on its own.
 
-        A copy does not tell of documents that cannot be read: this store does.
+        A copy does not complain of documents that cannot be read: this store does.
         """
         twin = copy.copy(self)
         twin.pools = {name: pool.copy() for name, pool in self.pools.items()}
@@ -59,23 +62,17 @@ class ColumnStore:
         twin._columns = {name: array.copy() for name, array in self._columns.items()}
         twin._documents = {name: array.copy() for name, array in self._documents.items()}
         twin._objects = {name: list(values) for name, values in self._objects.items()}
-        twin._read_only = {}
         twin._show_read_only()
         return twin
-
-    @property
-    def capacity(self) -> int:
-        """One more than the highest row number there may be."""
-        return self._capacity
 
     # --- reading -------------------------------------------------------------------------
 
     def column(self, name: str) -> np.ndarray:
-        """The whole array of a numeric column, indexed by row number; to be read only."""
+        """The whole array of a numeric column, indexed by row number; read-only."""
         return self._read_only[name]
 
     def document_numbers(self, name: str) -> np.ndarray:
-        """Per row the number of its document in ``pools[name]``; to be read only."""
+        """Per row the number of its document in ``pools[name]``; read-only."""
         return self._read_only[name]
 
     def objects(self, name: str) -> list[Any]:
@@ -84,11 +81,9 @@ class ColumnStore:
 
     def value(self, row: int, name: str) -> Any:
         """One row's value of a numeric, document (parsed) or object column."""
-        if name in self._columns:
-            return self._columns[name].item(row)
         if name in self._documents:
             return self.pools[name].parsed(int(self._documents[name][row]))
-        return self._objects[name][row]
+        return self._plain_value(row, name)
 
     def text(self, row: int, name: str) -> Any:
         """One row's value of an object column."""
@@ -108,15 +103,14 @@ class ColumnStore:
             known = self._combinations[names] = Combinations(
                 lambda row: tuple([self._plain_value(row, name) for name in names])
             )
-        if known.stale or len(known.numbers) < self._capacity:
-            known.refresh(self._capacity)
+        if known.stale or len(known.numbers) < self.capacity:
+            known.refresh(self.capacity)
         return known.pool, known.numbers
 
     def _plain_value(self, row: int, name: str) -> Any:
-        kept: Any = self._columns.get(name)
-        if kept is None:
-            kept = self._documents.get(name)
-        return self._objects[name][row] if kept is None else kept.item(row)
+        if name in self._objects:
+            return self._objects[name][row]
+        return self._read_only[name].item(row)
 
     def parsed_values(self, names: Sequence[str], combination: Sequence[Any]) -> tuple[Any, ...]:
         """The values *names* of a combination, documents parsed."""
@@ -140,13 +134,13 @@ class ColumnStore:
                 kept[row] = value
                 changed.append(name)
         if changed:
-            self._note(row, changed)
+            self._note((row,), changed)
 
     def add(self, row: int, amounts: Mapping[str, int]) -> None:
         """Add to the numbers of one row; negative *amounts* take away."""
         for name, amount in amounts.items():
             self._columns[name][row] += amount
-        self._note(row, amounts)
+        self._note((row,), amounts)
 
     def add_many(self, times: Mapping[int, int], amounts: Mapping[str, int]) -> None:
         """Add to the numbers of some rows, by row so many times."""
@@ -154,23 +148,12 @@ class ColumnStore:
         factors = np.fromiter(times.values(), dtype=np.int64, count=len(rows))
         for name, amount in amounts.items():
             self._columns[name][rows] += amount * factors
+        self._note(rows, amounts)
+
+    def _note(self, rows: Sequence[int], names: Iterable[str] | None = None) -> None:
+        """The values *names* of *rows* have changed; None: any may have."""
         self.version += 1
-        self.changed_at[rows] = self.version
-        self._outdate(rows, amounts)
-
-    def set_document(self, row: int, name: str, content: Any) -> None:
-        """Replace one document of one row by *content*."""
-        if self._replace(row, name, content):
-            self._note(row, (name,))
-
-    def _note(self, row: int, names: Iterable[str] | None = None) -> None:
-        """The values *names* of *row* have changed; None: any may have."""
-        self.version += 1
-        self.changed_at[row] = self.version
-        if self._combinations:
-            self._outdate((row,), names)
-
-    def _outdate(self, rows: Iterable[int], names: Iterable[str] | None) -> None:
+        self.changed_at[rows[0] if len(rows) == 1 else rows] = self.version
         for combined, known in self._combinations.items():
             if names is None or any(name in combined for name in names):
                 known.stale.update(rows)
@@ -178,8 +161,7 @@ class ColumnStore:
     def _replace(self, row: int, name: str, content: Any) -> bool:
         """Whether the document is another one now."""
         numbers, pool = self._documents[name], self.pools[name]
-        new = pool.acquire(content)
-        old = int(numbers[row])
+        new, old = pool.acquire(content), int(numbers[row])
         numbers[row] = new
         if old >= 0:
             pool.release(old)
@@ -192,13 +174,11 @@ class ColumnStore:
         if len(self._free) > most_free:
             row = self._free.pop()
         else:
-            if self._used == self._capacity:
-                self._grow(self._capacity * 2)
+            if self._used == self.capacity:
+                self._grow(self.capacity * 2)
             row, self._used = self._used, self._used + 1
-        for values in self._columns.values():
-            values[row] = 0
-        self._columns["updated_at"][row] = NEVER
-        self._columns["service_last_seen"][row] = NEVER
+        for name, values in self._columns.items():
+            values[row] = NEVER if name in ("updated_at", "service_last_seen") else 0
         for name in self._documents:
             self._replace(row, name, None)
         return row
@@ -214,24 +194,22 @@ class ColumnStore:
         self._free.append(row)
 
     def _grow(self, capacity: int) -> None:
-        for name, kind in columns.COLUMN_TYPES.items():
-            old = self._columns.get(name, np.zeros(0, dtype=kind))
-            self._columns[name] = np.append(old, np.zeros(capacity - len(old), dtype=kind))
-        for name in columns.DOCUMENT_PARSERS:
-            old = self._documents.get(name, np.zeros(0, dtype=np.int64))
-            self._documents[name] = np.append(old, np.full(capacity - len(old), -1))
+        more = capacity - self.capacity
+        for arrays, filling in ((self._columns, 0), (self._documents, -1)):
+            for name, old in arrays.items():
+                arrays[name] = np.append(old, np.full(more, filling, dtype=old.dtype))
         for values in self._objects.values():
-            values.extend([None] * (capacity - len(values)))
-        more = np.zeros(capacity - len(self.changed_at), dtype=np.int64)
-        self.changed_at = np.append(self.changed_at, more)
-        self.given_at = np.append(self.given_at, more)
+            values.extend([None] * more)
+        self.changed_at = np.append(self.changed_at, np.zeros(more, dtype=np.int64))
+        self.given_at = np.append(self.given_at, np.zeros(more, dtype=np.int64))
+        self.capacity = capacity
         self._show_read_only()
-        self._capacity = capacity
 
     def _show_read_only(self) -> None:
-        for name, array in {**self._columns, **self._documents}.items():
-            self._read_only[name] = array.view()
-            self._read_only[name].flags.writeable = False
+        arrays = {**self._columns, **self._documents}
+        self._read_only = {name: array.view() for name, array in arrays.items()}
+        for view in self._read_only.values():
+            view.flags.writeable = False
 
     def _complain(self, name: str, number: int, error: errors.NovaException) -> None:
         rows = np.flatnonzero(self._documents[name] == number)[:_NODES_NAMED].tolist()

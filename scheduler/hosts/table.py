@@ -14,14 +14,12 @@ from typing import Any, Self
 import numpy as np
 
 from scheduler.hosts import columns
-from scheduler.hosts.service_record import ServiceRecord
-from scheduler.hosts.store import FIRST_CAPACITY, NEVER, ColumnStore
+from scheduler.hosts.columns import NEVER
+from scheduler.hosts.store import FIRST_CAPACITY, ColumnStore
 
 __all__ = ["NEVER", "HostTable", "Key"]
 
-_PLAIN_MAPPINGS = (
-    "rows", "row_of_node", "services", "_last_seen", "capabilities", "host_of_instance", "cells",
-)  # fmt: skip
+_COPIED = ("rows", "row_of_node", "services", "capabilities", "host_of_instance", "cells")
 _NO_SERVICE: Mapping[str, Any] = MappingProxyType({})
 Key = tuple[str, str | None]
 
@@ -41,13 +39,13 @@ class HostTable(ColumnStore):
         #: How many services have which version.
         self._service_versions: Counter[int] = Counter()
         self.aggregates_of_host: Mapping[str, tuple[Any, ...]] = {}
-        self._last_seen: dict[str, float] = {}
         self.instances: dict[str, dict[str, Any]] = {}
         #: What compute nodes of Havana's kind say of themselves, besides their row.
         self.capabilities: dict[Key, Mapping[str, Any]] = {}
         self.host_of_instance: dict[str, str] = {}
         #: The cells that the fleet is divided into, and whether each is disabled; may be empty.
         self.cells: dict[str, bool] = {}
+        self._last_seen: dict[str, float] = {}
         self._order: np.ndarray | None = None
         self._is_dense = True
 
@@ -57,7 +55,7 @@ class HostTable(ColumnStore):
     def copy(self) -> Self:
         """See the base class."""
         twin = super().copy()
-        for name in _PLAIN_MAPPINGS:
+        for name in (*_COPIED, "_last_seen"):
             setattr(twin, name, dict(getattr(self, name)))
         twin._service_versions = self._service_versions.copy()
         twin.rows_of_host = {host: list(rows) for host, rows in self.rows_of_host.items()}
@@ -68,7 +66,7 @@ class HostTable(ColumnStore):
 
     def service(self, row: int) -> Mapping[str, Any]:
         """The read-only service record of the row's host."""
-        return self.services.get(self._objects["host"][row], _NO_SERVICE)
+        return self.services.get(self.text(row, "host"), _NO_SERVICE)
 
     def last_seen(self, host: str) -> float:
         """When the host's service was last heard from, seconds since the epoch."""
@@ -96,7 +94,34 @@ class HostTable(ColumnStore):
 
     def hosts_without_service(self) -> list[str]:
         """Hosts that have a compute node and no service record, sorted."""
-        return sorted(host for host in self.rows_of_host if host not in self.services)
+        return sorted(self.rows_of_host.keys() - self.services.keys())
+
+    def is_known(self, host: str) -> bool:
+        """Whether anything is known of *host*: a compute node, a service, an instance on it."""
+        return host in self.rows_of_host or host in self.services or host in self.instances
+
+    def row_numbers(self, hosts: Iterable[str]) -> list[int]:
+        """Rows of all nodes of the *hosts* named (exact case); unknown names are left out."""
+        return [row for host in hosts for row in self.rows_of_host.get(host, ())]
+
+    def rows_showing_instances(self, hosts: Iterable[str]) -> list[int]:
+        """Rows of the *hosts* named, except the bare-metal ones: those show no instances."""
+        bare_metal = self._columns["bare_metal"]
+        return [row for row in self.row_numbers(hosts) if not bare_metal[row]]
+
+    def showing_instances(self, uuids: Iterable[str]) -> dict[int, int]:
+        """How many of the instances *uuids* each row shows; those that show none are left out."""
+        found: dict[int, int] = {}
+        for uuid in self.host_of_instance.keys() & set(uuids):
+            for row in self.rows_showing_instances((self.host_of_instance[uuid],)):
+                found[row] = found.get(row, 0) + 1
+        return found
+
+    def spellings(self, names: Iterable[str]) -> list[str]:
+        """The hosts whose name in lower case is one of *names*."""
+        pool, _numbers = self.combinations(("host",))
+        by_lower = pool.derived("spellings", _by_lower_case)
+        return [host for name in names for host in by_lower.get(name, ())]
 
     # --- changing ------------------------------------------------------------------------
 
@@ -105,19 +130,35 @@ class HostTable(ColumnStore):
         row = self.rows.get(key)
         if row is None:
             row = self._add(key)
-        node_id_before = int(self._columns["node_id"][row])
+        node_id_before = self.value(row, "node_id")
         self.update(row, values)
-        node_id = int(self._columns["node_id"][row])
+        node_id = self.value(row, "node_id")
         if self.row_of_node.get(node_id) != row:
             self.row_of_node.pop(node_id_before, None)
             self.row_of_node[node_id] = row
             self._order = None
         return row
 
+    def _add(self, key: Key) -> int:
+        host = key[0]
+        # Hosts that come have higher ids than all others: behind these they are in order.
+        row = self._new_row(most_free=max(len(self.rows), FIRST_CAPACITY))
+        self._objects["host"][row], self._objects["nodename"][row] = key
+        self._set_aggregates(row, host)
+        if host in self.services:
+            self._columns["has_service"][row] = True
+            self._copy_service(row, host)
+        self._note((row,))
+        self.given_at[row] = self.version
+        self.rows[key] = row
+        self.rows_of_host.setdefault(host, []).append(row)
+        self._order = None
+        return row
+
     def remove(self, key: Key) -> None:
         """Take the row of *key* out; its number may serve another host later."""
         row = self.rows.pop(key)
-        self.row_of_node.pop(int(self._columns["node_id"][row]), None)
+        self.row_of_node.pop(self.value(row, "node_id"), None)
         host_rows = self.rows_of_host[key[0]]
         host_rows.remove(row)
         if not host_rows:
@@ -125,16 +166,15 @@ class HostTable(ColumnStore):
         self._free_row(row)
         self._columns["has_service"][row] = False
         self._order = None
-        self._note(row)
+        self._note((row,))
 
     def set_service(self, host: str, record: Mapping[str, Any] | None, last_seen: float) -> None:
         """Set or (None) drop the service record of *host*; *last_seen* in epoch seconds."""
-        rows = self.rows_of_host.get(host, ())
-        if (record is None) == (host in self.services):
+        rows = self.row_numbers((host,))
+        if rows and (record is None) == (host in self.services):
             self._order = None
-            for row in rows:
-                self._columns["has_service"][row] = record is not None
-                self._note(row)
+            self._columns["has_service"][rows] = record is not None
+            self._note(rows)
         for known, change in ((self.services.get(host), -1), (record, 1)):
             if known is not None:
                 self._service_versions[known.get("version") or 0] += change
@@ -142,22 +182,30 @@ class HostTable(ColumnStore):
             self.services.pop(host, None)
             self._last_seen.pop(host, None)
             return
-        self.services[host] = ServiceRecord(record)
+        self.services[host] = MappingProxyType(record)
         self._last_seen[host] = last_seen
         for row in rows:
             self._copy_service(row, host)
 
-    def is_known(self, host: str) -> bool:
-        """Whether anything is known of *host*: a compute node, a service, an instance on it."""
-        return host in self.rows_of_host or host in self.services or host in self.instances
+    def _copy_service(self, row: int, host: str) -> None:
+        record = self.services[host]
+        flags = {
+            "service_disabled": bool(record.get("disabled")),
+            "service_forced_down": bool(record.get("forced_down")),
+        }
+        self.update(row, flags)
+        self._columns["service_last_seen"][row] = self._last_seen[host]
 
     def set_aggregates(self, aggregates_of_host: Mapping[str, tuple[Any, ...]]) -> None:
         """Set every host's aggregates; hosts not named are in none."""
         self.aggregates_of_host = aggregates_of_host
         for host, rows in self.rows_of_host.items():
-            content = columns.aggregates_content(aggregates_of_host.get(host, ()))
             for row in rows:
-                self.set_document(row, "aggregates", content)
+                self._set_aggregates(row, host)
+
+    def _set_aggregates(self, row: int, host: str) -> None:
+        aggregates = self.aggregates_of_host.get(host, ())
+        self.update(row, {"aggregates": columns.aggregates_content(aggregates)})
 
     def put_instance(self, host: str, uuid: str, instance: Any) -> None:
         """Note that *instance* runs on *host*, and nowhere else."""
@@ -180,64 +228,7 @@ class HostTable(ColumnStore):
 
     def _note_instances(self, host: str) -> None:
         for row in self.rows_of_host.get(host, ()):
-            self._note(row, ())
-
-    # --- inside --------------------------------------------------------------------------
-
-    def _add(self, key: Key) -> int:
-        host = key[0]
-        # Hosts that come have higher ids than all others: behind these they are in order.
-        row = self._new_row(most_free=max(len(self.rows), FIRST_CAPACITY))
-        self._objects["host"][row], self._objects["nodename"][row] = key
-        aggregates = self.aggregates_of_host.get(host, ())
-        self._replace(row, "aggregates", columns.aggregates_content(aggregates))
-        if host in self.services:
-            self._columns["has_service"][row] = True
-            self._copy_service(row, host)
-        self._note(row)
-        self.given_at[row] = self.version
-        self.rows[key] = row
-        if host in self.rows_of_host:
-            self.rows_of_host[host].append(row)
-        else:
-            self.rows_of_host[host] = [row]
-        self._order = None
-        return row
-
-    def _copy_service(self, row: int, host: str) -> None:
-        record = self.services[host]
-        flags = {
-            "service_disabled": bool(record.get("disabled")),
-            "service_forced_down": bool(record.get("forced_down")),
-        }
-        self.update(row, flags)
-        self._columns["service_last_seen"][row] = self._last_seen[host]
-
-    def rows_showing_instances(self, hosts: Iterable[str]) -> list[int]:
-        """Rows of the *hosts* named, except the bare-metal ones: those show no instances."""
-        bare_metal = self._columns["bare_metal"]
-        return [row for row in self.row_numbers(hosts) if not bare_metal[row]]
-
-    def showing_instances(self, uuids: Iterable[str]) -> dict[int, int]:
-        """How many of the instances *uuids* each row shows; those that show none are left out."""
-        homes, bare_metal = self.host_of_instance, self._columns["bare_metal"]
-        found: dict[int, int] = {}
-        for uuid in set(uuids):
-            host = homes.get(uuid)
-            for row in () if host is None else self.rows_of_host.get(host, ()):
-                if not bare_metal[row]:
-                    found[row] = found.get(row, 0) + 1
-        return found
-
-    def spellings(self, names: Iterable[str]) -> list[str]:
-        """The hosts whose name in lower case is one of *names*."""
-        pool, _numbers = self.combinations(("host",))
-        by_lower = pool.derived("spellings", _by_lower_case)
-        return [host for name in names for host in by_lower.get(name, ())]
-
-    def row_numbers(self, hosts: Iterable[str]) -> list[int]:
-        """Rows of all nodes of the *hosts* named (exact case); unknown names are left out."""
-        return [row for host in hosts for row in self.rows_of_host.get(host, ())]
+            self._note((row,), ())
 
 
 def _by_lower_case(combinations: list[tuple[str | None]]) -> dict[str, list[str]]:

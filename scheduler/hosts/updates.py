@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from oslo_log import log as logging
 
 from scheduler import objects, semantics
 from scheduler.db.fleet import Cell, FleetChanges
-from scheduler.hosts import image_properties, rows
-from scheduler.hosts.costs import Repairs
-from scheduler.hosts.reservations import Reservations, TrackedInstance
+from scheduler.hosts import rows
+from scheduler.hosts.instances import recorded, tracked
+from scheduler.hosts.refresh import Repairs
+from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import Semantics
@@ -154,7 +155,8 @@ class TableUpdater:
             if row.host and not row.deleted:
                 known = self.table.instances.get(row.host, {}).get(row.uuid)
                 self.repairs.look(row, None if known is None else known.updated_at)
-                instance = tracked(row, changes.system_metadata.get(row.uuid))
+                properties = recorded(changes.system_metadata.get(row.uuid))
+                instance = tracked(row, row.host, properties)
                 self.table.put_instance(row.host, row.uuid, instance)
             else:
                 self._to_drop.add(row.uuid)
@@ -206,19 +208,3 @@ class TableUpdater:
 def _node_id(row: Any, cell: Cell) -> int:
     """The id of a compute node's row as one that no other cell has: cells come in their order."""
     return (cell.number << _ID_BITS) + int(row.id)
-
-
-def tracked(row: Any, system_metadata: Mapping[str, str | None] | None = None) -> TrackedInstance:
-    """The tracked form of an instance's row and, if it was read, its *system_metadata*."""
-    return TrackedInstance(
-        uuid=row.uuid,
-        host=row.host,
-        node=row.node,
-        project_id=row.project_id,
-        user_id=row.user_id,
-        instance_type_id=row.instance_type_id,
-        vm_state=row.vm_state,
-        task_state=row.task_state,
-        updated_at=rows.seconds(row.updated_at or row.created_at),
-        image_properties=image_properties.recorded(system_metadata),
-    )

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from scheduler import errors
 from scheduler.hosts import columns, consumption
-from scheduler.hosts.columns import ADDED_BY_PICKS, CHANGED_BY_PICKS
+from scheduler.hosts.columns import ADDED_BY_RESERVATIONS, CHANGED_BY_RESERVATIONS
 from scheduler.hosts.reservations import Reservation, Reservations
 from scheduler.hosts.table import HostTable, Key
 
@@ -69,11 +69,11 @@ def _reported(table: HostTable, row: int, picks: Sequence[Reservation]) -> dict[
 def _numbers_before(table: HostTable, row: int, picks: Sequence[Reservation]) -> dict[str, int]:
     if table.value(row, "bare_metal"):
         return {name: table.value(row, idle) for name, _all, idle in consumption.OF_WHOLE_NODE}
-    before = {name: table.value(row, name) for name in ADDED_BY_PICKS}
+    before = {name: table.value(row, name) for name in ADDED_BY_RESERVATIONS}
     for pick in picks:
         for name, amount in pick.amount.added.items():
             before[name] -= amount
-        if pick.booking is not None and pick.booking.placement.error is not None:
+        if pick.hardware is not None and pick.hardware.placement.error is not None:
             before["num_io_ops"] += 1
     return before
 
@@ -81,7 +81,7 @@ def _numbers_before(table: HostTable, row: int, picks: Sequence[Reservation]) ->
 def _documents_before(picks: Sequence[Reservation]) -> dict[str, Any]:
     before: dict[str, Any] = {}
     for pick in picks:
-        for name, content in ({} if pick.booking is None else pick.booking.before).items():
+        for name, content in ({} if pick.hardware is None else pick.hardware.before).items():
             before.setdefault(name, _document(content))
     return before
 
@@ -126,7 +126,7 @@ def is_same(name: str, one: Any, other: Any) -> bool:
     """Whether two values of a portrait mean the same: texts of cells may be written differently."""
     if one == other:
         return True
-    if name not in CHANGED_BY_PICKS or one is None or other is None:
+    if name not in CHANGED_BY_RESERVATIONS or one is None or other is None:
         return False
     parse = columns.DOCUMENT_PARSERS[name]
     try:

@@ -62,7 +62,7 @@ def _of_documents(table: HostTable, name: str, rows: np.ndarray) -> Iterable[byt
 
 def _document(pool: Any, name: str, number: int) -> bytes:
     """A document that picks change is taken as what it says, and not in which form it is kept."""
-    is_changed = name in columns.CHANGED_BY_PICKS
+    is_changed = name in columns.CHANGED_BY_RESERVATIONS
     return _bytes(pool.parsed(number) if is_changed else pool.content(number))
 
 

@@ -10,7 +10,7 @@ from scheduler import errors
 from scheduler.claims.backend import OUTCOMES
 from scheduler.engine import record as told
 from scheduler.engine.record import DecisionRecord
-from scheduler.hosts.costs import ReadCost
+from scheduler.hosts.refresh import ReadCost
 from scheduler.metrics import catalogue
 from scheduler.metrics.catalogue import SECONDS_BUCKETS, Metric
 from scheduler.metrics.samples import Distribution, Labels, Samples

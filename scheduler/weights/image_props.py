@@ -11,7 +11,7 @@ import numpy as np
 
 from scheduler.conf.filter_scheduler import parse_ratios
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.image_properties import Properties, properties_of
+from scheduler.hosts.instances import Properties, properties_of
 from scheduler.weights.base import HostWeigher
 
 

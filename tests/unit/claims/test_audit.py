@@ -10,8 +10,7 @@ import pytest
 
 from scheduler.claims import amounts
 from scheduler.claims.audit import Difference, Fleet, differences
-from scheduler.hosts.consumption import Consumption
-from scheduler.hosts.fitting import Fitting, Wish
+from scheduler.hosts.consumption import Consumption, Fitting, Wish
 from scheduler.hosts.rows import Ratios
 from tests import cells
 from tests.builders import a_conf, an_instance_row

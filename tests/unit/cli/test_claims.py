@@ -13,8 +13,7 @@ from scheduler import exit_codes, pci
 from scheduler.claims import amounts
 from scheduler.cli import app
 from scheduler.db import claims, rows, tables
-from scheduler.hosts.consumption import Consumption
-from scheduler.hosts.fitting import Fitting, Wish
+from scheduler.hosts.consumption import Consumption, Fitting, Wish
 from tests.cells import TOPOLOGY
 from tests.unit.numa.builders import guest, want
 

@@ -9,8 +9,7 @@ from unittest import mock
 import pytest
 
 from scheduler import errors, objects
-from scheduler.hosts.reservations import Reservations
-from scheduler.hosts.reservations_of_nova import NewtonReservations, PlacementReservations
+from scheduler.hosts.reservations import NewtonReservations, PlacementReservations, Reservations
 from tests.builders import a_request
 from tests.unit.drivers.scheduling import Clock, a_driver, select
 from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service

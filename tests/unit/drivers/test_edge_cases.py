@@ -11,8 +11,7 @@ import pytest
 from scheduler import errors, objects
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.filters.base import BaseHostFilter
-from scheduler.hosts.reservations import Reservations
-from scheduler.hosts.reservations_of_nova import NewtonReservations
+from scheduler.hosts.reservations import NewtonReservations, Reservations
 from tests.builders import a_request
 from tests.unit.drivers.scheduling import a_driver, select
 from tests.unit.evaluation.builders import NOW, UUIDS, a_fleet, a_node, a_service

@@ -89,7 +89,7 @@ class Naive:
         group = request.instance_group
         if group is not None:
             group.hosts = [*(group.hosts or []), state.host]
-        amount = Consumption.of(request, {}, self.policy.fitting)
+        amount = Consumption.from_request(request, {}, self.policy.fitting)
         self.reservations.reserve(
             state.row, request.instance_uuid, amount, NOW, None, request.flavor.id
         )

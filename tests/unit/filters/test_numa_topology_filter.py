@@ -195,7 +195,7 @@ def test_fits_are_found_out_once_per_distinct_host(monkeypatch):
     left, _counts = chain.run(hosts, request)
     assert (len(left), len(asked)) == (75, 4)
 
-    table.set_document(table.rows["h2", "n2"], "numa_topology", ONE)
+    table.update(table.rows["h2", "n2"], {"numa_topology": ONE})
     fitted = asking(want(number=7, pins=((0, 3),)), want(number=8))  # as the first one was placed
     left, _counts = chain.run(Candidates(hosts.scope, hosts.rows), fitted)
     assert len(left) == 74

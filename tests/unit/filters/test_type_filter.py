@@ -6,7 +6,7 @@ import pytest
 
 from scheduler import objects
 from scheduler.filters.type_filter import AggregateTypeAffinityFilter, TypeAffinityFilter
-from scheduler.hosts.reservations import TrackedInstance
+from scheduler.hosts.instances import TrackedInstance
 from tests.builders import a_conf, a_host, a_request, verdict
 
 OTHER, NOT_NAMED = ["type.other"], ["aggregate_type.not_named"]

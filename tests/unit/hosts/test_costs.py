@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exception
 
 from scheduler.db import compute_nodes, tables
-from scheduler.hosts.costs import MISSED_AFTER_SECONDS, ReadCost
+from scheduler.hosts.refresh import MISSED_AFTER_SECONDS, ReadCost
 from tests.unit.hosts.reading import change, utc_now, value
 
 LONG = datetime.timedelta(seconds=MISSED_AFTER_SECONDS * 3)

@@ -73,7 +73,7 @@ def test_a_long_text_takes_less_room_and_comes_back_as_it_was(pool, parsed, text
     assert pool.acquire(text + " ") != number
     assert pool.content(number) == text
     assert pool.parsed(number) == [text]
-    assert len(pool._entries[number].kept.data) < len(text)
+    assert len(pool._entries[number]._content) < len(text)
     pool.release(number)
     pool.release(number)
     assert pool.acquire("another") == number

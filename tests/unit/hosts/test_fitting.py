@@ -9,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import numa, objects
-from scheduler.hosts.consumption import Consumption
-from scheduler.hosts.fitting import Fitting
-from scheduler.hosts.reservations import Reservations
-from scheduler.hosts.reservations_of_nova import NewtonReservations
+from scheduler.hosts.consumption import Consumption, Fitting
+from scheduler.hosts.reservations import NewtonReservations, Reservations
 from tests import cells, fleets
 from tests.builders import NOW, a_fleet, a_host, a_request, an_instance_row
 from tests.unit.numa.builders import cell, guest, host, want
@@ -31,7 +29,7 @@ def amount(topology=None, requests=None, limits=None, how=None):
     request = a_request(
         numa_topology=topology.to_object() if topology else None, pci_requests=requests
     )
-    return Consumption.of(request, limits or {}, how or Fitting())
+    return Consumption.from_request(request, limits or {}, how or Fitting())
 
 
 def pinned(table, key=KEY):
@@ -168,7 +166,7 @@ def test_undoing_restores_the_table_bit_for_bit_in_any_order(kinds, orders, sema
     picks = []
     for number, (row, (topology, requests)) in enumerate(orders):
         request = a_request(numa_topology=topology, pci_requests=requests)
-        wanted = Consumption.of(request, {}, Fitting(semantics))
+        wanted = Consumption.from_request(request, {}, Fitting(semantics))
         picks.append(reservations.reserve(row % len(kinds), f"u{number}", wanted, NOW))
     shuffled.shuffle(picks)
     for pick in picks:

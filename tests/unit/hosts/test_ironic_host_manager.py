@@ -10,14 +10,12 @@ from scheduler import drivers, errors, objects
 from scheduler.db import compute_nodes, instances, migration, services
 from scheduler.db.database import Database
 from scheduler.drivers.loading import host_manager_class
-from scheduler.hosts import consumption
+from scheduler.hosts import columns, consumption
 from scheduler.hosts.candidates import Candidates, Scope
-from scheduler.hosts.consumption import Consumption
-from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.consumption import Consumption, Fitting
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.ironic_host_manager import IronicHostManager
-from scheduler.hosts.reservations import Reservations
-from scheduler.hosts.reservations_of_nova import NewtonReservations
+from scheduler.hosts.reservations import NewtonReservations, Reservations
 from tests.builders import a_conf, a_request
 from tests.unit.hosts.reading import a_reader
 
@@ -144,7 +142,7 @@ def test_a_node_is_taken_whole_and_given_back(manager):
 
 
 def test_cells_and_devices_of_a_node_are_not_booked(manager):
-    amount = Consumption.of(a_request(numa_topology=CELLS), {}, Fitting())
+    amount = Consumption.from_request(a_request(numa_topology=CELLS), {}, Fitting())
     assert amount.wish is not None
     pick = manager.reservations.reserve(manager.table.rows[KEY], "u1", amount, manager.clock())
     assert values(manager, TAKEN) == TAKEN
@@ -216,16 +214,17 @@ def test_a_state_can_be_consumed_by_hand(manager):
 def test_random_consumption_is_undone_bit_for_bit(manager):
     rng = random.Random(7)
     row, table = manager.table.rows[KEY], manager.table
-    before = {name: table.value(row, name) for name in table._columns}
-    open_picks = 0
-    for _step in range(50):
-        sign = rng.choice([1, -1]) if open_picks else 1
-        consumption.apply(table, row, AMOUNT, sign)
-        open_picks += sign
-        assert values(manager, TAKEN) == (TAKEN if open_picks else FREE)
-    for _left in range(open_picks):
-        consumption.apply(table, row, AMOUNT, -1)
-    assert {name: table.value(row, name) for name in table._columns} == before
+    before = {name: table.value(row, name) for name in columns.COLUMN_TYPES}
+    takers = 0
+    while takers or table.version < 100:
+        if takers and rng.random() < 0.55:
+            consumption.give_back(table, row, AMOUNT, None)
+            takers -= 1
+        else:
+            consumption.take(table, row, AMOUNT)
+            takers += 1
+        assert values(manager, TAKEN) == (TAKEN if takers else FREE)
+    assert {name: table.value(row, name) for name in columns.COLUMN_TYPES} == before
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ import pytest
 
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.evidence import Terms
-from scheduler.hosts.reservations import Reservation, Reservations, TrackedInstance
+from scheduler.hosts.instances import TrackedInstance
+from scheduler.hosts.reservations import Reservation, Reservations
 from scheduler.hosts.table import HostTable
 from tests.builders import an_instance_row
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from scheduler.hosts.consumption import Consumption
-from scheduler.hosts.reservations import Reservations
-from scheduler.hosts.reservations_of_nova import NewtonReservations, PlacementReservations
+from scheduler.hosts.reservations import NewtonReservations, PlacementReservations, Reservations
 from scheduler.hosts.table import NEVER, HostTable
 
 KEY = ("h1", "n1")

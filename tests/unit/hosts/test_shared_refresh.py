@@ -5,7 +5,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from scheduler.hosts.shared_refresh import SharedRefresh
+from scheduler.hosts.refresh import SharedRefresh
 from tests.waiting import wait_until
 
 

@@ -9,7 +9,7 @@ import pytest
 from scheduler import errors
 from scheduler.engine.evaluation import FilterCount
 from scheduler.engine.record import SELECTED
-from scheduler.hosts.costs import ReadCost
+from scheduler.hosts.refresh import ReadCost
 from scheduler.metrics import catalogue, tally
 from scheduler.metrics.catalogue import SECONDS_BUCKETS, Metric
 from scheduler.metrics.samples import Samples

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.hosts import image_properties
-from scheduler.hosts.reservations import TrackedInstance
+from scheduler.hosts.instances import TrackedInstance, recorded
 from scheduler.weights.image_props import ImagePropertiesWeigher
 from tests.builders import a_conf, a_fleet, a_request, candidates, contributions
 
@@ -23,7 +22,7 @@ def fleet(residents=RESIDENTS):
     for host, instances in enumerate(residents, 1):
         for number, system_metadata in enumerate(instances):
             uuid = f"{host}-{number}"
-            properties = image_properties.recorded(system_metadata)
+            properties = recorded(system_metadata)
             instance = TrackedInstance(uuid, f"h{host}", image_properties=properties)
             table.put_instance(f"h{host}", uuid, instance)
     return candidates(table)

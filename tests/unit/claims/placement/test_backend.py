@@ -7,7 +7,7 @@ import pytest
 from scheduler import errors
 from scheduler.claims.placement.allocations import ATTEMPTS
 from scheduler.claims.placement.backend import LEFT_SECONDS, QUERIES
-from scheduler.hosts.reservations import TrackedInstance
+from scheduler.hosts.instances import TrackedInstance
 from tests.builders import a_conf
 from tests.unit.claims.placement.test_calls import (
     CONSUMER,

@@ -13,7 +13,7 @@ from scheduler.claims.placement.allocations import ATTEMPTS, Allocations
 from scheduler.claims.placement.backend import PlacementClaims
 from scheduler.claims.placement.candidates import CandidateQuery
 from scheduler.claims.placement.client import PlacementClient
-from scheduler.hosts.reservations import TrackedInstance
+from scheduler.hosts.instances import TrackedInstance
 from tests.builders import a_fleet, a_request
 from tests.unit.claims.placement.test_calls import a_placement
 

@@ -16,7 +16,7 @@ from conductor_stub.compute.node_report import NodeReport, Reserved
 from scheduler import errors, objects
 from scheduler.db import compute_nodes, groups, instances
 from scheduler.db.database import Database
-from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.consumption import Fitting
 from tests.unit.conductor_stub.compute.fleets import an_instance
 from tests.unit.numa.builders import guest, want
 

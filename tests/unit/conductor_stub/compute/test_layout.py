@@ -10,7 +10,7 @@ import pytest
 from conductor_stub.compute.layout import DEVICES_KEY, Layout
 from conductor_stub.compute.profiles import HostKind, NumaCell, PciPool
 from scheduler import errors, numa, objects
-from scheduler.hosts.fitting import Fitting
+from scheduler.hosts.consumption import Fitting
 from tests.unit.numa.builders import guest, want
 
 CELL = NumaCell(

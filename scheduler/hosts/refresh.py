@@ -1,0 +1,137 @@
+"""One read of the state for all requests that had arrived when it began, and what reads cost."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from scheduler.hosts import rows
+from scheduler.hosts.columns import NEVER
+
+SOON = float("inf")
+#: A row written so long before an earlier read was to be found by that one: transactions commit
+#: late, and clocks differ, but not by so much.
+MISSED_AFTER_SECONDS: Final = 60.0
+
+
+class SharedRefresh:
+    """Runs *read* such that every caller gets the result of a run begun after its arrival.
+
+    Callers that come while a run is under way which began too early for them wait for the next
+    one, and share it.  An error of a run is raised in every caller that shared it; a run that
+    failed serves nobody who comes later.  Before a run *gather* lets others come, who share it.
+    *clock* never goes back.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+        gather: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._read = read
+        self._gather = gather
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._begun = 0
+        self._finished = 0
+        self._begun_at = self._good_since = NEVER
+        self._last_error: BaseException | None = None
+
+    def __call__(self, arrived_at: float | None = None) -> None:
+        """Return once a run has finished that began after *arrived_at*; None: after this call."""
+        since = self._clock() if arrived_at is None else arrived_at
+        if self._good_since > since:
+            return
+        with self._changed:
+            is_shared = self._begun > self._finished and self._begun_at > since
+            mine = self._begun + (not is_shared)
+            while self._finished < mine and self._begun > self._finished:
+                self._changed.wait()
+            if self._finished >= mine:
+                if self._last_error is not None:
+                    raise self._last_error
+                return
+            self._begun = mine
+            self._begun_at = SOON
+        self._run(mine)
+
+    def _run(self, number: int) -> None:
+        error: BaseException | None = None
+        try:
+            self._gather()
+            self._begun_at = self._clock()
+            self._read()
+        except BaseException as caught:
+            error = caught
+            raise
+        finally:
+            with self._changed:
+                self._finished = number
+                self._last_error = error
+                if error is None:
+                    self._good_since = self._begun_at
+                self._changed.notify_all()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCost:
+    """One read: everything (*full*) or what changed.  *rows* are compute nodes and instances."""
+
+    full: bool
+    seconds: float
+    rows: int = 0
+    repairs: int = 0
+    failed: bool = False
+
+
+Listener = Callable[[ReadCost], None]
+"""Told after each read, by the thread that has read; must be quick, and raise nothing."""
+
+
+class Repairs:
+    """Counts the rows that a full read shows to differ although they were written long before."""
+
+    def __init__(self) -> None:
+        self.rows = self.count = 0
+        self.is_full = False
+        self._read_at: dict[str, float] = {}
+        self._missed_before = NEVER
+
+    def begin(self, cell_uuid: str, *, full: bool, now: float) -> None:
+        """The rows that follow are those of a read of the cell at *now*."""
+        self.is_full |= full
+        before = self._read_at.get(cell_uuid, NEVER)
+        self._missed_before = before - MISSED_AFTER_SECONDS if full else NEVER
+        self._read_at[cell_uuid] = now
+
+    def look(self, row: Any, known_updated_at: float | None) -> None:
+        """A *row* was read; until now it was known as updated then (None: it was unknown)."""
+        self.rows += 1
+        if self._missed_before == NEVER:
+            return
+        updated_at = rows.seconds(row.updated_at)
+        written_at = rows.seconds(row.created_at) if row.updated_at is None else updated_at
+        is_known = known_updated_at in (updated_at, written_at)
+        if not is_known and written_at < self._missed_before:
+            self.count += 1
+
+
+@contextlib.contextmanager
+def measured(repairs: Repairs, listeners: Iterable[Listener]) -> Iterator[None]:
+    """Count in *repairs* what the block reads; then tell *listeners* the cost."""
+    began, failed = time.perf_counter(), True
+    repairs.rows = repairs.count = 0
+    repairs.is_full = False
+    try:
+        yield
+        failed = False
+    finally:
+        seconds = time.perf_counter() - began
+        cost = ReadCost(repairs.is_full, seconds, repairs.rows, repairs.count, failed)
+        for tell in listeners:
+            tell(cost)
