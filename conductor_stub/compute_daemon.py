@@ -27,9 +27,9 @@ from scheduler import concurrency, errors
 from scheduler.conf import startup
 from scheduler.daemon import preflight
 from scheduler.daemon.periodic import RepeatingTask
-from scheduler.daemon.supervision import Supervision
 from scheduler.daemon.systemd import Readiness
 from scheduler.daemon.worker import Worker, launch
+from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.database import Database
 from scheduler.rpc import transport
 from scheduler.rpc.endpoints import BaseAPI
@@ -54,9 +54,9 @@ class ComputeService(Worker):
         settings: BuildSettings,
         luck: random.Random,
         readiness: Readiness,
-        supervision: Supervision,
+        table: WorkerTable,
     ) -> None:
-        super().__init__(conf, readiness, supervision, TOPIC)
+        super().__init__(conf, readiness, table, TOPIC)
         self._plans = plans
         self._settings = settings
         self._luck = luck
@@ -179,7 +179,7 @@ def _run(conf: cfg.ConfigOpts, plans: list[profiles.HostPlan]) -> int:
         abort_rate=conf.abort_rate,
         max_concurrent_builds=conf.max_concurrent_builds,
     )
-    supervision = Supervision()
+    table = WorkerTable()
     luck = random.Random(conf.seed)
-    service = ComputeService(conf, plans, settings, luck, Readiness(), supervision)
-    return launch(conf, service, supervision, workers=1)
+    service = ComputeService(conf, plans, settings, luck, Readiness(), table)
+    return launch(conf, service)

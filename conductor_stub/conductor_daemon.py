@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -28,10 +29,10 @@ from scheduler.claims.placement.allocations import PlacementAlternates
 from scheduler.cli import program
 from scheduler.conf import startup
 from scheduler.daemon import preflight
-from scheduler.daemon.heartbeat import Heartbeat
-from scheduler.daemon.supervision import Supervision
+from scheduler.daemon.heartbeat import ServiceHeartbeat
 from scheduler.daemon.systemd import Readiness
 from scheduler.daemon.worker import Worker, launch
+from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.notifications.notifier import Notifications
@@ -98,10 +99,8 @@ def _notifications(conf: cfg.ConfigOpts, ending: contextlib.ExitStack) -> Notifi
 class ConductorWorker(Worker):
     """One worker of the conductor stub."""
 
-    def __init__(
-        self, conf: cfg.ConfigOpts, readiness: Readiness, supervision: Supervision
-    ) -> None:
-        super().__init__(conf, readiness, supervision, TOPIC)
+    def __init__(self, conf: cfg.ConfigOpts, readiness: Readiness, table: WorkerTable) -> None:
+        super().__init__(conf, readiness, table, TOPIC)
 
     def _start(self, ending: contextlib.ExitStack) -> None:
         databases = Databases.from_conf(self._conf)
@@ -114,7 +113,7 @@ class ConductorWorker(Worker):
         manager = build_manager(self._conf, stores, transport, notifications, claims=claims)
         own_database = Database.from_conf(self._conf)
         ending.callback(own_database.dispose)
-        heartbeat = Heartbeat(self._conf, own_database, BINARY, TOPIC)
+        heartbeat = ServiceHeartbeat(self._conf, own_database, BINARY, TOPIC)
         heartbeat.register()
         ending.callback(heartbeat.stop)
         endpoints = [manager, BackportAPI(), BaseAPI(TOPIC)]
@@ -146,9 +145,9 @@ def _serve(conf: cfg.ConfigOpts) -> int:
         preflight.check(conf, check_manager)
     except errors.NovaException as error:
         return preflight.refuse(conf, PROG, error)
-    supervision = Supervision()
-    conductor = ConductorWorker(conf, Readiness(), supervision)
-    return launch(conf, conductor, supervision, conf.conductor.workers)
+    table = WorkerTable(conf.conductor.workers or os.cpu_count() or 1)
+    conductor = ConductorWorker(conf, Readiness(), table)
+    return launch(conf, conductor)
 
 
 PROG = "nova-conductor-stub"

@@ -40,10 +40,10 @@ from conductor_stub.demo.scenario import (
 from conductor_stub.records import Order
 from scheduler import exit_codes, objects
 from scheduler.conf import startup
-from scheduler.daemon.observation import Observation
+from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.service import Service
-from scheduler.daemon.supervision import Supervision
 from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db import aggregates, compute_nodes, flavors, groups, instances, migration
 from scheduler.db.database import Database
 from scheduler.engine.record import DecisionRecord
@@ -116,11 +116,11 @@ def started(conf: cfg.ConfigOpts) -> Iterator[Stage]:
             fail_rate=0.5,
             max_concurrent_builds=conf.max_concurrent_builds,
         )
-        scheduler = Service(conf, Readiness({}), Supervision(), Observation())
+        scheduler = Service(conf, Readiness({}), WorkerTable(), Monitoring())
         workers = (
-            ComputeService(conf, plans, settings, misfortune, Readiness({}), Supervision()),
+            ComputeService(conf, plans, settings, misfortune, Readiness({}), WorkerTable()),
             scheduler,
-            ConductorWorker(conf, Readiness({}), Supervision()),
+            ConductorWorker(conf, Readiness({}), WorkerTable()),
         )
         for worker in workers:
             worker.start()

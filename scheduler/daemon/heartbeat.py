@@ -25,7 +25,7 @@ FIRST_BEAT_SECONDS: Final = 5
 DISABLED_REASON: Final = "New service disabled due to config option."
 
 
-class Heartbeat:
+class ServiceHeartbeat:
     """Registers the service *binary* of this host and then shows that it lives.
 
     No failure ends the heartbeats: they go on when the database is back.  Where nothing may be

@@ -16,24 +16,13 @@ MOST_METHODS = 100
 """Of which the latest end is remembered; callers make names up."""
 
 
-@dataclass(frozen=True)
-class InHand:
+@dataclass(frozen=True, eq=False)
+class InFlightRequest:
     """A request that is being worked on."""
 
     method: str
     request_id: str | None
-    age_seconds: float
-
-
-class _Request:
-    """One request in hand."""
-
-    __slots__ = ("began_at", "method", "request_id")
-
-    def __init__(self, method: str, request_id: str | None, now: float) -> None:
-        self.method = method
-        self.request_id = request_id
-        self.began_at = now
+    began_at: float
 
 
 class InFlightRequests:
@@ -49,7 +38,7 @@ class InFlightRequests:
         """How many requests for a decision were answered, refusals included."""
         self._decisions = frozenset(decisions)
         self._clock = clock
-        self._in_hand: set[_Request] = set()
+        self._in_hand: set[InFlightRequest] = set()
         #: Messages that nobody else gets any more, from when they were taken from the bus.
         self._held: set[object] = set()
         self._show: Callable[[int], None] | None = None
@@ -77,11 +66,6 @@ class InFlightRequests:
         self._shown()
 
     @property
-    def held(self) -> int:
-        """How many messages are held."""
-        return len(self._held)
-
-    @property
     def in_hand(self) -> int:
         """How many requests are being worked on."""
         return len(self._in_hand)
@@ -92,16 +76,16 @@ class InFlightRequests:
         began = [one.began_at for one in list(self._in_hand)]
         return self._clock() - min(began) if began else 0.0
 
-    def requests(self) -> list[InHand]:
-        """What is being worked on, the oldest first; takes no lock."""
+    def requests(self) -> list[tuple[InFlightRequest, float]]:
+        """What is being worked on and its age in seconds, the oldest first; takes no lock."""
         now = self._clock()
         several = sorted(list(self._in_hand), key=lambda one: one.began_at)
-        return [InHand(one.method, one.request_id, now - one.began_at) for one in several]
+        return [(one, now - one.began_at) for one in several]
 
     @contextlib.contextmanager
     def request(self, method: str, request_id: str | None = None) -> Iterator[None]:
         """Within it this thread, or greenlet, works on a request."""
-        request = _Request(method, request_id, self._clock())
+        request = InFlightRequest(method, request_id, self._clock())
         self._in_hand.add(request)
         try:
             yield
@@ -129,10 +113,10 @@ class InFlightRequests:
         ]
         return max(stuck, default=None)
 
-    def _was_overtaken(self, request: _Request) -> bool:
+    def _was_overtaken(self, request: InFlightRequest) -> bool:
         return self._latest_ended.get(request.method, request.began_at) > request.began_at
 
-    def _note_end(self, request: _Request) -> None:
+    def _note_end(self, request: InFlightRequest) -> None:
         self.moved_at = self._clock()
         method = request.method
         if method in self._decisions:

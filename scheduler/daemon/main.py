@@ -12,11 +12,11 @@ from scheduler import concurrency, errors, nova_compat
 from scheduler.claims import loading
 from scheduler.conf import startup
 from scheduler.daemon import preflight
-from scheduler.daemon.observation import Observation
+from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.service import BINARY, Service, build_manager
-from scheduler.daemon.supervision import Supervision
 from scheduler.daemon.systemd import Readiness
 from scheduler.daemon.worker import launch
+from scheduler.daemon.worker_table import WorkerTable
 from scheduler.rpc import transport
 
 LOG = logging.getLogger(__name__)
@@ -33,17 +33,17 @@ def main(argv: Sequence[str]) -> int:
         nova_compat.install(conf)
     try:
         preflight.check(conf, build_manager)
-        observation = Observation.from_conf(conf, BINARY)
+        monitoring = Monitoring.from_conf(conf, BINARY)
     except errors.NovaException as error:
         return preflight.refuse(conf, BINARY, error)
-    supervision = Supervision()
-    observation.reports.pass_on(lambda: supervision.board)
-    service = Service(conf, Readiness(), supervision, observation)
+    table = WorkerTable(number_of_workers(conf))
+    monitoring.reports.pass_on(table)
+    service = Service(conf, Readiness(), table, monitoring)
     service.reload_from(startup.Source(argv, BINARY))
     try:
-        return launch(conf, service, supervision, number_of_workers(conf))
+        return launch(conf, service)
     finally:
-        observation.close()
+        monitoring.close()
 
 
 def number_of_workers(conf: cfg.ConfigOpts) -> int:

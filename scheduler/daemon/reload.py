@@ -6,9 +6,15 @@ used leaves all as it was (docs/configuration.md).
 
 from __future__ import annotations
 
+import contextlib
 import enum
+import os
+import signal
+import socket
+import sys
+import threading
 from collections.abc import Callable, Collection
-from typing import Protocol
+from typing import Any, Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -21,7 +27,11 @@ from scheduler.rpc import transport
 
 LOG = logging.getLogger(__name__)
 
+READ_BYTES: Final = 4096
+
 PutInForce = Callable[[], None]
+Build = Callable[[cfg.ConfigOpts], PutInForce]
+"""Builds what a new configuration makes necessary, or raises an error of this project."""
 
 
 class Outcome(enum.Enum):
@@ -31,13 +41,6 @@ class Outcome(enum.Enum):
     RESTART_NEEDED = "restart_needed"
     """Applied, but for what needs a restart."""
     REFUSED = "refused"
-
-
-class Build(Protocol):
-    """Builds what a new configuration makes necessary."""
-
-    def __call__(self, conf: cfg.ConfigOpts, /) -> PutInForce:
-        """What puts *conf* in force; raises an error of this project where that cannot be."""
 
 
 class Reloading:
@@ -95,3 +98,84 @@ class Reloading:
         claims.register_login(fresh)
         check.read_all(fresh)
         return rereading.compare(self.conf, fresh, self._live)
+
+
+class SighupHandler:
+    """SIGHUP in one process, without the launchers' own way with it; a fork begins anew.
+
+    Theirs puts the default action back while they are busy with one signal, so that the next one
+    ends the process, or ends the worker to fork a new one (reference page service, section 3).
+    Here a signal is a byte in a socket, whoever waits for it takes one reload after the other, and
+    signals that come during one are worth one more together.
+    """
+
+    def __init__(self) -> None:
+        self._pid = 0
+        self._sending_end: socket.socket | None = None
+        self._receiving_end: socket.socket | None = None
+        self._is_closed = self._is_watched = False
+
+    def take_over(self) -> None:
+        """Make SIGHUP of this process count here, where this thread may say so.
+
+        In a process of native threads the launcher keeps the signal, and calls :meth:`note`.
+        """
+        self._open()
+        with contextlib.suppress(ValueError):
+            signal.signal(signal.SIGHUP, self._caught)
+
+    def note(self) -> None:
+        """Note one SIGHUP."""
+        self._open()
+        if self._sending_end is not None:
+            with contextlib.suppress(BlockingIOError):  # full: enough reloads are waiting
+                os.write(self._sending_end.fileno(), b"\0")
+
+    def watch(self, reload: Callable[[], None]) -> None:
+        """Call *reload* after each SIGHUP, in a thread (or greenlet) of its own, to the end."""
+        self._open()
+        self._is_watched = True
+        if self._is_closed:  # told to end before it had begun
+            return
+        thread = threading.Thread(target=self._watch, args=(reload,), daemon=True, name="reload")
+        thread.start()
+
+    def close(self) -> None:
+        """Ignore SIGHUP from now on."""
+        self._is_closed = True
+        if self._pid == os.getpid() and self._sending_end is not None:
+            self._sending_end.close()  # whoever watches sees the end
+            self._sending_end = None
+            if not self._is_watched and self._receiving_end is not None:
+                self._receiving_end.close()
+
+    def _open(self) -> None:
+        if self._pid == os.getpid() or self._is_closed:
+            return
+        self._pid = os.getpid()
+        self._receiving_end, self._sending_end = socket.socketpair()
+        os.set_blocking(self._sending_end.fileno(), False)
+
+    def _caught(self, _number: int, _frame: Any) -> None:
+        if _is_in_foreground():  # its terminal is gone
+            os.kill(os.getpid(), signal.SIGTERM)
+        else:
+            self.note()
+
+    def _watch(self, reload: Callable[[], None]) -> None:
+        if self._receiving_end is None:
+            return
+        with self._receiving_end as receiving_end:
+            while receiving_end.recv(READ_BYTES):
+                try:
+                    reload()
+                except Exception:
+                    LOG.exception("The configuration could not be read again")
+
+
+def _is_in_foreground() -> bool:
+    """Whether this process belongs to what runs in the foreground of a terminal."""
+    try:
+        return os.isatty(sys.stdout.fileno()) and os.getpgrp() == os.tcgetpgrp(sys.stdout.fileno())
+    except (OSError, ValueError):  # no such descriptor, or no terminal
+        return False

@@ -26,7 +26,7 @@ import scheduler
 from scheduler import errors
 from scheduler.conf.effective import masked
 from scheduler.daemon.in_flight import InFlightRequests
-from scheduler.daemon.worker_table import Board
+from scheduler.daemon.worker_table import WorkerTable
 from scheduler.engine.record import DecisionRecord
 from scheduler.metrics.readings import host_states
 
@@ -153,13 +153,13 @@ class Reports:
         else:
             start()
 
-    def pass_on(self, board: Callable[[], Board]) -> None:
-        """Have the workers on the *board* tell as well when this process, their master, does."""
+    def pass_on(self, table: WorkerTable) -> None:
+        """Have the workers in the *table* tell as well when this process, their master, does."""
         master = os.getpid()
 
         def workers() -> Iterator[int]:
             if os.getpid() == master:
-                yield from (sign.pid for sign in board().signs() if _is_child(sign.pid))
+                yield from (each.pid for each in table.heartbeats() if _is_child(each.pid))
 
         Report.workers = workers
 
@@ -197,8 +197,8 @@ class Reports:
     def _requests(self) -> Iterator[str]:
         several = [] if self._in_flight is None else self._in_flight.requests()
         yield f"{len(several)} in hand"
-        for each in several:
-            yield f"{each.method} {each.request_id or '-'}: began {each.age_seconds:.1f} s ago"
+        for each, age_seconds in several:
+            yield f"{each.method} {each.request_id or '-'}: began {age_seconds:.1f} s ago"
 
     def _decisions(self) -> Iterator[str]:
         manager = self._manager()

@@ -21,14 +21,14 @@ from scheduler.claims import loading
 from scheduler.claims.backend import Claims
 from scheduler.conf import rereading
 from scheduler.daemon.health import IDLE_LOOK_SECONDS, IdleLook, WorkerHealth
-from scheduler.daemon.heartbeat import Heartbeat
-from scheduler.daemon.observation import Observation
+from scheduler.daemon.heartbeat import ServiceHeartbeat
+from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.periodic import RepeatingTask
 from scheduler.daemon.reload import Outcome, PutInForce
-from scheduler.daemon.supervision import Supervision
 from scheduler.daemon.systemd import Readiness
-from scheduler.daemon.watchdog import Report
+from scheduler.daemon.watchdog import WorkerReport
 from scheduler.daemon.worker import Worker
+from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
@@ -126,13 +126,13 @@ class Service(Worker):
         self,
         conf: cfg.ConfigOpts,
         readiness: Readiness,
-        supervision: Supervision,
-        observation: Observation,
+        worker_table: WorkerTable,
+        monitoring: Monitoring,
     ) -> None:
-        super().__init__(conf, readiness, supervision, conf.scheduler_topic)
-        self._observation = observation
-        page = StatusPage(observation.workers, observation.hub, lambda: self._live)
-        page.add_to(observation.routes)
+        super().__init__(conf, readiness, worker_table, conf.scheduler_topic)
+        self._monitoring = monitoring
+        page = StatusPage(monitoring.workers, monitoring.hub, lambda: self._live)
+        page.add_to(monitoring.routes)
         self._live: LiveStatus | None = None
         self._manager: SchedulerManager | None = None
         self._task: RepeatingTask | None = None
@@ -147,8 +147,8 @@ class Service(Worker):
 
     def _start(self, ending: contextlib.ExitStack) -> None:
         """Start everything; *ending* learns how to end it, in the reverse order."""
-        self._observation.reports.begin(self._in_flight, lambda: self._manager)
-        self._observation.serve(self._health(), self._supervision.board.workers, ending)
+        self._monitoring.reports.begin(self._in_flight, lambda: self._manager)
+        self._monitoring.serve(self._health(), self.table.workers, ending)
         databases = Databases.from_conf(self._conf)
         ending.callback(databases.dispose)
         bus = self._connect(databases.main, ending)
@@ -160,7 +160,7 @@ class Service(Worker):
             notifications=bus.notifications,
             builds=bus.builds,
         )
-        self._observation.watch_manager(manager, self._conf)
+        self._monitoring.watch_manager(manager, self._conf)
         store = Store.from_conf(self._conf, databases.main)
         if store is not None:
             store.start()
@@ -168,17 +168,17 @@ class Service(Worker):
             manager.recorder.listeners.append(store.put)
         own_database = Database.from_conf(self._conf)
         ending.callback(own_database.dispose)
-        heartbeat = Heartbeat(self._conf, own_database, BINARY, self._topic)
+        heartbeat = ServiceHeartbeat(self._conf, own_database, BINARY, self._topic)
         heartbeat.register()
         manager.driver.host_manager.refresh()
         manager.driver.claims.prepare()
-        if self._observation.is_enabled:
+        if self._monitoring.is_enabled:
             self._live = LiveStatus(self._conf, manager)
         ending.callback(heartbeat.stop)
         self._task = task = self._periodic_task(manager)
         ending.callback(task.stop)
         self._serve(manager, bus, databases.main, ending)
-        if self._observation.is_enabled:
+        if self._monitoring.is_enabled:
             self._look_when_idle(manager, ending)
         heartbeat.start()
         if self._conf.periodic_enable:
@@ -191,7 +191,7 @@ class Service(Worker):
             stage=lambda: self.stage,
             manager=lambda: self._manager,
             consumer=lambda: self._server,
-            refused_reload=self._observation.is_reload_refused,
+            refused_reload=self._monitoring.is_reload_refused,
         )
 
     def _look_when_idle(self, manager: SchedulerManager, ending: contextlib.ExitStack) -> None:
@@ -219,7 +219,7 @@ class Service(Worker):
         database: Database,
         ending: contextlib.ExitStack,
     ) -> None:
-        serve_introspection(self._conf, manager, self._supervision.board, bus.transport, ending)
+        serve_introspection(self._conf, manager, self.table, bus.transport, ending)
         tasks = OlderTasks(bus.builds, manager, database)
         endpoints = [
             SchedulerEndpoint(manager),
@@ -235,7 +235,7 @@ class Service(Worker):
             self._in_flight,
             entities=self._traced(manager, ending),
         )
-        self._observation.watch_notifications(bus.notifications.outbox)
+        self._monitoring.watch_notifications(bus.notifications.outbox)
         server.start()  # waits for the broker for as long as it takes
         ending.callback(server.wait)
         ending.callback(server.stop)
@@ -260,13 +260,13 @@ class Service(Worker):
             PERIODIC_JITTER,
         )
 
-    def _report(self) -> Report:
+    def _report(self) -> WorkerReport:
         manager, server = self._manager, self._server
         if manager is None or server is None:
-            return Report()
+            return WorkerReport()
         hosts = manager.driver.host_manager
         table = getattr(hosts, "table", None)  # an operator's own host manager may have none
-        return Report(
+        return WorkerReport(
             hosts=None if table is None else len(table),
             state_age_seconds=getattr(hosts, "state_age_seconds", None),
             decided=self._in_flight.decided,
@@ -274,7 +274,7 @@ class Service(Worker):
         )
 
     def _reloaded(self, outcome: Outcome) -> None:
-        self._observation.reloaded(outcome.value)
+        self._monitoring.reloaded(outcome.value)
 
     def _build(self, conf: cfg.ConfigOpts) -> PutInForce:
         manager, task = self._manager, self._task

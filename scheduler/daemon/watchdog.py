@@ -1,9 +1,10 @@
 """Tells the service manager how the workers are, and that all of them get on.
 
-Every worker looks at itself and gives a sign on the board only if it is well; then it looks at the
-signs of all.  The watchdog is fed by anyone who finds that every worker has given one in time, so
-one that hangs starves it, however many others are well.  The thread that looks is native: a
-decision that computes for seconds delays no sign, and is found to be stuck by the time it takes.
+Every worker looks at itself, and shows a heartbeat in the worker table only if it is well; then it
+looks at the heartbeats of all.  Whoever finds that every worker has shown one in time feeds the
+watchdog, so one that hangs starves it, however many others are well.  The thread that looks is
+native: a decision that computes for seconds delays no heartbeat, and is found to be stuck by the
+time it takes.
 """
 
 from __future__ import annotations
@@ -16,27 +17,27 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from oslo_log import log as logging
 
 from scheduler.concurrency import native
 from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.systemd import Readiness
-from scheduler.daemon.worker_table import Board, Sign, Stage
+from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable
 
 LOG = logging.getLogger(__name__)
 
-LOOK_SECONDS = 5.0
+LOOK_SECONDS: Final = 5.0
 """The longest time between two looks."""
-WHERE = signal.SIGUSR1
-"""Has a worker write its stack to standard error; it works while a loop hangs."""
-LOOKS_PER_WATCHDOG = 8
+LOOKS_PER_WATCHDOG: Final = 8
 """Of which half may be missing before a worker is taken for hung."""
+WHERE: Final = signal.SIGUSR1
+"""Has a worker write its stack to standard error; it works while a loop hangs."""
 
 
 @dataclass(frozen=True)
-class Report:
+class WorkerReport:
     """What a worker says of itself; None for what it does not have."""
 
     hosts: int | None = None
@@ -47,32 +48,28 @@ class Report:
 
 
 class Watchdog:
-    """Of one worker, which *in_flight* and *report* are about."""
+    """The watchdog of one worker with *in_flight* requests, which *report* tells of."""
 
     def __init__(
         self,
         readiness: Readiness,
-        board: Board,
+        table: WorkerTable,
         in_flight: InFlightRequests,
-        report: Callable[[], Report],
+        report: Callable[[], WorkerReport],
     ) -> None:
+        self.stage = Stage.NONE
+        """How far the worker is."""
         self._readiness = readiness
-        self._board = board
+        self._table = table
         self._in_flight = in_flight
         self._report = report
         self._limit_seconds = readiness.watchdog_seconds
-        self._stage = Stage.NONE
         self._is_ill = False
         self._asked: set[int] = set()
         self._threads: Any = native("threading")
         self._ended = self._threads.Event()
-        self._turned_at = board.clock()
+        self._turned_at = table.clock()
         self._is_turning_watched = False
-
-    @property
-    def stage(self) -> Stage:
-        """How far the worker is."""
-        return self._stage
 
     @property
     def look_seconds(self) -> float:
@@ -82,22 +79,21 @@ class Watchdog:
         return min(LOOK_SECONDS, self._limit_seconds / LOOKS_PER_WATCHDOG)
 
     def start(self) -> None:
-        """Take a place on the board; look regularly if a service manager listens."""
-        if self._readiness.is_awaited:
-            faulthandler.register(WHERE, all_threads=False)
-        self._in_flight.lost_before = lost = self._board.join()
+        """Take a place in the worker table; look regularly if a service manager listens."""
+        self._in_flight.lost_before = lost = self._table.join()
         if lost:
             LOG.error("The worker before this one died with %d requests in hand", lost)
-        self._in_flight.show_held(self._board.show_in_hand)
+        self._in_flight.show_held(self._table.show_in_hand)
         self.enter(Stage.STARTING)
         if self._readiness.is_awaited:
+            faulthandler.register(WHERE, all_threads=False)
             self._threads.Thread(target=self._run, name="watchdog", daemon=True).start()
             self._is_turning_watched = True
             threading.Thread(target=self._turn, name="watchdog", daemon=True).start()
 
     def enter(self, stage: Stage) -> None:
         """Show that the worker is at *stage*; tell of it if that concerns the whole daemon."""
-        before, self._stage = self._stage, stage
+        before, self.stage = self.stage, stage
         if stage is Stage.RELOADING:
             self._readiness.announce_reload()
         self.look()
@@ -107,26 +103,26 @@ class Watchdog:
     def _is_daemon_ready(self, before: Stage) -> bool:
         """Whether this worker, coming from stage *before*, was the last to be waited for."""
         if before is Stage.RELOADING:
-            return all(sign.stage is not Stage.RELOADING for sign in self._board.signs())
-        return self._board.is_complete()
+            return all(each.stage is not Stage.RELOADING for each in self._table.heartbeats())
+        return self._table.is_complete()
 
     def stop(self) -> None:
         """End the looks; may be called without a start."""
         self._ended.set()
 
     def look(self) -> None:
-        """Give a sign if this worker is well; feed the watchdog if all have; tell the status."""
+        """Show a heartbeat if this worker is well, feed the watchdog if all do, tell the status."""
         report = self._report()
         if self._is_well(report):
-            self._give_sign(report)
-        told = [self._status()]
+            self._beat(report)
+        assignments = [self._status()]
         if self._limit_seconds is not None:
-            stale = self._board.stale(self._limit_seconds / 2)
+            stale = self._table.stale(self._limit_seconds / 2)
             if not stale:
-                told.append("WATCHDOG=1")
-            for sign in stale:
-                self._ask_where_it_hangs(sign)
-        self._readiness.tell(*told)
+                assignments.append("WATCHDOG=1")
+            for heartbeat in stale:
+                self._ask_where_it_hangs(heartbeat.pid)
+        self._readiness.tell(*assignments)
 
     def _run(self) -> None:
         while not self._ended.wait(self.look_seconds):
@@ -138,18 +134,18 @@ class Watchdog:
     def _turn(self) -> None:
         """Note that the hub turns: under eventlet this is a greenlet."""
         while not self._ended.is_set():
-            self._turned_at = self._board.clock()
+            self._turned_at = self._table.clock()
             time.sleep(self.look_seconds)
 
-    def _ask_where_it_hangs(self, sign: Sign) -> None:
-        """Have a worker that gives no signs write where it stands, once."""
-        if sign.pid in self._asked or not _is_of_this_daemon(sign.pid):
+    def _ask_where_it_hangs(self, pid: int) -> None:
+        """Have a worker that shows no heartbeats write where it stands, once."""
+        if pid in self._asked or not _is_of_this_daemon(pid):
             return
-        self._asked.add(sign.pid)
-        LOG.critical("Worker %d gives no sign of life.", sign.pid)
-        os.kill(sign.pid, WHERE)
+        self._asked.add(pid)
+        LOG.critical("Worker %d gives no sign of life.", pid)
+        os.kill(pid, WHERE)
 
-    def _is_well(self, report: Report) -> bool:
+    def _is_well(self, report: WorkerReport) -> bool:
         illness = self._illness(report)
         if illness is not None and not self._is_ill:
             LOG.critical("This worker is stuck: %s. The service manager is to end it.", illness)
@@ -158,7 +154,7 @@ class Watchdog:
         self._is_ill = illness is not None
         return not self._is_ill
 
-    def _illness(self, report: Report) -> str | None:
+    def _illness(self, report: WorkerReport) -> str | None:
         """The reason for which this worker is to be ended; None if it is well."""
         limit_seconds = self._limit_seconds
         if limit_seconds is None:
@@ -166,20 +162,21 @@ class Watchdog:
         stuck_seconds = self._in_flight.stuck_for(limit_seconds)
         if stuck_seconds is not None:
             return f"a request has not moved for {stuck_seconds:.0f} s"
-        if self._stage is Stage.SERVING and not report.is_listening:
+        if self.stage is Stage.SERVING and not report.is_listening:
             return "nothing listens to the message bus any more"
-        still_seconds = self._board.clock() - max(self._turned_at, self._in_flight.moved_at)
+        still_seconds = self._table.clock() - max(self._turned_at, self._in_flight.moved_at)
         if self._is_turning_watched and still_seconds > limit_seconds:
             return f"nothing has moved for {still_seconds:.0f} s"
         return None
 
-    def _give_sign(self, report: Report) -> None:
-        now, age = self._board.clock(), report.state_age_seconds
+    def _beat(self, report: WorkerReport) -> None:
+        now, age = self._table.clock(), report.state_age_seconds
         read_at = None if age is None else now - age
-        self._board.give(Sign(self._stage, now, read_at, report.hosts, report.decided, os.getpid()))
+        own = Heartbeat(self.stage, now, read_at, report.hosts, report.decided, os.getpid())
+        self._table.beat(own)
 
     def _status(self) -> str:
-        return "STATUS=" + status(self._board.signs(), self._board.clock())
+        return "STATUS=" + status(self._table.heartbeats(), self._table.clock())
 
 
 def _is_of_this_daemon(pid: int) -> bool:
@@ -191,25 +188,21 @@ def _is_of_this_daemon(pid: int) -> bool:
     return False
 
 
-def status(signs: Sequence[Sign], now: float) -> str:
-    """How the workers of *signs* are, in one line."""
-    serving = sum(sign.stage in (Stage.SERVING, Stage.RELOADING) for sign in signs)
-    parts = [_workers(serving, len(signs))]
-    hosts = [sign.hosts for sign in signs if sign.hosts is not None]
+def status(heartbeats: Sequence[Heartbeat], now: float) -> str:
+    """How the workers are, in one line."""
+    serving = sum(each.stage in (Stage.SERVING, Stage.RELOADING) for each in heartbeats)
+    workers = _counted(len(heartbeats), "worker")
+    parts = [workers if serving == len(heartbeats) else f"{serving} of {workers} serving"]
+    hosts = [each.hosts for each in heartbeats if each.hosts is not None]
     if hosts:
         parts.append(_counted(max(hosts), "host"))
-    read_at = [sign.read_at for sign in signs if sign.read_at is not None]
+    read_at = [each.read_at for each in heartbeats if each.read_at is not None]
     if read_at:
         parts.append(f"state read {max(0.0, now - min(read_at)):.0f} s ago")
-    decided = [sign.decided for sign in signs if sign.decided is not None]
+    decided = [each.decided for each in heartbeats if each.decided is not None]
     if decided:
         parts.append(_counted(sum(decided), "decision"))
     return ", ".join(parts)
-
-
-def _workers(serving: int, count: int) -> str:
-    counted = _counted(count, "worker")
-    return counted if serving == count else f"{serving} of {counted} serving"
 
 
 def _counted(count: int, noun: str) -> str:

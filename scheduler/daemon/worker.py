@@ -24,12 +24,10 @@ from scheduler import concurrency, exit_codes
 from scheduler.conf import rereading, startup
 from scheduler.conf.names import Name
 from scheduler.daemon.in_flight import InFlightRequests
-from scheduler.daemon.reload import Outcome, PutInForce, Reloading
-from scheduler.daemon.sighup import Hangups
-from scheduler.daemon.supervision import Supervision
+from scheduler.daemon.reload import Outcome, PutInForce, Reloading, SighupHandler
 from scheduler.daemon.systemd import Readiness
-from scheduler.daemon.watchdog import Report, Watchdog
-from scheduler.daemon.worker_table import Stage
+from scheduler.daemon.watchdog import Watchdog, WorkerReport
+from scheduler.daemon.worker_table import Stage, WorkerTable
 from scheduler.rpc import transport
 
 LOG = logging.getLogger(__name__)
@@ -44,18 +42,18 @@ class Worker(oslo_service.ServiceBase):
     """The options that a reload changes; the others need a restart."""
 
     def __init__(
-        self, conf: cfg.ConfigOpts, readiness: Readiness, supervision: Supervision, topic: str
+        self, conf: cfg.ConfigOpts, readiness: Readiness, table: WorkerTable, topic: str
     ) -> None:
+        self.table = table
         self._conf = conf
         self._topic = topic
         self._readiness = readiness
-        self._supervision = supervision
         self._in_flight = InFlightRequests(self.DECISIONS)
         self._watchdog: Watchdog | None = None
         self._ending = contextlib.ExitStack()
         self._is_stopping = False
         self._stopped = threading.Event()
-        self._hangups = Hangups()
+        self._sighup = SighupHandler()
         self._reloading: Reloading | None = None
         self._started_in: int | None = None
 
@@ -89,16 +87,16 @@ class Worker(oslo_service.ServiceBase):
     def _reloaded(self, outcome: Outcome) -> None:
         """Told of each reload of this process."""
 
-    def _report(self) -> Report:
+    def _report(self) -> WorkerReport:
         """How the worker is, for people and for the watchdog; asked every few seconds."""
-        return Report()
+        return WorkerReport()
 
     def start(self) -> None:
         """Begin, and say so; any error ends the worker."""
         LOG.info("Starting %s node (version %s)", self._topic, scheduler.__version__)
         self._started_in = os.getpid()
-        self._hangups.take_over()
-        watchdog = Watchdog(self._readiness, self._supervision.board, self._in_flight, self._report)
+        self._sighup.take_over()
+        watchdog = Watchdog(self._readiness, self.table, self._in_flight, self._report)
         watchdog.start()
         try:
             with contextlib.ExitStack() as ending:
@@ -114,16 +112,16 @@ class Worker(oslo_service.ServiceBase):
             watchdog.stop()
             self._failed()
             raise
-        self._supervision.worker_started()
+        self.table.worker_started()
         self._watchdog = watchdog
         watchdog.enter(Stage.SERVING)
-        self._hangups.watch(self.reset)
+        self._sighup.watch(self.reset)
         LOG.info("Serving requests on topic %s as %s", self._topic, self._conf.host)
 
     def _failed(self) -> None:
-        self._hangups.close()
+        self._sighup.close()
         if not self._is_stopping:
-            self._supervision.worker_failed()
+            self.table.worker_failed()
         self._stopped.set()
 
     def stop(self, graceful: bool = True) -> None:
@@ -136,7 +134,7 @@ class Worker(oslo_service.ServiceBase):
         if self._is_stopping:
             return
         self._is_stopping = True
-        self._hangups.close()
+        self._sighup.close()
         LOG.info("nova-%s service graceful shutdown started.", self._topic)
         if self._watchdog is not None:
             self._watchdog.enter(Stage.STOPPING)
@@ -163,19 +161,16 @@ class Worker(oslo_service.ServiceBase):
         finally:
             self._watchdog.enter(Stage.SERVING)
 
-    def hang_up(self) -> None:
+    def sighup(self) -> None:
         """SIGHUP has come: to a worker, or to the master whose next forks it concerns."""
         if self._started_in == os.getpid():
-            self._hangups.note()
+            self._sighup.note()
         elif self._reloading is not None:
             self._reloading.prepare_forks(self._build)
 
 
 class _LaunchersConf:
-    """The configuration as a launcher knows it, with another answer to SIGHUP.
-
-    A launcher would read the files again by itself, and end with the first that is no good.
-    """
+    """The configuration for a launcher, which would end with the first file that is no good."""
 
     def __init__(self, conf: cfg.ConfigOpts, worker: Worker) -> None:
         self._conf = conf
@@ -185,20 +180,19 @@ class _LaunchersConf:
         return getattr(self._conf, name)
 
     def mutate_config_files(self) -> None:
-        """What a launcher calls when SIGHUP has come."""
-        self._worker.hang_up()
+        """Called by a launcher when SIGHUP has come."""
+        self._worker.sighup()
 
 
 def _keep_workers_of_threads() -> None:
     """Let the workers of the threading launcher reload, which by default end to be forked anew."""
     cotyledon = importlib.import_module("cotyledon")
-    cotyledon.Service.reload = lambda wrapper: wrapper.service_instance.hang_up()
+    cotyledon.Service.reload = lambda wrapper: wrapper.service_instance.sighup()
 
 
-def launch(conf: cfg.ConfigOpts, worker: Worker, supervision: Supervision, workers: int) -> int:
-    """Run *worker*, or *workers* forks of it (0: one per CPU), to the end; returns the status."""
-    count = workers or os.cpu_count() or 1
-    supervision.expect(count)
+def launch(conf: cfg.ConfigOpts, worker: Worker) -> int:
+    """Run *worker*, or as many forks of it as its table has places; returns the exit status."""
+    count = worker.table.workers
     faulthandler.enable()  # how the watchdog ends a worker that hangs shows where it hung
     if concurrency.current() == concurrency.THREADING:
         _keep_workers_of_threads()
@@ -208,6 +202,6 @@ def launch(conf: cfg.ConfigOpts, worker: Worker, supervision: Supervision, worke
         status = launcher.wait()
     except SystemExit as ending:  # how the threading launcher of several workers returns
         status = ending.code
-    if supervision.has_failed:
+    if worker.table.has_failed:
         return exit_codes.FAILURE
     return int(status or exit_codes.OK)

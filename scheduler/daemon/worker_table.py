@@ -1,8 +1,8 @@
-"""What the workers of one daemon know of each other.
+"""Shared memory of one daemon: the heartbeats of its workers, and how their starts went.
 
-A file in memory that the master makes and its workers inherit: one place per worker.  Whoever
-takes a place holds a lock on it, which the kernel releases when the process ends, however it ends;
-a worker that takes the place of one that died finds it free.
+The master makes a file in memory, and its workers inherit it: one place per worker.  Whoever takes
+a place holds a lock on it, which the kernel releases when the process ends, however it ends.  The
+worker that replaces one that died finds the place free.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ import fcntl
 import math
 import mmap
 import os
+import signal
 import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-_PLACE = struct.Struct("=qddqqq")
+_HEARTBEAT = struct.Struct("=qddqqq")
 _IN_HAND = struct.Struct("=q")
+_ROW_BYTES = _HEARTBEAT.size + _IN_HAND.size
 
 
 class Stage(enum.IntEnum):
@@ -34,11 +36,11 @@ class Stage(enum.IntEnum):
 
 
 @dataclass(frozen=True)
-class Sign:
-    """A worker's latest sign of life; times in seconds of the clock that all processes share."""
+class Heartbeat:
+    """A worker's latest heartbeat; times in seconds of the clock that all processes share."""
 
     stage: Stage = Stage.NONE
-    given_at: float = -math.inf
+    at: float = -math.inf
     #: When the state of the hosts was read; None where there is none, or not yet.
     read_at: float | None = None
     #: Compute hosts known; None where a worker knows of none.
@@ -48,87 +50,113 @@ class Sign:
     pid: int = 0
 
 
-class Board:
-    """Places for *workers* workers; *clock* gives seconds that never go back."""
+class WorkerTable:
+    """Places for *workers* workers; *clock* gives seconds that never go back.
 
-    def __init__(self, workers: int, clock: Callable[[], float] = time.monotonic) -> None:
+    The launchers fork a new worker for each that dies, also when none could ever start (reference
+    page service, section 3).  So the table ends the daemon when its first start fails.  A worker
+    that replaces one that did start is left to them: whatever is in its way may pass.
+    """
+
+    def __init__(self, workers: int = 1, clock: Callable[[], float] = time.monotonic) -> None:
         self.workers = workers
         self.clock = clock
-        self._file = os.memfd_create("nova-workers")
-        self._in_hand_at = workers * _PLACE.size
-        os.ftruncate(self._file, self._in_hand_at + workers * _IN_HAND.size)
-        self._memory = mmap.mmap(self._file, self._in_hand_at + workers * _IN_HAND.size)
-        self._place: int | None = None
-        for place in range(workers):
-            self._write(place, Sign())
-
-    @property
-    def place(self) -> int | None:
+        self.place: int | None = None
         """The place of this process, from 0 on; None if it has none."""
-        return self._place
+        self._master_pid = os.getpid()
+        self._file = os.memfd_create("nova-workers")
+        self._started_at = workers * _ROW_BYTES
+        self._failed_at = self._started_at + 1
+        os.ftruncate(self._file, self._failed_at + 1)
+        self._memory = mmap.mmap(self._file, self._failed_at + 1)
+        for place in range(workers):
+            self._write(place, Heartbeat())
 
     def join(self) -> int:
         """Take a free place for this process; what one that died left there is overwritten.
 
         Returns how many requests that one had in hand.
         """
-        self._place = None  # a fork has its parent's
+        self.place = None  # a fork has its parent's
         for place in range(self.workers):
             with contextlib.suppress(BlockingIOError):
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
-                self._place = place
-                (left,) = _IN_HAND.unpack_from(self._memory, self._in_hand_of(place))
+                self.place = place
+                (left,) = _IN_HAND.unpack_from(self._memory, _in_hand_at(place))
                 self.show_in_hand(0)
                 return int(left)
         return 0
 
     def show_in_hand(self, requests: int) -> None:
         """Show how many requests would be lost with this process; one too many shows nothing."""
-        if self._place is not None:
-            _IN_HAND.pack_into(self._memory, self._in_hand_of(self._place), requests)
+        if self.place is not None:
+            _IN_HAND.pack_into(self._memory, _in_hand_at(self.place), requests)
 
-    def give(self, sign: Sign) -> None:
-        """Show *sign* in this process's place; one worker too many has none."""
-        if self._place is not None:
-            self._write(self._place, sign)
+    def beat(self, heartbeat: Heartbeat) -> None:
+        """Show *heartbeat* in this process's place; one worker too many has none."""
+        if self.place is not None:
+            self._write(self.place, heartbeat)
 
-    def signs(self) -> list[Sign]:
-        """The latest sign of each place."""
+    def heartbeats(self) -> list[Heartbeat]:
+        """The latest heartbeat of each place."""
         return [self._read(place) for place in range(self.workers)]
 
     def is_complete(self) -> bool:
         """Whether a worker serves in every place."""
-        return all(sign.stage in (Stage.SERVING, Stage.RELOADING) for sign in self.signs())
+        return all(each.stage in (Stage.SERVING, Stage.RELOADING) for each in self.heartbeats())
 
-    def stale(self, limit_seconds: float) -> list[Sign]:
-        """The latest signs of workers that gave none in that time, or were never forked."""
+    def stale(self, limit_seconds: float) -> list[Heartbeat]:
+        """The latest heartbeats that are older than that, or of workers that were never forked."""
         now = self.clock()
-        return [sign for sign in self.signs() if now - sign.given_at > limit_seconds]
+        return [each for each in self.heartbeats() if now - each.at > limit_seconds]
 
-    def _in_hand_of(self, place: int) -> int:
-        return self._in_hand_at + place * _IN_HAND.size
+    @property
+    def has_failed(self) -> bool:
+        """Whether the daemon is to end with a failure."""
+        return bool(self._memory[self._failed_at])
 
-    def _write(self, place: int, sign: Sign) -> None:
-        _PLACE.pack_into(
+    def worker_started(self) -> None:
+        """Note that this worker serves requests."""
+        self._memory[self._started_at] = 1
+
+    def worker_failed(self) -> None:
+        """Note that this worker cannot start; tell the master to end if none ever could.
+
+        It is told once: a second SIGTERM would end it without waiting for the others.
+        """
+        if self._memory[self._started_at]:
+            return
+        fcntl.lockf(self._file, fcntl.LOCK_EX, 1, self.workers)
+        is_first, self._memory[self._failed_at] = not self.has_failed, 1
+        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, self.workers)
+        if is_first and os.getpid() != self._master_pid:
+            os.kill(self._master_pid, signal.SIGTERM)
+
+    def _write(self, place: int, heartbeat: Heartbeat) -> None:
+        read_at, hosts, decided = heartbeat.read_at, heartbeat.hosts, heartbeat.decided
+        _HEARTBEAT.pack_into(
             self._memory,
-            place * _PLACE.size,
-            sign.stage,
-            sign.given_at,
-            math.nan if sign.read_at is None else sign.read_at,
-            -1 if sign.hosts is None else sign.hosts,
-            -1 if sign.decided is None else sign.decided,
-            sign.pid,
+            place * _ROW_BYTES,
+            heartbeat.stage,
+            heartbeat.at,
+            math.nan if read_at is None else read_at,
+            -1 if hosts is None else hosts,
+            -1 if decided is None else decided,
+            heartbeat.pid,
         )
 
-    def _read(self, place: int) -> Sign:
-        stage, given_at, read_at, hosts, decided, pid = _PLACE.unpack_from(
-            self._memory, place * _PLACE.size
-        )
-        return Sign(
+    def _read(self, place: int) -> Heartbeat:
+        row = _HEARTBEAT.unpack_from(self._memory, place * _ROW_BYTES)
+        stage, at, read_at, hosts, decided, pid = row
+        return Heartbeat(
             Stage(stage),
-            given_at,
+            at,
             None if math.isnan(read_at) else read_at,
             None if hosts < 0 else hosts,
             None if decided < 0 else decided,
             pid,
         )
+
+
+def _in_hand_at(place: int) -> int:
+    return place * _ROW_BYTES + _HEARTBEAT.size

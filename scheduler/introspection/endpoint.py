@@ -18,7 +18,7 @@ from oslo_log import log as logging
 from oslo_messaging.transport import RPCTransport
 
 from scheduler import errors
-from scheduler.daemon.worker_table import Board
+from scheduler.daemon.worker_table import WorkerTable
 from scheduler.introspection import state, what_if, worker
 from scheduler.introspection.worker import Subject
 from scheduler.manager import SchedulerManager
@@ -76,19 +76,19 @@ def _answering(function: Callable[..., Any]) -> Callable[..., Any]:
 def serve_introspection(
     conf: cfg.ConfigOpts,
     manager: SchedulerManager,
-    board: Board,
+    table: WorkerTable,
     transport: RPCTransport,
     ending: contextlib.ExitStack,
 ) -> None:
     """Answer to this worker's own name from now on; *ending* learns how to end that.
 
-    The name is the daemon's and the worker's place on the *board*, counted from 1 on.  It has a
+    The name is the daemon's and the worker's place in the *table*, counted from 1 on.  It has a
     server, and so threads, of its own: it answers also while every thread of the other one waits.
     """
-    if board.place is None:
+    if table.place is None:
         LOG.warning("This worker is one too many, and cannot be asked about its state")
         return
-    subject = Subject(conf, manager, number=board.place + 1, workers=board.workers)
+    subject = Subject(conf, manager, number=table.place + 1, workers=table.workers)
     name = worker_name(subject.host, subject.number)
     endpoints = [IntrospectionEndpoint(subject)]
     connection.TEMPORARY.add(worker_topic(conf))

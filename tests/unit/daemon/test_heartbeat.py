@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 
-from scheduler.daemon.heartbeat import SERVICE_VERSION, Heartbeat
+from scheduler.daemon.heartbeat import SERVICE_VERSION, ServiceHeartbeat
 from scheduler.db import migration
 from scheduler.db import services as service_rows
 from scheduler.db.database import Database
@@ -26,12 +26,12 @@ def database(tmp_path: pathlib.Path) -> Iterator[Database]:
     made.dispose()
 
 
-def a_heartbeat(database: Database, **options: object) -> Heartbeat:
+def a_heartbeat(database: Database, **options: object) -> ServiceHeartbeat:
     conf = a_conf()
     conf.set_override("host", "sched1")
     for name, value in options.items():
         conf.set_override(name, value)
-    return Heartbeat(conf, database, BINARY, "scheduler")
+    return ServiceHeartbeat(conf, database, BINARY, "scheduler")
 
 
 def rows(database: Database) -> list[sa.RowMapping]:

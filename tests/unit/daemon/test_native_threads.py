@@ -18,12 +18,12 @@ import contextlib, pathlib, sys
 from scheduler import concurrency
 concurrency.activate(concurrency.EVENTLET)
 from scheduler.daemon.health import WorkerHealth
-from scheduler.daemon.heartbeat import Heartbeat
+from scheduler.daemon.heartbeat import ServiceHeartbeat
 from scheduler.daemon.in_flight import InFlightRequests
-from scheduler.daemon.observation import Observation
+from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.systemd import Readiness
-from scheduler.daemon.watchdog import Report, Watchdog
-from scheduler.daemon.worker_table import Board, Stage
+from scheduler.daemon.watchdog import WorkerReport, Watchdog
+from scheduler.daemon.worker_table import WorkerTable, Stage
 from scheduler.db import migration
 from scheduler.db.database import Database
 from scheduler.web import server
@@ -35,22 +35,22 @@ conf.set_override("report_interval", 1)
 database = Database(f"sqlite:///{folder}/nova.sqlite")
 migration.sync(database)
 listening = server.bind("127.0.0.1", 0, "[x] y")
-observation, in_flight = Observation(listening), InFlightRequests()
-watchdog = Watchdog(Readiness(), Board(1), in_flight, Report)
+monitoring, in_flight = Monitoring(listening), InFlightRequests()
+watchdog = Watchdog(Readiness(), WorkerTable(1), in_flight, WorkerReport)
 watchdog.start()
 watchdog.enter(Stage.SERVING)
-heartbeat = Heartbeat(conf, database, "nova-scheduler", "scheduler")
+heartbeat = ServiceHeartbeat(conf, database, "nova-scheduler", "scheduler")
 heartbeat.register()
 with contextlib.ExitStack() as ending:
     health = WorkerHealth(in_flight, 600.0, lambda: watchdog.stage)
-    observation.serve(health, 1, ending)
+    monitoring.serve(health, 1, ending)
     heartbeat.start()
     with in_flight.request("select_destinations"):
         print(listening.getsockname()[1], flush=True)
         while not (folder / "decided").exists():
             pass
     heartbeat.stop()
-observation.close()
+monitoring.close()
 """
 
 

@@ -17,8 +17,7 @@ from oslo_db import exception as db_exception
 from scheduler import errors
 from scheduler.conf import claims, rereading, startup
 from scheduler.conf.names import Name
-from scheduler.daemon.reload import Outcome, Reloading
-from scheduler.daemon.sighup import Hangups
+from scheduler.daemon.reload import Outcome, Reloading, SighupHandler
 from scheduler.manager import SchedulerManager
 from tests.builders import a_conf
 from tests.unit.drivers.scheduling import a_driver
@@ -260,18 +259,18 @@ def test_each_hang_up_is_followed_by_a_reload() -> None:
             assert gate.wait(30)
             raise RuntimeError("the first one fails")
 
-    hangups = Hangups()
+    sighup = SighupHandler()
     try:
-        hangups.take_over()
+        sighup.take_over()
         os.kill(os.getpid(), signal.SIGHUP)  # before anybody watches
-        hangups.watch(reload)
+        sighup.watch(reload)
         wait_until(lambda: reloads, 30, "the first reload")
         for _ in range(3):
             os.kill(os.getpid(), signal.SIGHUP)
         gate.set()
         wait_until(lambda: len(reloads) >= 2, 30, "another one")
     finally:
-        hangups.close()
+        sighup.close()
         signal.signal(signal.SIGHUP, before)
 
 
@@ -280,10 +279,10 @@ def test_who_is_told_to_end_before_it_has_begun_watches_nothing(
 ) -> None:
     raised: list[Any] = []
     monkeypatch.setattr(threading, "excepthook", raised.append)
-    hangups, before = Hangups(), set(threading.enumerate())
-    hangups.note()
-    hangups.close()
-    hangups.watch(lambda: None)
+    sighup, before = SighupHandler(), set(threading.enumerate())
+    sighup.note()
+    sighup.close()
+    sighup.watch(lambda: None)
     for each in set(threading.enumerate()) - before:
         each.join(30)
     assert raised == []

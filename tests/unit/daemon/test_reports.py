@@ -18,7 +18,7 @@ from scheduler import errors
 from scheduler.conf import startup
 from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.reports import DECISIONS_SHOWN, Report, Reports
-from scheduler.daemon.worker_table import Sign
+from scheduler.daemon.worker_table import Heartbeat
 from scheduler.db.cells import CellHealth
 from scheduler.explain.recorder import Recorder
 from scheduler.hosts.reservations import Reservations
@@ -201,10 +201,12 @@ def test_only_children_are_passed_the_signal() -> None:
         os.read(read, 1)
         os._exit(0)
     try:
-        board = SimpleNamespace(
-            signs=lambda: [Sign(pid=pid) for pid in (0, 1, os.getpid(), os.getppid(), child)]
+        table = SimpleNamespace(
+            heartbeats=lambda: [
+                Heartbeat(pid=pid) for pid in (0, 1, os.getpid(), os.getppid(), child)
+            ]
         )
-        Reports().pass_on(lambda: board)  # type: ignore[arg-type,return-value]
+        Reports().pass_on(table)  # type: ignore[arg-type]
         assert list(Report.workers()) == [child]
     finally:
         os.close(write)

@@ -13,10 +13,10 @@ from oslo_config import cfg
 from conductor_stub.scheduler_rpcapi import SchedulerAPI
 from scheduler import conf as project_options
 from scheduler import errors
-from scheduler.daemon.observation import Observation
+from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.service import Service
-from scheduler.daemon.supervision import Supervision
 from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db import migration
 from scheduler.db.database import Database
 from scheduler.rpc import transport as bus
@@ -54,14 +54,14 @@ class Announcements(Readiness):
         self.count += 1
 
 
-def a_service(conf: cfg.ConfigOpts) -> tuple[Service, Announcements, Supervision]:
-    announcements, supervision = Announcements(), Supervision()
-    return Service(conf, announcements, supervision, Observation()), announcements, supervision
+def a_service(conf: cfg.ConfigOpts) -> tuple[Service, Announcements, WorkerTable]:
+    announcements, table = Announcements(), WorkerTable()
+    return Service(conf, announcements, table, Monitoring()), announcements, table
 
 
 def test_life(conf: cfg.ConfigOpts, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    service, announcements, supervision = a_service(conf)
+    service, announcements, table = a_service(conf)
     service.start()
     api = SchedulerAPI(bus.get_transport(conf), conf)
 
@@ -74,7 +74,7 @@ def test_life(conf: cfg.ConfigOpts, caplog: pytest.LogCaptureFixture) -> None:
     service.stop()
     service.stop()
     service.wait()
-    assert not supervision.has_failed
+    assert not table.has_failed
     with pytest.raises(oslo_messaging.MessagingTimeout):
         api.ping(CONTEXT, 1, timeout_seconds=0.2)
     assert "Starting scheduler node (version " in caplog.text
@@ -82,7 +82,7 @@ def test_life(conf: cfg.ConfigOpts, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_stop_and_reset_without_start(conf: cfg.ConfigOpts) -> None:
-    service, announcements, _supervision = a_service(conf)
+    service, announcements, _table = a_service(conf)
     service.reset()
     service.stop()
     service.wait()
@@ -91,13 +91,13 @@ def test_stop_and_reset_without_start(conf: cfg.ConfigOpts) -> None:
 
 def test_failed_start_leaves_nothing_behind(conf: cfg.ConfigOpts) -> None:
     conf.set_override("driver", "no_such_driver", group="scheduler")
-    service, announcements, supervision = a_service(conf)
+    service, announcements, table = a_service(conf)
     before = set(threading.enumerate())
 
     with pytest.raises(errors.ConfigurationError, match="no_such_driver"):
         service.start()
 
     service.wait()
-    assert supervision.has_failed
+    assert table.has_failed
     assert announcements.count == 0
     assert set(threading.enumerate()) <= before

@@ -8,8 +8,8 @@ import pytest
 
 from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.systemd import Readiness
-from scheduler.daemon.watchdog import Report, Watchdog, status
-from scheduler.daemon.worker_table import Board, Sign, Stage
+from scheduler.daemon.watchdog import Watchdog, WorkerReport, status
+from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable
 
 
 class Told(Readiness):
@@ -29,20 +29,20 @@ class Told(Readiness):
 
 
 class Scene:
-    """One worker with a watchdog, others only on the board."""
+    """One worker with a watchdog, others only in its table."""
 
     def __init__(self, workers: int = 1, watchdog_seconds: float | None = 40.0) -> None:
         self.now = 1000.0
         self.told = Told(watchdog_seconds)
-        self.board = Board(workers, clock=lambda: self.now)
+        self.table = WorkerTable(workers, clock=lambda: self.now)
         self.in_flight = InFlightRequests(clock=lambda: self.now)
-        self.report = Report()
-        self.watchdog = Watchdog(self.told, self.board, self.in_flight, lambda: self.report)
+        self.report = WorkerReport()
+        self.watchdog = Watchdog(self.told, self.table, self.in_flight, lambda: self.report)
         self.watchdog.start()
 
     def other(self, stage: Stage, age_seconds: float = 0.0) -> None:
-        """The second worker gives a sign."""
-        self.board._write(1, Sign(stage, self.now - age_seconds))
+        """The second worker gives a heartbeat."""
+        self.table._write(1, Heartbeat(stage, self.now - age_seconds))
 
     def look(self) -> list[str]:
         self.told.lines.clear()
@@ -52,13 +52,13 @@ class Scene:
 
 def test_requests_of_a_worker_that_died_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
     scene = Scene()
-    scene.board.show_in_hand(2)
+    scene.table.show_in_hand(2)
     successor = InFlightRequests()
-    Watchdog(scene.told, scene.board, successor, Report).start()
+    Watchdog(scene.told, scene.table, successor, WorkerReport).start()
     assert successor.lost_before == 2
     assert "died with 2 requests in hand" in caplog.text
     successor.hold("ping")
-    assert scene.board.join() == 1
+    assert scene.table.join() == 1
 
 
 def test_ready_comes_when_the_last_worker_serves() -> None:
@@ -120,7 +120,7 @@ def test_a_worker_that_hears_nothing_starves_the_watchdog(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     scene = Scene()
-    scene.report = Report(is_listening=False)
+    scene.report = WorkerReport(is_listening=False)
     assert "WATCHDOG=1" in scene.look()  # it is only starting
     scene.watchdog.enter(Stage.SERVING)
     scene.now += 21
@@ -136,19 +136,22 @@ def test_looks_are_often_enough(asked_seconds: float | None, look_seconds: float
 
 
 @pytest.mark.parametrize(
-    ("signs", "text"),
+    ("heartbeats", "text"),
     [
-        ([Sign(Stage.SERVING, 0.0)], "1 worker"),
-        ([Sign(Stage.STARTING, 0.0)], "0 of 1 worker serving"),
+        ([Heartbeat(Stage.SERVING, 0.0)], "1 worker"),
+        ([Heartbeat(Stage.STARTING, 0.0)], "0 of 1 worker serving"),
         (
-            [Sign(Stage.SERVING, 0.0, 97.6, 12, 30), Sign(Stage.SERVING, 0.0, 88.0, 11, 4)],
+            [
+                Heartbeat(Stage.SERVING, 0.0, 97.6, 12, 30),
+                Heartbeat(Stage.SERVING, 0.0, 88.0, 11, 4),
+            ],
             "2 workers, 12 hosts, state read 12 s ago, 34 decisions",
         ),
         (
-            [Sign(Stage.RELOADING, 0.0, 99.0, 7, 1), Sign()],
+            [Heartbeat(Stage.RELOADING, 0.0, 99.0, 7, 1), Heartbeat()],
             "1 of 2 workers serving, 7 hosts, state read 1 s ago, 1 decision",
         ),
     ],
 )
-def test_status_is_about_all_workers(signs: list[Sign], text: str) -> None:
-    assert status(signs, 100.0) == text
+def test_status_is_about_all_workers(heartbeats: list[Heartbeat], text: str) -> None:
+    assert status(heartbeats, 100.0) == text

@@ -1,94 +1,102 @@
-"""Workers see each other's signs, whoever they are and however they end."""
+"""Workers see each other's heartbeats and failures, whoever they are and however they end."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from scheduler.daemon.worker_table import Board, Sign, Stage
+import pytest
 
-FULL = Sign(Stage.SERVING, 100.0, 98.0, 12, 345, 4711)
+from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable
+
+FULL = Heartbeat(Stage.SERVING, 100.0, 98.0, 12, 345, 4711)
+YOUNG = Heartbeat(Stage.STARTING, 104.0)
 
 
-def in_a_worker(work: Callable[[], None]) -> int | None:
+def in_a_worker(work: Callable[[], object]) -> int | None:
     worker = multiprocessing.get_context("fork").Process(target=work)
     worker.start()
     worker.join(60)
     return worker.exitcode
 
 
-def test_a_sign_is_read_as_it_was_given() -> None:
-    board = Board(1)
-    board.join()
-    for sign in (FULL, Sign(Stage.STARTING, 1.0)):
-        board.give(sign)
-        assert board.signs() == [sign]
+def join_and_beat(table: WorkerTable, in_hand: int = 0, *, dies: bool = False) -> int | None:
+    """Do so in a process of its own."""
+
+    def work() -> None:
+        table.join()
+        table.beat(FULL)
+        table.show_in_hand(in_hand)
+        if dies:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return in_a_worker(work)
 
 
 def test_each_process_has_a_place_of_its_own() -> None:
-    board = Board(2, clock=lambda: 105.0)
+    table = WorkerTable(2, clock=lambda: 105.0)
+    table.join()
+    table.beat(YOUNG)
+    assert not table.is_complete()
+    assert table.stale(1e9) == [Heartbeat()]  # never forked
 
-    def join_and_give() -> None:
-        board.join()
-        board.give(FULL)
-
-    board.join()
-    board.give(Sign(Stage.STARTING, 104.0))
-    assert in_a_worker(join_and_give) == 0
-
-    assert board.signs() == [Sign(Stage.STARTING, 104.0), FULL]
-    assert not board.is_complete()
-    assert board.stale(5.0) == []
-    assert board.stale(4.0) == [FULL]
+    assert join_and_beat(table) == 0
+    assert table.heartbeats() == [YOUNG, FULL]
+    assert (table.stale(5.0), table.stale(4.0)) == ([], [FULL])
+    assert not table.is_complete()
+    table.beat(FULL)
+    assert table.is_complete()
 
 
 def test_the_place_of_a_killed_worker_is_taken_by_the_next() -> None:
-    board = Board(2)
-    board.join()
-
-    def join_and_die() -> None:
-        board.join()
-        board.give(FULL)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    assert in_a_worker(join_and_die) == -signal.SIGKILL
-    assert in_a_worker(join_and_die) == -signal.SIGKILL
-    assert board.signs()[1] == FULL
-
-
-def test_what_a_killed_worker_had_in_hand_is_known_to_the_next() -> None:
-    board = Board(2)
-    assert board.join() == 0
-
-    def join_and_die() -> None:
-        assert board.join() == 0
-        board.show_in_hand(7)
-        board.show_in_hand(3)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    assert in_a_worker(join_and_die) == -signal.SIGKILL
-    assert in_a_worker(lambda: os._exit(board.join())) == 3
-    assert in_a_worker(lambda: os._exit(board.join())) == 0  # told once
+    table = WorkerTable(2)
+    assert table.join() == 0
+    assert join_and_beat(table, 7, dies=True) == -signal.SIGKILL
+    assert join_and_beat(table, 3, dies=True) == -signal.SIGKILL
+    assert table.heartbeats()[1] == FULL
+    assert in_a_worker(lambda: os._exit(table.join())) == 3
+    assert in_a_worker(lambda: os._exit(table.join())) == 0  # told once
 
 
 def test_one_worker_too_many_disturbs_nobody() -> None:
-    board = Board(1)
-    board.join()
-    board.give(FULL)
-
-    def join_and_give() -> None:
-        board.join()
-        board.give(Sign(Stage.STARTING))
-
-    assert in_a_worker(join_and_give) == 0
-    assert board.signs() == [FULL]
+    table = WorkerTable()
+    table.join()
+    table.beat(YOUNG)
+    assert join_and_beat(table) == 0
+    assert table.heartbeats() == [YOUNG]
 
 
-def test_a_worker_that_never_was_is_missed() -> None:
-    board = Board(2, clock=lambda: 100.0)
-    board.join()
-    board.give(FULL)
-    assert not board.is_complete()
-    assert board.stale(1e9) == [Sign()]
+@pytest.fixture
+def terms() -> Iterator[list[int]]:
+    """The SIGTERMs that this process got."""
+    received: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _frame: received.append(number))
+    yield received
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize(
+    ("events", "has_failed"),
+    [
+        (["worker_started"], False),
+        (["worker_failed"], True),
+        (["worker_started", "worker_failed"], False),
+        (["worker_failed", "worker_failed"], True),
+    ],
+)
+def test_only_a_failed_first_start_ends_the_daemon(
+    terms: list[int], events: list[str], has_failed: bool
+) -> None:
+    table = WorkerTable()
+    for event in events:
+        assert in_a_worker(getattr(table, event)) == 0
+    assert table.has_failed is has_failed
+    assert len(terms) == int(has_failed)  # a second one would kill the master
+
+
+def test_a_service_without_workers_is_not_signalled(terms: list[int]) -> None:
+    table = WorkerTable()
+    table.worker_failed()
+    assert (table.has_failed, terms) == (True, [])

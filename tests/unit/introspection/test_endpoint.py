@@ -13,7 +13,7 @@ import pytest
 from oslo_config import cfg
 
 from scheduler import errors
-from scheduler.daemon.worker_table import Board
+from scheduler.daemon.worker_table import WorkerTable
 from scheduler.introspection import endpoint
 from scheduler.introspection.endpoint import METHODS, IntrospectionEndpoint
 from scheduler.rpc import transport as bus
@@ -28,12 +28,12 @@ DOCUMENTED = pathlib.Path(__file__).parents[3] / "docs" / "rpc.md"
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorkerClient]:
     conf = on_in_process_bus(tmp_path_factory.mktemp("conf"))
     transport = bus.get_transport(conf)
-    board = Board(3)
-    board.join()
+    worker_table = WorkerTable(3)
+    worker_table.join()
     manager: Any = SimpleNamespace(driver=object())
     with contextlib.ExitStack() as ending:
         ending.callback(transport.cleanup)
-        endpoint.serve_introspection(conf, manager, board, transport, ending)
+        endpoint.serve_introspection(conf, manager, worker_table, transport, ending)
         yield WorkerClient(transport, conf)
     cfg.CONF.reset()
 
@@ -78,5 +78,5 @@ def test_exactly_the_listed_methods_are_within_reach_and_documented() -> None:
 
 def test_a_worker_without_a_place_is_not_served(caplog: pytest.LogCaptureFixture) -> None:
     with contextlib.ExitStack() as ending:
-        endpoint.serve_introspection(cfg.CONF, None, Board(1), None, ending)  # type: ignore[arg-type]
+        endpoint.serve_introspection(cfg.CONF, None, WorkerTable(1), None, ending)  # type: ignore[arg-type]
     assert "one too many" in caplog.text

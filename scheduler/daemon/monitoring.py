@@ -51,7 +51,7 @@ Reading = Callable[[Samples], None]
 """Puts what it reads somewhere into the samples; called every few seconds."""
 
 
-class Observation:
+class Monitoring:
     """The address and the private folder that all workers share; made before they are forked.
 
     ``routes`` are this process's; ``workers`` are there to be asked; ``tally`` is what this worker
@@ -81,7 +81,7 @@ class Observation:
         self.reports = reports or Reports()
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts, program: str) -> Observation:
+    def from_conf(cls, conf: cfg.ConfigOpts, program: str) -> Monitoring:
         """As ``[metrics_endpoint]`` and ``[oslo_reports]`` say; ConfigurationError if it cannot be.
 
         Reports of *program* are told on the signal from now on.

@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from scheduler.daemon import observation
+from scheduler.daemon import monitoring
 from scheduler.daemon.health import WorkerHealth
 from scheduler.daemon.in_flight import InFlightRequests
-from scheduler.daemon.observation import Observation
+from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.worker_table import Stage
 from scheduler.explain.recorder import Recorder
 from scheduler.metrics.samples import Samples
@@ -27,11 +27,11 @@ from tests.unit.web.asking import Reply, ask
 
 
 class Served:
-    """An observation that is served, of a worker that is starting."""
+    """An monitoring that is served, of a worker that is starting."""
 
     def __init__(self) -> None:
         self.listening = server.bind("127.0.0.1", 0, "[x] y")
-        self.observation = Observation(self.listening)
+        self.monitoring = Monitoring(self.listening)
         self.health = WorkerHealth(InFlightRequests(), 30.0, lambda: Stage.STARTING)
 
     def ask(self, target: str, method: str = "GET") -> Reply:
@@ -57,10 +57,10 @@ class Served:
 def served() -> Iterator[Served]:
     made = Served()
     with contextlib.ExitStack() as ending:
-        made.observation.serve(made.health, 1, ending)
+        made.monitoring.serve(made.health, 1, ending)
         yield made
-    made.observation.close()
-    assert not list(Path("/tmp").glob(f"nova-scheduler-{made.observation._master_pid}-*"))
+    made.monitoring.close()
+    assert not list(Path("/tmp").glob(f"nova-scheduler-{made.monitoring._master_pid}-*"))
 
 
 def a_manager() -> SimpleNamespace:
@@ -80,7 +80,7 @@ def test_while_it_starts(served: Served) -> None:
 def test_decisions_are_counted_from_the_recorder(served: Served) -> None:
     manager = a_manager()
     conf = SimpleNamespace(scheduler=SimpleNamespace(claims="none"))
-    served.observation.watch_manager(manager, conf)
+    served.monitoring.watch_manager(manager, conf)
     (listener,) = manager.recorder.listeners
     listener(a_record())
     metrics = served.metrics()
@@ -91,28 +91,28 @@ def test_decisions_are_counted_from_the_recorder(served: Served) -> None:
 def test_fewer_workers_than_there_should_be() -> None:
     made = Served()
     with contextlib.ExitStack() as ending:
-        made.observation.serve(made.health, 2, ending)
+        made.monitoring.serve(made.health, 2, ending)
         assert made.failing("/healthz") == ["workers"]
         metrics = made.metrics()
         assert (metrics["workers", "alive"], metrics["workers", "configured"]) == (1, 2)
-    made.observation.close()
+    made.monitoring.close()
 
 
 @pytest.mark.parametrize(
     ("outcome", "successful"),
     [
-        (observation.APPLIED, 1),
-        (observation.RESTART_NEEDED, 1),
-        (observation.REFUSED, 0),
+        (monitoring.APPLIED, 1),
+        (monitoring.RESTART_NEEDED, 1),
+        (monitoring.REFUSED, 0),
     ],
 )
 def test_reloads(served: Served, outcome: str, successful: float) -> None:
     assert served.metrics()["reloads_total", outcome] == 0
-    served.observation.reloaded(outcome)
+    served.monitoring.reloaded(outcome)
     metrics = served.metrics()
     assert metrics["reloads_total", outcome] == 1
     assert metrics["last_reload_successful",] == successful
-    assert served.observation.is_reload_refused() is not bool(successful)
+    assert served.monitoring.is_reload_refused() is not bool(successful)
 
 
 def test_two_that_ask_at_once_take_turns(served: Served) -> None:
@@ -123,7 +123,7 @@ def test_two_that_ask_at_once_take_turns(served: Served) -> None:
             both.wait(0.3)
             met.append("two at once")
 
-    served.observation._readings.append(meet)
+    served.monitoring._readings.append(meet)
     threads = [threading.Thread(target=served.ask, args=("/worker/tell",)) for _ in range(2)]
     for each in threads:
         each.start()
@@ -135,11 +135,11 @@ def test_two_that_ask_at_once_take_turns(served: Served) -> None:
 
 def test_without_an_address_nothing_is_counted() -> None:
     before = signal.getsignal(signal.SIGUSR2)
-    off, manager = Observation(), a_manager()
+    off, manager = Monitoring(), a_manager()
     with contextlib.ExitStack() as ending:
         off.serve(WorkerHealth(InFlightRequests(), 30.0, lambda: Stage.SERVING), 1, ending)
         off.watch_manager(manager, None)
-        off.reloaded(observation.APPLIED)
+        off.reloaded(monitoring.APPLIED)
     off.close()
     assert not off.is_enabled
     assert manager.recorder.listeners == []
@@ -148,8 +148,8 @@ def test_without_an_address_nothing_is_counted() -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 def test_no_path_takes_anything(served: Served, method: str) -> None:
-    StatusPage(served.observation.workers, served.observation.hub, lambda: None).add_to(
-        served.observation.routes
+    StatusPage(served.monitoring.workers, served.monitoring.hub, lambda: None).add_to(
+        served.monitoring.routes
     )
     paths = served.ask("/").body.decode().split()
     assert {"/metrics", "/healthz", "/readyz", "/status", "/worker/tell"} <= set(paths)
