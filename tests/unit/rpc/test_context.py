@@ -3,41 +3,12 @@
 from __future__ import annotations
 
 import datetime
-import json
-import pathlib
 from typing import Any
 
 import pytest
 from oslo_context import context as oslo_context
 
 from scheduler.rpc.context import RequestContext, get_admin_context
-
-PREFIX = "_context_"
-NEWER_THAN_ITS_TIME = {"tenant", "instance_lock_checked"}
-
-
-def recorded(wire: pathlib.Path, name: str) -> dict[str, Any]:
-    message = json.loads((wire / name).read_text())["message"]
-    return {
-        key.removeprefix(PREFIX): value for key, value in message.items() if key.startswith(PREFIX)
-    }
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "select_destinations-simple.request.json",
-        "select_destinations-v4.0.request.json",
-        "fanout-sync_instance_info.cast.json",
-    ],
-)
-def test_recorded_context_survives_both_ways(wire: pathlib.Path, name: str) -> None:
-    sent = recorded(wire, name)
-
-    rebuilt = RequestContext.from_dict(sent).to_dict()
-
-    assert {key: rebuilt[key] for key in sent} == sent
-    assert set(rebuilt) - set(sent) <= NEWER_THAN_ITS_TIME
 
 
 @pytest.mark.parametrize(
@@ -125,16 +96,7 @@ def test_redacted_copy_keeps_identity_without_secrets() -> None:
 
 def test_log_values_hide_token_and_catalog() -> None:
     context = RequestContext("u", auth_token="secret", service_catalog=[{"type": "placement"}])
-
     values = context.get_logging_values()
-
     assert "secret" not in str(values)
     assert "service_catalog" not in values
-
-
-def test_log_values_are_the_library_s_and_ours() -> None:
-    context = RequestContext("u", "p", auth_token="secret", domain_id="d", roles=["member"])
-    theirs = super(RequestContext, context).get_logging_values()
-    ours = context.get_logging_values()
-    theirs.pop("service_catalog")
-    assert ours == theirs
+    assert (values["user_id"], values["request_id"]) == ("u", context.request_id)
