@@ -16,7 +16,7 @@ from scheduler.drivers.loading import host_manager_class
 from scheduler.evaluation.behaviour import CURRENT
 from scheduler.evaluation.deciding import Clock
 from scheduler.evaluation.fleet import CaseFleet
-from scheduler.explain.answering import answer
+from scheduler.explain.answer import answer
 from scheduler.manager import SchedulerManager
 
 NOW = "2026-08-01T12:00:05Z"

@@ -11,8 +11,8 @@ from oslo_log import log as logging
 
 from scheduler import errors, objects
 from scheduler.drivers.selections import as_dict
+from scheduler.explain.caller_errors import for_caller
 from scheduler.explain.recorder import Recorder
-from scheduler.explain.telling import for_caller
 from scheduler.idempotency import ReplyCache, request_key
 from scheduler.notifications import END, START
 from scheduler.request_limits import RequestLimits

@@ -21,7 +21,7 @@ _UUID_LENGTH = 36
 def add(
     connection: Connection, record: Mapping[str, Any], daemon: str, when: datetime.datetime
 ) -> None:
-    """Write one record, in the form of ``explain.form.to_dict``."""
+    """Write one record, in the form of ``explain.answer.to_dict``."""
     key: Any = connection.execute(
         decisions.insert().values(
             recorded_at=when,

@@ -8,8 +8,7 @@ from typing import Any
 
 from scheduler import objects
 from scheduler.claims.backend import Claims
-from scheduler.explain.memory import Memory
-from scheduler.explain.recorder import Recorder
+from scheduler.explain.recorder import Memory, Recorder
 
 
 @dataclass(frozen=True)

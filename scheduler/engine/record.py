@@ -167,7 +167,7 @@ class DecisionRecord:
     before_filters: list[Any] = field(default_factory=list)
     #: Per reason of a decision that succeeded the closest host removed (``explain.refusal``).
     closest: list[Any] = field(default_factory=list)
-    #: Finds ``closest``, once the reply is sent; None where that is done or not wanted.
+    #: Finds ``closest``; None where that is done or not wanted.  Raises nothing.
     find_closest: Callable[[], None] | None = None
     #: What was said of every host; None if that was not wanted, or had to make room.
     verdicts: Verdicts | None = None
@@ -187,6 +187,12 @@ class DecisionRecord:
     def never_evaluated(self) -> dict[str, int]:
         """Hosts that no filter was asked about, per cause."""
         return {**self.not_considered, **self.removed_before_filters}
+
+    def complete(self) -> None:
+        """Find the closest hosts, unless that is done."""
+        find_closest, self.find_closest = self.find_closest, None
+        if find_closest is not None:
+            find_closest()
 
     def add_stage(self, name: str, began: float) -> float:
         """Add what has passed since *began* (``time.perf_counter``) to a stage; returns now."""

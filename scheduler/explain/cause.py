@@ -16,111 +16,91 @@ _BEGINNINGS: Final = {
 }
 _HOSTS_SHOWN: Final = 5
 
+Record = Mapping[str, Any]
+"""A record in the form of ``answer.to_dict``, or one part of it."""
 
-def of(told: Mapping[str, Any]) -> str:
-    """The sentence for a record in the form of ``form.to_dict``."""
-    outcome = told["outcome"]
+
+def sentence(record: Record) -> str:
+    """The cause of what *record* says."""
+    outcome = record["outcome"]
     if outcome == errors.NO_HOST_FITS:
-        return f"No host fits: {_no_host(told)}."
+        return f"No host fits: {_no_host(record)}."
     if outcome == errors.INTERNAL_FAULT:
-        return f"Internal fault {told['fault_id'] or ''}: {told['error']}".replace("  ", " ")
+        return f"Internal fault {record['fault_id'] or ''}: {record['error']}".replace("  ", " ")
     if outcome in _BEGINNINGS:
-        text = str(told["error"])
-        start = _BEGINNINGS[outcome]
+        text, start = str(record["error"]), _BEGINNINGS[outcome]
         return text if text.startswith(start) else f"{start}: {text}"
-    return _success(told)
+    return _success(record)
 
 
 # --- refusals ----------------------------------------------------------------------------
 
 
-def _no_host(told: Mapping[str, Any]) -> str:
-    refusal = told["refusal"]
-    if refusal is not None:
-        return _refused(told, refusal)
-    filters = told["filters"]
-    if filters and not told["fleet"]:
+def _no_host(record: Record) -> str:
+    filters = record["filters"]
+    if record["refusal"] is not None:
+        return _refused(record, record["refusal"])
+    if filters and not record["fleet"]:
         return "no compute host is known"
-    if told["before_filters"] and (not filters or not filters[0]["start"]):
-        return _before(told)
+    if record["before_filters"] and (not filters or not filters[0]["start"]):
+        return _all_gone_before(record)
     if filters:  # without the numbers: no detail was wanted
-        last = filters[-1]
-        reasons = ", ".join(f"{code} {count}" for code, count in last["removed"].items())
-        return (
-            f"{last['name']} removed the last {last['start']} of {told['fleet']} hosts: {reasons}"
-        )
-    return str(told["error"])
+        name, start = filters[-1]["name"], filters[-1]["start"]
+        reasons = ", ".join(f"{code} {count}" for code, count in filters[-1]["removed"].items())
+        return f"{name} removed the last {start} of {record['fleet']} hosts: {reasons}"
+    return str(record["error"])
 
 
-def _before(told: Mapping[str, Any]) -> str:
-    """All hosts were gone before any filter was asked."""
-    causes = [each for each in told["before_filters"] if each["removed"]]
+def _all_gone_before(record: Record) -> str:
+    causes = [each for each in record["before_filters"] if each["removed"]]
     causes.sort(key=lambda each: (each["note"] is None, -each["removed"]))
-    said = [
-        f"{each['note'] or each['text']} ({_wanted(each)}{_count(each['removed'])})"
-        for each in causes
-    ]
-    return "; ".join(said) or str(told["error"])
+    texts = []
+    for each in causes:
+        wanted = f"{each['wanted']}; " if each["wanted"] else ""
+        hosts = "1 host" if each["removed"] == 1 else f"{each['removed']} hosts"
+        texts.append(f"{each['note'] or each['text']} ({wanted}{hosts} removed)")
+    return "; ".join(texts) or str(record["error"])
 
 
-def _wanted(each: Mapping[str, Any]) -> str:
-    return f"{each['wanted']}; " if each["wanted"] else ""
-
-
-def _count(number: int) -> str:
-    return f"{number} host removed" if number == 1 else f"{number} hosts removed"
-
-
-def _refused(told: Mapping[str, Any], refusal: Mapping[str, Any]) -> str:
-    by_filter: dict[str, list[Mapping[str, Any]]] = {}
+def _refused(record: Record, refusal: Record) -> str:
+    by_filter: dict[str, list[Record]] = {}
     for finding in refusal["findings"]:
         by_filter.setdefault(finding["filter"], []).append(finding)
-    said = [_instance(told, refusal)] if refusal["index"] else []
+    texts, several = [], list(by_filter.values())
+    if refusal["index"]:
+        texts.append(f"there is room for {refusal['index']} of {record['num_instances']} instances")
     if refusal["held"]:
-        said.append(f"{refusal['held']} hosts pass every filter, but others have claimed them")
-    names = list(by_filter)
-    if names and not refusal["held"]:
-        last = by_filter[names.pop()]
-        said.append(f"{last[0]['filter']} removed {_of(told, _removed(last))}: {_reasons(last)}")
-    said += _others(told, [by_filter[name] for name in names])
-    return "; ".join(said)
+        texts.append(f"{refusal['held']} hosts pass every filter, but others have claimed them")
+    elif several:
+        last = several.pop()
+        hosts = _hosts(_removed(last), record["fleet"])
+        texts.append(f"{last[0]['filter']} removed {hosts}: {_reasons(last)}")
+    before = [
+        f"{each[0]['filter']} {_removed(each)}" + ("" if place else f" ({_reasons(each)})")
+        for place, each in enumerate(sorted(several, key=_removed, reverse=True))
+    ]
+    before += [f"{cause} {count}" for cause, count in record["never_evaluated"].items()]
+    return "; ".join([*texts, f"before that {', '.join(before)}"] if before else texts)
 
 
-def _instance(told: Mapping[str, Any], refusal: Mapping[str, Any]) -> str:
-    placed = refusal["index"]
-    return f"there is room for {placed} of {told['num_instances']} instances"
+def _hosts(removed: int, fleet: int) -> str:
+    if removed != fleet:
+        return f"the last {removed} of {fleet} hosts"
+    return f"all {removed} hosts" if removed > 1 else "the only host"
 
 
-def _of(told: Mapping[str, Any], removed: int) -> str:
-    """How many of how many."""
-    if removed == told["fleet"]:
-        return f"all {removed} hosts" if removed > 1 else "the only host"
-    return f"the last {removed} of {told['fleet']} hosts"
-
-
-def _removed(findings: Sequence[Mapping[str, Any]]) -> int:
+def _removed(findings: Sequence[Record]) -> int:
     return sum(each["removed"] for each in findings)
 
 
-def _others(told: Mapping[str, Any], filters: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
-    """What came before: the filter that removed most with its numbers, the others by count."""
-    ordered = sorted(filters, key=_removed, reverse=True)
-    said = [
-        f"{each[0]['filter']} {_removed(each)}" + (f" ({_reasons(each)})" if not place else "")
-        for place, each in enumerate(ordered)
-    ]
-    said += [f"{cause} {count}" for cause, count in told["never_evaluated"].items()]
-    return [f"before that {', '.join(said)}"] if said else []
-
-
-def _reasons(findings: Sequence[Mapping[str, Any]]) -> str:
+def _reasons(findings: Sequence[Record]) -> str:
     if len(findings) == 1:
         return _reason(findings[0])
     ordered = sorted(findings, key=lambda each: -each["removed"])
     return ", ".join(f"{each['removed']} because {_reason(each)}" for each in ordered)
 
 
-def _reason(finding: Mapping[str, Any]) -> str:
+def _reason(finding: Record) -> str:
     if finding["note"]:
         return f"{finding['wanted']} wanted, and {finding['note']}"
     if not finding["examples"] or finding["wanted"] is None:
@@ -136,55 +116,47 @@ def _reason(finding: Mapping[str, Any]) -> str:
 # --- successes ---------------------------------------------------------------------------
 
 
-def _success(told: Mapping[str, Any]) -> str:
-    times = Counter(each["host"] for each in told["chosen"])
+def _success(record: Record) -> str:
+    times = Counter(each["host"] for each in record["chosen"])
     named = [host if count == 1 else f"{host} (x{count})" for host, count in times.items()]
-    shown = ", ".join(named[:_HOSTS_SHOWN])
-    more = f" and {len(named) - _HOSTS_SHOWN} more" if len(named) > _HOSTS_SHOWN else ""
     if not named:
         return "Nothing was asked for."
+    more = f" and {len(named) - _HOSTS_SHOWN} more" if len(named) > _HOSTS_SHOWN else ""
     verb = "was" if len(named) == 1 else "were"
-    return f"{shown}{more} {verb} chosen: {_why(told)}."
+    return f"{', '.join(named[:_HOSTS_SHOWN])}{more} {verb} chosen: {_why(record)}."
 
 
-def _why(told: Mapping[str, Any]) -> str:
-    if told["claim"]["outcome"] == "repeated" and not told["top"]:
+def _why(record: Record) -> str:
+    passed, fleet = record["passed"], record["fleet"]
+    if record["claim"]["outcome"] == "repeated" and not record["top"]:
         return "the same request was answered so before"
-    if told["filters_skipped"]:
+    if record["filters_skipped"]:
         return "the request forces this, and no filter was asked"
-    if not told["considered"]:
-        return f"{told['driver'] or 'the driver'} says no more of how"
-    if told["driver"] == "ChanceScheduler":
-        return f"drawn at random among {told['passed']} hosts"
-    of_all = f"{told['passed']} of {told['fleet']} hosts passed the filters"
-    if told["passed"] == 1:
-        return f"the only one of {told['fleet']} hosts that passed the filters"
-    return f"{of_all}, and {_weight(told)}"
+    if not record["considered"]:
+        return f"{record['driver'] or 'the driver'} says no more of how"
+    if record["driver"] == "ChanceScheduler":
+        return f"drawn at random among {passed} hosts"
+    if passed == 1:
+        return f"the only one of {fleet} hosts that passed the filters"
+    return f"{passed} of {fleet} hosts passed the filters, and {_weight(record)}"
 
 
-def _weight(told: Mapping[str, Any]) -> str:
-    top = told["top"]
-    if len(told["chosen"]) > 1:
+def _weight(record: Record) -> str:
+    if len(record["chosen"]) > 1:
         return "these had the highest weights, one instance after the other"
-    if not top:
+    if not record["top"]:
         return "it was the choice among the best"
-    weight = f"it has the highest weight, {top[0]['total']:.4g}"
-    if len(top) == 1:
+    first, *others = record["top"]
+    weight = f"it has the highest weight, {first['total']:.4g}"
+    if not others:
         return weight
-    second = top[1]
-    if second["total"] > top[0]["total"]:
+    second = others[0]
+    if second["total"] > first["total"]:
         return f"it was drawn among the best; {second['host']} weighs {second['total']:.4g}"
-    if second["total"] == top[0]["total"]:
+    if second["total"] == first["total"]:
         return f"{weight}, as others do ({second['host']})"
-    name, difference = _difference(top[0], second)
-    return f"{weight}; {name} made the difference to {second['host']} (+{difference:.4g})"
-
-
-def _difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[str, float]:
-    """The weigher that speaks most for the first of two hosts, and by how much."""
-    apart = [
+    difference, name = max(
         (ours["weighted"] - theirs["weighted"], ours["name"])
         for ours, theirs in zip(first["weighers"], second["weighers"], strict=True)
-    ]
-    difference, name = max(apart)
-    return name, difference
+    )
+    return f"{weight}; {name} made the difference to {second['host']} (+{difference:.4g})"

@@ -1,12 +1,15 @@
-"""Where every decision of a worker is written down, and who is told of it."""
+"""The records of a worker's decisions: opened, finished, kept within bytes, passed to listeners."""
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import random
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from types import TracebackType
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -14,44 +17,174 @@ from oslo_log import log as logging
 
 from scheduler import errors
 from scheduler.engine.record import SELECTED, DecisionRecord
-from scheduler.explain.logline import log_decision
-from scheduler.explain.memory import Memory
 
 LOG = logging.getLogger(__name__)
 
 DEFAULT_MEMORY_BYTES: Final = 32 * 1024 * 1024
 _SEED_BITS: Final = 64
+#: The log line names so many instances and hosts.
+_NAMES_SHOWN: Final = 20
+#: A record without what its size depends on, its request included.
+_BASE_BYTES: Final = 12_000
+_PAIR_BYTES: Final = 150
+#: The name of a host or an instance in the request.
+_NAME_BYTES: Final = 120
+#: One filter's counts, or one extra spec.
+_COUNTS_BYTES: Final = 300
+#: One reason with the closest host and its value, or one weigher's numbers for the best sixteen.
+_CLOSEST_BYTES: Final = 700
+_PART_BYTES: Final = 700
 
 Listener = Callable[[DecisionRecord], None]
-"""Told of each finished record, on the thread that answers: must be quick, and raise nothing."""
+"""Called with each finished record, on the thread that answers: must be quick."""
+
+#: How long deferred work lets replies go first.
+DEFERRED_SECONDS: Final = 0.005
+#: So much deferred work waits; what comes on top is left to whoever asks for the record.
+_MOST_DEFERRED: Final = 256
+
+
+class Memory:
+    """The latest records, oldest first; the oldest make room when *limit_bytes* are exceeded.
+
+    One half of the bytes is for records, the other for their verdicts on every host, which go
+    first.  May be read by any thread.  With a limit of 0 nothing is kept.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        #: The number of the latest record; 0 before the first.
+        self.last_sequence = 0
+        self._kept: deque[tuple[DecisionRecord, int]] = deque()
+        self._record_bytes = 0
+        self._detailed: deque[DecisionRecord] = deque()
+        self._detail_bytes = 0
+        self._lock = threading.Lock()
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory all of it takes."""
+        return self._record_bytes + self._detail_bytes
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __getitem__(self, position: int) -> DecisionRecord:
+        """Takes no lock: reports are made wherever a signal finds the process."""
+        return self._kept[position][0]
+
+    def __iter__(self) -> Iterator[DecisionRecord]:
+        with self._lock:
+            kept = list(self._kept)
+        return iter([record for record, _nbytes in kept])
+
+    def since(self, sequence: int) -> list[DecisionRecord]:
+        """Those with a higher ``sequence``, the oldest first."""
+        return [record for record in self if record.sequence > sequence]
+
+    def get(self, sequence: int) -> DecisionRecord | None:
+        """The one of that ``sequence``; None if it is not kept."""
+        return next((record for record in self if record.sequence == sequence), None)
+
+    def find(self, name: str) -> list[DecisionRecord]:
+        """Those of a request id or of an instance's uuid, the newest first."""
+        return [r for r in self if name == r.request_id or name in r.instance_uuids][::-1]
+
+    def append(self, record: DecisionRecord) -> None:
+        """Keep *record*, which is finished."""
+        nbytes = size_of(record)
+        with self._lock:
+            self.last_sequence += 1
+            record.sequence = self.last_sequence
+            self._kept.append((record, nbytes))
+            self._record_bytes += nbytes
+            if record.verdicts is not None:
+                self._detailed.append(record)
+                self._detail_bytes += record.verdicts.nbytes
+            while self._detailed and self._detail_bytes > self.limit_bytes // 2:
+                self._drop_verdicts()
+            while self._kept and self._record_bytes > (self.limit_bytes + 1) // 2:
+                oldest, its_bytes = self._kept.popleft()
+                self._record_bytes -= its_bytes
+                if oldest.verdicts is not None:
+                    self._drop_verdicts()
+
+    def _drop_verdicts(self) -> None:
+        """Those of the oldest record that has any."""
+        record = self._detailed.popleft()
+        if record.verdicts is not None:
+            self._detail_bytes -= record.verdicts.nbytes
+            record.verdicts = None
+
+
+def size_of(record: DecisionRecord) -> int:
+    """About how many bytes *record* takes without verdicts; rather too many than too few."""
+    pairs = len(record.chosen) + sum(map(len, record.alternates))
+    nbytes = _BASE_BYTES + sys.getsizeof(record.failure) + 85 * len(record.instance_uuids)
+    if record.top is not None:
+        pairs += len(record.top.pairs)
+        nbytes += _PART_BYTES * len(record.top.parts)
+    if record.verdicts is not None:  # the closest hosts are found when the reply is sent
+        nbytes += _CLOSEST_BYTES * len(record.verdicts.reasons)
+    spec = record.request
+    group, flavor = getattr(spec, "instance_group", None), getattr(spec, "flavor", None)
+    named = (
+        getattr(group, "members", None),
+        getattr(group, "hosts", None),
+        getattr(spec, "ignore_hosts", None),
+    )
+    counts = len(record.filters) + len(getattr(flavor, "extra_specs", None) or ())
+    names = sum(len(each or ()) for each in named)
+    return nbytes + _PAIR_BYTES * pairs + _NAME_BYTES * names + _COUNTS_BYTES * counts
 
 
 class Recorder:
     """Opens a record when a decision begins, and keeps it when the decision is over.
 
     ``records`` are the latest that fit into *memory_bytes*; ``listeners`` are called once with
-    every finished record.  Threads do not see each other's open records.
+    every finished record.  Records are completed by way of *defer*.  Threads do not see each
+    other's open records.
     """
 
-    def __init__(self, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
+    def __init__(
+        self,
+        memory_bytes: int = DEFAULT_MEMORY_BYTES,
+        defer: Callable[[Callable[[], None]], None] = lambda work: work(),
+    ) -> None:
         self.records = Memory(memory_bytes)
         self.listeners: list[Listener] = []
+        self._defer = defer
         self._seeds = random.SystemRandom()
         self._open = threading.local()
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Recorder:
-        """As ``[explain]`` says."""
-        return cls(conf.explain.memory_bytes)
+        """As ``[explain]`` says; records are completed in a thread."""
+        return cls(conf.explain.memory_bytes, DeferredWork().defer)
 
+    @contextlib.contextmanager
     def decision(
         self, driver: str, context: Any, spec: Any, uuids: Sequence[str] | None
-    ) -> _Recording:
+    ) -> Iterator[DecisionRecord]:
         """A context in which the record of one decision of *driver* is open.
 
         Where the caller has opened one already, it is that one, and stays open.
         """
-        return _Recording(self, driver, context, spec, uuids)
+        opened: DecisionRecord | None = getattr(self._open, "record", None)
+        if opened is not None:
+            yield opened
+            return
+        began = time.perf_counter()
+        record = self._open.record = self._new(driver, context, spec, uuids)
+        try:
+            yield record
+        except Exception as error:
+            _note_failure(record, error)
+            raise
+        finally:
+            self._open.record = None
+            record.elapsed_ms = (time.perf_counter() - began) * 1000
+            self._finish(record)
 
     def refused(self, context: Any, error: Exception) -> None:
         """Keep a record of a request that no driver got to see because of *error*."""
@@ -77,69 +210,80 @@ class Recorder:
     def _finish(self, record: DecisionRecord) -> None:
         self.records.append(record)
         log_decision(record)
-        find_closest, record.find_closest = record.find_closest, None
-        if find_closest is not None and record.outcome == SELECTED:
+        if record.outcome != SELECTED:
+            record.find_closest = None
+        if record.find_closest is not None:
+            self._defer(record.complete)
+        for listener in self.listeners:
             try:
-                find_closest()
-            except Exception:
-                LOG.exception("The hosts closest in %s cannot be found", record.request_id)
-        for tell in self.listeners:
-            try:
-                tell(record)
+                listener(record)
             except Exception:
                 LOG.exception("A decision could not be told of")
 
 
-class _Recording:
-    """The context that :meth:`Recorder.decision` returns."""
+class DeferredWork:
+    """Work done some milliseconds later in a thread, which starts with the first of it."""
 
-    __slots__ = ("_began", "_given", "_is_outer", "_recorder", "record")
+    def __init__(self) -> None:
+        self._waiting: queue.Queue[Callable[[], None]] = queue.Queue(_MOST_DEFERRED)
+        self._thread: threading.Thread | None = None
 
-    def __init__(self, recorder: Recorder, *given: Any) -> None:
-        self._recorder = recorder
-        self._given = given
+    def defer(self, work: Callable[[], None]) -> None:
+        """Have *work*, which raises nothing, done soon; leave it out while too much waits."""
+        with contextlib.suppress(queue.Full):
+            self._waiting.put_nowait(work)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="records", daemon=True)
+            self._thread.start()
 
-    def __enter__(self) -> DecisionRecord:
-        mine = self._recorder._open
-        opened: DecisionRecord | None = getattr(mine, "record", None)
-        self._is_outer = opened is None
-        if opened is None:
-            self._began = time.perf_counter()
-            opened = mine.record = self._recorder._new(*self._given)
-        self.record = opened
-        return opened
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if not self._is_outer:
-            return
-        record = self.record
-        self._recorder._open.record = None
-        record.elapsed_ms = (time.perf_counter() - self._began) * 1000
-        if isinstance(error, Exception):
-            _note_failure(record, error)
-        self._recorder._finish(record)
+    def _run(self) -> None:
+        while True:
+            batch = [self._waiting.get()]
+            time.sleep(DEFERRED_SECONDS)
+            while not self._waiting.empty():
+                batch.append(self._waiting.get_nowait())
+            for work in batch:
+                work()
 
 
 def _note_failure(record: DecisionRecord, error: Exception) -> None:
     record.outcome = errors.code_of(error)
-    record.failure = told(error)
+    record.failure = error_text(error)
     if record.outcome == errors.INTERNAL_FAULT:
         kwargs = getattr(error, "kwargs", {})
         record.fault_id = kwargs.get("fault_id") if isinstance(kwargs, dict) else None
 
 
-def told(error: Exception) -> str:
-    """The error, and what is behind it where the caller is not told that."""
+def error_text(error: Exception) -> str:
+    """The error's text, with what is behind it where the caller does not get that."""
     cause = error.__cause__
     if isinstance(cause, Exception) and getattr(error, "kwargs", {}).get("fault_id"):
         error = cause
-    if isinstance(cause, errors.NoValidHost):  # the caller is told more than the text of old
+    if isinstance(cause, errors.NoValidHost):  # the caller gets more than Nova's text
         error = cause
     if not isinstance(error, errors.NovaException):
         return f"{type(error).__name__}: {error}"
     return f"{error}{error.__cause__}" if error.kwargs.get("reason") == "" else str(error)
+
+
+def log_decision(record: DecisionRecord) -> None:
+    """The one line that every decision leaves in the log."""
+    fault = f" (fault {record.fault_id})" if record.fault_id else ""
+    times = Counter(host for host, _node in record.chosen)
+    hosts = [host if n == 1 else f"{host} (x{n})" for host, n in times.items()]
+    failed = f"failed: {record.failure} [{record.outcome}]{fault}"
+    LOG.info(
+        "Placement of %d instance(s) %s: %s (%d hosts considered, %d passed the filters, %.1f ms)",
+        record.num_instances,
+        _shortened(record.instance_uuids),
+        failed if record.failure else f"selected {_shortened(hosts)}",
+        record.hosts_considered,
+        record.hosts_left,
+        record.elapsed_ms,
+    )
+
+
+def _shortened(words: Sequence[str]) -> str:
+    shown = ", ".join(words[:_NAMES_SHOWN])
+    more = len(words) - _NAMES_SHOWN
+    return f"[{shown}, and {more} more]" if more > 0 else f"[{shown}]"

@@ -1,12 +1,13 @@
-"""Why nobody fitted, with the numbers of that moment: looked at once, when a request is refused.
+"""Why hosts were removed: the numbers of those that came closest, per reason.
 
-Of every reason the hosts that are closest are looked at in detail, and only those: which other
-filters they fail, and what they have of what is wanted.
+A refusal is examined at once, and its closest hosts in detail.  For a decision that succeeds the
+closest host per reason is found when the reply is sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -25,38 +26,53 @@ from scheduler.engine.evaluation import (
     rejections,
 )
 from scheduler.engine.record import DecisionRecord, Verdicts
-from scheduler.explain.before import explain_before
-from scheduler.explain.facts import FACTS
-from scheduler.explain.numbers import MEASURES, Measured
+from scheduler.explain.conditions import MEASURES, describe
 from scheduler.filters.base import BaseHostFilter
 from scheduler.filters.trusted_filter import TrustedFilter
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.table import HostTable
 
 LOG = logging.getLogger(__name__)
 
 #: Whether numbers are of the moment of the decision.
 THEN, NOW = "decision", "now"
-#: So many hosts per reason are looked at.
+#: So many hosts per reason of a refusal are examined.
 EXAMPLES: Final = 3
-#: Their levels of trust are asked of a server.
-_ASKS_SERVERS: Final = (TrustedFilter,)
+
+#: Why hosts are removed before any filter is asked.
+CAUSES: Final[Mapping[str, str]] = {
+    "service.unknown": "there is no record of a compute service on the host",
+    "placement.not_offered": "Placement did not offer the host",
+    "cell.disabled": "the host's cell is disabled",
+    "destination.other_cell": "the host is not in the cell asked for",
+    "destination.other": "the host is not the destination asked for",
+    "ignore_hosts.named": "the request says to ignore the host",
+    "force_hosts.other": "the request forces another host",
+    "force_nodes.other": "the request forces another node",
+}
 
 
 @dataclass(slots=True)
 class Example:
-    """One host: what it has, how much that is too little, the other filters it fails."""
+    """One host: what it has, how much that is too little, the other filters it fails.
+
+    Of a decision that succeeded, the other filters are None: not looked at.
+    """
 
     host: str
     node: str | None
     found: str
     missing: float | None
-    also_fails: list[str] = field(default_factory=list)
+    also_fails: list[str] | None = None
 
 
 @dataclass(slots=True)
 class Finding:
-    """One reason of one filter: how many hosts it removed, what was wanted, a few of the hosts."""
+    """One reason of one filter: how many hosts it removed, what was wanted, the closest of them.
+
+    ``numbers_of`` is NOW where one of these hosts has changed since the decision.
+    """
 
     filter: str
     reason: str
@@ -65,6 +81,7 @@ class Finding:
     wanted: str | None = None
     note: str | None = None
     examples: list[Example] = field(default_factory=list)
+    numbers_of: str = THEN
 
 
 @dataclass(slots=True)
@@ -78,6 +95,17 @@ class Refusal:
     held: int = 0
     #: Counts of this instance's own run, if it is not the first one.
     filters: list[FilterCount] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class BeforeFilters:
+    """One cause: how many hosts, what the request says, and what is wrong with that if it shows."""
+
+    cause: str
+    removed: int
+    text: str
+    wanted: str | None
+    note: str | None
 
 
 def note_refusal(
@@ -95,55 +123,42 @@ def note_refusal(
     if not record.wants_detail:
         return
     try:
-        record.before_filters = explain_before(record, hosts.table, request)
+        record.before_filters = [
+            BeforeFilters(cause, removed, CAUSES.get(cause, cause), *_wish(cause, hosts, request))
+            for cause, removed in record.never_evaluated.items()
+        ]
         if not len(hosts) or record.filters_skipped:
             return
         if index:  # all hosts are asked anew, now that the instances before have their places
             evaluation = filtered(policy, hosts, request)
-        verdicts = Verdicts.from_evaluation(evaluation, policy.chain.filters).removed()
-        record.refusal = examine(policy.chain.filters, hosts, request, verdicts, index)
+        verdicts = Verdicts.from_evaluation(evaluation, policy.chain.filters)
+        record.refusal = _examine(verdicts, hosts, request, index)
         if index:
             record.refusal.filters = evaluation.counts
     except Exception:
         LOG.exception("The refusal of request %s cannot be explained", record.request_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Closest:
-    """Of the hosts that a filter *removed* for one reason the closest: what it has.
-
-    ``numbers_of`` is NOW where a host of these has changed between decision and look.
-    """
-
-    filter: str
-    reason: str
-    text: str
-    removed: int
-    wanted: str | None
-    host: str
-    node: str | None
-    found: str
-    missing: float | None
-    numbers_of: str
-
-
 def note_closest(record: DecisionRecord, manager: Any) -> None:
     """Write into *record*, of a decision that succeeded, the closest host per reason.
 
-    Takes 0.1 ms at 10,000 hosts, under the decision lock; called once the reply is sent.
+    Takes 0.1 ms for four reasons at 10,000 hosts, under the decision lock of the host *manager*.
     """
-    if record.verdicts is None:
+    verdicts = record.verdicts
+    if verdicts is None:
         return
-    with manager.lock:
-        scope = Scope(manager.table, manager.clock(), manager.service_down_time_seconds)
-        record.closest = closest_hosts(record.verdicts, scope, record.request)
+    try:
+        with manager.lock:
+            scope = Scope(manager.table, manager.clock(), manager.service_down_time_seconds)
+            record.closest = closest_hosts(verdicts, scope, record.request)
+    except Exception:
+        LOG.exception("The hosts closest in request %s cannot be found", record.request_id)
 
 
-def closest_hosts(verdicts: Verdicts, scope: Scope, request: Any) -> list[Closest]:
-    """Per reason of *verdicts*, in the order of the chain, the closest host now."""
-    table, found = scope.table, []
-    known = len(verdicts.of_row)
-    changed = np.flatnonzero(table.changed_at[:known] > verdicts.version)
+def closest_hosts(verdicts: Verdicts, scope: Scope, request: Any) -> list[Finding]:
+    """Per reason of *verdicts*, in the order of the chain, the closest host as it is now."""
+    table, findings = scope.table, []
+    changed = np.flatnonzero(table.changed_at[: len(verdicts.of_row)] > verdicts.version)
     replaced = changed[table.given_at[changed] > verdicts.version]
     changed_numbers = frozenset(verdicts.of_row[changed].tolist())
     for (number, code), rows in verdicts.removed():
@@ -151,42 +166,31 @@ def closest_hosts(verdicts: Verdicts, scope: Scope, request: Any) -> list[Closes
             rows = np.setdiff1d(rows, replaced)
         if not len(rows):
             continue
-        hosts, has_changed = Candidates(scope, rows), verdicts.of_row[rows[0]] in changed_numbers
+        hosts = Candidates(scope, rows)
         finding, _rows = _finding(verdicts.filters[number], code, hosts, request, most=1)
-        (best,) = finding.examples
-        found.append(
-            Closest(
-                *(finding.filter, code, finding.text, len(rows), finding.wanted),
-                *(best.host, best.node, best.found, best.missing),
-                NOW if has_changed else THEN,
-            )
-        )
-    return found
+        if verdicts.of_row[rows[0]] in changed_numbers:
+            finding.numbers_of = NOW
+        findings.append(finding)
+    return findings
 
 
-def examine(
-    filters: Sequence[BaseHostFilter],
-    hosts: Candidates,
-    request: Any,
-    verdicts: Sequence[tuple[Verdict, np.ndarray]],
-    index: int = 0,
-) -> Refusal:
-    """Why none of *hosts* was given out for instance number *index*; *verdicts* is what was said.
-
-    Raises nothing that the filters have not raised before.
-    """
-    removed = sum(len(rows) for _verdict, rows in verdicts)
-    refusal = Refusal(index, len(hosts), [], held=len(hosts) - removed)
-    looked_at: dict[int, list[tuple[int, Example]]] = {}
-    for (number, code), rows in verdicts:
-        finding, examples = _finding(filters[number], code, Candidates(hosts.scope, rows), request)
+def _examine(verdicts: Verdicts, hosts: Candidates, request: Any, index: int) -> Refusal:
+    """Why none of *hosts* was given out for instance number *index*."""
+    filters, removed = verdicts.filters, verdicts.removed()
+    held = len(hosts) - sum(len(rows) for _verdict, rows in removed)
+    refusal = Refusal(index, len(hosts), [], held)
+    examined: list[tuple[int, int, Example]] = []
+    for (number, code), rows in removed:
+        each = Candidates(hosts.scope, rows)
+        finding, few = _finding(filters[number], code, each, request, EXAMPLES)
         refusal.findings.append(finding)
-        for row, example in examples:
-            looked_at.setdefault(row, []).append((number, example))
-    fails = failures(filters, hosts.scope, list(looked_at), request)
-    for row, examples in looked_at.items():
-        for number, example in examples:
-            example.also_fails = [filters[n].name for n, _code in fails[row] if n != number]
+        if code == "availability_zone.other":
+            finding.note = _zones_note(filters[number], hosts.table, request)
+        examined += [(number, *pair) for pair in zip(few, finding.examples, strict=True)]
+    rows_examined = list(dict.fromkeys(row for _number, row, _example in examined))
+    fails = failures(filters, hosts.scope, rows_examined, request)
+    for number, row, example in examined:
+        example.also_fails = [filters[n].name for n, _code in fails[row] if n != number]
     return refusal
 
 
@@ -195,76 +199,101 @@ def failures(
 ) -> dict[int, list[Verdict]]:
     """Per row the filters that it fails and the first reason of each, whatever comes before them.
 
-    Filters that are not written over columns are not asked.
+    Filters that are not written over columns are not asked, nor those that ask a server.
     """
     found: dict[int, list[Verdict]] = {row: [] for row in rows}
     hosts = Candidates(scope, np.array(rows, dtype=np.int64))
     for number, each in enumerate(filters):
-        if not is_columnar(each) or isinstance(each, _ASKS_SERVERS) or bypassed(each, request):
+        if not is_columnar(each) or isinstance(each, TrustedFilter) or bypassed(each, request):
             continue
         try:
             for reason, mask in rejections(each, hosts, request):  # type: ignore[arg-type]
                 for row in hosts.rows[mask].tolist():
                     found[row].append((number, reason.code))
-        except errors.NovaException:  # told where the filter was reached
+        except errors.NovaException:  # reported where the filter was reached
             continue
     return found
 
 
-def _finding(
-    each: BaseHostFilter, code: str, hosts: Candidates, request: Any, most: int = EXAMPLES
-) -> tuple[Finding, list[tuple[int, Example]]]:
+def reason_text(each: BaseHostFilter, code: str) -> str:
+    """What a reason code of a filter says of a host."""
     texts = {reason.code: reason.text for reason in getattr(each, "reasons", ())}
-    finding = Finding(each.name, code, texts.get(code, "does not pass"), len(hosts))
-    if code in MEASURES:
-        measured = MEASURES[code](each, hosts, request)
-        places = _closest(measured.missing, most)
-        finding.wanted = measured.wanted_text()
-        examples = [_counted(hosts, measured, place) for place in places]
-    else:
-        places = list(range(min(most, len(hosts))))
-        examples = []
-        for state in hosts.take(np.array(places, dtype=np.int64)).states():
-            finding.wanted, found = told(each, code, state, request)
-            examples.append(Example(state.host, state.nodename, found, None))
-    if code == "availability_zone.other":
-        finding.note = _zones_note(each, hosts, request)
-    finding.examples = examples
-    return finding, list(zip(hosts.rows[places].tolist(), examples, strict=True))
+    return texts.get(code, "does not pass")
 
 
-def told(each: BaseHostFilter, code: str, state: Any, request: Any) -> tuple[str | None, str]:
-    """What is wanted, and what one host has of it, in words."""
-    if code in MEASURES:
-        measured = MEASURES[code](each, Candidates.alone(state), request)
-        return measured.wanted_text(), measured.found_text(0)
-    if code in FACTS:
-        return FACTS[code](each, state, request)
-    return None, "does not pass"
+def _finding(
+    each: BaseHostFilter, code: str, hosts: Candidates, request: Any, most: int
+) -> tuple[Finding, list[int]]:
+    """The finding with at most so many examples, and their rows."""
+    finding = Finding(each.name, code, reason_text(each, code), len(hosts))
+    places = np.arange(min(most, len(hosts)))
+    measured = MEASURES[code](each, hosts, request) if code in MEASURES else None
+    if measured is not None:
+        finding.wanted = measured.wanted
+        places = _smallest(measured.missing, most)
+    few = hosts.take(places)
+    for place, host in zip(places.tolist(), few.states(), strict=True):
+        if measured is not None:
+            found, missing = measured.found_text(place), float(measured.missing[place])
+        else:
+            missing = None
+            finding.wanted, found = describe(each, code, host, request)
+        finding.examples.append(Example(host.host, host.nodename, found, missing))
+    return finding, few.rows.tolist()
 
 
-def _closest(missing: np.ndarray, most: int) -> list[int]:
-    """The places of those that miss least, the closest first."""
+def _smallest(missing: np.ndarray, most: int) -> np.ndarray:
+    """The places of the smallest values, the smallest first."""
     if most == 1:
-        return [int(missing.argmin())]
+        return np.array([missing.argmin()])
     few = np.arange(len(missing))
     if len(missing) > most:
         few = np.argpartition(missing, most)[:most]
-    order: list[int] = few[np.argsort(missing[few], kind="stable")].tolist()
-    return order
+    return few[np.argsort(missing[few], kind="stable")]
 
 
-def _counted(hosts: Candidates, measured: Measured, place: int) -> Example:
-    value, row = hosts.table.value, int(hosts.rows[place])
-    found, missing = measured.found_text(place), float(measured.missing[place])
-    return Example(value(row, "host"), value(row, "nodename"), found, missing)
-
-
-def _zones_note(each: Any, hosts: Candidates, request: Any) -> str | None:
+def _zones_note(each: Any, table: HostTable, request: Any) -> str | None:
     """Which zones there are, if none of them is the one asked for."""
     zones = {each.default_zone}
-    for aggregates in hosts.table.pools["aggregates"].every_parsed():
+    for aggregates in table.pools["aggregates"].every_parsed():
         zones |= aggregate_metadata.split_values(aggregates, "availability_zone")
     if request.availability_zone in zones:
         return None
     return f"there is no such zone; there are: {', '.join(sorted(zones))}"
+
+
+# --- before any filter -------------------------------------------------------------------
+
+
+def _wish(cause: str, hosts: Candidates, request: Any) -> tuple[str | None, str | None]:
+    """What the request says that removes hosts for *cause*; what of it does not exist."""
+    table, destination = hosts.table, request.requested_destination
+    if cause == "force_hosts.other":
+        return _names("force_hosts", request.force_hosts, table.rows_of_host, ignore_case=True)
+    if cause == "force_nodes.other":
+        nodes = {node for _host, node in table.rows if node is not None}
+        return _names("force_nodes", request.force_nodes, nodes)
+    if cause == "ignore_hosts.named":
+        return f"ignore_hosts = {', '.join(request.ignore_hosts[:10])}", None
+    if cause == "destination.other":
+        wanted, note = _names("the destination", [destination.host], table.rows_of_host)
+        if destination.node and note is None:
+            wanted = f"{wanted}, node {destination.node}"
+        return wanted, note
+    if cause == "destination.other_cell":
+        return f"cell {destination.cell.uuid}", None
+    return None, None
+
+
+def _names(
+    what: str, wanted: list[str], known: Iterable[str], *, ignore_case: bool = False
+) -> tuple[str, str | None]:
+    """What is asked for, and which of it there is not."""
+    there = {name.lower() if ignore_case else name for name in known}
+    missing = [name for name in wanted if (name.lower() if ignore_case else name) not in there]
+    text = f"{what} = {', '.join(wanted[:10])}"
+    if not missing:
+        return text, None
+    close = difflib.get_close_matches(missing[0], list(there), n=3)
+    hint = f" (similar names: {', '.join(close)})" if close else ""
+    return text, f"{', '.join(missing[:10])} does not exist{hint}"

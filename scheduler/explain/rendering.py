@@ -3,97 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from scheduler import errors
-from scheduler.explain.before import TEXTS
-from scheduler.explain.numbers import number
+from scheduler.explain.conditions import number
+from scheduler.explain.refusal import CAUSES, THEN
 
-_REPEATED: Final = "repeated"
+Record = Mapping[str, Any]
+"""A record in the form of ``answer.to_dict``, or one part of it."""
 
 
-def show(console: Console, told: Mapping[str, Any]) -> None:
-    """Print one record, in the form of ``form.to_dict``; the first line is the cause."""
-    _line(console, told["cause"])
-    for text in _on_hosts(told.get("on_host")):
-        _line(console, text)
-    for text in _facts(told):
-        _line(console, text)
+def show(console: Console, record: Record) -> None:
+    """Print one record; the first line is the cause."""
+    for text in (record["cause"], *_on_hosts(record.get("on_host")), *_summary(record)):
+        # However narrow the terminal is, which wraps it itself.
+        console.print(text, soft_wrap=True, highlight=False, markup=False)
+    refusal, top = record["refusal"], record["top"]
+    findings = record.get("closest") if refusal is None else refusal["findings"]
+    shown = {each["host"] for each in top}
+    hosts = [each for each in record.get("on_host") or () if each.get("weighers")]
     tables = (
-        _removals(told),
-        _examples(told),
-        _closest(told),
-        _weights(told),
-        _on_host_weights(told),
+        _removals(record),
+        _closest("The closest hosts" + ("" if refusal else " removed"), findings or []),
+        _weights("The best hosts", top if record["outcome"] == "selected" else []),
+        _weights("The host", [each for each in hosts if each["host"] not in shown]),
     )
     for table in tables:
         if table is not None:
             console.print(table)
 
 
-def _line(console: Console, text: str) -> None:
-    """One line however narrow the terminal is, which wraps it itself."""
-    console.print(text, soft_wrap=True, highlight=False, markup=False)
-
-
 # --- in lines ----------------------------------------------------------------------------
 
 
-def _facts(told: Mapping[str, Any]) -> Iterable[str]:
-    uuids = told["instance_uuids"]
+def _summary(record: Record) -> Iterable[str]:
+    uuids, count = record["instance_uuids"], record["num_instances"]
     named = ", ".join(uuids[:3]) + (f" and {len(uuids) - 3} more" if len(uuids) > 3 else "")
-    count = told["num_instances"]
-    yield f"  request {told['request_id'] or '-'}, {count} instance(s): {named or '-'}"
-    code = "" if told["outcome"] == "selected" else f"; code {told['outcome']}"
-    worker = told.get("worker")
-    by = f" by {worker}" if worker else ""
-    yield f"  decided {told['started_at']}{by} ({told['driver'] or 'no driver'}){code}"
-    stages = "".join(f", {name} {spent:.1f}" for name, spent in told["stages_ms"].items())
-    age = told["state_age_seconds"]
+    yield f"  request {record['request_id'] or '-'}, {count} instance(s): {named or '-'}"
+    code = "" if record["outcome"] == "selected" else f"; code {record['outcome']}"
+    by = f" by {record['worker']}" if record.get("worker") else ""
+    yield f"  decided {record['started_at']}{by} ({record['driver'] or 'no driver'}){code}"
+    stages = "".join(f", {name} {spent:.1f}" for name, spent in record["stages_ms"].items())
+    age = record["state_age_seconds"]
     state = "" if age is None else f"; state {age:.1f} s old"
-    yield f"  took {told['elapsed_ms']:.1f} ms{stages}{state}; seed {told['seed']}"
-    claim = told["claim"]
+    yield f"  took {record['elapsed_ms']:.1f} ms{stages}{state}; seed {record['seed']}"
+    claim = record["claim"]
     if claim["outcome"] or claim["races_lost"]:
         lost = f", {claim['races_lost']} race(s) lost" if claim["races_lost"] else ""
         yield f"  claim {claim['outcome']}{lost}"
-    if told["cells_left_out"]:
-        yield f"  cells left out, because they did not answer: {', '.join(told['cells_left_out'])}"
-    yield from _choice(told)
-
-
-def _choice(told: Mapping[str, Any]) -> Iterable[str]:
-    if told["outcome"] == errors.NO_HOST_FITS and told["error"]:
-        yield f"  the caller was told: {told['error']}"
-    if told["chosen"]:
-        alternates = [each["host"] for row in told["alternates"][:1] for each in row]
+    if record["cells_left_out"]:
+        cells = ", ".join(record["cells_left_out"])
+        yield f"  cells left out, because they did not answer: {cells}"
+    if record["outcome"] == errors.NO_HOST_FITS and record["error"]:
+        yield f"  the caller was told: {record['error']}"
+    if record["chosen"]:
+        alternates = [each["host"] for row in record["alternates"][:1] for each in row]
         yield f"  alternates: {', '.join(alternates) or 'none'}"
 
 
-def _on_hosts(looked_at: Sequence[Mapping[str, Any]] | None) -> Iterable[str]:
-    if looked_at is None:
+def _on_hosts(hosts: Sequence[Record] | None) -> Iterable[str]:
+    if hosts is None:
         return
-    if not looked_at:
+    if not hosts:
         yield "There is no such host now."
-    for each in looked_at:
-        name = each["host"] if each["node"] in (None, each["host"]) else _node(each)
-        moment = "" if each["as_of"] == "decision" else " (as of now: what was is forgotten)"
+    for each in hosts:
+        host, node = each["host"], each["node"]
+        name = host if node in (None, host) else f"{host} ({node})"
+        moment = "" if each["as_of"] == THEN else " (as of now: what was is forgotten)"
         yield f"{name} {_fate(each)}{moment}."
 
 
-def _node(each: Mapping[str, Any]) -> str:
-    return f"{each['host']} ({each['node']})"
-
-
-def _fate(each: Mapping[str, Any]) -> str:
+def _fate(each: Record) -> str:
     if each["status"] == "never_evaluated":
         return f"was never evaluated: {each['text']} [{each['reason']}]"
     if each["status"] == "removed":
         numbers = f"; {each['wanted']} wanted, found: {each['found']}" if each["wanted"] else ""
-        stale = " (now)" if each["numbers_of"] == "now" and numbers else ""
+        stale = " (now)" if each["numbers_of"] != THEN and numbers else ""
         others = f"; also fails {', '.join(each['also_fails'])}" if each["also_fails"] else ""
         verb = f"was removed by {each['filter']}: {each['text']}"
         return f"{verb} [{each['reason']}]{numbers}{stale}{others}"
@@ -109,7 +98,7 @@ def _fate(each: Mapping[str, Any]) -> str:
 # --- in tables ---------------------------------------------------------------------------
 
 
-def _table(title: str, texts: Sequence[str], numbers: Sequence[str]) -> Table:
+def _table(title: str, texts: Sequence[str], numbers: Sequence[str] = ()) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for heading in texts:
         table.add_column(heading, overflow="fold")
@@ -118,21 +107,19 @@ def _table(title: str, texts: Sequence[str], numbers: Sequence[str]) -> Table:
     return table
 
 
-def _removals(told: Mapping[str, Any]) -> Table | None:
+def _removals(record: Record) -> Table | None:
     """What removed how many hosts."""
-    left = told["fleet"]
+    left, refusal, filters = record["fleet"], record["refusal"], record["filters"]
     if not left:
         return None
-    refusal = told["refusal"]
     title = f"What removed how many of {left} hosts"
-    filters = told["filters"]
     if refusal is not None and refusal["index"]:
-        title += f", for instance {refusal['index'] + 1} of {told['num_instances']}"
+        title += f", for instance {refusal['index'] + 1} of {record['num_instances']}"
         filters = refusal["filters"]
     table = _table(title, ("step", "reason"), ("removed", "left"))
-    for name, removed in told["never_evaluated"].items():
+    for name, removed in record["never_evaluated"].items():
         left -= removed
-        table.add_row("(never evaluated)", f"{TEXTS.get(name, name)}", str(removed), str(left))
+        table.add_row("(never evaluated)", CAUSES.get(name, name), str(removed), str(left))
     texts = {each["reason"]: each["text"] for each in refusal["findings"]} if refusal else {}
     for count in filters:
         left = count["start"]
@@ -141,77 +128,39 @@ def _removals(told: Mapping[str, Any]) -> Table | None:
         for code, removed in count["removed"].items():
             left -= removed
             table.add_row(count["name"], texts.get(code, code), str(removed), str(left))
-    if told["filters_skipped"]:
+    if record["filters_skipped"]:
         table.add_row("(no filter asked)", "the request forces hosts", "0", str(left))
     return table
 
 
-def _examples(told: Mapping[str, Any]) -> Table | None:
-    """The hosts that were closest; those that fail nothing else are near misses."""
-    refusal = told["refusal"]
-    if refusal is None or not refusal["findings"]:
+def _closest(title: str, findings: Sequence[Record]) -> Table | None:
+    """The removed hosts that were closest; those that fail nothing else are near misses."""
+    if not findings:
         return None
-    table = _table("The closest hosts", ("filter", "wanted", "host", "has", "also fails"), ())
-    for finding in sorted(refusal["findings"], key=lambda each: -each["removed"]):
-        for place, each in enumerate(finding["examples"]):
-            table.add_row(
-                "" if place else finding["filter"],
-                "" if place else str(finding["wanted"] or ""),
-                str(each["host"]),
-                f"{each['found']}{_short(each['missing'])}",
-                ", ".join(each["also_fails"]) or "nothing (near miss)",
-            )
+    table = _table(title, ("filter", "wanted", "host", "has", "also fails"))
+    for finding in sorted(findings, key=lambda each: -each["removed"]):
+        now = "" if finding.get("numbers_of", THEN) == THEN else " (now)"
+        first = [finding["filter"], str(finding["wanted"] or "")]
+        for each in finding["examples"]:
+            missing, others = each["missing"], each["also_fails"]
+            short = "" if missing is None else f" ({number(missing)} off)"
+            fails = "" if others is None else ", ".join(others) or "nothing (near miss)"
+            table.add_row(*first, str(each["host"]), f"{each['found']}{short}{now}", fails)
+            first = ["", ""]
     return table
 
 
-def _closest(told: Mapping[str, Any]) -> Table | None:
-    """Of a decision that succeeded, per reason the removed host that was closest."""
-    if not told.get("closest"):  # records of older releases have none
+def _weights(title: str, rows: Sequence[Record]) -> Table | None:
+    """What the weights of hosts are made of; weighers that say 0 of all of them are left out."""
+    if not rows:
         return None
-    table = _table("The closest host removed, per reason", ("filter", "wanted", "host", "has"), ())
-    for each in told["closest"]:
-        now = "" if each["numbers_of"] == "decision" else " (now)"
-        has = f"{each['found']}{_short(each['missing'])}{now}"
-        table.add_row(each["filter"], each["wanted"] or each["text"], each["host"], has)
-    return table
-
-
-def _short(missing: float | None) -> str:
-    return "" if missing is None else f" ({number(missing)} off)"
-
-
-def _weights(told: Mapping[str, Any]) -> Table | None:
-    """The best hosts and what their weights are made of."""
-    if not told["top"] or told["outcome"] != "selected":
-        return None
-    return _weights_of("The best hosts", told["top"])
-
-
-def _on_host_weights(told: Mapping[str, Any]) -> Table | None:
-    shown = {each["host"] for each in told["top"]}
-    rows = [
-        each
-        for each in told.get("on_host") or ()
-        if each.get("weighers") and each["host"] not in shown
-    ]
-    return _weights_of("The host", rows) if rows else None
-
-
-def _weights_of(title: str, rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Weighers that say 0 of all hosts are left out."""
-    texts = ("host", "weigher")
-    table = _table(title, texts, ("raw", "normalised", "multiplier", "weighted"))
+    table = _table(title, ("host", "weigher"), ("raw", "normalised", "multiplier", "weighted"))
     names = {part["name"] for row in rows for part in row["weighers"] if part["weighted"]}
     for row in rows:
-        parts = [part for part in row["weighers"] if part["name"] in names]
         table.add_row(str(row["host"]), "(total)", "", "", "", f"{row['total']:.4f}")
-        for part in parts:
-            table.add_row(
-                "",
-                part["name"],
-                number(part["raw"]),
-                f"{part['normalised']:.4f}",
-                number(part["multiplier"]),
-                f"{part['weighted']:.4f}",
-            )
+        for part in row["weighers"]:
+            if part["name"] in names:
+                raw, multiplier = number(part["raw"]), number(part["multiplier"])
+                values = raw, f"{part['normalised']:.4f}", multiplier, f"{part['weighted']:.4f}"
+                table.add_row("", part["name"], *values)
     return table

@@ -15,7 +15,7 @@ from scheduler import errors
 from scheduler.db import decisions, migration, rows
 from scheduler.db.database import FAILURES, Database
 from scheduler.engine.record import DecisionRecord
-from scheduler.explain import form
+from scheduler.explain.answer import to_dict
 
 LOG = logging.getLogger(__name__)
 
@@ -105,9 +105,11 @@ class Store:
 
     def _write(self, batch: list[DecisionRecord]) -> None:
         try:
-            told = [form.to_dict(record) for record in batch]
+            for record in batch:
+                record.complete()
+            documents = [to_dict(record) for record in batch]
             with self._database.write() as connection:
-                for each in told:
+                for each in documents:
                     decisions.add(connection, each, self._daemon, rows.utcnow())
             self._is_failing = False
             self._written += len(batch)

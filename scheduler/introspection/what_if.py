@@ -22,8 +22,8 @@ from scheduler.drivers.settings import Settings
 from scheduler.engine.decision import decide
 from scheduler.engine.evaluation import NOT_ASKED, bounds_of, restore_bounds
 from scheduler.engine.record import DecisionRecord
-from scheduler.explain import form
-from scheduler.explain.recorder import told
+from scheduler.explain.answer import to_dict
+from scheduler.explain.recorder import error_text
 from scheduler.explain.refusal import closest_hosts, note_refusal
 from scheduler.filters.registry import names_available
 from scheduler.hosts import columns
@@ -118,7 +118,7 @@ def _driver(subject: Subject) -> FilterScheduler:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A decision as ``form.to_dict`` tells it, and for each host that was left why not or "" ."""
+    """A decision as ``answer.to_dict`` has it, and for each host that was left why not or "" ."""
 
     told: dict[str, Any]
     verdicts: dict[tuple[str, str | None], str]
@@ -177,10 +177,10 @@ class _Trial:
                 on_refusal=functools.partial(note_refusal, record, policy, spec),
             )
         except errors.DecisionGivenUp as error:
-            reason = f"not decided in time; {told(error)}"
+            reason = f"not decided in time; {error_text(error)}"
             raise errors.InvalidRequest(field="max_seconds", reason=reason) from error
         except errors.NoValidHost as error:
-            record.outcome, record.failure = errors.code_of(error), told(error)
+            record.outcome, record.failure = errors.code_of(error), error_text(error)
         else:
             if record.verdicts is not None:
                 scope = Scope(table, self._now, policy.service_down_time_seconds)
@@ -190,7 +190,7 @@ class _Trial:
                 [(each.host, each.nodename) for each in several] for several in placement.alternates
             ]
         record.elapsed_ms = (time.perf_counter() - began) * 1000
-        return Outcome(form.to_dict(record), _verdicts(record, table))
+        return Outcome(to_dict(record), _verdicts(record, table))
 
 
 def _asked(subject: Subject, request: objects.RequestSpec | None, remembered: str | None) -> Asked:
@@ -203,7 +203,9 @@ def _asked(subject: Subject, request: objects.RequestSpec | None, remembered: st
         bounds.check_instances("num_instances", request.num_instances, least=1)
         bounds.check(request)
         return Asked(request, (), request.num_instances, 0)
-    records = [r for r in subject.manager.recorder.records.of(remembered) if r.request is not None]
+    records = [
+        r for r in subject.manager.recorder.records.find(remembered) if r.request is not None
+    ]
     if not records:
         raise errors.InvalidRequest(field=str(remembered), reason="not remembered here")
     latest = records[0]

@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 import scheduler
 from scheduler import errors
-from scheduler.explain import answering
+from scheduler.explain.answer import answer
 from scheduler.hosts.host_manager import HostManager
 from scheduler.manager import SchedulerManager
 
@@ -64,7 +64,7 @@ def worker(subject: Subject) -> dict[str, Any]:
 
 def explain(subject: Subject, name: str, on_host: str | None = None) -> list[dict[str, Any]]:
     """The decisions on the request id or instance uuid *name* that this worker remembers."""
-    return answering.answer(subject.manager, name, on_host)
+    return answer(subject.manager, name, on_host)
 
 
 def require_texts(field: str, value: Any) -> None:

@@ -20,7 +20,7 @@ from oslo_log import log as logging
 
 from scheduler import errors
 from scheduler.daemon.in_flight import InFlightRequests
-from scheduler.explain.telling import identified
+from scheduler.explain.caller_errors import identified
 from scheduler.rpc.call_monitor import CallMonitor
 from scheduler.rpc.messages import LONGEST_NAME, MessageLimits
 

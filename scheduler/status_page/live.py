@@ -12,8 +12,7 @@ import scheduler
 from scheduler.conf.effective import masked
 from scheduler.db.cells import CellHealth
 from scheduler.engine.record import SELECTED, DecisionRecord
-from scheduler.explain import form
-from scheduler.explain.answering import explained
+from scheduler.explain.answer import explained, to_dict
 from scheduler.hosts.host_manager import HostManager
 from scheduler.manager import SchedulerManager
 from scheduler.status_page.fleet import Fleet
@@ -118,7 +117,7 @@ def _summary(record: DecisionRecord) -> dict[str, Any]:
         "num_instances": record.num_instances,
         "hosts": [host for host, _node in record.chosen[:_HOSTS_NAMED]],
         # Where hosts were found, they say enough in a list.
-        "cause": None if record.outcome == SELECTED else _masked(form.to_dict(record)["cause"]),
+        "cause": None if record.outcome == SELECTED else _masked(to_dict(record)["cause"]),
         "elapsed_ms": round(record.elapsed_ms, 2),
     }
 

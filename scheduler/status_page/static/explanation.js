@@ -24,8 +24,7 @@ export function explanation(decision) {
     element("p", { className: "cause" }, causeOf(decision)),
     facts(decision),
     filters(decision),
-    findings(decision.refusal),
-    closest(decision.closest),
+    decision.refusal ? refused(decision.refusal) : closest(decision.closest),
     hosts(decision),
     best(decision.top),
     asJSON(decision),
@@ -87,35 +86,32 @@ const reasonCell = (code, text) =>
   element("td", {}, code, text ? element("div", { className: "quiet" }, text) : null);
 
 /** Why nobody fitted: what was wanted, and what those hosts had that came closest. */
-function findings(refusal) {
-  if (!refusal) return null;
+function refused(refusal) {
   const title = refusal.index ? `What instance number ${refusal.index + 1} failed by` : "What was wanted, and who came closest";
   const said = refusal.held ? [element("p", {}, `${several(refusal.held, "host")} passed every filter, but others have claimed them.`)] : [];
-  const rows = refusal.findings.map((finding) => row([
-    reasonCell(finding.filter, finding.reason),
-    element("td", {}, [finding.wanted, finding.note ?? finding.text].filter(Boolean).join(" – ")),
-    element("td", {}, ...finding.examples.map(example)),
-    cell(count(finding.removed), "number"),
-  ]));
-  return [element("h3", {}, title), ...said, table(["Filter and reason", "Wanted", "Closest hosts", "#Removed"], rows)];
+  return [element("h3", {}, title), ...said, findingsTable(refusal.findings)];
 }
 
 /** Of a decision that succeeded: per reason the removed host that came closest. */
-function closest(found) {
-  if (!found?.length) return null;
-  const rows = found.map(({ filter, reason, text, wanted, removed, found: has, numbers_of: when, ...pair }) => row([
-    reasonCell(filter, reason),
-    cell(wanted ?? text),
-    cell(`${pairText(pair)}: ${has}${when === "decision" ? "" : " (now)"}`),
-    cell(count(removed), "number"),
-  ]));
-  return [element("h3", {}, "Closest hosts removed"), table(["Filter and reason", "Wanted", "Closest host", "#Removed"], rows)];
+function closest(findings) {
+  return findings?.length ? [element("h3", {}, "Closest hosts removed"), findingsTable(findings)] : null;
 }
 
-function example({ host, node, found, also_fails: others }) {
-  const isNear = !others.length;
-  const more = isNear ? " – fails nothing else" : ` – also fails ${others.join(", ")}`;
-  return element("div", { className: isNear ? "near" : "" }, `${pairText({ host, node })}: ${found}`, element("span", { className: "quiet" }, more));
+function findingsTable(findings) {
+  const rows = findings.map((finding) => row([
+    reasonCell(finding.filter, finding.reason),
+    element("td", {}, [finding.wanted, finding.note ?? finding.text].filter(Boolean).join(" – ")),
+    element("td", {}, ...finding.examples.map((each) => example(each, finding.numbers_of))),
+    cell(count(finding.removed), "number"),
+  ]));
+  return table(["Filter and reason", "Wanted", "Closest hosts", "#Removed"], rows);
+}
+
+function example({ host, node, found, also_fails: others }, moment) {
+  const now = moment === "now" ? " (now)" : "";
+  const isNear = others?.length === 0;
+  const more = isNear ? " – fails nothing else" : others ? ` – also fails ${others.join(", ")}` : "";
+  return element("div", { className: isNear ? "near" : "" }, `${pairText({ host, node })}: ${found}${now}`, element("span", { className: "quiet" }, more));
 }
 
 function hosts(decision) {

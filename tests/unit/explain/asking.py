@@ -11,7 +11,7 @@ from typing import Any
 from scheduler import exit_codes
 from scheduler.cli import bus
 from scheduler.cli.explain import Explain
-from scheduler.explain.answering import answer
+from scheduler.explain.answer import answer
 
 
 class _Daemons:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import threading
 from typing import Any
 
 import pytest
 
 from scheduler import errors
 from scheduler.engine.record import SELECTED, DecisionRecord
-from scheduler.explain.form import to_dict
-from scheduler.explain.memory import Memory, size_of
-from scheduler.explain.recorder import Recorder
+from scheduler.explain.answer import to_dict
+from scheduler.explain.recorder import DeferredWork, Memory, Recorder, size_of
 from scheduler.manager import SchedulerManager
 from tests.builders import a_conf, a_request
 from tests.unit.drivers.scheduling import a_driver
@@ -36,10 +37,9 @@ def test_the_oldest_make_room() -> None:
         memory.append(a_record(number))
     assert [each.request_id for each in memory] == ["req-3", "req-4", "req-5"]
     assert memory.nbytes <= limit
-    assert [each.request_id for each in memory.latest(2)] == ["req-5", "req-4"]
-    assert [each.request_id for each in memory.of("uuid-4")] == ["req-4"]
-    assert [each.request_id for each in memory.of("req-3")] == ["req-3"]
-    assert not memory.of("req-1")
+    assert [each.request_id for each in memory.find("uuid-4")] == ["req-4"]
+    assert [each.request_id for each in memory.find("req-3")] == ["req-3"]
+    assert not memory.find("req-1")
     assert [each.sequence for each in memory.since(3)] == [4, 5]
     assert [memory.get(3), memory.get(1)] == [memory[0], None]
 
@@ -175,3 +175,15 @@ def test_a_request_that_no_driver_sees_is_recorded_too() -> None:
         manager.select_destinations(Context, spec_obj=None)
     [record] = manager.recorder.records
     assert (record.outcome, record.request_id) == ("invalid_request", "req-1")
+
+
+def test_deferred_work_is_done_soon_and_too_much_is_left_out() -> None:
+    deferred, done = DeferredWork(), threading.Event()
+    order: list[int] = []
+    for number in range(1000):
+        deferred.defer(functools.partial(order.append, number))
+    while not done.is_set():
+        deferred.defer(done.set)
+        done.wait(0.01)
+    assert 0 < len(order) <= 1000
+    assert order == sorted(order)

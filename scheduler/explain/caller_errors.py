@@ -1,4 +1,7 @@
-"""What the caller is told of a failure: an id to look for in the log, or counts of hosts."""
+"""Errors as callers get them: an internal fault by an id to look for in the log, counts of hosts.
+
+The class on the wire stays one of Nova's.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,7 @@ LOG = logging.getLogger(__name__)
 def for_caller(error: Exception, record: DecisionRecord, *, exposes: bool) -> Exception:
     """The error that the caller gets instead of *error*, or *error* itself.
 
-    Internal faults are logged with their traceback and an id, which the caller gets as well; with
-    *exposes*, NoValidHost gets the counts per filter.  The class on the wire stays one of Nova's.
+    Internal faults get an id; with *exposes*, NoValidHost gets the counts per filter.
     """
     if errors.code_of(error) == errors.INTERNAL_FAULT:
         return identified(error, record.request_id, "select_destinations")
@@ -25,14 +27,11 @@ def for_caller(error: Exception, record: DecisionRecord, *, exposes: bool) -> Ex
 
 
 def identified(error: Exception, request_id: str | None, method: str) -> Exception:
-    """The error that tells a caller of an internal fault: its id, under which it is in the log."""
+    """Log an internal fault with its traceback and a new id; return an error that names the id."""
     fault_id = uuidutils.generate_uuid()
     LOG.error(
         "Internal fault %s in %s, request %s: %s",
-        fault_id,
-        method,
-        request_id,
-        error,
+        *(fault_id, method, request_id, error),
         exc_info=(type(error), error, error.__traceback__),
     )
     if isinstance(error, errors.NovaException):
@@ -53,14 +52,8 @@ def _with_counts(error: errors.NoValidHost, record: DecisionRecord) -> errors.No
     if not parts:
         return error
     counts = f"Removed of {record.fleet} hosts: {'; '.join(parts)}."
-    given = error.kwargs.get("reason") or ""
-    told = type(error)(
-        f"{error.format_message().rstrip()} {counts}",
-        **{
-            **error.kwargs,
-            "reason": f"{given} {counts}".strip(),
-            "error_code": errors.code_of(error),
-        },
-    )
-    told.__cause__ = error
-    return told
+    reason = f"{error.kwargs.get('reason') or ''} {counts}".strip()
+    given = {**error.kwargs, "reason": reason, "error_code": errors.code_of(error)}
+    longer = type(error)(f"{error.format_message().rstrip()} {counts}", **given)
+    longer.__cause__ = error
+    return longer

@@ -9,10 +9,7 @@ from hypothesis import given, settings
 
 from scheduler import errors
 from scheduler.engine.evaluation import rejections
-from scheduler.explain.before import TEXTS
-from scheduler.explain.facts import FACTS
-from scheduler.explain.numbers import MEASURES
-from scheduler.explain.refusal import told
+from scheduler.explain.conditions import DESCRIPTIONS, MEASURES, describe
 from scheduler.filters.registry import all_filters
 from scheduler.hosts.table import HostTable
 from tests.builders import a_conf, a_fleet, a_request, candidates
@@ -40,12 +37,8 @@ HOSTS = [
 
 
 def test_every_reason_can_be_put_into_numbers_or_words() -> None:
-    assert REASONS - MEASURES.keys() - FACTS.keys() == set()
-    assert (MEASURES.keys() | FACTS.keys()) - REASONS == set()
-
-
-def test_every_cause_before_the_filters_has_a_text() -> None:
-    assert all(TEXTS.values())
+    assert REASONS - MEASURES.keys() - DESCRIPTIONS.keys() == set()
+    assert (MEASURES.keys() | DESCRIPTIONS.keys()) - REASONS == set()
 
 
 @pytest.mark.parametrize("vcpus", [1, 2, 8])
@@ -62,7 +55,7 @@ def test_those_removed_miss_something_and_those_that_pass_nothing(kind: type, vc
         if reason.code in MEASURES:
             measured = MEASURES[reason.code](each, hosts.take(mask), request)
             assert (measured.missing > 0).all(), (reason.code, measured)
-            assert measured.wanted_text()
+            assert measured.wanted
             assert measured.found_text(0)
     for reason in each.reasons:
         if reason.code in MEASURES and passing.any():
@@ -81,6 +74,6 @@ def test_whatever_a_host_says_there_are_words_for_it(table: HostTable, request: 
             continue
         for reason, mask in removed:
             for state in hosts.take(mask).states():
-                wanted, found = told(each, reason.code, state, request)
+                wanted, found = describe(each, reason.code, state, request)
                 assert wanted
                 assert found

@@ -1,0 +1,352 @@
+"""What a condition wants and what hosts have of it, in numbers or in words.
+
+One entry per reason code of the filters.  ``MEASURES`` are over columns and say how much a host
+lacks; ``DESCRIPTIONS`` are of one host.  What is enough is for the filter to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scheduler import numa, pci
+from scheduler.filters import host_attributes
+from scheduler.filters.base import extra_specs_of, hinted
+from scheduler.filters.disk_filter import wanted_disk_mb
+from scheduler.hosts import aggregate_metadata, consumption
+from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.host_state import HostState
+
+# --- in numbers --------------------------------------------------------------------------
+
+
+class Measured(NamedTuple):
+    """Per host how much there is and how much is missing; both texts follow a number."""
+
+    wanted: str
+    found: np.ndarray
+    missing: np.ndarray
+    unit: str
+
+    def found_text(self, place: int) -> str:
+        """What the host at *place* has."""
+        return f"{number(float(self.found[place]))} {self.unit}"
+
+
+Measure = Callable[[Any, Candidates, Any], Measured]
+"""Called with filter, hosts and request."""
+
+
+def number(value: float) -> str:
+    """A number for people: no more than two decimals."""
+    return f"{value:.0f}" if value == int(value) else f"{value:.2f}"
+
+
+class _Resource(NamedTuple):
+    """Memory, disk or processors: what a request wants, what hosts have and use."""
+
+    noun: str
+    unit: str
+    wanted: Callable[[Any], float]
+    total: Callable[[Candidates], np.ndarray]
+    used: Callable[[Candidates], np.ndarray]
+
+    def in_all(self, _filter: Any, hosts: Candidates, request: Any) -> Measured:
+        return self._at_least(self.wanted(request), self.total(hosts), "in all")
+
+    def left(self, each: Any, hosts: Candidates, request: Any) -> Measured:
+        left = self.total(hosts) * each.ratio(hosts) - self.used(hosts)
+        return self._at_least(self.wanted(request), left, "free")
+
+    def exactly(self, _filter: Any, hosts: Candidates, request: Any) -> Measured:
+        wanted, free = self.wanted(request), self.total(hosts) - self.used(hosts)
+        text = f"{number(wanted)} {self.noun} exactly"
+        return Measured(text, free, np.abs(wanted - free), f"{self.unit}free")
+
+    def _at_least(self, wanted: float, found: np.ndarray, of: str) -> Measured:
+        text = f"{number(wanted)} {self.noun}"
+        return Measured(text, found, wanted - found, f"{self.unit}{of}")
+
+
+_RESOURCES = {
+    "ram": _Resource(
+        "MiB of memory",
+        "MiB ",
+        lambda request: request.memory_mb,
+        lambda hosts: hosts.total_usable_ram_mb,
+        lambda hosts: hosts.total_usable_ram_mb - hosts.free_ram_mb,
+    ),
+    "disk": _Resource(
+        "MiB of disk",
+        "MiB ",
+        wanted_disk_mb,
+        lambda hosts: hosts.total_usable_disk_gb * 1024,
+        lambda hosts: hosts.total_usable_disk_gb * 1024 - hosts.free_disk_mb,
+    ),
+    "core": _Resource(
+        "vCPUs",
+        "",
+        lambda request: request.vcpus,
+        lambda hosts: hosts.vcpus_total,
+        lambda hosts: hosts.vcpus_used,
+    ),
+}
+
+
+def _fewer(column: str, unit: str) -> Measure:
+    """At most so many of what *column* counts, the new server included."""
+
+    def measure(each: Any, hosts: Candidates, _request: Any) -> Measured:
+        maximum, found = each.maximum(hosts), getattr(hosts, column)
+        wanted = f"fewer {unit} than is allowed"
+        if not isinstance(maximum, np.ndarray):
+            wanted = f"{number(maximum)} {unit} at most, the new server included"
+        return Measured(wanted, found, found - maximum + 1, unit)
+
+    return measure
+
+
+MEASURES: dict[str, Measure] = {
+    f"exact_{name}.different": resource.exactly for name, resource in _RESOURCES.items()
+}
+for _prefix in ("", "aggregate_"):
+    for _name, _resource in _RESOURCES.items():
+        MEASURES[f"{_prefix}{_name}.physical"] = _resource.in_all
+        MEASURES[f"{_prefix}{_name}.insufficient"] = _resource.left
+    MEASURES[f"{_prefix}io_ops.busy"] = _fewer("num_io_ops", "operations going on")
+    MEASURES[f"{_prefix}num_instances.full"] = _fewer("num_instances", "servers")
+
+# --- in words ----------------------------------------------------------------------------
+
+Description = Callable[[Any, HostState, Any], tuple[str, str]]
+"""Called with filter, host and request; what is wanted, and what the host has."""
+
+
+def describe(each: Any, code: str, host: HostState, request: Any) -> tuple[str | None, str]:
+    """What is wanted, and what one host has of it."""
+    if code in MEASURES:
+        measured = MEASURES[code](each, Candidates.alone(host), request)
+        return measured.wanted, measured.found_text(0)
+    if code in DESCRIPTIONS:
+        return DESCRIPTIONS[code](each, host, request)
+    return None, "does not pass"
+
+
+def _list(values: Iterable[Any], if_none: str = "none") -> str:
+    return ", ".join(sorted(map(str, values))) or if_none
+
+
+def _metadata(host: HostState, keys: Iterable[str]) -> str:
+    found = ((key, aggregate_metadata.split_values(host.aggregates, key)) for key in keys)
+    texts = [f"{key} = {_list(values)}" if values else f"no {key}" for key, values in found]
+    return "; ".join(texts) or "no metadata"
+
+
+def _zone(each: Any, host: HostState, request: Any) -> tuple[str, str]:
+    zones = aggregate_metadata.split_values(host.aggregates, "availability_zone")
+    return f"zone {request.availability_zone!r}", f"in zone {_list(zones or {each.default_zone})}"
+
+
+def _disabled(_filter: Any, host: HostState, _request: Any) -> tuple[str, str]:
+    reason = host.service.get("disabled_reason")
+    return "an enabled compute service", f"disabled{f' ({reason})' if reason else ''}"
+
+
+def _down(_filter: Any, host: HostState, _request: Any) -> tuple[str, str]:
+    wanted, seen = "a compute service that is up", host.table.last_seen(host.host)
+    if host.service.get("forced_down"):
+        return wanted, "forced down"
+    if seen == float("-inf"):
+        return wanted, "never heard from"
+    ago = host.scope.now - seen
+    when = f"{ago:.0f} s ago" if ago >= 0 else f"{-ago:.0f} s in the future: compare the clocks"
+    return wanted, f"last heard from {when}"
+
+
+def _aggregate_specs(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
+    prefix = "aggregate_instance_extra_specs:"
+    specs = extra_specs_of(request).items()
+    wanted = {k.removeprefix(prefix): v for k, v in specs if ":" not in k or k.startswith(prefix)}
+    text = ", ".join(f"{key} {value}" for key, value in wanted.items())
+    return f"aggregates with {text}", _metadata(host, wanted)
+
+
+def _capabilities(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
+    wanted = {
+        key: value
+        for key, value in extra_specs_of(request).items()
+        if ":" not in key or key.startswith(("capabilities:", "hw:maxphysaddr"))
+    }
+    found = "; ".join(f"{key}: {_capability(host, key)}" for key in wanted)
+    return ", ".join(f"{key} {value}" for key, value in wanted.items()), found
+
+
+def _capability(host: HostState, key: str) -> str:
+    """What the path of the extra spec *key* leads to on the host."""
+    path = key.removeprefix("capabilities:").split(":")
+    if path[0] == "hw":
+        path = ["cpu_info", "maxphysaddr", "bits"]
+    found: list[str] = []
+
+    def look(text: str) -> bool:
+        found.append(text)
+        return False
+
+    host_attributes.judge(Candidates.alone(host), path, look)
+    return found[0] if found else "not reported"
+
+
+_OF_IMAGE = {
+    "hw_architecture": "architecture",
+    "img_hv_type": "hypervisor",
+    "hw_vm_mode": "mode",
+    "img_hv_requested_version": "version",
+    "hw_maxphysaddr_bits": "address bits",
+}
+
+
+def _image(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
+    values = {text: request.image.properties.get(name) for name, text in _OF_IMAGE.items()}
+    wanted = ", ".join(f"{text} {value}" for text, value in values.items() if value)
+    runs = _list("/".join(map(str, each)) for each in host.supported_instances or ())
+    version = f", version {host.hypervisor_version}" if values["version"] else ""
+    return wanted or "the default architecture", f"runs {runs}{version}"
+
+
+def _isolation(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
+    fields = {} if request.image is None else request.image.properties.set_fields()
+    keys = [key for key in aggregate_metadata.keys(host.aggregates) if key in fields]
+    wanted = ", ".join(f"{key} = {fields[key]}" for key in keys)
+    return f"aggregates for images with {wanted}", _metadata(host, keys)
+
+
+def _project(each: Any, host: HostState, request: Any) -> tuple[str, str]:
+    keys = filter(each.is_tenant_key, aggregate_metadata.keys(host.aggregates))
+    return f"aggregates for the project {request.project_id}", _metadata(host, keys)
+
+
+def _group_full(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
+    members = set(request.instance_group.members or ()) & host.instances.keys()
+    known = f": {_list(members)}" if members else ""
+    return "a host without others of the server group (anti-affinity)", f"has members{known}"
+
+
+def _avoided(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
+    found = set(hinted(request, "different_host")) & host.instances.keys()
+    return "a host without the servers of the hint different_host", f"runs {_list(found)}"
+
+
+def _address(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
+    near, mask = _list(hinted(request, "build_near_host_ip")), _list(hinted(request, "cidr"), "")
+    return f"an address near {near} {mask}".rstrip(), str(host.host_ip)
+
+
+def _metrics(each: Any, host: HostState, _request: Any) -> tuple[str, str]:
+    missing = each.names - {metric.name for metric in host.metrics or ()}
+    return f"the metrics {_list(each.names)}", f"lacks {_list(missing)}"
+
+
+def _cells(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
+    guest, topology = (
+        consumption.guest_of(request),
+        host.table.value(host.row, consumption.TOPOLOGY),
+    )
+    wanted = "; ".join(map(_guest_cell, guest.cells)) if guest is not None else "no cells"
+    found = "; ".join(map(_host_cell, topology.cells)) if topology else "reports no NUMA cells"
+    return wanted, found
+
+
+def _guest_cell(cell: numa.GuestCell) -> str:
+    sizes = {-1: "small", -2: "large", -3: "any"}
+    size = cell.pagesize and sizes.get(cell.pagesize, f"{cell.pagesize} KiB")
+    cpus, pinned = len(cell.floating | cell.dedicated), " pinned" if cell.is_pinned else ""
+    pages = f" in pages ({size})" if size else ""
+    return f"a cell with {cpus}{pinned} CPUs and {cell.memory_mb} MiB{pages}"
+
+
+def _host_cell(cell: Any) -> str:
+    may_pin = cell.cpus if cell.pcpus is None else cell.pcpus
+    free_mb = cell.memory_mb - cell.memory_usage_mb
+    pages = "".join(
+        f", {each.free_kb // each.size_kb} free pages of {each.size_kb} KiB" for each in cell.pages
+    )
+    pinnable = len(may_pin - cell.pinned)
+    return f"cell {cell.id}: {len(cell.cpus)} CPUs ({pinnable} to pin), {free_mb} MiB free{pages}"
+
+
+def _devices(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
+    wanted = ", ".join(map(_device_request, pci.requests_of(request.pci_requests)))
+    pools = host.table.value(host.row, consumption.POOLS)
+    if pools is None:
+        return wanted, "never reported its PCI devices"
+    free = [f"{each.count} × {each.kind.vendor_id}:{each.kind.product_id}" for each in pools.pools]
+    return wanted, f"free: {', '.join(free) or 'none'}"
+
+
+def _device_request(request: pci.Request) -> str:
+    specs = (",".join(f"{key}={value}" for key, value in spec) for spec in request.specs)
+    return f"{request.count} × PCI device {request.alias_name or ' or '.join(specs)}"
+
+
+def _image_id(request: Any) -> str | None:
+    return None if request.image is None else request.image.id
+
+
+def _flavor_name(request: Any) -> str | None:
+    return None if request.flavor is None else request.flavor.name
+
+
+DESCRIPTIONS: dict[str, Description] = {
+    "availability_zone.other": _zone,
+    "compute.disabled": _disabled,
+    "compute.down": _down,
+    **dict.fromkeys(("aggregate_specs.missing", "aggregate_specs.refused"), _aggregate_specs),
+    **dict.fromkeys(("capabilities.missing", "capabilities.refused"), _capabilities),
+    **dict.fromkeys(("image.unknown", "image.unsupported"), _image),
+    **dict.fromkeys(("image.hypervisor_version", "image.address_bits"), _image),
+    "image_isolation.other": _isolation,
+    "multitenancy.other": _project,
+    "isolated.host_is_not": lambda f, _h, r: (
+        f"an isolated host ({_list(f.hosts)}) for the image {_image_id(r)}",
+        "not isolated",
+    ),
+    "isolated.image_is_not": lambda _f, _h, r: (
+        f"a host for the image {_image_id(r)}",
+        "kept for isolated images",
+    ),
+    "affinity.elsewhere": lambda _f, h, r: (
+        f"a host of the server group: {_list(r.instance_group.hosts or ())}",
+        f"{h.host} is none of them",
+    ),
+    "anti_affinity.full": _group_full,
+    "different_host.present": _avoided,
+    "same_host.absent": lambda _f, _h, r: (
+        f"a host of one of {_list(hinted(r, 'same_host'))}",
+        "runs none of them",
+    ),
+    "cidr.far": _address,
+    "retry.tried": lambda _f, h, _r: ("a host that was not tried yet", f"{h.host} was tried"),
+    "json.no_match": lambda _f, _h, r: (
+        f"a match for the query {_list(hinted(r, 'query'))}",
+        "no match",
+    ),
+    "metrics.missing": _metrics,
+    "trusted.other": lambda _f, _h, r: (
+        f"trust level {extra_specs_of(r).get('trust:trusted_host')}",
+        "another level",
+    ),
+    "type.other": lambda _f, h, r: (
+        f"no servers but of flavor {_flavor_name(r)}",
+        f"runs {len(h.instances)} servers",
+    ),
+    "aggregate_type.not_named": lambda _f, h, r: (
+        f"aggregates for the flavor {_flavor_name(r)}",
+        _metadata(h, ["instance_type"]),
+    ),
+    "numa.threads": lambda _f, _h, _r: ("sibling threads", "its cells have none"),
+    **dict.fromkeys(("numa.absent", "numa.unfit"), _cells),
+    **dict.fromkeys(("pci.unreported", "pci.lacking"), _devices),
+    "exact_core.unknown": lambda _f, _h, r: (f"{r.vcpus} vCPUs exactly", "reports no vCPUs"),
+}
