@@ -13,10 +13,10 @@ import oslo_messaging as messaging
 from oslo_config import cfg
 from oslo_messaging.transport import RPCTransport
 
+from conductor_stub.releases import versions_of
 from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import services
-from scheduler.objects import registry
 from scheduler.rpc.context import RequestContext
 from scheduler.rpc.serializer import RequestContextSerializer
 
@@ -219,7 +219,7 @@ class ComputeAPI:
             arguments["instance_type"] = arguments.pop("flavor")
         if cap is not None and cap < NEWEST:
             release = next(name for name, least in RELEASES.items() if cap >= least)
-            arguments = fitted(arguments, registry.of_release(release))
+            arguments = fitted(arguments, versions_of(release))
         client = self._client.prepare(server=host, version=_text(version))
         client.cast(context, method, **arguments)
 

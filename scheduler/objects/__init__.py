@@ -9,6 +9,8 @@ oslo.versionedobjects is not used.  It refuses objects of newer senders, which t
 1.3); and it tracks changes and loads lazily per field, which nothing here needs.
 """
 
+# ruff: noqa: F401 - names for others to import from here
+
 from __future__ import annotations
 
 from scheduler.objects.base import WireObject, from_primitive, is_older, to_primitive
@@ -66,58 +68,3 @@ from scheduler.objects.request_parts import (
     SecurityGroupList,
 )
 from scheduler.objects.request_spec import RequestSpec, Selection
-
-__all__ = [
-    "Aggregate",
-    "AggregateList",
-    "BlockDeviceMapping",
-    "BlockDeviceMappingList",
-    "BuildRequest",
-    "CellMapping",
-    "ComputeNode",
-    "ComputeNodeList",
-    "Destination",
-    "Flavor",
-    "HVSpec",
-    "ImageMeta",
-    "ImageMetaProps",
-    "Instance",
-    "InstanceGroup",
-    "InstanceList",
-    "InstanceNUMACell",
-    "InstanceNUMATopology",
-    "InstancePCIRequest",
-    "InstancePCIRequests",
-    "ListObject",
-    "Migration",
-    "MonitorMetric",
-    "MonitorMetricList",
-    "NUMACell",
-    "NUMAPagesTopology",
-    "NUMATopology",
-    "NUMATopologyLimits",
-    "NetworkMetadata",
-    "NetworkRequest",
-    "NetworkRequestList",
-    "OpaqueObject",
-    "PciDevicePool",
-    "PciDevicePoolList",
-    "RequestGroup",
-    "RequestLevelParams",
-    "RequestSpec",
-    "SchedulerLimits",
-    "SchedulerRetries",
-    "SecurityGroup",
-    "SecurityGroupList",
-    "Selection",
-    "Service",
-    "ServiceList",
-    "Tag",
-    "TagList",
-    "VirtCPUTopology",
-    "WireObject",
-    "from_primitive",
-    "is_older",
-    "to_plain",
-    "to_primitive",
-]

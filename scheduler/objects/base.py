@@ -14,8 +14,8 @@ from scheduler.objects.fields import BOOL, DATETIME, UNSET, BadValue, Field, Man
 MAX_DEPTH = 128
 """Nesting limit of unread values, whatever ``[scheduler] max_request_depth`` lets through."""
 
-_ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address)
-_SHARED = frozenset((str, int, float, bool, type(None), datetime.datetime, *_ADDRESSES))
+ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address)
+_SHARED = frozenset((str, int, float, bool, type(None), datetime.datetime, *ADDRESSES))
 
 PERSISTENT: dict[str, Field] = {
     **fields(DATETIME, "created_at updated_at deleted_at", nullable=True),
@@ -31,6 +31,7 @@ class WireObject:
     its default, else None.  A list, dict or object read that way is stored, which keeps changes
     made in place.  Names that are no fields may be assigned and are never sent.  Bad values
     raise InvalidRequest with a dotted path (reference page objects, sections 1.2 and 1.3).
+    A class with fields of its own is registered: envelopes of its name are read as this class.
     """
 
     VERSION: ClassVar[str] = "1.0"
@@ -51,6 +52,8 @@ class WireObject:
         hidden = [name for name in cls.FIELDS if hasattr(cls, name)]
         if hidden:
             raise TypeError(f"{cls.__name__}: fields hidden by attributes of the class: {hidden}")
+        if "FIELDS" in cls.__dict__:
+            registry.register(cls)
 
     def __init__(self, **values: Any) -> None:
         for name, value in values.items():
@@ -245,7 +248,7 @@ class WireObject:
             raise errors.IncompatibleObjectVersion(
                 objname=name, objver=target_version, supported=self.VERSION
             )
-        return self.encoded(registry.manifest(name, target_version))
+        return self.encoded({name: target_version})
 
     def encoded(self, manifest: Manifest | None) -> dict[str, Any]:
         """The envelope, with the versions that *manifest* names or else those received."""
@@ -306,8 +309,7 @@ def to_primitive(obj: Any, version: str | None = None) -> dict[str, Any]:
     """The envelope of *obj*.
 
     Without *version* every object has the version it was received with, or ours, and its
-    unknown fields.  With it, the whole tree is fitted to the first release that had this
-    version of the class.
+    unknown fields.  With it, this object is fitted to that version, and those in it are ours.
     """
     return obj.obj_to_primitive() if version is None else obj.obj_to_primitive(version)
 

@@ -32,13 +32,11 @@ from scheduler.objects.fields import (
     ListOf,
     fields,
 )
-from scheduler.objects.nested import ListObject, ObjectOf, elements
+from scheduler.objects.nested import ListObject, ObjectOf
 from scheduler.objects.pci import PciDevicePoolList
-from scheduler.objects.registry import register
 from scheduler.objects.texts import read_json
 
 
-@register
 class CellMapping(WireObject):
     """A cell; its URLs hold credentials and are masked wherever the object is shown."""
 
@@ -53,7 +51,6 @@ class CellMapping(WireObject):
     }
 
 
-@register
 class HVSpec(WireObject):
     """A kind of guest that a host can run; unknown values of a host are kept, not refused."""
 
@@ -74,7 +71,6 @@ class HVSpec(WireObject):
         return [self.arch, self.hv_type, self.vm_mode]
 
 
-@register
 class ComputeNode(WireObject):
     """One hypervisor: ``host`` is its service, ``hypervisor_hostname`` its own name."""
 
@@ -103,15 +99,10 @@ class ComputeNode(WireObject):
     }
 
 
-@register
-class ComputeNodeList(ListObject):
+class ComputeNodeList(ListObject, of=ComputeNode, version="1.17"):
     """Compute nodes."""
 
-    VERSION = "1.17"
-    FIELDS = elements(ComputeNode)
 
-
-@register
 class Service(WireObject):
     """One process on one host, as its row says."""
 
@@ -131,15 +122,10 @@ class Service(WireObject):
     }
 
 
-@register
-class ServiceList(ListObject):
+class ServiceList(ListObject, of=Service, version="1.19"):
     """Services."""
 
-    VERSION = "1.19"
-    FIELDS = elements(Service)
 
-
-@register
 class Aggregate(WireObject):
     """A named set of hosts with metadata; ``hosts`` are service hosts."""
 
@@ -160,15 +146,10 @@ class Aggregate(WireObject):
         return (self.metadata or {}).get("availability_zone")
 
 
-@register
-class AggregateList(ListObject):
+class AggregateList(ListObject, of=Aggregate, version="1.3"):
     """Aggregates."""
 
-    VERSION = "1.3"
-    FIELDS = elements(Aggregate)
 
-
-@register
 class MonitorMetric(WireObject):
     """One measured value; percentages are 0 to 100 here and 0 to 1 in the database's text."""
 
@@ -200,12 +181,8 @@ class MonitorMetric(WireObject):
         return values
 
 
-@register
-class MonitorMetricList(ListObject):
+class MonitorMetricList(ListObject, of=MonitorMetric, version="1.1"):
     """All metrics of a host (reference page database, section 5.4)."""
-
-    VERSION = "1.1"
-    FIELDS = elements(MonitorMetric)
 
     @classmethod
     def from_text(cls, text: str | None) -> Self:

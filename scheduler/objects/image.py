@@ -39,7 +39,6 @@ from scheduler.objects.fields import (
     located,
 )
 from scheduler.objects.nested import ObjectOf
-from scheduler.objects.registry import register
 from scheduler.objects.texts import parse_cpu_spec
 
 MAX_NUMA_NODES = 128
@@ -75,7 +74,6 @@ LEGACY_NAMES = {
 _SPELT_OTHERWISE = frozenset(("hw_numa_mem", "hw_numa_cpus", "traits_required"))
 
 
-@register
 class ImageMetaProps(WireObject):
     """The properties of an image; one that is not given is unset and reads as None.
 
@@ -211,7 +209,6 @@ _EMPTY_FOR_NULL: dict[str, Any] = {
 }
 
 
-@register
 class ImageMeta(WireObject):
     """An image as Glance describes it; ``properties`` reads as empty when unset."""
 

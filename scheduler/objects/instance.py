@@ -23,17 +23,15 @@ from scheduler.objects.fields import (
     Field,
     fields,
 )
-from scheduler.objects.nested import AnyObject, ListObject, ObjectOf, elements
+from scheduler.objects.nested import AnyObject, ListObject, ObjectOf
 from scheduler.objects.numa import InstanceNUMATopology
 from scheduler.objects.pci import InstancePCIRequests
-from scheduler.objects.registry import register
 from scheduler.objects.request_parts import Flavor, SecurityGroupList
 
 _Take = Callable[[str], None]
 NAME_TEMPLATE = "instance-%08x"
 
 
-@register
 class Instance(WireObject):
     """An instance; senders may set only ``uuid``.
 
@@ -96,12 +94,8 @@ class Instance(WireObject):
         _take_older_major(self, version, super()._take_version)
 
 
-@register
-class InstanceList(ListObject):
+class InstanceList(ListObject, of=Instance, version="2.6"):
     """Instances."""
-
-    VERSION = "2.6"
-    FIELDS = elements(Instance)
 
     def _take_version(self, version: str) -> None:
         _take_older_major(self, version, super()._take_version)
@@ -119,7 +113,6 @@ def _take_older_major(obj: Instance | InstanceList, version: str, take: _Take) -
     take(version)
 
 
-@register
 class BlockDeviceMapping(WireObject):
     """One disk; ``connection_info`` holds secrets and is masked."""
 
@@ -153,15 +146,10 @@ class BlockDeviceMapping(WireObject):
     }
 
 
-@register
-class BlockDeviceMappingList(ListObject):
+class BlockDeviceMappingList(ListObject, of=BlockDeviceMapping, version="1.18"):
     """All disks of an instance."""
 
-    VERSION = "1.18"
-    FIELDS = elements(BlockDeviceMapping)
 
-
-@register
 class Tag(WireObject):
     """A word that a user has put on a server."""
 
@@ -169,15 +157,10 @@ class Tag(WireObject):
     FIELDS = fields(STR, "resource_id tag")
 
 
-@register
-class TagList(ListObject):
+class TagList(ListObject, of=Tag, version="1.1"):
     """All tags of a server."""
 
-    VERSION = "1.1"
-    FIELDS = elements(Tag)
 
-
-@register
 class BuildRequest(WireObject):
     """One requested server, before any cell knows it, with its disks and tags."""
 
@@ -195,7 +178,6 @@ class BuildRequest(WireObject):
     }
 
 
-@register
 class Migration(WireObject):
     """One move of one instance, as today's computes are given it."""
 

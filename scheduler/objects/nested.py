@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import ipaddress
 from collections.abc import Iterator
 from typing import Any
 
 from scheduler import errors
 from scheduler.objects import registry
-from scheduler.objects.base import WireObject, described, within_depth
+from scheduler.objects.base import ADDRESSES, WireObject, described, within_depth
 from scheduler.objects.fields import BadValue, Field, Kind, ListOf, Manifest
 
 
@@ -77,7 +75,12 @@ class ObjectOf(AnyObject):
 
 
 class ListObject(WireObject):
-    """An object that is a list of objects (section 1.4); a new one is empty."""
+    """An object that is a list of objects of one class (section 1.4); a new one is empty."""
+
+    def __init_subclass__(cls, of: type[WireObject], version: str) -> None:
+        cls.VERSION = version
+        cls.FIELDS = {"objects": Field(ListOf(ObjectOf(of)), unset=list)}
+        super().__init_subclass__()
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**{"objects": [], **values})
@@ -95,51 +98,21 @@ class ListObject(WireObject):
         return self.objects[index]
 
 
-def elements(cls: type[WireObject]) -> dict[str, Field]:
-    """The table of fields of a list of *cls*."""
-    return {"objects": Field(ListOf(ObjectOf(cls)), unset=list)}
-
-
-@functools.singledispatch
 def to_plain(value: Any) -> Any:
     """*value* with every object in it as the dict of its set and computed fields.
 
     List objects become lists, sets sorted lists, addresses text; datetimes stay datetimes.
     """
-    return value
-
-
-@to_plain.register
-def _object(value: WireObject) -> dict[str, Any]:
-    computed = {name: getattr(value, name) for name in value.COMPUTED}
-    return {k: to_plain(v) for k, v in {**value.set_fields(), **computed}.items()}
-
-
-@to_plain.register(ListObject)
-@to_plain.register(list)
-@to_plain.register(tuple)
-def _list(value: Any) -> list[Any]:
-    return [to_plain(item) for item in value]
-
-
-@to_plain.register
-def _opaque(value: OpaqueObject) -> Any:
-    return to_plain(value.envelope)
-
-
-@to_plain.register
-def _dict(value: dict) -> dict[str, Any]:
-    inner = value.get(registry.DATA_KEY, value) if registry.NAME_KEY in value else value
-    return {key: to_plain(item) for key, item in inner.items()}
-
-
-@to_plain.register(set)
-@to_plain.register(frozenset)
-def _set(value: Any) -> list[Any]:
-    return sorted(value)
-
-
-@to_plain.register(ipaddress.IPv4Address)
-@to_plain.register(ipaddress.IPv6Address)
-def _address(value: Any) -> str:
-    return str(value)
+    if isinstance(value, OpaqueObject):
+        value = value.envelope
+    if isinstance(value, (ListObject, list, tuple)):
+        return [to_plain(item) for item in value]
+    if isinstance(value, WireObject):
+        computed = {name: getattr(value, name) for name in value.COMPUTED}
+        return {k: to_plain(v) for k, v in {**value.set_fields(), **computed}.items()}
+    if isinstance(value, dict):
+        inner = value.get(registry.DATA_KEY, value) if registry.NAME_KEY in value else value
+        return {key: to_plain(item) for key, item in inner.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    return str(value) if isinstance(value, ADDRESSES) else value

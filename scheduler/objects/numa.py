@@ -28,11 +28,10 @@ from scheduler.objects.fields import (
     located,
 )
 from scheduler.objects.nested import ObjectOf
-from scheduler.objects.registry import Version, register
+from scheduler.objects.registry import Version
 from scheduler.objects.texts import parse_cpu_spec, read_json
 
 
-@register
 class VirtCPUTopology(WireObject):
     """Sockets, cores and threads of a guest."""
 
@@ -40,7 +39,6 @@ class VirtCPUTopology(WireObject):
     FIELDS = fields(INT, "sockets cores threads", nullable=True, default=1)
 
 
-@register
 class InstanceNUMACell(WireObject):
     """One NUMA cell of a guest; ``memory`` in MB, ``pagesize`` in KiB or -1, -2, -3.
 
@@ -120,7 +118,6 @@ class InstanceNUMACell(WireObject):
         return cell
 
 
-@register
 class InstanceNUMATopology(WireObject):
     """The NUMA cells of a guest; false when there are none."""
 
@@ -169,7 +166,6 @@ def _guest_cell(number: int, value: Any) -> InstanceNUMACell:
         raise located(f"cells[{number}]", exc) from exc
 
 
-@register
 class NetworkMetadata(WireObject):
     """The physical networks of a request or a NUMA cell, and whether tunnels are used."""
 
@@ -178,7 +174,6 @@ class NetworkMetadata(WireObject):
     FIELDS = {"physnets": Field(SetOf(STR), unset=set), "tunneled": Field(BOOL, unset=False)}
 
 
-@register
 class NUMATopologyLimits(WireObject):
     """The overcommit ratios of a host's NUMA cells."""
 
@@ -206,7 +201,6 @@ class NUMATopologyLimits(WireObject):
             raise BadValue(f"neither limits nor their old dict form: {exc!r}") from exc
 
 
-@register
 class NUMAPagesTopology(WireObject):
     """Memory pages of one size (KiB) in a cell."""
 
@@ -218,7 +212,6 @@ class NUMAPagesTopology(WireObject):
     }
 
 
-@register
 class NUMACell(WireObject):
     """One NUMA cell of a host; ``memory`` and ``memory_usage`` in MB.
 
@@ -261,7 +254,6 @@ class NUMACell(WireObject):
         )
 
 
-@register
 class NUMATopology(WireObject):
     """The NUMA cells of a host; false when there are none."""
 

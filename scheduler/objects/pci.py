@@ -9,12 +9,10 @@ from scheduler.objects import registry
 from scheduler.objects.base import WireObject, described, from_primitive
 from scheduler.objects.enums import PCI_NUMA_POLICY
 from scheduler.objects.fields import BOOL, INT, STR, UUID, BadValue, DictOf, Field, ListOf, located
-from scheduler.objects.nested import ListObject, ObjectOf, elements
-from scheduler.objects.registry import register
+from scheduler.objects.nested import ListObject, ObjectOf
 from scheduler.objects.texts import read_json
 
 
-@register
 class InstancePCIRequest(WireObject):
     """A number of devices that match one of several specs; no ``numa_policy`` means legacy."""
 
@@ -30,7 +28,6 @@ class InstancePCIRequest(WireObject):
     }
 
 
-@register
 class InstancePCIRequests(WireObject):
     """All PCI requests of one instance."""
 
@@ -74,7 +71,6 @@ def _request(number: int, item: Any) -> InstancePCIRequest:
         raise located(f"requests[{number}]", exc) from exc
 
 
-@register
 class PciDevicePool(WireObject):
     """Devices of a host that are alike."""
 
@@ -103,12 +99,8 @@ class PciDevicePool(WireObject):
         return {**values.pop("tags", {}), **values}
 
 
-@register
-class PciDevicePoolList(ListObject):
+class PciDevicePoolList(ListObject, of=PciDevicePool, version="1.1"):
     """The PCI pools of one host."""
-
-    VERSION = "1.1"
-    FIELDS = elements(PciDevicePool)
 
     @classmethod
     def from_text(cls, text: str | None) -> Self | None:

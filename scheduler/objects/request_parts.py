@@ -23,15 +23,14 @@ from scheduler.objects.fields import (
     fields,
 )
 from scheduler.objects.host import CellMapping, ComputeNode, ComputeNodeList
-from scheduler.objects.nested import ListObject, ObjectOf, elements
+from scheduler.objects.nested import ListObject, ObjectOf
 from scheduler.objects.numa import NUMATopologyLimits
-from scheduler.objects.registry import Version, register
+from scheduler.objects.registry import Version
 
 _TUPLE = ("network_id", "address", "port_id", "pci_request_id", "arq_uuid", "device_profile")
 _TUPLE_LENGTHS = (2, 4, 6)
 
 
-@register
 class Flavor(WireObject):
     """The size of a server; ``swap`` and ``memory_mb`` in MB, the disks in GB."""
 
@@ -52,7 +51,6 @@ class Flavor(WireObject):
     }
 
 
-@register
 class InstanceGroup(WireObject):
     """A server group, its members and the hosts they run on.
 
@@ -119,7 +117,6 @@ class InstanceGroup(WireObject):
             data["policies"] = [policy]
 
 
-@register
 class SecurityGroup(WireObject):
     """A security group; in a request only ``uuid`` or ``name`` is set."""
 
@@ -132,15 +129,10 @@ class SecurityGroup(WireObject):
     }
 
 
-@register
-class SecurityGroupList(ListObject):
+class SecurityGroupList(ListObject, of=SecurityGroup, version="1.1"):
     """Security groups."""
 
-    VERSION = "1.1"
-    FIELDS = elements(SecurityGroup)
 
-
-@register
 class NetworkRequest(WireObject):
     """One network or port."""
 
@@ -169,12 +161,8 @@ class NetworkRequest(WireObject):
         return tuple(None if value is None else str(value) for value in values)
 
 
-@register
-class NetworkRequestList(ListObject):
+class NetworkRequestList(ListObject, of=NetworkRequest, version="1.1"):
     """All networks of a request."""
-
-    VERSION = "1.1"
-    FIELDS = elements(NetworkRequest)
 
     @classmethod
     def from_tuples(cls, tuples: Iterable[Sequence[Any]] | None) -> Self:
@@ -185,13 +173,7 @@ class NetworkRequestList(ListObject):
         """The list of tuples; see :meth:`NetworkRequest.to_tuple`."""
         return [request.to_tuple(length) for request in self]
 
-    @property
-    def no_allocate(self) -> bool:
-        """True when the request explicitly asks for no network."""
-        return [request.network_id for request in self] == ["none"]
 
-
-@register
 class Destination(WireObject):
     """The required host or cell of a request; with only ``cell`` set it pins no host."""
 
@@ -205,19 +187,7 @@ class Destination(WireObject):
         "forbidden_aggregates": Field(SetOf(STR), nullable=True, default=None, since=(1, 4)),
     }
 
-    aggregates: list[str] | None
-    forbidden_aggregates: set[str] | None
 
-    def require_aggregates(self, aggregates: Iterable[str]) -> None:
-        """Require one of *aggregates* (uuids), beside earlier requirements."""
-        self.aggregates = [*(self.aggregates or ()), ",".join(aggregates)]
-
-    def append_forbidden_aggregates(self, aggregates: Iterable[str]) -> None:
-        """Rule out all of *aggregates* (uuids)."""
-        self.forbidden_aggregates = {*(self.forbidden_aggregates or ()), *aggregates}
-
-
-@register
 class SchedulerRetries(WireObject):
     """The attempts of a build and their hosts; with nothing set it is no retry."""
 
@@ -255,7 +225,6 @@ def _is_pair(entry: Any) -> bool:
     return is_pair and isinstance(entry[0], str) and isinstance(entry[1], str | None)
 
 
-@register
 class SchedulerLimits(WireObject):
     """The limits of the chosen host, as the filters decided; sizes in MB and GB."""
 
@@ -285,7 +254,6 @@ class SchedulerLimits(WireObject):
         return {name: value for name, value in self.set_fields().items() if value is not None}
 
 
-@register
 class RequestGroup(WireObject):
     """Resources that must come from one provider; created with all defaults."""
 
@@ -303,7 +271,6 @@ class RequestGroup(WireObject):
     }
 
 
-@register
 class RequestLevelParams(WireObject):
     """Requirements of the request as a whole."""
 

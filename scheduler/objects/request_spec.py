@@ -7,14 +7,25 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from scheduler import errors
-from scheduler.objects import legacy
-from scheduler.objects.base import WireObject, to_primitive
-from scheduler.objects.fields import BOOL, INT, STR, UUID, BadValue, DictOf, Field, ListOf, fields
+from scheduler.objects.base import WireObject, described, to_primitive
+from scheduler.objects.fields import (
+    BOOL,
+    CONVERSION_ERRORS,
+    INT,
+    STR,
+    UUID,
+    BadValue,
+    DictOf,
+    Field,
+    ListOf,
+    fields,
+    located,
+)
 from scheduler.objects.image import ImageMeta
-from scheduler.objects.nested import ObjectOf
+from scheduler.objects.instance import Instance
+from scheduler.objects.nested import ObjectOf, to_plain
 from scheduler.objects.numa import InstanceNUMATopology, NetworkMetadata
 from scheduler.objects.pci import InstancePCIRequests
-from scheduler.objects.registry import register
 from scheduler.objects.request_parts import (
     Destination,
     Flavor,
@@ -26,6 +37,11 @@ from scheduler.objects.request_parts import (
     SchedulerRetries,
     SecurityGroupList,
 )
+
+_TEXTS = ListOf(STR)
+_FROM_INSTANCE = ("numa_topology", "pci_requests", "project_id", "user_id", "availability_zone")
+_FLAVOR_SIZES = ("root_gb", "ephemeral_gb", "memory_mb", "vcpus")
+_HOST_LISTS = ("ignore_hosts", "force_hosts", "force_nodes")
 
 
 def _flavor_size(name: str, doc: str) -> Any:
@@ -41,7 +57,6 @@ def _flavor_size(name: str, doc: str) -> Any:
     return property(read, doc=doc)
 
 
-@register
 class RequestSpec(WireObject):
     """The request; an unset field reads as null or as its documented empty value."""
 
@@ -132,7 +147,7 @@ class RequestSpec(WireObject):
         Raises InvalidRequest naming the part at fault.
         """
         try:
-            return cls.read_fields(legacy.request_values(request_spec, filter_properties))
+            return cls.read_fields(_request_values(request_spec, filter_properties))
         except BadValue as exc:
             raise cls.complaint(exc) from exc
 
@@ -158,20 +173,20 @@ class RequestSpec(WireObject):
         """A request for one instance, by default of the context's project and user (4.7)."""
         try:
             values = {
-                **legacy.filter_values(filter_properties),
+                **_filter_values(filter_properties),
                 "num_instances": 1,
                 "instance_uuid": instance_uuid,
-                "image": legacy.image(image),
+                "image": _image(image),
                 "numa_topology": numa_topology,
                 "pci_requests": pci_requests,
-                "instance_group": instance_group or legacy.group(filter_properties),
+                "instance_group": instance_group or _group(filter_properties),
                 "availability_zone": availability_zone,
                 "project_id": project_id or context.project_id,
                 "user_id": user_id or context.user_id,
                 "requested_resources": list(port_resource_requests or ()),
                 "request_level_params": request_level_params or RequestLevelParams(),
             }
-            given = {"flavor": legacy.flavor(flavor), "security_groups": security_groups}
+            given = {"flavor": _flavor(flavor), "security_groups": security_groups}
             values.update((name, value) for name, value in given.items() if value is not None)
             return cls.read_fields(values)
         except BadValue as exc:
@@ -179,14 +194,13 @@ class RequestSpec(WireObject):
 
     def to_legacy_request_spec_dict(self) -> dict[str, Any]:
         """The legacy request dict (section 4.5)."""
-        return legacy.to_request_spec(self)
+        return _to_request_spec(self)
 
     def to_legacy_filter_properties_dict(self) -> dict[str, Any]:
         """The legacy filter properties (section 4.6)."""
-        return legacy.to_filter_properties(self)
+        return _to_filter_properties(self)
 
 
-@register
 class Selection(WireObject):
     """One answer: a host for one instance, and its allocation request."""
 
@@ -210,3 +224,160 @@ class Selection(WireObject):
         if "numa_topology" in limits:
             limits["numa_topology"] = to_primitive(limits["numa_topology"], numa_limits_version)
         return {"host": self.service_host, "nodename": self.nodename, "limits": limits}
+
+
+def _request_values(
+    request_spec: Mapping[str, Any], filter_properties: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The fields of a request given as the two legacy dicts (4.1); raises BadValue.
+
+    The result has only fields that the dicts name or that have a default.
+    """
+    spec = _mapping("request_spec", request_spec)
+    values = {
+        "num_instances": spec.get("num_instances", 1),
+        "image": _image(spec.get("image")),
+        "requested_resources": None,
+        **_instance_values(spec.get("instance_properties")),
+        **_filter_values(filter_properties),
+        "instance_group": _group(filter_properties),
+    }
+    found = _flavor(spec.get("instance_type"))
+    if found is not None:
+        values["flavor"] = found
+    return values
+
+
+def _filter_values(filter_properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that come from the filter properties, except the group; raises BadValue."""
+    properties = _mapping("filter_properties", filter_properties)
+    retry = properties.get("retry")
+    return {
+        **{name: properties.get(name) for name in _HOST_LISTS},
+        "retry": _within("retry", SchedulerRetries, retry) if retry else None,
+        "limits": _within("limits", SchedulerLimits, properties.get("limits")),
+        "scheduler_hints": _hints(properties.get("scheduler_hints", {})),
+        "requested_destination": properties.get("requested_destination"),
+    }
+
+
+def _image(value: Any) -> ImageMeta | None:
+    """The image: an object, a dict (``{}`` is an image without properties), else none."""
+    if not isinstance(value, (ImageMeta, Mapping)):
+        return None
+    return _within("image", ImageMeta, value)
+
+
+def _flavor(value: Any) -> Flavor | None:
+    """The flavor: an object, a dict (``{}`` is a flavor with nothing set), else none."""
+    if not isinstance(value, (Flavor, Mapping)):
+        return None
+    return _within("flavor", Flavor, value)
+
+
+def _group(filter_properties: Mapping[str, Any]) -> InstanceGroup | None:
+    """The server group that the filter properties describe (4.3); raises BadValue."""
+    given = filter_properties.get("instance_group")
+    if given:
+        return given
+    if filter_properties.get("group_updated") is not True:
+        return None
+    policies = _texts("group_policies", filter_properties.get("group_policies"))
+    found = InstanceGroup(
+        policies=policies,
+        hosts=_texts("group_hosts", filter_properties.get("group_hosts")),
+        members=_texts("group_members", filter_properties.get("group_members")),
+    )
+    uuid = filter_properties.get("group_uuid")
+    if uuid:
+        found.uuid = uuid
+    return found
+
+
+def _hints(value: Any) -> dict[str, list[str]] | None:
+    """Scheduler hints with every value as a list of texts (4.4); raises BadValue."""
+    if value is None:
+        return None
+    result = {}
+    for name, hint in _mapping("scheduler_hints", value).items():
+        path = f"scheduler_hints[{name!r}]"
+        result[name] = _texts(path, hint if isinstance(hint, list) else [hint])
+    return result
+
+
+def _to_request_spec(spec: Any) -> dict[str, Any]:
+    """The legacy request dict of *spec* (4.5); nested objects stay objects."""
+    properties = {name: getattr(spec, name) for name in _FROM_INSTANCE if spec.is_set(name)}
+    if spec.is_set("instance_uuid"):
+        properties["uuid"] = spec.instance_uuid
+    if spec.is_set("flavor"):
+        properties.update((name, getattr(spec, name)) for name in _FLAVOR_SIZES)
+    return {
+        "num_instances": spec.num_instances,
+        "image": to_plain(spec.image) or {},
+        "instance_properties": properties,
+        "instance_type": spec.flavor if spec.is_set("flavor") else {},
+    }
+
+
+def _to_filter_properties(spec: Any) -> dict[str, Any]:
+    """The legacy filter properties of *spec* (4.6): only what is set and not empty."""
+    properties: dict[str, Any] = {
+        name: getattr(spec, name) for name in _HOST_LISTS if getattr(spec, name)
+    }
+    retry = spec.retry.to_dict() if spec.retry else None
+    if retry:
+        properties["retry"] = retry
+    if spec.limits:
+        properties["limits"] = spec.limits.to_dict()
+    if spec.instance_group:
+        properties.update(_group_properties(spec.instance_group))
+    if spec.scheduler_hints:
+        properties["scheduler_hints"] = {
+            name: spec.get_scheduler_hint(name) for name in spec.scheduler_hints
+        }
+    if spec.requested_destination:
+        properties["requested_destination"] = spec.requested_destination
+    return properties
+
+
+def _group_properties(found: InstanceGroup) -> dict[str, Any]:
+    properties = {
+        "group_updated": True,
+        "group_hosts": set(found.hosts or ()),
+        "group_policies": set(found.policies or ()),
+        "group_members": set(found.members or ()),
+    }
+    if found.uuid:
+        properties["group_uuid"] = found.uuid
+    return properties
+
+
+def _instance_values(instance: Any) -> dict[str, Any]:
+    if isinstance(instance, (Instance, Mapping)):
+        values = {name: instance.get(name) for name in _FROM_INSTANCE}
+        return {**values, "instance_uuid": instance.get("uuid")}
+    return {}
+
+
+def _within(name: str, cls: type[WireObject], value: Any) -> Any:
+    """Convert the value of field *name* unless it is an object already."""
+    if isinstance(value, cls):
+        return value
+    try:
+        return cls.read_dict(value)
+    except BadValue as exc:
+        raise located(name, exc) from exc
+
+
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise BadValue(f"a mapping is needed, not {described(value)}", name)
+    return value
+
+
+def _texts(name: str, value: Any) -> list[str]:
+    try:
+        return _TEXTS.convert(value or [])
+    except CONVERSION_ERRORS as exc:
+        raise located(name, exc) from exc

@@ -6,10 +6,12 @@ import pytest
 from oslo_messaging.rpc import dispatcher
 
 from conductor_stub.manager import BackportAPI
+from conductor_stub.releases import HISTORY, versions_of
 from scheduler import errors, objects
 from scheduler.objects import registry
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
+from tests.unit.objects import wire_samples
 
 
 def backported(obj, wanted):
@@ -45,15 +47,24 @@ def test_the_recorded_request_is_served():
     assert answer["nova_object.data"]["instance_uuid"] == builders.UUIDS[0]
 
 
+@pytest.mark.parametrize("name", sorted(HISTORY))
+def test_the_history_ends_with_our_version(name):
+    assert HISTORY[name].split()[-1].split("@")[0] == getattr(objects, name).VERSION
+
+
 def test_a_release_gets_what_it_read():
-    recorded = builders.wire("conductor-object_backport_versions")
-    newton = registry.of_release("Newton")
-
-    answer = backported(objects.from_primitive(recorded["objinst"]), newton)
-
-    assert answer["nova_object.version"] == "1.6"
-    assert "network_metadata" not in answer["nova_object.data"]
-    assert versions_in(answer)["ImageMetaProps"] == newton["ImageMetaProps"]
+    request = wire_samples.load("select_destinations-rich.request")
+    spec = objects.from_primitive(request["args"]["spec_obj"])
+    answer = wire_samples.without_changes(backported(spec, versions_of("Newton")))
+    newton = wire_samples.load("derived-newton-select_destinations-v4.3-rich.request")
+    expected = wire_samples.without_changes(newton["args"]["spec_obj"])
+    # The sample was made from a request without these two.
+    del answer[registry.DATA_KEY]["id"]
+    image = answer[registry.DATA_KEY]["image"][registry.DATA_KEY]["properties"]
+    del image[registry.DATA_KEY]["traits_required"]
+    for cell in expected[registry.DATA_KEY]["numa_topology"][registry.DATA_KEY]["cells"]:
+        del cell[registry.DATA_KEY]["cpu_topology"]
+    assert answer == expected
 
 
 @pytest.mark.parametrize(

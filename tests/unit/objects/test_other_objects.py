@@ -25,15 +25,6 @@ def test_network_tuples_of_no_known_length(values):
         objects.NetworkRequestList.from_tuples([values])
 
 
-@pytest.mark.parametrize(
-    ("ids", "none"), [([], False), (["auto"], False), (["none"], True), (["none", "none"], False)]
-)
-def test_requests_for_no_network(ids, none):
-    networks = objects.NetworkRequestList.from_tuples([(i, None) for i in ids])
-    assert networks.no_allocate is none
-    assert objects.NetworkRequestList.from_tuples(None).as_tuples() == []
-
-
 def test_instance_needs_only_a_uuid():
     instance = objects.Instance(uuid="u")
     assert (instance.name, instance.system_metadata, instance.host) == (None, {}, None)

@@ -353,13 +353,3 @@ def test_from_components_takes_what_it_is_given():
 def test_from_components_needs_filter_properties():
     with pytest.raises(errors.InvalidRequest, match="filter_properties"):
         objects.RequestSpec.from_components(CONTEXT, "u", None, None, None, None, None, None, None)
-
-
-def test_destinations_gather_demands():
-    destination = objects.Destination()
-    destination.require_aggregates(["a", "b"])
-    destination.require_aggregates(["c"])
-    destination.append_forbidden_aggregates({"x"})
-    destination.append_forbidden_aggregates({"y"})
-    assert destination.aggregates == ["a,b", "c"]
-    assert destination.forbidden_aggregates == {"x", "y"}
