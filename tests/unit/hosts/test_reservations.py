@@ -1,271 +1,334 @@
-"""Picks stay subtracted until the host's report includes the instance."""
+"""Reservations stay subtracted until the host's report includes the instance."""
+
+from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from scheduler.hosts.consumption import Consumption
+from scheduler import numa, objects
+from scheduler.hosts import consumption
+from scheduler.hosts.consumption import Consumption, Fitting
 from scheduler.hosts.evidence import Terms
 from scheduler.hosts.instances import TrackedInstance
-from scheduler.hosts.reservations import Reservation, Reservations
-from scheduler.hosts.table import HostTable
-from tests.builders import an_instance_row
+from scheduler.hosts.reservations import (
+    NewtonReservations,
+    PlacementReservations,
+    Reservation,
+    Reservations,
+)
+from scheduler.hosts.table import NEVER, HostTable
+from tests import cells, fleets
+from tests.builders import NOW, a_fleet, a_request, an_instance_row
+from tests.unit.numa.builders import cell, guest, host, want
 
 KEY = ("h1", "n1")
+EXPIRY_SECONDS = 60
 AMOUNT = Consumption(ram_mb=512, disk_mb=1024, vcpus=2)
-BEFORE = {"free_ram_mb": 4096, "free_disk_mb": 10240, "vcpus_used": 1, "num_instances": 1}
+ONE_DEVICE = objects.InstancePCIRequests(
+    requests=[objects.InstancePCIRequest(count=1, spec=[{"vendor_id": "8086"}])]
+)
+PINNED = Consumption.from_request(
+    a_request(numa_topology=guest(want(range(2), "dedicated")).to_object()), {}, Fitting()
+)
+ROWS = st.fixed_dictionaries(
+    {
+        "free_ram_mb": st.integers(0, 4096),
+        "num_io_ops": st.integers(0, 3),
+        "bare_metal": st.booleans(),
+        "numa_topology": cells.topologies,
+        "pci_stats": cells.pools,
+    }
+)
+REPORT = {
+    **dict.fromkeys(("takers", "vcpus_used", "free_disk_mb", "num_instances"), 0),
+    "vcpus_total": 4,
+}
+KEYS = st.sampled_from([KEY, ("h2", "n2")])
+
+
+@st.composite
+def amounts(draw):
+    request = a_request(
+        flavor={"memory_mb": draw(st.sampled_from([256, 512])), "vcpus": draw(st.integers(0, 2))},
+        numa_topology=draw(st.one_of(st.none(), cells.guests())),
+        pci_requests=draw(st.one_of(st.none(), cells.devices())),
+    )
+    semantics = draw(st.sampled_from([numa.CURRENT, numa.NEWTON]))
+    return Consumption.from_request(request, {}, Fitting(semantics))
+
+
+def numbers_and_documents(table):
+    names = (*consumption.Consumption(0, 0, 0).added, "takers", "numa_topology", "pci_stats")
+    return {key: [table.value(row, name) for name in names] for key, row in table.rows.items()}
+
+
+class ReservationMachine(RuleBasedStateMachine):
+    """Beside it the reports, and in order the reservations that are not over."""
+
+    made = Bundle("made")
+
+    def __init__(self):
+        super().__init__()
+        self.table, self.now, self.reports, self.live = HostTable(), NOW, {}, []
+        self.reservations = Reservations(self.table, EXPIRY_SECONDS)
+
+    def ended(self, is_over):
+        self.live = [each for each in self.live if not is_over(each)]
+
+    def settle(self, *found):
+        self.reservations.settle(self.now, found)
+        self.ended(lambda each: each.terms.created_at + EXPIRY_SECONDS < self.now)
+
+    @rule(key=KEYS, row=ROWS)
+    def report(self, key, row):
+        self.now += 1
+        self.reports[key] = {**REPORT, **row, "node_id": int(key[0][1]), "updated_at": self.now}
+        self.table.put(key, self.reports[key])
+        self.reservations.reapply(key)
+        self.settle()
+        self.ended(lambda each: each.uuid is None and each.key == key)
+
+    @rule(key=KEYS)
+    def lose(self, key):
+        if key in self.reports:
+            del self.reports[key]
+            self.table.remove(key)
+
+    @rule(target=made, key=KEYS, amount=amounts(), uuid=st.sampled_from([None, "u1", "u2", "u3"]))
+    def reserve(self, key, amount, uuid):
+        if key not in self.reports:
+            return None
+        found = self.reservations.reserve(self.table.rows[key], uuid, amount, self.now, "stand-in")
+        self.live.append(found)
+        return found
+
+    @rule(keys=st.lists(KEYS, max_size=3))
+    def reserve_many(self, keys):
+        rows = [self.table.rows[key] for key in keys if key in self.reports]
+        if not any(self.table.value(row, "bare_metal") for row in rows):
+            names = [(None, f"batch-{number}") for number in range(len(rows))]
+            self.live += self.reservations.reserve_many(rows, names, AMOUNT, self.now)
+
+    @rule(reservation=consumes(made))
+    def release(self, reservation):
+        if reservation in self.live:
+            self.live.remove(reservation)
+            self.reservations.release(reservation)
+
+    @rule(reservation=made)
+    def confirm(self, reservation):
+        if reservation in self.live:
+            self.reservations.confirm([reservation])
+            uuid = reservation.uuid
+            self.ended(lambda each: uuid and each.uuid == uuid and each is not reservation)
+
+    @rule(uuid=st.sampled_from(["u1", "u2", "u3"]), is_gone=st.booleans())
+    def read_instance(self, uuid, is_gone):
+        """It is deleted, or nobody builds it yet."""
+        row = an_instance_row(uuid, None, vm_state="building", deleted=int(is_gone))
+        self.settle(row)
+        if is_gone:
+            self.ended(lambda each: each.uuid == uuid)
+
+    @rule(seconds=st.sampled_from([1.0, 59.0, 60.5]))
+    def wait(self, seconds):
+        self.now += seconds
+        self.settle()
+
+    @rule(number=st.integers(0, 3))
+    def leave_out(self, number):
+        with self.reservations.without(self.live[:number]):
+            assert numbers_and_documents(self.table) == self.expected(self.live[number:])
+
+    @rule()
+    def go_on_with_a_copy(self):
+        before = fleets.snapshot(self.table)
+        twin = self.reservations.copy(self.table.copy())
+        for each in list(twin):
+            twin.release(each)
+        assert numbers_and_documents(twin.table) == self.expected([])
+        assert fleets.snapshot(self.table) == before
+
+    def expected(self, live):
+        """Reports in a new table, and everything taken again in order."""
+        table = HostTable()
+        for key, values in self.reports.items():
+            row = table.put(key, values)
+            for each in live:
+                if each.key == key:
+                    consumption.take(table, row, each.amount)
+        return numbers_and_documents(table)
+
+    @invariant()
+    def everything_is_as_if_taken_anew(self):
+        assert numbers_and_documents(self.table) == self.expected(self.live)
+        assert sorted(map(id, self.reservations)) == sorted(map(id, self.live))
+        assert self.reservations.uuids() == {each.uuid for each in self.live} - {None}
+        for key in (KEY, ("h2", "n2")):
+            assert [*self.reservations.on(key)] == [each for each in self.live if each.key == key]
+        shown = {each.placeholder.uuid for each in self.live if each.placeholder}
+        assert self.table.host_of_instance.keys() <= shown
+
+
+TestReservations = ReservationMachine.TestCase
+TestReservations.settings = settings(deadline=None, max_examples=60, stateful_step_count=20)
+
+
+# --- when they are over ---------------------------------------------------------------------------
 
 
 @pytest.fixture
-def reservations():
-    table = HostTable()
-    report(table, at=100.0)
-    table.set_service("h1", {"host": "h1"}, 100.0)
-    return Reservations(table, expiry_seconds=60)
+def table():
+    return a_fleet({"updated_at": NOW, "num_instances": 1}, {"reported": False})
 
 
-def report(table, at):
-    """The row as the host itself reports it."""
-    return table.put(KEY, {"node_id": 1, "updated_at": at, "num_io_ops": 0, **BEFORE})
-
-
-def numbers(table):
-    row = table.rows[KEY]
-    return {name: table.value(row, name) for name in (*BEFORE, "num_io_ops")}
-
-
-def pick(reservations, uuid="u1", now=110.5):
+def reserve(reservations, uuid="u1", now=NOW + 0.5):
     return reservations.reserve(reservations.table.rows[KEY], uuid, AMOUNT, now)
 
 
-def seen(vm_state="active", host="h1", **columns):
-    """The row of the instance as a read found it."""
-    return an_instance_row("u1", host, **{"vm_state": vm_state, "updated_at": 111, **columns})
+def free_ram_mb(reservations):
+    return reservations.table.value(0, "free_ram_mb")
 
 
-TAKEN = {
-    "free_ram_mb": 3584,
-    "free_disk_mb": 9216,
-    "vcpus_used": 3,
-    "num_instances": 2,
-    "num_io_ops": 1,
-}
-FREE = {**BEFORE, "num_io_ops": 0}
-
-
-def test_a_pick_consumes_and_undo_restores_exactly(reservations):
-    made = pick(reservations)
-    assert numbers(reservations.table) == TAKEN
-    assert "u1" in reservations.table.instances["h1"]
-    reservations.release(made)
-    assert numbers(reservations.table) == FREE
-    assert reservations.table.instances == {}
+def test_an_instance_that_runs_takes_the_place_of_its_reservation(table):
+    reservations = Reservations(table)
+    reserve(reservations)
+    running = TrackedInstance("u1", "h1", vm_state="active", updated_at=NOW + 1)
+    table.put_instance("h1", "u1", running)
+    reservations.settle(NOW + 2, [an_instance_row("other", "h1"), an_instance_row("u1", "h1")])
     assert list(reservations) == []
-
-
-def test_a_report_without_the_instance_does_not_wipe_the_pick(reservations):
-    pick(reservations)
-    report(reservations.table, at=112.0)
-    reservations.reapply(KEY)
-    reservations.settle(113.0)
-    assert numbers(reservations.table) == TAKEN
-
-
-@pytest.mark.parametrize(
-    ("instance", "closed"),
-    [
-        pytest.param(seen("building", host=None), False, id="nobody builds it yet"),
-        pytest.param(seen("building"), False, id="its host has it and may not have counted it"),
-        pytest.param(seen("building", task_state="networking"), True, id="its host counts it"),
-        pytest.param(seen(), True, id="it runs"),
-        pytest.param(seen(host="h2"), True, id="it runs elsewhere"),
-        pytest.param(seen("building", host=None, deleted=5), True, id="it was deleted"),
-        pytest.param(seen("error", host=None), True, id="it failed"),
-        pytest.param(seen("error", host=None, updated_at=90), True, id="it failed before"),
-        pytest.param(seen("error", updated_at=90), True, id="it failed before, on its host"),
-        pytest.param(None, False, id="nobody has heard of it"),
-    ],
-)
-def test_when_the_pick_of_a_new_instance_is_closed(reservations, instance, closed):
-    pick(reservations)
-    report(reservations.table, at=111.0)
-    reservations.reapply(KEY)
-    reservations.settle(112.0, [instance] if instance else [])
-    assert numbers(reservations.table) == (FREE if closed else TAKEN)
-
-
-@pytest.mark.parametrize(
-    ("home", "instance", "reported_at", "closed"),
-    [
-        pytest.param("h2", seen(host="h2"), 120.0, False, id="it has not left"),
-        pytest.param("h2", seen(), 112.0, False, id="it has come, the report may be older"),
-        pytest.param("h2", seen(), 114.0, True, id="it has come, and a report since"),
-        pytest.param("h2", seen(host="h3"), 100.0, True, id="it went elsewhere"),
-        pytest.param(
-            "h1", seen(instance_type_id=6), 120.0, False, id="not resized yet where it is"
-        ),
-        pytest.param("h1", seen(), 120.0, True, id="resized in place"),
-    ],
-)
-def test_when_the_pick_of_an_instance_that_moves_is_closed(
-    reservations, home, instance, reported_at, closed
-):
-    known = TrackedInstance("u1", home, vm_state="active", updated_at=50.0)
-    reservations.table.put_instance(home, "u1", known)
-    reservations.reserve(reservations.table.rows[KEY], "u1", AMOUNT, 110.5, instance_type_id=7)
-    report(reservations.table, at=reported_at)
-    reservations.reapply(KEY)
-    reservations.settle(116.0, [instance])
-    assert numbers(reservations.table) == (FREE if closed else TAKEN)
-
-
-def test_what_is_written_in_the_second_of_a_pick_settles_nothing(reservations):
-    report(reservations.table, at=110.0)
-    pick(reservations, now=110.5)
-    reservations.settle(110.9, [seen("building", updated_at=110)])
-    assert numbers(reservations.table) == TAKEN
-
-
-def test_a_pick_nobody_ever_hears_of_expires(reservations):
-    pick(reservations, now=110.0)
-    reservations.settle(170.0)
-    assert numbers(reservations.table) == TAKEN
-    reservations.settle(170.1)
-    assert numbers(reservations.table) == FREE
-    assert reservations.table.host_of_instance == {}
-
-
-def test_only_picks_that_something_was_read_of_are_judged(reservations, monkeypatch):
-    judged = []
-    end_of = reservations.end_of
-    monkeypatch.setattr(
-        reservations, "end_of", lambda p, now: judged.append(p.uuid) or end_of(p, now)
-    )
-    for uuid in ("u1", "u2", "u3"):
-        pick(reservations, uuid=uuid, now=110.5)
-    reservations.settle(111.0)
-    assert judged == []
-    reservations.settle(112.0, [seen("building", host=None)])
-    assert judged == ["u1"]
-    reservations.settle(113.0)
-    assert judged == ["u1"]
-    reservations.reapply(KEY)
-    reservations.settle(114.0)
-    assert judged == ["u1", "u1", "u2", "u3"]
-    reservations.settle(170.6)
-    assert judged[4:] == ["u1", "u2", "u3"]
-    assert list(reservations) == []
-
-
-def test_a_pick_that_does_not_say_when_it_ends_has_ended(reservations):
-    terms = Terms(*KEY, None, None, 110.0, float("-inf"))
-    reservations.add(Reservation(KEY, AMOUNT, terms, "u1", None))
-    assert numbers(reservations.table) != FREE
-    reservations.settle(111.0)
-    assert list(reservations) == []
-
-
-def test_a_pick_without_uuid_is_closed_by_a_newer_report(reservations):
-    pick(reservations, uuid=None, now=110.5)
-    report(reservations.table, at=110.0)
-    reservations.reapply(KEY)
-    reservations.settle(111.0)
-    assert numbers(reservations.table) == TAKEN
-    report(reservations.table, at=111.0)
-    reservations.reapply(KEY)
-    reservations.settle(111.0)
-    assert numbers(reservations.table) == FREE
-
-
-def test_closing_a_pick_keeps_the_instance_that_really_runs(reservations):
-    pick(reservations)
-    running = TrackedInstance("u1", "h1", vm_state="active", updated_at=111.0)
-    reservations.table.put_instance("h1", "u1", running)
-    report(reservations.table, at=112.0)
-    reservations.reapply(KEY)
-    reservations.settle(112.0, [seen()])
-    assert list(reservations) == []
-    assert reservations.table.instances["h1"]["u1"] is running
-
-
-def test_picks_of_a_host_that_vanished_count_again_when_it_is_back(reservations):
-    pick(reservations)
-    reservations.table.remove(KEY)
-    reservations.settle(111.0)
-    report(reservations.table, at=112.0)
-    reservations.reapply(KEY)
-    assert numbers(reservations.table) == TAKEN
-    reservations.table.remove(KEY)
-    reservations.settle(170.6)
-    assert list(reservations) == []
-
-
-def test_a_new_decision_on_an_instance_replaces_the_earlier_one(reservations):
-    first = pick(reservations)
-    second = pick(reservations)
-    reservations.confirm([second])
-    assert list(reservations) == [second]
-    assert numbers(reservations.table) == TAKEN
-    assert reservations.table.instances["h1"]["u1"] is second.placeholder
-    assert first is not second
-
-
-def test_an_unnamed_instance_is_seen_under_its_stand_in(reservations):
-    made = reservations.reserve(reservations.table.rows[KEY], None, AMOUNT, 110.0, "unnamed-1")
-    assert list(reservations.table.instances["h1"]) == ["unnamed-1"]
-    reservations.confirm([made])
-    report(reservations.table, at=111.0)
-    reservations.reapply(KEY)
-    reservations.settle(111.0)
-    assert reservations.table.instances == {}
-    assert numbers(reservations.table) == FREE
-
-
-def test_what_becomes_of_a_copy_leaves_the_books_as_they_are(reservations):
-    first = pick(reservations)
-    twin = reservations.copy(reservations.table.copy())
-    [copied] = twin
-    assert copied is not first
-    assert (copied.key, copied.amount, copied.uuid) == (KEY, AMOUNT, "u1")
-    assert (twin.expiry_seconds, twin.uuids(), twin.on(KEY)) == (60, {"u1"}, (copied,))
-
-    twin.release(copied)
-
-    assert numbers(twin.table) == FREE
-    assert numbers(reservations.table) == TAKEN
-    assert list(reservations) == [first]
-    assert reservations.on(KEY) == (first,)
-    assert reservations.on(("h9", "n9")) == ()
-
-
-def test_the_table_as_if_some_picks_took_nothing(reservations):
-    first, second = pick(reservations), pick(reservations, "u2")
-    with reservations.without([first]):
-        assert numbers(reservations.table) == TAKEN
-    with reservations.without([first, second]):
-        assert numbers(reservations.table) == FREE
-    assert reservations.table.value(reservations.table.rows[KEY], "free_ram_mb") == 4096 - 2 * 512
-    assert list(reservations) == [first, second]
-    reservations.table.remove(KEY)
-    with reservations.without([first]):
-        assert reservations.table.rows == {}
-
-
-def test_only_hosts_that_reported_are_picked(reservations):
-    silent = reservations.table.put(("h2", "n2"), {"node_id": 2, "reported": False})
-    told = reservations.table.put(("h3", "n3"), {"node_id": 3, "reported": True})
-    assert reservations.claimable(np.array([silent, told])).tolist() == [False, True]
-    assert reservations.accepts(KEY, 0.0)
+    assert table.instances["h1"]["u1"] is running
 
 
 @pytest.mark.parametrize(
     ("vm_state", "leaves"), [("active", "h2"), ("building", None), (None, None)]
 )
-def test_which_host_a_picked_instance_is_to_leave(reservations, vm_state, leaves):
-    reservations.table.put_instance("h2", "u1", TrackedInstance("u1", "h2", vm_state=vm_state))
-    assert pick(reservations).terms.source_host == leaves
+def test_which_host_an_instance_is_to_leave(table, vm_state, leaves):
+    table.put_instance("h2", "u1", TrackedInstance("u1", "h2", vm_state=vm_state))
+    assert reserve(Reservations(table)).terms.source_host == leaves
 
 
-def test_rows_of_other_instances_settle_nothing(reservations):
-    pick(reservations)
-    reservations.settle(111.0, [an_instance_row("other", "h1", 111)])
-    assert numbers(reservations.table) == TAKEN
+@pytest.mark.parametrize(
+    ("reported_at", "is_over"), [(NOW + 2, False), (NOW + 4, True)], ids=["may be older", "since"]
+)
+def test_a_move_ends_with_a_report_from_after_it(table, reported_at, is_over):
+    reservations = Reservations(table)
+    table.put_instance("h2", "u1", TrackedInstance("u1", "h2", vm_state="active"))
+    reserve(reservations)
+    table.put(KEY, {"updated_at": reported_at})
+    arrived = an_instance_row("u1", "h1", NOW + 1)
+    reservations.settle(NOW + 5, [arrived])
+    assert (list(reservations) == []) is is_over
+
+
+def test_only_those_that_something_was_read_of_are_judged(table, monkeypatch):
+    reservations, judged = Reservations(table, 60), []
+    end_of = reservations.end_of
+    monkeypatch.setattr(
+        reservations, "end_of", lambda each, now: judged.append(each.uuid) or end_of(each, now)
+    )
+    for uuid in ("u1", "u2"):
+        reserve(reservations, uuid)
+    building = an_instance_row("u1", None, vm_state="building")
+    steps = [
+        (lambda: reservations.settle(NOW + 1), []),
+        (lambda: reservations.settle(NOW + 2, [building]), ["u1"]),
+        (lambda: reservations.settle(NOW + 3, [building]), []),
+        (lambda: reservations.reapply(KEY) or reservations.settle(NOW + 4), ["u1", "u2"]),
+        (lambda: reservations.settle(NOW + 60.6), ["u1", "u2"]),
+    ]
+    for step, expected in steps:
+        step()
+        assert judged == expected
+        judged.clear()
+    assert list(reservations) == []
+
+
+def test_one_that_does_not_say_when_it_ends_has_ended(table):
+    reservations = Reservations(table)
+    reservations.add(Reservation(KEY, AMOUNT, Terms(*KEY, None, None, NOW, NEVER), "u1", None))
+    assert free_ram_mb(reservations) == 4096 - 512
+    reservations.settle(NOW + 1)
+    assert (list(reservations), free_ram_mb(reservations)) == ([], 4096)
+
+
+def test_one_that_found_no_room_beside_a_reported_one_finds_it_when_that_is_over():
+    """The report has u1 already; until its reservation is over the host looks too full."""
+    table = a_fleet({"numa_topology": host(cell())})
+    reservations = Reservations(table)
+    for uuid in ("u1", "u2"):
+        reservations.reserve(0, uuid, PINNED, NOW)
+    numbers = {"free_ram_mb": 4096, "num_instances": 0, "num_io_ops": 0, "updated_at": NOW + 5}
+    table.put(KEY, {**numbers, "numa_topology": host(cell(pinned={2, 3})).to_text()})
+    reservations.reapply(KEY)
+    reservations.settle(NOW + 6, [an_instance_row("u1", "h1")])
+    assert [each.uuid for each in reservations] == ["u2"]
+    assert set(table.value(0, "numa_topology").cells[0].pinned) == {0, 1, 2, 3}
+    found = [table.value(0, name) for name in ("num_instances", "free_ram_mb", "num_io_ops")]
+    assert found == [1, 4096 - 512, 1]
+
+
+# --- as Nova's releases keep them -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("updated_at", "accepted"), [(NOW, False), (NOW + 0.5, True), (NOW + 1, True), (NEVER, True)]
+)
+def test_newton_ignores_reports_older_than_its_last_reservation(table, updated_at, accepted):
+    reservations = NewtonReservations(table)
+    reservations.confirm([reserve(reservations)])
+    reservations.settle(NOW + 1000)
+    assert (list(reservations), table.host_of_instance) == ([], {})
+    assert free_ram_mb(reservations) == 4096 - 512
+    assert reservations.accepts(KEY, updated_at) is accepted
+    table.set_service("h1", None, 0.0)
+    assert reservations.accepts(KEY, NOW), "it starts afresh where the service was gone"
+
+
+def test_newton_leaves_what_a_failed_request_took_until_the_next_row_of_any_age(table):
+    reservations = NewtonReservations(table)
+    earlier, later = reserve(reservations), reserve(reservations, now=NOW + 20)
+    reservations.confirm([earlier])
+    reservations.release(later)
+    assert free_ram_mb(reservations) == 4096 - 1024
+    assert reservations.accepts(KEY, 1.0)
+    gone = reserve(reservations)
+    table.remove(KEY)
+    reservations.release(gone)
+    assert list(reservations) == []
+
+
+def test_newton_believes_an_older_row_after_one_that_got_no_devices():
+    table = a_fleet({"pci_stats": "[]", "updated_at": NOW - 9})
+    request = a_request(pci_requests=ONE_DEVICE)
+    for amount, updated_at in (
+        (Consumption.from_request(request, {}, Fitting(numa.NEWTON)), NOW - 9),
+        (AMOUNT, NOW),
+    ):
+        NewtonReservations(table).reserve(0, "u1", amount, NOW)
+        assert table.value(0, "updated_at") == updated_at
+
+
+@pytest.mark.parametrize(
+    ("kind", "mask"),
+    [
+        (Reservations, [True, False]),
+        (NewtonReservations, [True, True]),
+        (PlacementReservations, [True, False]),
+    ],
+)
+def test_rows_never_filled_in_are_claimable_in_newton_only(table, kind, mask):
+    assert kind(table).claimable(np.array([0, 1])).tolist() == mask
+    assert kind(table).accepts(("h9", "n9"), 0.0)
+
+
+def test_with_placement_the_next_request_starts_from_the_row(table):
+    reservations = PlacementReservations(table)
+    reservations.confirm([reserve(reservations)])
+    assert table.host_of_instance == {"u1": "h1"}
+    reservations.settle(NOW + 0.5)
+    assert (list(reservations), table.host_of_instance) == ([], {})
+    assert free_ram_mb(reservations) == 4096

@@ -2,136 +2,260 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from scheduler import objects
+from scheduler import errors, objects
+from scheduler.hosts import columns
+from scheduler.hosts.documents import DocumentPool
 from scheduler.hosts.table import NEVER, HostTable
 from scheduler.numa import HostTopology
 from scheduler.pci import Pools
-from tests.builders import NOW, a_fleet, a_host
+from tests import fleets
+from tests.builders import NOW, a_fleet, a_host, candidates
+
+HOSTS = st.sampled_from(["h1", "h2", "H1"])
+KEYS = st.tuples(HOSTS, st.sampled_from(["n1", "n2", None]))
+UUIDS = st.sampled_from(["u1", "u2", "u3"])
+COMBINED = ("host", "free_ram_mb", "cpu_info")
+UNSET = {"free_ram_mb": 0, "cpu_info": None, "host_ip": None, "bare_metal": False}
 
 
-def _hosts(table):
-    return [table.value(row, "host") for row in table.order.tolist()]
+def everything(table):
+    """A snapshot with mappings of its own."""
+    instances = {host: dict(several) for host, several in table.instances.items()}
+    return {**fleets.snapshot(table), "instances": instances}
 
 
-def test_rows_are_updated_in_place():
+class TableMachine(RuleBasedStateMachine):
+    """Beside it a dictionary per kind of thing."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = HostTable()
+        self.rows, self.services, self.aggregates, self.homes = {}, {}, {}, {}
+
+    @rule(
+        key=KEYS,
+        values=st.fixed_dictionaries(
+            {},
+            optional={
+                "node_id": st.integers(1, 99),
+                "free_ram_mb": st.integers(-10, 10),
+                "cpu_info": st.sampled_from([None, "a", "b" * 500]),
+                "host_ip": st.sampled_from([None, "192.0.2.1"]),
+                "bare_metal": st.booleans(),
+            },
+        ),
+    )
+    def put(self, key, values):
+        taken = {row["node_id"] for other, row in self.rows.items() if other != key}
+        if key not in self.rows and values.get("node_id", 0) in {*taken, 0}:
+            values = {**values, "node_id": max(taken, default=0) + 1}
+        elif values.get("node_id") in taken:
+            del values["node_id"]
+        self.table.put(key, values)
+        self.rows.setdefault(key, dict(UNSET)).update(values)
+
+    @rule(key=KEYS)
+    def remove(self, key):
+        if self.rows.pop(key, None):
+            self.table.remove(key)
+
+    @rule(key=KEYS, amount=st.integers(-3, 3), times=st.integers(1, 3))
+    def add(self, key, amount, times):
+        if key in self.rows:
+            row = self.table.rows[key]
+            self.table.add_many({row: times}, {"free_ram_mb": amount})
+            self.table.add(row, {"free_ram_mb": amount})
+            self.rows[key]["free_ram_mb"] += (times + 1) * amount
+
+    @rule(host=HOSTS, disabled=st.sampled_from([True, False, None]), version=st.integers(1, 3))
+    def set_service(self, host, disabled, version):
+        """None: it goes."""
+        record = None if disabled is None else {"disabled": disabled, "version": version}
+        self.table.set_service(host, record, NOW + version)
+        self.services.pop(host, None)
+        if record is not None:
+            self.services[host] = record
+
+    @rule(aggregates=st.dictionaries(HOSTS, st.sampled_from(["ssd", "gpu"])))
+    def set_aggregates(self, aggregates):
+        self.aggregates = aggregates
+        self.table.set_aggregates(
+            {
+                host: (objects.Aggregate(id=1, uuid="a", name="a", metadata={key: "yes"}),)
+                for host, key in aggregates.items()
+            }
+        )
+
+    @rule(host=HOSTS, uuid=UUIDS)
+    def put_instance(self, host, uuid):
+        self.table.put_instance(host, uuid, f"{uuid} on {host}")
+        self.homes[uuid] = host
+
+    @rule(uuid=UUIDS)
+    def drop_instance(self, uuid):
+        self.table.drop_instance(uuid)
+        self.homes.pop(uuid, None)
+
+    @rule(is_copy_kept=st.booleans())
+    def go_on_with_one_of_two(self, is_copy_kept):
+        """What becomes of one leaves the other as it is."""
+        twin = self.table.copy()
+        before = everything(self.table)
+        assert everything(twin) == before
+        kept, left = (twin, self.table) if is_copy_kept else (self.table, twin)
+        for key in list(left.rows):
+            left.put(key, {"free_ram_mb": 77, "cpu_info": "77"})
+            left.remove(key)
+        for uuid in list(left.host_of_instance):
+            left.drop_instance(uuid)
+        left.set_service("h1", {"disabled": True, "version": 9}, NOW)
+        left.put_instance("h1", "u9", "another")
+        assert everything(kept) == before
+        self.table = kept
+
+    @invariant()
+    def rows_are_those_put(self):
+        table = self.table
+        assert table.rows.keys() == self.rows.keys()
+        for key, row in table.rows.items():
+            assert {name: table.value(row, name) for name in self.rows[key]} == self.rows[key]
+            host, service = key[0], self.services.get(key[0])
+            assert (table.text(row, "host"), table.text(row, "nodename")) == key
+            assert dict(table.service(row)) == (service or {})
+            assert table.value(row, "service_disabled") is bool(service and service["disabled"])
+            seen = NOW + service["version"] if service else NEVER
+            assert table.last_seen(host) == seen
+            if service:
+                assert table.value(row, "service_last_seen") == seen
+            aggregates = [list(each.metadata) for each in table.value(row, "aggregates")]
+            assert aggregates == ([[self.aggregates[host]]] if host in self.aggregates else [])
+
+    @invariant()
+    def they_are_found(self):
+        table, with_node = self.table, {host for host, _node in self.rows}
+        numbers = sorted((row["node_id"], key) for key, row in self.rows.items())
+        order = [key for _number, key in numbers if key[0] in self.services]
+        assert [table.rows[key] for key in order] == table.order.tolist()
+        assert table.row_of_node == {number: table.rows[key] for number, key in numbers}
+        assert table.hosts_without_service() == sorted(with_node - self.services.keys())
+        versions = [each["version"] for each in self.services.values()]
+        assert table.lowest_service_version == min(versions, default=0)
+        assert sorted(table.spellings(["h1"])) == sorted(with_node & {"h1", "H1"})
+        for host in ("h1", "h2", "H1"):
+            rows = {table.rows[key] for key in self.rows if key[0] == host}
+            assert set(table.row_numbers([host, "h9"])) == rows
+            known = host in with_node or host in self.services or host in self.homes.values()
+            assert table.is_known(host) is known
+
+    @invariant()
+    def instances_are_on_one_host(self):
+        table = self.table
+        on: dict[str, dict[str, str]] = {}
+        for uuid, host in self.homes.items():
+            on.setdefault(host, {})[uuid] = f"{uuid} on {host}"
+        assert (table.host_of_instance, table.instances) == (self.homes, on)
+        shown = {
+            table.rows[key]: count
+            for key, row in self.rows.items()
+            if (count := len(on.get(key[0], ()))) and not row["bare_metal"]
+        }
+        assert table.showing_instances(["u1", "u2", "u3", "u3", "u9"]) == shown
+
+    @invariant()
+    def equal_contents_share_a_number(self):
+        table = self.table
+        texts = [row["cpu_info"] for row in self.rows.values()]
+        assert len(table.pools["cpu_info"]) == len(set(texts))
+        pool, numbers = table.combinations(COMBINED)
+        for row in table.rows.values():
+            values = table.parsed_values(COMBINED, pool.content(int(numbers[row])))
+            assert values == tuple(table.value(row, name) for name in COMBINED)
+
+    @invariant()
+    def candidates_are_read_in_order(self):
+        hosts = candidates(self.table)
+        rows = [self.rows[state.host, state.nodename] for state in hosts]
+        assert hosts.free_ram_mb.tolist() == [row["free_ram_mb"] for row in rows]
+        for name in ("cpu_info", "host_ip", "free_ram_mb"):
+            wanted, asked = [row[name] for row in rows], Counter()
+            per = hosts.per_document if name == "cpu_info" else hosts.per_value
+
+            def read(value, asked=asked):
+                asked[value] += 1
+                return str(value)
+
+            found = per(name, read, "U999")
+            assert found.tolist() == list(map(str, wanted))
+            assert asked == Counter(set(wanted))
+        assert hosts.having("host_ip", ["192.0.2.1"]).tolist() == [
+            row["host_ip"] is not None for row in rows
+        ]
+
+
+TestTable = TableMachine.TestCase
+TestTable.settings = settings(deadline=None, max_examples=50, stateful_step_count=25)
+
+
+def test_rows_are_updated_in_place_and_columns_are_read_only():
     table = a_fleet({}, {})
-    row = table.rows["h1", "n1"]
     column = table.column("free_ram_mb")
-
-    assert table.put(("h1", "n1"), {"free_ram_mb": -5, "host_ip": "192.0.2.1"}) == row
-
-    assert (table.value(row, "free_ram_mb"), table.value(row, "host_ip")) == (-5, "192.0.2.1")
-    assert table.value(row, "total_usable_ram_mb") == 4096
-    assert table.column("free_ram_mb") is column
-    assert table.value(table.rows["h2", "n2"], "free_ram_mb") == 4096
-
-
-def test_order_is_by_node_id_of_hosts_with_a_service():
-    table = a_fleet({"node_id": 30}, {"node_id": 10}, {"node_id": 20})
-    assert _hosts(table) == ["h2", "h3", "h1"]
-
-    table.set_service("h3", None, 0.0)
-    assert _hosts(table) == ["h2", "h1"]
-    assert table.hosts_without_service() == ["h3"]
-
-    table.set_service("h3", {"disabled": False}, NOW)
-    table.put(("h3", "n3"), {"node_id": 40})
-    assert _hosts(table) == ["h2", "h1", "h3"]
+    assert table.put(("h1", "n1"), {"free_ram_mb": -5}) == 0
+    assert column[:2].tolist() == [-5, 4096]
+    for array in (column, table.document_numbers("stats"), candidates(table).free_ram_mb):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    with pytest.raises(TypeError):
+        table.service(0)["disabled"] = True
 
 
 def test_a_removed_row_leaves_nothing_to_the_next_one(monkeypatch):
-    table = a_fleet(
-        {
-            "stats": {"a": "1"},
-            "cpu_info": "{}",
-            "host_ip": "192.0.2.1",
-            "service": {"disabled": True, "forced_down": True},
-            "aggregates": [{"ssd": "yes"}],
-        }
-    )
-    row = table.rows["h1", "n1"]
+    filled = {"stats": {"a": "1"}, "host_ip": "192.0.2.1", "aggregates": [{"ssd": "yes"}]}
+    table = a_fleet({**filled, "service": {"disabled": True, "forced_down": True}})
     monkeypatch.setattr("scheduler.hosts.table.FIRST_CAPACITY", 0)
     table.remove(("h1", "n1"))
-    assert len(table) == 0
-    assert _hosts(table) == []
-    assert table.hosts_without_service() == []
-
-    assert table.put(("h9", None), {}) == row
-
-    assert table.value(row, "free_ram_mb") == 0
-    assert table.value(row, "stats") == {}
-    assert table.value(row, "cpu_info") is None
-    assert table.value(row, "host_ip") is None
-    assert table.value(row, "aggregates") == []
-    assert table.value(row, "service_disabled") is False
-    assert table.value(row, "service_last_seen") == NEVER
-    assert not table.service(row)
+    assert table.put(("h9", None), {}) == 0
+    fresh = HostTable()
+    fresh.put(("h9", None), {})
+    for name in (*columns.COLUMN_TYPES, *columns.OBJECT_COLUMNS, *columns.DOCUMENT_PARSERS):
+        assert table.value(0, name) == fresh.value(0, name)
+    assert not table.service(0)
 
 
-def test_a_host_keeps_its_service_and_aggregates_over_its_nodes():
+def test_hosts_that_replace_others_leave_it_in_order_and_small():
+    table, hosts = HostTable(), 200
+    for number in range(hosts):
+        a_host(f"h{number}", f"n{number}", table=table, node_id=number, stats={"n": number % 7})
+    assert [each["n"] for each in map(lambda row: table.value(row, "stats"), range(hosts))] == [
+        number % 7 for number in range(hosts)
+    ]
+    for number in range(hosts, 10 * hosts):
+        table.remove((f"h{number - hosts}", f"n{number - hosts}"))
+        a_host(f"h{number}", f"n{number}", table=table, node_id=number)
+        assert number >= 2 * hosts - 1 or (np.diff(table.order) > 0).all()
+    assert table.capacity <= 4 * hosts
+    assert list(table.column("node_id")[table.order]) == list(range(9 * hosts, 10 * hosts))
+
+
+def test_an_aggregate_without_a_uuid_counts():
+    """Those of Nova's releases before Mitaka have none."""
     table = HostTable()
-    aggregate = objects.Aggregate(id=1, uuid="u", name="a", metadata={"ssd": "yes"})
-    table.set_service("h1", {"disabled": True, "id": 7}, NOW)
-    table.set_aggregates({"h1": (aggregate,)})
-
-    rows = [table.put(("h1", node), {}) for node in ("n1", "n2")]
-
-    for row in rows:
-        assert table.value(row, "service_disabled") is True
-        assert table.value(row, "service_last_seen") == NOW
-        assert [each.metadata for each in table.value(row, "aggregates")] == [{"ssd": "yes"}]
-        assert table.service(row)["id"] == 7
-    assert table.row_numbers(["h1", "h2"]) == rows
-    table.set_aggregates({})
-    assert [table.value(row, "aggregates") for row in rows] == [[], []]
+    row = table.put(("h1", "n1"), {"node_id": 1})
+    old = objects.Aggregate(id=1, name="old", metadata={"availability_zone": "az"})
+    table.set_aggregates({"h1": (old,)})
+    (found,) = table.value(row, "aggregates")
+    assert (found.id, found.name, found.availability_zone) == (1, "old", "az")
 
 
-def test_a_service_record_cannot_be_changed_through_the_table():
-    record = {"disabled": False}
-    table = a_fleet({"service": record})
-    row = table.rows["h1", "n1"]
-
-    with pytest.raises(TypeError):
-        table.service(row)["disabled"] = True
-
-
-def test_an_instance_is_on_one_host():
-    table = a_fleet({"instances": ["u1", "u2"]}, {})
-    table.put_instance("h2", "u1", "moved")
-
-    assert set(table.instances["h1"]) == {"u2"}
-    assert table.instances["h2"] == {"u1": "moved"}
-    table.drop_instance("u2")
-    table.drop_instance("unknown")
-    assert set(table.instances) == {"h2"}
-    assert table.host_of_instance == {"u1": "h2"}
-
-
-def test_a_node_that_got_another_number_is_found_by_that_alone():
-    table = a_fleet({"node_id": 7})
-    row = table.put(("h1", "n1"), {"node_id": 8})
-    assert table.row_of_node == {8: row}
-
-
-def test_the_documents_of_a_removed_row_are_forgotten():
-    table = a_fleet({"stats": {"a": "1"}})
-    before = len(HostTable().pools["stats"])
-    table.remove(("h1", "n1"))
-    assert len(table.pools["stats"]) == before
-
-
-def test_documents_are_shared_and_forgotten():
-    table = a_fleet({"stats": {"a": "1"}}, {"stats": {"a": "1"}}, {"stats": {"b": "2"}})
-    first, second, _third = (table.rows[f"h{n}", f"n{n}"] for n in (1, 2, 3))
-
-    assert table.value(first, "stats") is table.value(second, "stats")
-    table.put(("h3", "n3"), {"stats": None})
-    assert len(table.pools["stats"]) == 2
+# --- documents ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -161,7 +285,6 @@ def test_documents_are_shared_and_forgotten():
 def test_documents_that_cannot_be_read_are_empty(name, text, value):
     table = HostTable()
     row = table.put(("h1", "n1"), {name: text})
-
     assert table.value(row, name) == value
     assert table.content(row, name) == text
 
@@ -169,114 +292,39 @@ def test_documents_that_cannot_be_read_are_empty(name, text, value):
 def test_one_warning_names_the_nodes_of_a_document_that_cannot_be_read(caplog):
     table = HostTable()
     rows = [table.put((f"h{n}", f"n{n}"), {"numa_topology": "not json"}) for n in (1, 2)]
-
     assert [table.value(row, "numa_topology") for row in (*rows, *rows)] == [None] * 4
     [message] = caplog.messages
     assert message.startswith("numa_topology of compute node n1, n2 cannot be read")
 
 
-_keys = st.tuples(st.sampled_from(["h1", "h2", "h3"]), st.sampled_from(["n1", "n2", None]))
-_steps = st.lists(
-    st.one_of(
-        st.tuples(st.just("put"), _keys, st.integers(-10, 10), st.sampled_from([None, "a", "b"])),
-        st.tuples(st.just("remove"), _keys, st.none(), st.none()),
-    ),
-    max_size=300,
-)
-
-
-@given(_steps)
-def test_any_course_of_events_leaves_what_was_put_last(steps):
-    table, expected = HostTable(), {}
-    for what, key, number, text in steps:
-        if what == "put":
-            table.put(key, {"free_ram_mb": number, "cpu_info": text})
-            expected[key] = (number, text)
-        elif key in expected:
-            table.remove(key)
-            del expected[key]
-
-    found = {
-        key: (table.value(row, "free_ram_mb"), table.value(row, "cpu_info"))
-        for key, row in table.rows.items()
-    }
-    assert found == expected
-    assert {table.value(row, "host") for row in table.rows.values()} == {h for h, _n in expected}
-    assert len(table.pools["cpu_info"]) == len({text for _number, text in expected.values()})
-    assert sum(len(rows) for rows in table.rows_of_host.values()) == len(expected)
-
-
-def test_hosts_that_replace_others_leave_it_in_order_and_small():
-    table, hosts = HostTable(), 200
-    for number in range(hosts):
-        a_host(f"h{number}", f"n{number}", table=table, node_id=number)
-    for number in range(hosts, 2 * hosts - 1):
-        table.remove((f"h{number - hosts}", f"n{number - hosts}"))
-        a_host(f"h{number}", f"n{number}", table=table, node_id=number)
-        assert (np.diff(table.order) > 0).all()
-    for number in range(2 * hosts - 1, 20 * hosts):  # no sizes without end
-        table.remove((f"h{number - hosts}", f"n{number - hosts}"))
-        a_host(f"h{number}", f"n{number}", table=table, node_id=number)
-    assert table.capacity <= 4 * hosts
-    assert list(table.column("node_id")[table.order]) == list(range(19 * hosts, 20 * hosts))
-
-
-def test_the_table_grows_without_losing_anything():
-    table = HostTable()
-    for number in range(200):
-        a_host(f"h{number}", f"n{number}", table=table, free_ram_mb=number, stats={"n": number % 7})
-
-    rows = [table.rows[f"h{n}", f"n{n}"] for n in range(200)]
-    assert [table.value(row, "free_ram_mb") for row in rows] == list(range(200))
-    assert [table.value(row, "stats") for row in rows] == [{"n": n % 7} for n in range(200)]
-    assert len(table.order) == 200
-
-
-def test_an_aggregate_without_a_uuid_counts():
-    """Those of Nova's releases before Mitaka have none."""
-    table = HostTable()
-    row = table.put(("h1", "n1"), {"node_id": 1})
-    old = objects.Aggregate(id=1, name="old", metadata={"availability_zone": "az"})
-    table.set_aggregates({"h1": (old,)})
-    (found,) = table.value(row, "aggregates")
-    assert (found.id, found.name, found.availability_zone) == (1, "old", "az")
-
-
 @pytest.mark.parametrize(
-    ("host", "known"), [("h1", True), ("h2", True), ("h3", True), ("h4", False), ("H1", False)]
+    "text",
+    ["bad", "x" * 5000, '{"é": "\ud800"}' * 40, json.dumps({str(n): n for n in range(300)})],
+    ids=["short", "alike", "half a surrogate", "a document"],
 )
-def test_what_is_known_of(host, known):
-    table = HostTable()
-    table.put(("h1", "n1"), {})
-    table.set_service("h2", {}, NOW)
-    table.put_instance("h3", "u1", "instance")
+def test_a_text_comes_back_as_it_was_and_is_parsed_once(text):
+    parsed, complaints = [], []
 
-    assert table.is_known(host) is known
+    def parse(content):
+        parsed.append(content)
+        if content == "bad":
+            raise errors.InvalidRequest(field="f", reason="r")
+        return [content]
 
-
-def test_spellings_of_a_name():
-    table = a_fleet({"host": "Alpha"}, {"host": "alpha"}, {"host": "beta"}, {"host": "Alpha"})
-
-    assert table.spellings(["alpha", "beta", "gamma"]) == ["Alpha", "alpha", "beta"]
-    table.remove(("Alpha", "n1"))
-    table.remove(("Alpha", "n4"))
-    assert table.spellings(["alpha"]) == ["alpha"]
-
-
-def test_a_copy_has_all_of_a_row_and_shares_nothing():
-    table = a_fleet({"host_ip": "192.0.2.1", "stats": {"a": "1"}, "instances": ["u1"]}, {})
-    twin = table.copy()
-    row = twin.rows["h1", "n1"]
-
-    twin.update(row, {"free_ram_mb": 1, "host_ip": "192.0.2.2"})
-    twin.drop_instance("u1")
-    twin.remove(("h2", "n2"))
-    twin.put(("h1", "n9"), {"node_id": 9})
-
-    assert (table.value(row, "free_ram_mb"), table.value(row, "host_ip")) == (4096, "192.0.2.1")
-    assert (twin.value(row, "free_ram_mb"), twin.value(row, "host_ip")) == (1, "192.0.2.2")
-    assert twin.value(row, "stats") == {"a": "1"}
-    assert table.host_of_instance == {"u1": "h1"}
-    assert _hosts(table) == ["h1", "h2"]
-    assert table.row_numbers(["h1", "h2"]) == [0, 1]
-    assert twin.row_numbers(["h1", "h2"]) == [0, 2]
+    pool = DocumentPool(parse, lambda number, error: complaints.append((number, str(error))))
+    number = pool.acquire(text)
+    assert pool.acquire(text[:1] + text[1:]) == number
+    assert pool.acquire(text + " ") != number
+    assert pool.content(number) == text
+    assert pool.parsed(number) is pool.parsed(number)
+    if text == "bad":
+        assert (pool.parsed(number), parsed) == ([None], ["bad", None])
+        assert complaints == [(number, "Invalid request: f: r")]
+    else:
+        assert (pool.parsed(number), parsed, complaints) == ([text], [text], [])
+    memo = pool.memo("question", np.bool_)
+    memo.put(number, True)
+    for _user in range(2):
+        pool.release(number)
+    assert pool.acquire("another") == number
+    assert pool.memo("question", np.bool_).missing(np.array([number])) == [number], "forgotten"
