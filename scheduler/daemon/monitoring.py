@@ -22,10 +22,9 @@ from scheduler.concurrency import HubCalls
 from scheduler.daemon.health import Check, Status, WorkerHealth, worst
 from scheduler.daemon.reports import Reports
 from scheduler.metrics import catalogue, readings
-from scheduler.metrics.exposition import render
-from scheduler.metrics.samples import Samples
+from scheduler.metrics.counters import Counters
+from scheduler.metrics.samples import Samples, render
 from scheduler.metrics.snapshots import Snapshots
-from scheduler.metrics.tally import Tally
 from scheduler.notifications.outbox import Outbox
 from scheduler.web import server
 from scheduler.web.folder import PrivateFolder
@@ -54,8 +53,8 @@ Reading = Callable[[Samples], None]
 class Monitoring:
     """The address and the private folder that all workers share; made before they are forked.
 
-    ``routes`` are this process's; ``workers`` are there to be asked; ``tally`` is what this worker
-    counts; ``reports`` are told on a signal, whether or not anything is served.  Without
+    ``routes`` are this process's; ``workers`` are there to be asked; ``counters`` are those of
+    this worker; ``reports`` are told on a signal, whether or not anything is served.  Without
     *listening* nothing is served or counted; all of it may be used all the same.  *names* are those
     that may be asked for.
     """
@@ -73,10 +72,10 @@ class Monitoring:
         self.routes = Routes()
         self.hub = HubCalls(HUB_SECONDS)
         self.workers = Workers(None if self._folder is None else self._folder.path)
-        self.tally = Tally()
+        self.counters = Counters()
         for outcome in (APPLIED, RESTART_NEEDED, REFUSED):
-            self.tally.set(catalogue.RELOADS, 0, outcome)
-        self._readings: list[Reading] = [self.tally.write_to, readings.read_process]
+            self.counters.set(catalogue.RELOADS, 0, outcome)
+        self._readings: list[Reading] = [self.counters.write_to, readings.read_process]
         self._is_served = self._is_reload_refused = False
         self.reports = reports or Reports()
 
@@ -110,7 +109,7 @@ class Monitoring:
         if self._listening is None or self._folder is None:
             return
         self._is_served = True
-        self.tally.set(catalogue.STARTED_AT, time.time())
+        self.counters.set(catalogue.STARTED_AT, time.time())
         self._readings += [
             functools.partial(readings.read_in_flight, in_flight=health.in_flight),
             lambda samples: readings.read_consumer(samples, health.consumer()),
@@ -130,10 +129,10 @@ class Monitoring:
         """Count what *manager* decides, and what reading the hosts costs."""
         if not self._is_served:
             return
-        manager.recorder.listeners.append(self.tally.decided)
+        manager.recorder.listeners.append(self.counters.decided)
         hosts = manager.driver.host_manager
         if hasattr(hosts, "read_listeners"):
-            hosts.read_listeners.append(self.tally.read)
+            hosts.read_listeners.append(self.counters.read)
         name = type(getattr(manager.driver, "driver", manager.driver)).__name__
         labels = scheduler.__version__, name, conf.scheduler.claims, concurrency.current()
         self._readings += [
@@ -149,9 +148,9 @@ class Monitoring:
 
     def reloaded(self, outcome: str) -> None:
         """The configuration was read again, and APPLIED, partly so, or REFUSED."""
-        self.tally.count(catalogue.RELOADS, outcome)
-        self.tally.set(catalogue.RELOAD_OK, outcome != REFUSED)
-        self.tally.set(catalogue.RELOAD_AT, time.time())
+        self.counters.count(catalogue.RELOADS, outcome)
+        self.counters.set(catalogue.RELOAD_OK, outcome != REFUSED)
+        self.counters.set(catalogue.RELOAD_AT, time.time())
         self._is_reload_refused = outcome == REFUSED
 
     def close(self) -> None:

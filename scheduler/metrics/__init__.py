@@ -1,6 +1,5 @@
-"""What is counted and measured, and how it is told to Prometheus.
+"""What is counted and measured, and how Prometheus gets it.
 
-``catalogue`` lists every metric there is.  Each worker counts in its ``tally`` and reads the rest
-off what runs (``readings``) every few seconds, into a file of its own (``snapshots``); whichever
-worker is asked adds the files up and renders them (``exposition``).
+``catalogue`` lists every metric.  Each worker counts (``counters``) and reads the rest off what
+runs (``readings``), into a file of its own; whichever worker is asked adds them up (``samples``).
 """

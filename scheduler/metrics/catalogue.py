@@ -7,6 +7,7 @@ they declare, cells.
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,12 +19,13 @@ SECONDS_BUCKETS: Final = (
 
 
 class Kind(enum.Enum):
-    """What a metric is to Prometheus, and how the workers' values are put together."""
+    """What a metric is to Prometheus, and how the workers' values are put together.
+
+    Counters and histograms add up all workers there ever were; the others are gauges.
+    """
 
     COUNTER = "counter"
-    """The sum over all workers there ever were."""
     HISTOGRAM = "histogram"
-    """Likewise, per bucket."""
     SUM = "the sum of the workers"
     MAX = "the greatest of the workers"
     MIN = "the least of the workers"
@@ -31,7 +33,7 @@ class Kind(enum.Enum):
 
     @property
     def is_gauge(self) -> bool:
-        """Whether it tells of now, and so of living workers only."""
+        """Whether it is of now, and so of living workers only."""
         return self not in (Kind.COUNTER, Kind.HISTOGRAM)
 
 
@@ -45,182 +47,138 @@ class Metric:
     labels: tuple[str, ...] = ()
 
 
-def _metric(name: str, kind: Kind, text: str, *labels: str) -> Metric:
-    return Metric(f"nova_scheduler_{name}", kind, text, labels)
+def _maker(kind: Kind) -> Callable[..., Metric]:
+    return lambda name, text, *labels: Metric(f"nova_scheduler_{name}", kind, text, labels)
 
+
+_counter, _histogram, _sum, _highest, _lowest, _newest = map(_maker, Kind)
 
 # --- decisions ---------------------------------------------------------------------------
 
-DECISIONS = _metric(
+DECISIONS = _counter(
     "decisions_total",
-    Kind.COUNTER,
     "Requests for hosts that were decided, by outcome: selected, or the code of the error.",
     "outcome",
 )
-PLACED = _metric("instances_placed_total", Kind.COUNTER, "Instances that were given a host.")
-REPEATED = _metric(
-    "repeated_requests_total",
-    Kind.COUNTER,
-    "Requests that came again and got the answer of the first.",
+PLACED = _counter("instances_placed_total", "Instances that were given a host.")
+REPEATED = _counter(
+    "repeated_requests_total", "Requests that came again and got the answer of the first."
 )
-DECISION_SECONDS = _metric(
-    "decision_seconds", Kind.HISTOGRAM, "From the arrival of a request to its answer."
-)
-STAGE_SECONDS = _metric(
+DECISION_SECONDS = _histogram("decision_seconds", "From the arrival of a request to its answer.")
+STAGE_SECONDS = _histogram(
     "stage_seconds",
-    Kind.HISTOGRAM,
     "Of a decision, per stage: refresh, filter, weigh, claim, later_instances.",
     "stage",
 )
-REMOVED = _metric(
+REMOVED = _counter(
     "hosts_removed_total",
-    Kind.COUNTER,
     "Hosts that a filter removed, for the first instance of each request.",
     *("filter", "reason"),
 )
-NOT_EVALUATED = _metric(
-    "hosts_not_evaluated_total",
-    Kind.COUNTER,
-    "Hosts that no filter was asked about, by cause.",
-    "cause",
+NOT_EVALUATED = _counter(
+    "hosts_not_evaluated_total", "Hosts that no filter was asked about, by cause.", "cause"
 )
-CLAIMS = _metric("claims_total", Kind.COUNTER, "Claims of decided hosts, by outcome.", "outcome")
-RACES_LOST = _metric(
+CLAIMS = _counter("claims_total", "Claims of decided hosts, by outcome.", "outcome")
+RACES_LOST = _counter(
     "claim_conflicts_total",
-    Kind.COUNTER,
     "How often it was decided anew because others had claimed the host meanwhile.",
 )
-CLAIMS_OPEN = _metric(
-    "claims_open", Kind.NEWEST, "Claims in the database that no report of a host shows yet."
-)
-PICKS_OPEN = _metric(
-    "picks_open", Kind.SUM, "Promised hosts whose reports do not show the instance yet."
-)
+CLAIMS_OPEN = _newest("claims_open", "Claims in the database that no report of a host shows yet.")
+PICKS_OPEN = _sum("picks_open", "Promised hosts whose reports do not show the instance yet.")
 
 # --- the state that is decided on --------------------------------------------------------
 
-STATE_AGE = _metric(
-    "state_age_seconds", Kind.MAX, "Seconds since the state of the hosts was read last."
-)
-HOSTS = _metric(
+STATE_AGE = _highest("state_age_seconds", "Seconds since the state of the hosts was read last.")
+HOSTS = _newest(
     "hosts",
-    Kind.NEWEST,
     "Compute nodes by state: up, down (not heard from in time, or forced down), disabled, "
     "without_service (nothing says that a compute service runs there).",
     "state",
 )
-INSTANCES = _metric("instances", Kind.NEWEST, "Instances known to be on a host.")
-READ_SECONDS = _metric(
+INSTANCES = _newest("instances", "Instances known to be on a host.")
+READ_SECONDS = _histogram(
     "state_read_seconds",
-    Kind.HISTOGRAM,
     "Reading what changed of the hosts (kind changes), or everything (kind full).",
     "kind",
 )
-READ_FAILURES = _metric(
-    "state_read_failures_total", Kind.COUNTER, "Reads of the hosts that failed."
-)
-ROWS_READ = _metric(
-    "state_rows_read_total", Kind.COUNTER, "Rows of compute nodes and instances that were read."
-)
-REPAIRS = _metric(
+READ_FAILURES = _counter("state_read_failures_total", "Reads of the hosts that failed.")
+ROWS_READ = _counter("state_rows_read_total", "Rows of compute nodes and instances that were read.")
+REPAIRS = _counter(
     "state_repairs_total",
-    Kind.COUNTER,
     "Rows that a full read found to differ although no earlier read had shown it.",
 )
 CELL: Final = ("cell", "name")
-CELL_UP = _metric("cell_up", Kind.MIN, "Whether the hosts of a cell are decided on.", *CELL)
-CELL_READ_AT = _metric(
-    "cell_read_timestamp_seconds", Kind.MIN, "When the hosts of a cell were read last.", *CELL
+CELL_UP = _lowest("cell_up", "Whether the hosts of a cell are decided on.", *CELL)
+CELL_READ_AT = _lowest(
+    "cell_read_timestamp_seconds", "When the hosts of a cell were read last.", *CELL
 )
-CELL_FAILURES = _metric(
-    "cell_read_failures_total", Kind.COUNTER, "Reads of a cell that failed or took long.", *CELL
+CELL_FAILURES = _counter(
+    "cell_read_failures_total", "Reads of a cell that failed or took long.", *CELL
 )
 
 # --- the message bus ---------------------------------------------------------------------
 
-IN_FLIGHT = _metric("requests_in_flight", Kind.SUM, "Remote calls that are being worked on.")
-OLDEST = _metric(
-    "oldest_request_seconds", Kind.MAX, "How long the oldest of them has been worked on."
+IN_FLIGHT = _sum("requests_in_flight", "Remote calls that are being worked on.")
+OLDEST = _highest("oldest_request_seconds", "How long the oldest of them has been worked on.")
+CONSUMER_UP = _lowest(
+    "consumer_up", "Whether requests are taken from the message bus by every worker."
 )
-CONSUMER_UP = _metric(
-    "consumer_up", Kind.MIN, "Whether requests are taken from the message bus by every worker."
-)
-MESSAGES = _metric(
+MESSAGES = _counter(
     "rpc_messages_total",
-    Kind.COUNTER,
     "Requests from the message bus, by the way they were received: fast ([scheduler] "
     "rpc_fast_path), library.",
     "path",
 )
-REFUSED = _metric(
+REFUSED = _counter(
     "messages_refused_total",
-    Kind.COUNTER,
     "Messages whose sender was told that they cannot be served, by kind of error.",
     "error",
 )
-UNDECODABLE = _metric(
+UNDECODABLE = _counter(
     "messages_undecodable_total",
-    Kind.COUNTER,
     "Messages that are no messages of this protocol, and were dropped.",
 )
-ANSWERS_DROPPED = _metric(
+ANSWERS_DROPPED = _counter(
     "answers_dropped_total",
-    Kind.COUNTER,
     "Answers that were given up because the queue of the caller did not come back.",
 )
-CALL_HEARTBEATS_FAILED = _metric(
+CALL_HEARTBEATS_FAILED = _counter(
     "call_heartbeats_failed_total",
-    Kind.COUNTER,
     "Heartbeats to callers of long calls that could not be sent, and were tried again.",
 )
-NOTIFICATIONS_DROPPED = _metric(
+NOTIFICATIONS_DROPPED = _counter(
     "notifications_dropped_total",
-    Kind.COUNTER,
     "Notifications that were dropped because the bus did not take them.",
 )
-NOTIFICATIONS_WAITING = _metric(
-    "notifications_waiting", Kind.SUM, "Notifications that wait for the bus."
-)
+NOTIFICATIONS_WAITING = _sum("notifications_waiting", "Notifications that wait for the bus.")
 
 # --- the daemon --------------------------------------------------------------------------
 
-RELOADS = _metric(
+RELOADS = _counter(
     "reloads_total",
-    Kind.COUNTER,
     "Reloads of the configuration by a worker, by outcome: applied, restart_needed (applied as far "
     "as possible), refused (the old configuration goes on).",
     "outcome",
 )
-RELOAD_OK = _metric(
-    "last_reload_successful", Kind.MIN, "0 when the last reload was refused; else, or without, 1."
+RELOAD_OK = _lowest(
+    "last_reload_successful", "0 when the last reload was refused; else, or without, 1."
 )
-RELOAD_AT = _metric(
-    "last_reload_timestamp_seconds", Kind.MAX, "When the configuration was reloaded last."
+RELOAD_AT = _highest("last_reload_timestamp_seconds", "When the configuration was reloaded last.")
+WORKERS = _sum(
+    "workers", "Workers by state: configured, alive (told of themselves of late).", "state"
 )
-WORKERS = _metric(
-    "workers",
-    Kind.SUM,
-    "Workers by state: configured, alive (told of themselves of late).",
-    "state",
+WORKER_STARTS = _counter(
+    "worker_starts_total", "Workers that were started, replaced ones included."
 )
-WORKER_STARTS = _metric(
-    "worker_starts_total", Kind.COUNTER, "Workers that were started, replaced ones included."
-)
-REQUESTS_LOST = _metric(
+REQUESTS_LOST = _counter(
     "requests_lost_total",
-    Kind.COUNTER,
     "Requests that a worker had received when it died, begun or not; nobody answers them.",
 )
-CPU_SECONDS = _metric("cpu_seconds_total", Kind.COUNTER, "CPU time of all workers.")
-MEMORY_BYTES = _metric("resident_memory_bytes", Kind.SUM, "Resident memory of all workers.")
-STARTED_AT = _metric(
-    "start_timestamp_seconds", Kind.MIN, "When the worker that runs longest was started."
-)
-BUILD_INFO = _metric(
-    "build_info",
-    Kind.MAX,
-    "1; the labels say what runs.",
-    *("version", "driver", "claims", "concurrency"),
+CPU_SECONDS = _counter("cpu_seconds_total", "CPU time of all workers.")
+MEMORY_BYTES = _sum("resident_memory_bytes", "Resident memory of all workers.")
+STARTED_AT = _lowest("start_timestamp_seconds", "When the worker that runs longest was started.")
+BUILD_INFO = _highest(
+    "build_info", "1; the labels say what runs.", *("version", "driver", "claims", "concurrency")
 )
 
 CATALOGUE: Final = tuple(

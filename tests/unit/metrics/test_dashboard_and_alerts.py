@@ -135,7 +135,9 @@ def test_form_of_the_rules() -> None:
     assert len(set(names)) == len(names)
     for rule in rules():
         assert rule["labels"]["severity"] in ("critical", "warning", "info"), rule["alert"]
-        assert rule["annotations"].keys() == {"summary", "description"}, rule["alert"]
+        notes = rule["annotations"]
+        assert notes.keys() == {"summary", "description", "runbook_url"}, rule["alert"]
+        assert notes["runbook_url"] == f"runbooks.md#{rule['alert'].lower()}"
 
 
 def test_every_rule_has_a_test() -> None:

@@ -1,22 +1,31 @@
-"""How the values of several workers become one."""
+"""How the values of several workers become one, and how Prometheus reads them."""
 
 from __future__ import annotations
 
 import json
 
 import pytest
+from prometheus_client.openmetrics import parser as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
 
 from scheduler.metrics import catalogue
-from scheduler.metrics.catalogue import Metric
-from scheduler.metrics.samples import Samples
-from scheduler.metrics.tally import Tally
-from tests.unit.metrics.builders import a_record
+from scheduler.metrics.catalogue import CATALOGUE, SECONDS_BUCKETS, Kind, Metric
+from scheduler.metrics.samples import Distribution, Samples, render
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
-def worker(value: float, read_at: float, *metrics: Metric) -> Samples:
+def everything(read_at: float = float("-inf")) -> Samples:
+    """A value of every metric, with labels that need quoting."""
     samples = Samples(read_at=read_at)
-    for metric in metrics:
-        samples.set(metric, value)
+    for metric in CATALOGUE:
+        labels = tuple(f'{label} "x"\n\\' for label in metric.labels)
+        if metric.kind is Kind.HISTOGRAM:
+            samples.distributions[metric.name, labels] = Distribution(
+                [1] * (len(SECONDS_BUCKETS) + 1), 2.5
+            )
+        else:
+            samples.set(metric, 3, *labels)
     return samples
 
 
@@ -33,32 +42,24 @@ def worker(value: float, read_at: float, *metrics: Metric) -> Samples:
 def test_three_workers(metric: Metric, expected: float) -> None:
     together = Samples()
     for value, read_at in ((1, 10.0), (2, 30.0), (3, 20.0)):
-        together.take(worker(value, read_at, metric), is_alive=True)
-    assert dict(together.of(metric)) == {(): expected}
+        together.take(Samples({(metric.name, ()): value}, read_at=read_at), is_alive=True)
+    assert together.values == {(metric.name, ()): expected}
 
 
-@pytest.mark.parametrize(
-    ("metric", "expected"), [(catalogue.PLACED, {(): 3.0}), (catalogue.IN_FLIGHT, {(): 1.0})]
-)
-def test_of_the_dead_only_what_they_counted_is_left(
-    metric: Metric, expected: dict[tuple[str, ...], float]
-) -> None:
+@pytest.mark.parametrize(("metric", "expected"), [(catalogue.PLACED, 3), (catalogue.IN_FLIGHT, 1)])
+def test_of_the_dead_only_what_they_counted_is_left(metric: Metric, expected: float) -> None:
     together = Samples()
-    together.take(worker(2.0, 90.0, metric), is_alive=False)
-    together.take(worker(1.0, 10.0, metric), is_alive=True)
-    assert dict(together.of(metric)) == expected
-    assert together.read_at == 10.0
+    together.take(Samples({(metric.name, ()): 2.0}, read_at=90.0), is_alive=False)
+    together.take(Samples({(metric.name, ()): 1.0}, read_at=10.0), is_alive=True)
+    assert (together.values, together.read_at) == ({(metric.name, ()): expected}, 10.0)
 
 
 def test_distributions_add_up() -> None:
-    tally, together = Tally(), Samples()
-    tally.decided(a_record(elapsed_ms=1.0))
+    together = Samples()
     for _ in range(3):
-        samples = Samples()
-        tally.write_to(samples)
-        together.take(samples, is_alive=True)
-    (_labels, total) = next(iter(together.distributions_of(catalogue.DECISION_SECONDS)))
-    assert (sum(total.counts), total.total) == (3, pytest.approx(0.003))
+        together.take(everything(), is_alive=True)
+    total = together.distribution(catalogue.DECISION_SECONDS)
+    assert (total.counts, total.total) == ([3] * (len(SECONDS_BUCKETS) + 1), 7.5)
 
 
 def test_metrics_of_another_release_are_left_out() -> None:
@@ -69,7 +70,45 @@ def test_metrics_of_another_release_are_left_out() -> None:
 
 @pytest.mark.parametrize("read_at", [float("-inf"), 7.5])
 def test_plain_and_back(read_at: float) -> None:
-    tally, samples = Tally(), Samples(read_at=read_at)
-    tally.decided(a_record())
-    tally.write_to(samples)
+    samples = everything(read_at)
     assert Samples.from_plain(json.loads(json.dumps(samples.to_plain()))) == samples
+
+
+@pytest.mark.parametrize("accept", ["", "text/plain", OPENMETRICS, "text/html"])
+def test_every_metric_is_rendered_in_every_format(accept: str) -> None:
+    body, content_type = render(everything(), accept)
+    is_open = accept == OPENMETRICS
+    assert content_type.startswith("application/openmetrics-text" if is_open else "text/plain")
+    parse = (
+        openmetrics.text_string_to_metric_families if is_open else text_string_to_metric_families
+    )
+    found = {family.name: family for family in parse(body.decode())}
+    assert list(found) == [metric.name.removesuffix("_total") for metric in CATALOGUE]
+    for metric in CATALOGUE:
+        family = found[metric.name.removesuffix("_total")]
+        wanted = metric.kind.value if not metric.kind.is_gauge else "gauge"
+        assert (family.type, family.documentation) == (wanted, metric.help)
+        labels = {name: f'{name} "x"\n\\' for name in metric.labels}
+        assert all(labels.items() <= sample.labels.items() for sample in family.samples)
+
+
+def test_buckets_count_what_is_below() -> None:
+    body, _content_type = render(everything(), "")
+    families = text_string_to_metric_families(body.decode())
+    (family,) = (each for each in families if each.name == catalogue.DECISION_SECONDS.name)
+    buckets = [(s.labels["le"], s.value) for s in family.samples if s.name.endswith("_bucket")]
+    bounds = [*SECONDS_BUCKETS, float("inf")]
+    expected = [(bound, number + 1) for number, bound in enumerate(bounds)]
+    assert [(float(bound), count) for bound, count in buckets] == expected
+
+
+def test_what_has_no_value_is_not_rendered() -> None:
+    assert render(Samples(), "")[0] == b""
+
+
+def test_names() -> None:
+    for metric in CATALOGUE:
+        assert metric.name.startswith("nova_scheduler_")
+        assert metric.name.endswith("_total") is (metric.kind is Kind.COUNTER), metric.name
+        assert metric.help.endswith("."), metric.name
+    assert len({metric.name for metric in CATALOGUE}) == len(CATALOGUE)

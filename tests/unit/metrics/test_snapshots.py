@@ -48,46 +48,45 @@ def of_another(folder: pathlib.Path, pid: int, number: float) -> None:
     (folder / f"metrics-{pid}.json").write_text(json.dumps(plain), encoding="utf-8")
 
 
-def told(snapshots: Snapshots) -> tuple[float, float, list[int]]:
+def summed(snapshots: Snapshots) -> tuple[float, float, list[int]]:
     """Placed, in flight, and who is alive."""
     samples, alive = snapshots.together()
-    placed, in_flight = (
-        dict(samples.of(each)).get((), 0) for each in (catalogue.PLACED, catalogue.IN_FLIGHT)
-    )
+    both = catalogue.PLACED, catalogue.IN_FLIGHT
+    placed, in_flight = (samples.values.get((each.name, ()), 0) for each in both)
     return placed, in_flight, [each.pid for each in alive]
 
 
 def test_alone(snapshots: Snapshots) -> None:
-    assert told(snapshots) == (0, 0, [])
+    assert summed(snapshots) == (0, 0, [])
     for number in (1, 2):
         snapshots.write(counted(number))
-    assert told(snapshots) == (2, 2, [os.getpid()])
+    assert summed(snapshots) == (2, 2, [os.getpid()])
 
 
 def test_another_one_that_lives(snapshots: Snapshots, tmp_path: pathlib.Path) -> None:
     snapshots.write(counted(1))
     with subprocess.Popen(["sleep", "60"]) as other:
         of_another(tmp_path, other.pid, 10)
-        assert told(snapshots) == (11, 11, sorted([os.getpid(), other.pid], key=str))
+        assert summed(snapshots) == (11, 11, sorted([os.getpid(), other.pid], key=str))
         other.kill()
 
 
 def test_one_that_says_nothing_any_more(snapshots: Snapshots, clock: Clock) -> None:
     snapshots.write(counted(1))
     clock.now += FRESH_SECONDS + 1
-    assert told(snapshots) == (1, 0, [])
+    assert summed(snapshots) == (1, 0, [])
 
 
 def test_the_dead_are_put_together(snapshots: Snapshots, tmp_path: pathlib.Path) -> None:
     for round_of_deaths in (1, 2):
         for pid in (NOBODY, NOBODY + 1):
             of_another(tmp_path, pid, 10)
-        assert told(snapshots)[0] == 20 * round_of_deaths
+        assert summed(snapshots)[0] == 20 * round_of_deaths
         snapshots.retire()
         assert not list(tmp_path.glob(f"metrics-{NOBODY}*"))
-        assert told(snapshots) == (20 * round_of_deaths, 0, [])
+        assert summed(snapshots) == (20 * round_of_deaths, 0, [])
     snapshots.write(counted(1))
-    assert told(snapshots) == (41, 1, [os.getpid()])
+    assert summed(snapshots) == (41, 1, [os.getpid()])
 
 
 def test_a_worker_with_the_number_of_a_dead_one(
@@ -96,4 +95,4 @@ def test_a_worker_with_the_number_of_a_dead_one(
     of_another(tmp_path, os.getpid(), 10)
     snapshots.retire()
     snapshots.write(counted(1))
-    assert told(snapshots) == (11, 1, [os.getpid()])
+    assert summed(snapshots) == (11, 1, [os.getpid()])

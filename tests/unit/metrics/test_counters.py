@@ -10,23 +10,19 @@ from scheduler import errors
 from scheduler.engine.evaluation import FilterCount
 from scheduler.engine.record import SELECTED
 from scheduler.hosts.refresh import ReadCost
-from scheduler.metrics import catalogue, tally
+from scheduler.metrics import catalogue, counters
 from scheduler.metrics.catalogue import SECONDS_BUCKETS, Metric
+from scheduler.metrics.counters import Counters
 from scheduler.metrics.samples import Samples
-from scheduler.metrics.tally import Tally
 from tests.unit.metrics.builders import a_record
 
 BOOKED = "booked"
 
 
-def told(counted: Tally) -> Samples:
+def written(counted: Counters) -> Samples:
     samples = Samples()
     counted.write_to(samples)
     return samples
-
-
-def value(samples: Samples, metric: Metric, *labels: str) -> float | None:
-    return dict(samples.of(metric)).get(labels)
 
 
 @pytest.mark.parametrize(
@@ -48,73 +44,60 @@ def value(samples: Samples, metric: Metric, *labels: str) -> float | None:
 def test_one_decision(
     fields: dict[str, Any], metric: Metric, labels: tuple[str, ...], expected: int
 ) -> None:
-    counted = Tally()
+    counted = Counters()
     counted.decided(a_record(**fields))
-    assert value(told(counted), metric, *labels) == expected
+    assert written(counted).values[metric.name, labels] == expected
 
 
-def test_times_fall_into_buckets() -> None:
-    counted = Tally()
+def test_times_fall_into_buckets_of_every_stage_there_is() -> None:
+    counted = Counters()
     for milliseconds in (0.0, 1.0, 1.1, 60_000.0):
         counted.decided(a_record(elapsed_ms=milliseconds, stages_ms={"claim": milliseconds}))
-    samples = told(counted)
-    (_labels, total) = next(iter(samples.distributions_of(catalogue.DECISION_SECONDS)))
-    assert [
-        bound for bound, count in zip(SECONDS_BUCKETS, total.counts, strict=False) if count
-    ] == [
-        0.0005,
-        0.001,
-        0.0025,
-    ]
-    assert (total.counts[-1], sum(total.counts)) == (1, 4)
+    samples = written(counted)
+    total = samples.distribution(catalogue.DECISION_SECONDS)
+    assert total.counts == [1, 1, 1, *[0] * (len(SECONDS_BUCKETS) - 3), 1]
     assert total.total == pytest.approx(60.0021)
-    stages = dict(samples.distributions_of(catalogue.STAGE_SECONDS))
+    name = catalogue.STAGE_SECONDS.name
+    stages = {labels: d for (of, labels), d in samples.distributions.items() if of == name}
     assert {labels: sum(each.counts) for labels, each in stages.items()} == {
-        ("refresh",): 0,
-        ("filter",): 0,
-        ("weigh",): 0,
+        **dict.fromkeys((("refresh",), ("filter",), ("weigh",), ("later_instances",)), 0),
         ("claim",): 4,
-        ("later_instances",): 0,
     }
 
 
 def test_reasons_that_others_make_up_do_not_grow_without_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tally, "MOST_LABELS", 3)
-    counted = Tally()
-    for number in range(10):
+    monkeypatch.setattr(counters, "MOST_LABELS", 3)
+    counted = Counters()
+    for number in (*range(10), 0):
         removed = {f"reason-{number}": 2}
         counted.decided(a_record(filters=[FilterCount("Theirs", 9, 7, removed)]))
-    counted.decided(a_record(filters=[FilterCount("Theirs", 9, 7, {"reason-0": 1})]))
-    assert counted.removed == {
-        ("Theirs", "reason-0"): 3,
+    values = written(counted).values
+    name = catalogue.REMOVED.name
+    assert {labels: value for (of, labels), value in values.items() if of == name} == {
+        ("Theirs", "reason-0"): 4,
         ("Theirs", "reason-1"): 2,
         ("Theirs", "reason-2"): 2,
-        tally.OTHERS: 14,
+        counters.OTHERS: 14,
     }
-    assert counted.outcomes[SELECTED] == 11
 
 
 def test_reads() -> None:
-    counted = Tally()
+    counted = Counters()
     counted.read(ReadCost(full=True, seconds=0.2, rows=30, repairs=1))
     counted.read(ReadCost(full=False, seconds=0.002, rows=4))
     counted.read(ReadCost(full=False, seconds=9.0, failed=True))
-    samples = told(counted)
-    assert value(samples, catalogue.ROWS_READ) == 34
-    assert value(samples, catalogue.REPAIRS) == 1
-    assert value(samples, catalogue.READ_FAILURES) == 1
-    kinds = dict(samples.distributions_of(catalogue.READ_SECONDS))
-    assert {labels: each.total for labels, each in kinds.items()} == {
-        ("full",): 0.2,
-        ("changes",): 0.002,
-    }
+    samples = written(counted)
+    metrics = catalogue.ROWS_READ, catalogue.REPAIRS, catalogue.READ_FAILURES
+    assert [samples.values[each.name, ()] for each in metrics] == [34, 1, 1]
+    totals = [samples.distribution(catalogue.READ_SECONDS, each).total for each in counters.KINDS]
+    assert totals == [0.2, 0.002]
 
 
-def test_what_is_told_does_not_change_any_more() -> None:
-    counted = Tally()
-    before = told(counted)
+def test_what_was_written_does_not_change_any_more() -> None:
+    counted = Counters()
+    before = written(counted)
     plain = before.to_plain()
     counted.decided(a_record())
     assert before.to_plain() == plain
