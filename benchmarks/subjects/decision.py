@@ -79,8 +79,8 @@ class EngineDecisions:
         self._cells = _cells(plan, settings.get("cells", 0))
         reader = CaseFleet({**fleet.rows(plan), "cells": self._cells})
         self._manager = host_manager_class(conf)(conf, reader, fleet.NOW.timestamp)
-        self._driver = drivers.load(conf, self._manager)
-        self._requests = Requests(settings, plan)
+        self.driver = drivers.load(conf, self._manager)
+        self.requests = Requests(settings, plan)
         self._alternates = bool(settings.get("alternates", False))
         self._expect_failure = bool(settings.get("expect_failure", False))
         self._context = get_admin_context()
@@ -98,12 +98,12 @@ class EngineDecisions:
         """Decide again and again; then give back what was consumed."""
         latencies, elapsed, answers = timed(self._decide, seconds)
         self._give_back()
-        return Sample(latencies, elapsed, len(latencies) * self._requests.instances, answers)
+        return Sample(latencies, elapsed, len(latencies) * self.requests.instances, answers)
 
     def _decide(self) -> Any:
-        spec, uuids = self._requests()
+        spec, uuids = self.requests()
         try:
-            chosen = self._driver.select_destinations(
+            chosen = self.driver.select_destinations(
                 self._context, spec, uuids, return_alternates=self._alternates
             )
         except errors.NoValidHost:
@@ -116,7 +116,7 @@ class EngineDecisions:
         reservations = self._manager.reservations
         for pick in reversed(list(reservations)):
             reservations.release(pick)
-        self._requests.restart()
+        self.requests.restart()
 
     def pids(self) -> Sequence[int]:
         """None but this process."""
@@ -133,7 +133,7 @@ class RowByRowDecisions:
         del session
         plan = fleet.FleetPlan(**settings["fleet"])
         self._hosts = row_by_row.hosts_of(fleet.rows(plan))
-        self._requests = Requests(settings, plan)
+        self.requests = Requests(settings, plan)
         self._alive_since = (fleet.NOW - datetime.timedelta(seconds=60)).isoformat()
         self._taken: list[tuple[row_by_row.Host, objects.RequestSpec]] = []
 
@@ -149,7 +149,7 @@ class RowByRowDecisions:
         return Sample(latencies, elapsed, len(latencies), answers)
 
     def _decide(self) -> str | None:
-        spec, _uuids = self._requests()
+        spec, _uuids = self.requests()
         host = row_by_row.decide(self._hosts, spec, self._alive_since)
         if host is None:
             return None
@@ -160,7 +160,7 @@ class RowByRowDecisions:
         for host, spec in self._taken:
             row_by_row.consume(host, spec, -1)
         self._taken.clear()
-        self._requests.restart()
+        self.requests.restart()
 
     def pids(self) -> Sequence[int]:
         """None but this process."""
