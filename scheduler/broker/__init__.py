@@ -1,1 +1,1 @@
-"""A look at the message broker from outside: can it be used, and is what we need on it."""
+"""The message broker from outside: connections, and the exchanges and queues it should have."""

@@ -1,10 +1,9 @@
-"""Connecting to a broker, with a name for each way in which that fails."""
+"""Connect to a broker; each kind of failure has a name."""
 
 from __future__ import annotations
 
 import enum
 import ssl
-from typing import Final
 
 import amqp
 import kombu
@@ -14,28 +13,24 @@ from scheduler.rpc.connection import Transport
 
 
 class Trouble(enum.Enum):
-    """Why a broker cannot be used."""
+    """Reason why a broker cannot be used, with advice."""
 
-    UNREACHABLE = "unreachable"
-    TLS = "TLS failed"
-    LOGIN = "login refused"
-    VHOST = "virtual host refused"
-
-
-ADVICE: Final = {
-    Trouble.UNREACHABLE: "is it running, and is this its address ([DEFAULT] transport_url)?",
-    Trouble.TLS: "see ssl, ssl_ca_file and the like in [oslo_messaging_rabbit]",
-    Trouble.LOGIN: "see user and password in [DEFAULT] transport_url",
-    Trouble.VHOST: "does it exist, and has the user permissions there (rabbitmqctl list_vhosts, "
-    "list_permissions)?",
-}
+    UNREACHABLE = "unreachable", "is it running, and is this its address ([DEFAULT] transport_url)?"
+    TLS = "TLS failed", "see ssl, ssl_ca_file and the like in [oslo_messaging_rabbit]"
+    LOGIN = "login refused", "see user and password in [DEFAULT] transport_url"
+    VHOST = (
+        "virtual host refused",
+        "does it exist, and has the user permissions there (rabbitmqctl list_vhosts, "
+        "list_permissions)?",
+    )
 
 
 class Failure(Exception):
-    """A broker that cannot be used: *trouble*, and in its text the cause and what to look at."""
+    """A broker that cannot be used: *trouble*, and as text the cause and the advice."""
 
     def __init__(self, trouble: Trouble, cause: str) -> None:
-        super().__init__(f"{cause}: {ADVICE[trouble]}")
+        self.state, advice = trouble.value
+        super().__init__(f"{cause}: {advice}")
         self.trouble = trouble
 
 
@@ -64,7 +59,7 @@ def connect(node: Node, timeout_seconds: float) -> kombu.Connection:
 
 
 def _failure(node: Node, error: Exception) -> Failure:
-    """What *error* means; errors of other kinds than a connection's are raised as they are."""
+    """The kind of *error*; any that is no connection's is raised as it is."""
     cause = str(error).strip() or type(error).__name__
     if isinstance(error, ssl.SSLError):
         return Failure(Trouble.TLS, cause)

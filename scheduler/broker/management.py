@@ -1,4 +1,4 @@
-"""The RabbitMQ management API, where there is one: who consumes, and which queues there are."""
+"""The RabbitMQ management API, where there is one: queues and their consumers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ListedQueue:
 
 
 def usual_url(node: Node) -> str:
-    """Where RabbitMQ has the API unless configured otherwise."""
+    """The address of the API unless configured otherwise."""
     scheme, port = ("https", TLS_PORT) if node.tls else ("http", PORT)
     host = f"[{node.host}]" if ":" in node.host else node.host
     return f"{scheme}://{host}:{port}"
@@ -75,11 +75,8 @@ class Management:
         return listed
 
 
-def _cause(error: Exception) -> str:
+def _cause(error: BaseException) -> str:
     """The innermost reason, which is one line."""
-    while error.__cause__ is not None or error.__context__ is not None:
-        inner = error.__cause__ or error.__context__
-        if not isinstance(inner, Exception):
-            break
+    while inner := error.__cause__ or error.__context__:
         error = inner
     return str(error).splitlines()[0] if str(error) else type(error).__name__

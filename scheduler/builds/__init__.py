@@ -1,1 +1,1 @@
-"""Builds that the scheduler itself tells hosts to make, as it did until Icehouse."""
+"""Builds that the scheduler itself sends to hosts, as it did until Icehouse."""

@@ -1,4 +1,4 @@
-"""Hosts for the servers of an old request, one after the other (page scheduling, 13.3)."""
+"""Attempts, and hosts for the servers of an old request (reference page scheduling, 13.3)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from scheduler import errors, objects
-from scheduler.builds.rows import InstanceBook
+from scheduler.builds.rows import InstanceRows
 from scheduler.drivers.selections import as_dict
 
 LIMITS_VERSION = "1.0"
 ANTI_AFFINITY = "anti-affinity"
 
 
-def uuids_of(request_spec: Mapping[str, Any]) -> list[str]:
+def instance_uuids(request_spec: Mapping[str, Any]) -> list[str]:
     """The servers that *request_spec* names; raises InvalidRequest unless it is a list of texts."""
     if not isinstance(request_spec, Mapping):
         raise errors.InvalidRequest(field="request_spec", reason="a dict is needed")
@@ -31,7 +31,7 @@ class Chooser:
     def __init__(
         self,
         driver: Any,
-        book: InstanceBook,
+        rows: InstanceRows,
         context: Any,
         request_spec: Mapping[str, Any],
         filter_properties: Mapping[str, Any],
@@ -45,7 +45,7 @@ class Chooser:
         self._members: list[str] = []
         if self.group is not None:
             self._hosts += driver.group_hosts(context, self.group)
-            self._members += book.members_of(self.group)
+            self._members += rows.group_members(self.group)
 
     def choose(self, uuid: str) -> dict[str, Any]:
         """Host, node name and limits for one server; NoValidHost when there is none."""
@@ -103,3 +103,53 @@ def _texts(filter_properties: Mapping[str, Any], name: str) -> list[str]:
             field=f"filter_properties.{name}", reason="a list of texts is needed"
         )
     return list(found)
+
+
+def count_attempt(
+    filter_properties: dict[str, Any], instance_uuid: str | None, max_attempts: int
+) -> None:
+    """Count one attempt more in *filter_properties*, as Havana's scheduler did itself.
+
+    Nothing is counted where a failed build is final: one attempt configured, or a forced host.
+    Raises NoValidHost when it is one more than *max_attempts*, InvalidRequest for a ``retry`` that
+    cannot be counted on.
+    """
+    if max_attempts == 1 or _is_forced(filter_properties):
+        filter_properties.pop("retry", None)
+        return
+    retry = filter_properties.get("retry") or {"num_attempts": 0, "hosts": []}
+    retry["num_attempts"] = _attempts_in(retry) + 1
+    filter_properties["retry"] = retry
+    if retry["num_attempts"] > max_attempts:
+        raise errors.NoValidHost(
+            reason=f"Exceeded max scheduling attempts {max_attempts} for instance {instance_uuid}",
+            error_code=errors.ATTEMPTS_EXHAUSTED,
+        )
+
+
+def record_choice(filter_properties: dict[str, Any], chosen: Mapping[str, Any]) -> None:
+    """Record the host *chosen* and its limits in *filter_properties*, unless it is forced."""
+    if _is_forced(filter_properties):
+        return
+    retry = filter_properties.get("retry")
+    if retry:
+        retry["hosts"] = [*(retry.get("hosts") or ()), [chosen["host"], chosen["nodename"]]]
+    filter_properties["limits"] = chosen["limits"] or {}
+
+
+def _is_forced(filter_properties: Mapping[str, Any]) -> bool:
+    return bool(filter_properties.get("force_hosts") or filter_properties.get("force_nodes"))
+
+
+def _attempts_in(retry: Any) -> int:
+    """The attempts so far, as a request's ``retry`` has them."""
+    if not isinstance(retry, dict) or not isinstance(retry.get("hosts"), list | None):
+        raise errors.InvalidRequest(
+            field="filter_properties.retry", reason="a dict with a list of hosts is needed"
+        )
+    try:
+        return int(retry.get("num_attempts") or 0)
+    except (TypeError, ValueError):
+        raise errors.InvalidRequest(
+            field="filter_properties.retry.num_attempts", reason="not a whole number"
+        ) from None

@@ -1,4 +1,4 @@
-"""Find hosts and tell them to build (reference pages scheduling, 13.3, and conductor, 13)."""
+"""Find hosts and send them builds (reference pages scheduling, 13.3, and conductor, 13)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors, objects
-from scheduler.builds import attempts
-from scheduler.builds.choosing import Chooser, hinted_group, uuids_of
-from scheduler.builds.rows import RUN_INSTANCE, SERVICE, InstanceBook
+from scheduler.builds.choosing import (
+    Chooser,
+    count_attempt,
+    hinted_group,
+    instance_uuids,
+    record_choice,
+)
+from scheduler.builds.rows import RUN_INSTANCE, SERVICE, InstanceRows
 from scheduler.notifications.notifier import Notifier
 from scheduler.rpc.client import ComputeClient
 
@@ -24,7 +29,7 @@ EVENT = f"{SERVICE}.{RUN_INSTANCE}"
 
 @dataclass(frozen=True)
 class Order:
-    """What the hosts are told besides the server: arguments of the message, passed through."""
+    """Arguments of the message to a host besides the server, passed through."""
 
     injected_files: list[Any] | None
     requested_networks: list[Any] | None
@@ -37,11 +42,11 @@ class Order:
 class DirectBuilds:
     """Builds that a driver finds the hosts for; it passes itself.
 
-    Whatever goes wrong with one server ends the build of that one only; it is written to its row
-    and told.
+    A failure of one server ends the build of that one only; it is written to its row, and a
+    notification is sent.
     """
 
-    book: InstanceBook
+    rows: InstanceRows
     compute: ComputeClient
     notifier: Notifier
     max_attempts: int
@@ -63,15 +68,15 @@ class DirectBuilds:
         *order* has the fields of :class:`Order`.  Raises NoValidHost, and builds none, when this
         would be one attempt too many.
         """
-        uuids = uuids_of(request_spec)
+        uuids = instance_uuids(request_spec)
         spec = copy.deepcopy(dict(request_spec))
         properties = _own(filter_properties)
-        self._tell("start", context, {"request_spec": spec})
+        self._notify("start", context, {"request_spec": spec})
         LOG.info("Attempting to build %d instance(s) uuids: %s", len(uuids), uuids)
-        attempts.count(properties, uuids[0] if uuids else None, self.max_attempts)
+        count_attempt(properties, uuids[0] if uuids else None, self.max_attempts)
         del spec["instance_uuids"]
         properties.setdefault("instance_type", spec.get("instance_type"))
-        chooser = Chooser(driver, self.book, context, spec, properties)
+        chooser = Chooser(driver, self.rows, context, spec, properties)
         for number, uuid in enumerate(uuids):
             if not isinstance(spec.get("instance_properties"), objects.WireObject):
                 own = spec.get("instance_properties") or {}
@@ -79,7 +84,7 @@ class DirectBuilds:
             self._build_one(context, uuid, chooser, spec, properties, Order(**order))
             if properties.get("retry"):
                 properties["retry"]["hosts"] = []
-        self._tell("end", context, {"request_spec": spec})
+        self._notify("end", context, {"request_spec": spec})
 
     def select_hosts(
         self,
@@ -89,11 +94,10 @@ class DirectBuilds:
         filter_properties: Mapping[str, Any],
     ) -> list[str]:
         """Names of hosts, as many as there are for the servers; NoValidHost for none at all."""
-        uuids = uuids_of(request_spec)
+        uuids = instance_uuids(request_spec)
         properties = _own(filter_properties)
-        attempts.count(properties, uuids[0] if uuids else None, self.max_attempts)
-        chooser = Chooser(driver, self.book, context, request_spec, properties)
-        names = list(chooser.names(uuids))
+        count_attempt(properties, uuids[0] if uuids else None, self.max_attempts)
+        names = list(Chooser(driver, self.rows, context, request_spec, properties).names(uuids))
         if not names:
             raise errors.NoValidHost(reason="")
         return names
@@ -114,7 +118,7 @@ class DirectBuilds:
             self._provision(context, uuid, chosen, spec, properties, order)
         except Exception as error:
             LOG.debug("Instance %s cannot be built", uuid, exc_info=True)
-            self.book.handle_schedule_error(context, error, uuid, spec)
+            self.rows.handle_schedule_error(context, error, uuid, spec)
 
     def _provision(
         self,
@@ -127,16 +131,16 @@ class DirectBuilds:
     ) -> None:
         weighted = {"weight": None, "host": chosen["host"]}
         payload = {"request_spec": spec, "weighted_host": weighted, "instance_id": uuid}
-        self._tell("scheduled", context, payload)
+        self._notify("scheduled", context, payload)
         try:
             group = hinted_group(properties)
             if group is not None:
-                self.book.join_group(uuid, group)
-            instance = self.book.instance_update_db(context, uuid)
+                self.rows.join_group(uuid, group)
+            instance = self.rows.instance_update_db(context, uuid)
         except errors.InstanceNotFound:
             LOG.warning("Instance %s disappeared during scheduling", uuid)
             return
-        attempts.note(properties, chosen)
+        record_choice(properties, chosen)
         self.compute.run_instance(
             context,
             instance=instance,
@@ -147,7 +151,7 @@ class DirectBuilds:
             **vars(order),
         )
 
-    def _tell(self, phase: str, context: Any, payload: dict[str, Any]) -> None:
+    def _notify(self, phase: str, context: Any, payload: dict[str, Any]) -> None:
         if self.notifier.enabled:
             self.notifier.info(context, f"{EVENT}.{phase}", objects.to_plain(payload))
 

@@ -1,9 +1,9 @@
-"""What the scheduler of Havana's time writes to instances (reference page scheduling, 13.1)."""
+"""Rows of instances that builds by the scheduler change (reference page scheduling, 13.1)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from oslo_log import log as logging
 from sqlalchemy import Connection
@@ -20,27 +20,18 @@ SERVICE = "scheduler"
 RUN_INSTANCE = "run_instance"
 
 
-class Resources(Protocol):
-    """Where rows and notifications go; may connect when it is first asked."""
+class InstanceRows:
+    """Changes rows of instances, and notifies of failed builds.
 
-    @property
-    def database(self) -> Database:
-        """Where the instances are."""
+    *database* and *notifier* may connect when they are first called; *host* is named in faults.
+    """
 
-    @property
-    def notifier(self) -> Notifier:
-        """Who is told."""
-
-    @property
-    def host(self) -> str:
-        """The host that faults name."""
-
-
-class InstanceBook:
-    """Changes the rows of instances."""
-
-    def __init__(self, resources: Resources) -> None:
-        self._resources = resources
+    def __init__(
+        self, database: Callable[[], Database], notifier: Callable[[], Notifier], host: str
+    ) -> None:
+        self._database = database
+        self._notifier = notifier
+        self._host = host
 
     def instance_update_db(
         self, context: Any, instance_uuid: str, extra_values: Mapping[str, Any] | None = None
@@ -57,7 +48,7 @@ class InstanceBook:
             )
             return instances.get(conn, instance_uuid)
 
-        instance: objects.Instance = self._resources.database.write_retrying(taken_off_its_host)
+        instance: objects.Instance = self._database().write_retrying(taken_off_its_host)
         return instance
 
     def handle_schedule_error(
@@ -78,30 +69,29 @@ class InstanceBook:
         method: str,
         vm_state: str,
     ) -> None:
-        """Write that *method* ended with *ex*, and tell of it; the instance is left *vm_state*."""
-        fault, host = errors.Fault.from_error(ex), self._resources.host
+        """Record that *method* ended with *ex*, and notify; the instance is left *vm_state*."""
+        fault, host = errors.Fault.from_error(ex), self._host
 
         def write(conn: Connection) -> None:
             instances.update(conn, instance_uuid, vm_state=vm_state, task_state=None)
             instances.add_fault(conn, instance_uuid, fault.code, fault.message, fault.details, host)
 
         try:
-            self._resources.database.write_retrying(write)
+            self._database().write_retrying(write)
         except errors.InstanceNotFound:
             LOG.warning("Instance %s disappeared during scheduling", instance_uuid)
             return
         payload = payloads.legacy_failure(request_spec, instance_uuid, method, ex)
         payload["state"] = vm_state
-        self._resources.notifier.error(context, f"{SERVICE}.{method}", payload)
+        self._notifier().error(context, f"{SERVICE}.{method}", payload)
 
     def join_group(self, instance_uuid: str, group: str) -> None:
         """Note in the system metadata that the instance belongs to *group*."""
-        self._write(lambda conn: instances.set_system_metadata(conn, instance_uuid, "group", group))
+        self._database().write_retrying(
+            lambda conn: instances.set_system_metadata(conn, instance_uuid, "group", group)
+        )
 
-    def members_of(self, group: str) -> list[str]:
+    def group_members(self, group: str) -> list[str]:
         """The living instances whose system metadata names *group*."""
-        with self._resources.database.read() as connection:
+        with self._database().read() as connection:
             return instances.uuids_with_system_metadata(connection, "group", group)
-
-    def _write(self, function: Callable[[Connection], None]) -> None:
-        self._resources.database.write_retrying(function)

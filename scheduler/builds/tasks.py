@@ -1,17 +1,18 @@
-"""The methods that the scheduler had until Juno (reference page rpc, sections 1 and 2.4)."""
+"""Methods that the scheduler had until Juno (reference page rpc, sections 1 and 2.4)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from oslo_log import log as logging
 
 from scheduler import errors, objects
-from scheduler.builds import attempts, events
-from scheduler.builds.choosing import uuids_of
+from scheduler.builds.choosing import count_attempt, instance_uuids, record_choice
 from scheduler.builds.direct import DirectBuilds
-from scheduler.db import compute_nodes, instances
+from scheduler.db import compute_nodes, instance_events, instances
 from scheduler.db.database import Database
 from scheduler.request_limits import RequestLimits
 
@@ -21,18 +22,18 @@ PREP_RESIZE = "prep_resize"
 
 
 class Manager(Protocol):
-    """What callers of today are served by."""
+    """The manager that serves today's callers."""
 
     limits: RequestLimits
     driver: Any
 
     @property
     def select_destinations(self) -> Callable[..., list[Any]]:
-        """Gives a host for every instance."""
+        """Hosts for every instance."""
 
 
 class OlderTasks:
-    """What the endpoints of 2.x and 3.x hand their messages to."""
+    """The work behind the endpoints of 2.x and 3.x."""
 
     def __init__(self, builds: DirectBuilds, manager: Manager, database: Database) -> None:
         self._builds = builds
@@ -51,12 +52,12 @@ class OlderTasks:
         filter_properties: dict[str, Any],
         legacy_bdm_in_spec: bool = True,
     ) -> None:
-        """Have the driver find hosts and tell them to build.
+        """Have the driver find hosts and send them the builds.
 
         NoValidHost ends all the builds and is not raised; any other error does and is.
         """
         uuids = self._uuids(request_spec)
-        with events.recorded(self._database, context.request_id, uuids):
+        with self._recorded(context.request_id, uuids):
             try:
                 self._check(request_spec, filter_properties)
                 self._driver.schedule_run_instance(
@@ -71,7 +72,7 @@ class OlderTasks:
                 )
             except Exception as error:
                 for uuid in uuids:
-                    self._builds.book.handle_schedule_error(context, error, uuid, request_spec)
+                    self._builds.rows.handle_schedule_error(context, error, uuid, request_spec)
                 if not isinstance(error, errors.NoValidHost):
                     raise
 
@@ -85,18 +86,17 @@ class OlderTasks:
         instance_type: dict[str, Any],
         reservations: list[str] | None,
     ) -> None:
-        """Find another host for a server that changes its size, and tell it.
+        """Find another host for a server that changes its size, and send it there.
 
         NoValidHost leaves the server as it was and is not raised; any other error leaves it in
         ERROR and is.  The *reservations* of quota are left to expire.
         """
-        uuids = self._uuids(request_spec)
         _check_instance(instance)
-        with events.recorded(self._database, context.request_id, uuids):
+        with self._recorded(context.request_id, self._uuids(request_spec)):
             properties = {k: v for k, v in (filter_properties or {}).items() if k != "context"}
             try:
                 chosen = self._destinations(context, request_spec, properties)[0]
-                attempts.note(properties, chosen)
+                record_choice(properties, chosen)
                 self._builds.compute.prep_resize(
                     context,
                     instance=instance,
@@ -109,24 +109,35 @@ class OlderTasks:
                     node=chosen["nodename"],
                 )
             except Exception as error:
+                LOG.warning("Failed to schedule %s: %s", PREP_RESIZE, error)
                 is_expected = isinstance(error, errors.NoValidHost)
-                self._leave(context, instance, error, request_spec, is_unchanged=is_expected)
+                state = (instance["vm_state"] or "active") if is_expected else "error"
+                rows, uuid = self._builds.rows, instance["uuid"]
+                rows.end(context, error, uuid, request_spec, PREP_RESIZE, state)
                 if not is_expected:
                     raise
 
-    def _leave(
-        self,
-        context: Any,
-        instance: Any,
-        error: Exception,
-        request_spec: dict[str, Any],
-        *,
-        is_unchanged: bool,
-    ) -> None:
-        """Leave a server whose size could not change as it was, or in ERROR."""
-        LOG.warning("Failed to schedule %s: %s", PREP_RESIZE, error)
-        state = (instance["vm_state"] or "active") if is_unchanged else "error"
-        self._builds.book.end(context, error, instance["uuid"], request_spec, PREP_RESIZE, state)
+    @contextlib.contextmanager
+    def _recorded(self, request_id: str | None, uuids: list[str]) -> Iterator[None]:
+        """Within it the action of *request_id* on each of the servers has an event ``schedule``.
+
+        Servers without such an action get none.  The event ends with Success, or with Error and
+        the traceback of what leaves the block (reference page conductor, section 9).
+        """
+        events = self._database.write_retrying(
+            lambda conn: instance_events.start(conn, request_id, uuids, "schedule")
+        )
+        failure: str | None = None
+        try:
+            yield
+        except BaseException as error:
+            failure = "".join(traceback.format_exception(error))
+            raise
+        finally:
+            if events:
+                self._database.write_retrying(
+                    lambda conn: instance_events.finish(conn, events, failure)
+                )
 
     def select_destinations(
         self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
@@ -145,7 +156,7 @@ class OlderTasks:
     ) -> list[Any]:
         named = request_spec.get("instance_uuids") is not None
         uuids = self._uuids(request_spec) if named else []
-        attempts.count(properties, uuids[0] if uuids else None, self._builds.max_attempts)
+        count_attempt(properties, uuids[0] if uuids else None, self._builds.max_attempts)
         return self._asked(context, request_spec, properties)
 
     def _asked(
@@ -169,7 +180,7 @@ class OlderTasks:
 
     def _uuids(self, request_spec: dict[str, Any]) -> list[str]:
         """The servers; raises InvalidRequest for more than may be asked for at once."""
-        uuids = uuids_of(request_spec)
+        uuids = instance_uuids(request_spec)
         self._manager.limits.check_instances("request_spec.instance_uuids", len(uuids))
         return uuids
 
@@ -181,7 +192,7 @@ class OlderTasks:
     def update_service_capabilities(
         self, context: Any, service_name: str, host: str, capabilities: Any
     ) -> None:
-        """Take what *host* says of itself: one dict, or a list of them."""
+        """Pass on the capabilities that *host* reports: one dict, or a list of them."""
         del context
         several = capabilities if isinstance(capabilities, list) else [capabilities]
         for each in several:
@@ -192,7 +203,7 @@ class OlderTasks:
             self._driver.update_service_capabilities(service_name, host, each or {})
 
     def show_host_resources(self, context: Any, host: str) -> dict[str, Any]:
-        """What the nodes of *host* have and use, and what each project's servers on it use.
+        """Resources and usage of the nodes of *host*, and the usage of each project there.
 
         Raises ComputeHostNotFound when it has no node.
         """

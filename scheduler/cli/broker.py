@@ -7,14 +7,12 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import kombu
-
 from scheduler import exit_codes
-from scheduler.broker import expected, leftovers, looking, management
+from scheduler.broker import expected, management, queues
 from scheduler.broker.connecting import Failure, Trouble, connect
 from scheduler.broker.expected import Expected, Node
-from scheduler.broker.looking import Sight
 from scheduler.broker.management import ListedQueue, Management, Unavailable
+from scheduler.broker.queues import Sight
 from scheduler.cli import command
 from scheduler.cli.command import Table, argument
 
@@ -76,7 +74,7 @@ class Check(command.List):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """One row per broker, exchange, queue and leftover."""
-        wanted = expected.of_conf(self.conf)
+        wanted = expected.from_conf(self.conf)
         rows = [self._connection_row(node, parsed_args.timeout) for node in wanted.nodes]
         if self._node is not None:
             rows += self._rows_of(self._node, wanted, parsed_args)
@@ -90,7 +88,7 @@ class Check(command.List):
                 version = connection.connection.server_properties.get("version", "")
         except Failure as failure:
             self._blame(STATUS_OF[failure.trouble])
-            return node.name, "connection", vhost, failure.trouble.value, None, None, str(failure)
+            return node.name, "connection", vhost, failure.state, None, None, str(failure)
         self._node = self._node or node
         detail = f"version {version}, {'with' if node.tls else 'without'} TLS"
         return node.name, "connection", vhost, CONNECTED, None, None, detail
@@ -102,15 +100,15 @@ class Check(command.List):
         api = Management(configured or management.usual_url(node), node, parsed_args.timeout)
         consumers: dict[str, list[str]] = {}
         with connect(node, parsed_args.timeout) as connection:
-            sights = look_at_all(connection, wanted)
-            if any(sight.state != looking.PRESENT for sight in sights):
+            sights = queues.look_at_all(connection, wanted)
+            if any(sight.state != queues.PRESENT for sight in sights):
                 self._blame(exit_codes.BROKER_QUEUES)
             try:
                 consumers, listed = api.consumers(), api.queues()
             except Unavailable as reason:
                 found = self._unavailable(str(reason), bool(configured))
             else:
-                left = leftovers.among(connection, listed)
+                left = queues.leftovers(connection, listed)
                 self._to_remove = [each for each in left if not each.messages]
                 found = [_leftover(each) for each in left]
         return [_row(node, sight, consumers.get(sight.name, [])) for sight in (*sights, *found)]
@@ -132,17 +130,9 @@ class Check(command.List):
         sys.stdout.flush()
         with connect(self._node, timeout_seconds) as connection:
             for queue in self._to_remove:
-                reason = leftovers.remove(connection, queue)
+                reason = queues.remove(connection, queue)
                 outcome = "Removed" if reason is None else f"Kept ({reason})"
                 sys.stderr.write(f"{outcome}: {queue.name}\n")
-
-
-def look_at_all(connection: kombu.Connection, wanted: Expected) -> list[Sight]:
-    """What is there of the exchanges and queues that are *wanted*."""
-    return [
-        *(looking.at_exchange(connection, each) for each in wanted.exchanges),
-        *(looking.at_queue(connection, each) for each in wanted.queues),
-    ]
 
 
 def _leftover(queue: ListedQueue) -> Sight:

@@ -91,7 +91,7 @@ class OnBus(command.Base):
     def _require_broker(self) -> None:
         """Connect once: the library itself tries for ever to listen for the first answer."""
         trouble: connecting.Failure | None = None
-        for node in expected.of_conf(self.conf).nodes:
+        for node in expected.from_conf(self.conf).nodes:
             try:
                 connecting.connect(node, CONNECT_SECONDS).release()
             except connecting.Failure as error:

@@ -9,10 +9,9 @@ from oslo_log import log as logging
 from oslo_upgradecheck.upgradecheck import UPGRADE_CHECK_MSG_MAP, Code, Result
 
 from scheduler import errors, exit_codes, nova_compat, objects
-from scheduler.broker import connecting, expected, looking
+from scheduler.broker import connecting, expected, queues
 from scheduler.claims import loading
 from scheduler.cli import command, fleet
-from scheduler.cli.broker import look_at_all
 from scheduler.cli.command import Table
 from scheduler.conf import names, startup
 from scheduler.daemon.service import BINARY, build_manager
@@ -95,14 +94,14 @@ class Check(command.List):
         """At least one broker can be used, and nothing on it is declared otherwise than here."""
         if transport.is_in_process(self.conf):
             return Result(Code.WARNING, "the message bus is the one inside each process")
-        wanted = expected.of_conf(self.conf)
+        wanted = expected.from_conf(self.conf)
         lost, different = [], None
         for node in wanted.nodes:
             try:
                 with connecting.connect(node, BROKER_SECONDS) as connection:
-                    different = different or _different(look_at_all(connection, wanted))
+                    different = different or _different(queues.look_at_all(connection, wanted))
             except connecting.Failure as failure:
-                lost.append(f"{node.name}: {failure.trouble.value}: {failure}")
+                lost.append(f"{node.name}: {failure.state}: {failure}")
         if different or len(lost) == len(wanted.nodes):
             return Result(Code.FAILURE, different or _shown(lost))
         return Result(Code.WARNING, _shown(lost)) if lost else SUCCESS
@@ -161,9 +160,9 @@ def _done(check: Callable[[], Result], database: Database) -> Result:
         return Result(Code.FAILURE, str(database.unusable(error)))
 
 
-def _different(sights: Sequence[looking.Sight]) -> str | None:
+def _different(sights: Sequence[queues.Sight]) -> str | None:
     for sight in sights:
-        if sight.state in (looking.DIFFERENT, looking.FORBIDDEN):
+        if sight.state in (queues.DIFFERENT, queues.FORBIDDEN):
             return f"{sight.kind} {sight.name}: {sight.detail}"
     return None
 

@@ -273,7 +273,7 @@ def _endpoint(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 
 def broker(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     try:
-        nodes = expected.of_conf(conf).nodes
+        nodes = expected.from_conf(conf).nodes
     except errors.ConfigurationError as error:
         yield problem_of(Kind.BROKER, error)
         return

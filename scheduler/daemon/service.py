@@ -15,7 +15,7 @@ from oslo_messaging.transport import RPCTransport
 
 from scheduler import drivers
 from scheduler.builds.direct import DirectBuilds
-from scheduler.builds.rows import SERVICE, InstanceBook
+from scheduler.builds.rows import SERVICE, InstanceRows
 from scheduler.builds.tasks import OlderTasks
 from scheduler.claims import loading
 from scheduler.claims.backend import Claims
@@ -90,21 +90,12 @@ def build_manager(
     return SchedulerManager(conf, drivers.load(conf, host_manager, parts), notifications)
 
 
-@dataclass(frozen=True)
-class BuildResources:
-    """What builds by the scheduler itself write to."""
-
-    database: Database
-    notifier: Notifier
-    host: str
-
-
 def direct_builds(
     conf: cfg.ConfigOpts, database: Database, compute: ComputeClient, notifier: Notifier
 ) -> DirectBuilds:
-    """What tells hosts to build, for callers up to Juno."""
-    book = InstanceBook(BuildResources(database, notifier, conf.host))
-    return DirectBuilds(book, compute, notifier, conf.scheduler.max_attempts)
+    """Builds that the scheduler sends to hosts itself, for callers up to Juno."""
+    rows = InstanceRows(lambda: database, lambda: notifier, conf.host)
+    return DirectBuilds(rows, compute, notifier, conf.scheduler.max_attempts)
 
 
 @dataclass(frozen=True)

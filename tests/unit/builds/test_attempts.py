@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler import errors
-from scheduler.builds import attempts
+from scheduler.builds.choosing import count_attempt, record_choice
 
 TRIED = [["h1", "n1"]]
 
@@ -29,14 +29,14 @@ TRIED = [["h1", "n1"]]
     ],
 )
 def test_counting(properties: dict[str, Any], most: int, retry: dict[str, Any] | None) -> None:
-    attempts.count(properties, "uuid", most)
+    count_attempt(properties, "uuid", most)
     assert properties.get("retry") == retry
 
 
 def test_one_too_many() -> None:
     properties = {"retry": {"num_attempts": 3, "hosts": TRIED}}
     with pytest.raises(errors.NoValidHost, match="attempts 3 for instance u"):
-        attempts.count(properties, "u", 3)
+        count_attempt(properties, "u", 3)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_one_too_many() -> None:
 )
 def test_what_cannot_be_counted_on_is_refused(retry: Any, field: str) -> None:
     with pytest.raises(errors.InvalidRequest) as refused:
-        attempts.count({"retry": retry}, "uuid", 3)
+        count_attempt({"retry": retry}, "uuid", 3)
     assert refused.value.kwargs["field"] == f"filter_properties.{field}"
 
 
@@ -72,5 +72,5 @@ def test_what_cannot_be_counted_on_is_refused(retry: Any, field: str) -> None:
     ],
 )
 def test_noting(properties: dict[str, Any], expected: dict[str, Any]) -> None:
-    attempts.note(properties, {"host": "h", "nodename": "n", "limits": {"vcpu": 4.0}})
+    record_choice(properties, {"host": "h", "nodename": "n", "limits": {"vcpu": 4.0}})
     assert properties == expected

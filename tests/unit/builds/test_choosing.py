@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler import errors
-from scheduler.builds.choosing import Chooser, hinted_group, uuids_of
+from scheduler.builds.choosing import Chooser, hinted_group, instance_uuids
 from tests.unit.rpc.fakes import a_selection
 
 UUIDS = [f"00000000-0000-4000-a000-00000000000{number}" for number in range(3)]
@@ -44,7 +44,7 @@ class Driver:
 class Book:
     """Knows one member of the group."""
 
-    def members_of(self, group: str) -> list[str]:
+    def group_members(self, group: str) -> list[str]:
         return [f"member of {group}"]
 
 
@@ -80,4 +80,4 @@ def test_groups_in_hints(hints: Any, group: str | None) -> None:
 @pytest.mark.parametrize("spec", [{}, {"instance_uuids": "u"}, {"instance_uuids": [1]}, None, []])
 def test_requests_that_name_no_servers(spec: Any) -> None:
     with pytest.raises(errors.InvalidRequest, match="request_spec"):
-        uuids_of(spec)
+        instance_uuids(spec)

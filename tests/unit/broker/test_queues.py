@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.broker import leftovers
+from scheduler.broker import queues
 from scheduler.broker.management import ListedQueue
 
 HEX = "0123456789abcdef0123456789abcdef"
@@ -31,4 +31,4 @@ def test_only_queues_of_one_process_without_a_consumer(
     name: str, consumers: int, is_leftover: bool
 ) -> None:
     queue = ListedQueue(name, 0, consumers)
-    assert leftovers.candidates([queue]) == ([queue] if is_leftover else [])
+    assert queues.unconsumed([queue]) == ([queue] if is_leftover else [])
