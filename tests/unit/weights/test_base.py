@@ -136,15 +136,3 @@ def test_a_weigher_that_weighs_nothing_says_so():
     assert empty.multipliers(candidates(a_fleet({}, {}))).tolist() == [1.0, 1.0]
     with pytest.raises(NotImplementedError, match="BaseHostWeigher does not implement"):
         empty._weigh_object(state, a_request())
-
-
-def test_one_host_is_weighed_like_many():
-    table = a_fleet({"free_ram_mb": 600}, {"free_ram_mb": 512})
-    conf = a_conf()
-    ram = RAMWeigher(conf)
-
-    found = [ram._weigh_object(state, a_request()) for state in candidates(table)]
-
-    assert ram.conf is conf
-    assert found == [600.0, 512.0]
-    assert all(type(value) is float for value in found)
