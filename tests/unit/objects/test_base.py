@@ -13,6 +13,9 @@ from scheduler.objects.fields import INT, Field
 from tests.unit.objects.wire_samples import envelope
 
 GADGET = {**envelope("Flavor"), registry.NAME_KEY: "Gadget"}
+CINDERS = {**envelope("Flavor"), registry.NAMESPACE_KEY: "cinder"}
+GUEST = envelope("InstanceNUMATopology", cells=[envelope("InstanceNUMACell", cpuset=[0, "x"])])
+IMAGE = envelope("ImageMeta", properties=envelope("ImageMetaProps", img_hv_type="foo"))
 
 
 def test_unset_null_and_set_differ():
@@ -88,10 +91,9 @@ def test_secrets_are_masked():
 
 def test_list_objects_are_lists():
     networks = objects.NetworkRequestList()
-    assert len(networks) == 0
     assert objects.to_primitive(networks)[registry.DATA_KEY] == {"objects": []}
     networks.objects.append(objects.NetworkRequest(network_id="auto"))
-    assert [n.network_id for n in networks] == ["auto"]
+    assert ([n.network_id for n in networks], len(networks)) == (["auto"], 1)
     assert networks[0] in networks
 
 
@@ -129,11 +131,7 @@ def test_unknown_nested_classes_are_opaque():
     ("broken", "error", "text"),
     [
         (GADGET, errors.UnsupportedObjectError, "Gadget"),
-        (
-            {**envelope("Flavor"), registry.NAMESPACE_KEY: "cinder"},
-            errors.UnsupportedObjectError,
-            "cinder.Flavor",
-        ),
+        (CINDERS, errors.UnsupportedObjectError, "cinder.Flavor"),
         (
             envelope("RequestSpec", "2.0"),
             errors.IncompatibleObjectVersion,
@@ -158,7 +156,7 @@ def test_broken_envelopes(broken, error, text):
     ("nested", "error"),
     [
         (envelope("Flavor", "2.0"), errors.IncompatibleObjectVersion),
-        ({**envelope("Flavor"), registry.NAMESPACE_KEY: "x"}, errors.InvalidRequest),
+        (CINDERS, errors.InvalidRequest),
         (GADGET, errors.InvalidRequest),
         (envelope("ImageMeta"), errors.InvalidRequest),
         ("text", errors.InvalidRequest),
@@ -177,23 +175,8 @@ def test_broken_nested_envelopes(nested, error):
         ({"force_hosts": ["a", {}]}, "RequestSpec.force_hosts[1]"),
         ({"ignore_hosts": "abc"}, "RequestSpec.ignore_hosts"),
         ({"scheduler_hints": {"group": ["a", None]}}, "RequestSpec.scheduler_hints['group'][1]"),
-        (
-            {
-                "numa_topology": envelope(
-                    "InstanceNUMATopology",
-                    cells=[envelope("InstanceNUMACell", cpuset=[0, "x"])],
-                )
-            },
-            "RequestSpec.numa_topology.cells[0].cpuset[1]",
-        ),
-        (
-            {
-                "image": envelope(
-                    "ImageMeta", properties=envelope("ImageMetaProps", img_hv_type="foo")
-                )
-            },
-            "RequestSpec.image.properties.img_hv_type",
-        ),
+        ({"numa_topology": GUEST}, "RequestSpec.numa_topology.cells[0].cpuset[1]"),
+        ({"image": IMAGE}, "RequestSpec.image.properties.img_hv_type"),
     ],
 )
 def test_bad_values_are_named(data, path):

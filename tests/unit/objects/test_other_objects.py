@@ -1,4 +1,4 @@
-"""Networks, block devices, instances, aggregates and the plain form of everything."""
+"""Networks, instances, aggregates, the plain form of everything, and texts in columns."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import datetime
 import pytest
 
 from scheduler import errors, objects
+from scheduler.objects import texts
+from scheduler.objects.base import MAX_DEPTH
 
 SIX = ("net", "192.0.2.1", "port", "pci", "arq", "profile")
 
@@ -51,38 +53,55 @@ def test_plain_form():
     moment = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
     instance = objects.Instance(
         id=1,
-        uuid="u",
         access_ip_v4="192.0.2.1",
         launched_at=moment,
         security_groups=objects.SecurityGroupList(objects=[objects.SecurityGroup(name="sg")]),
-        numa_topology=objects.InstanceNUMATopology(
-            cells=[objects.InstanceNUMACell(id=0, cpuset={2, 1}, pcpuset=frozenset())]
-        ),
+        numa_topology=objects.InstanceNUMATopology(cells=[objects.InstanceNUMACell(cpuset={2, 1})]),
     )
-    plain = objects.to_plain({"instances": (instance,)})
+    (plain,) = objects.to_plain({"instances": (instance,)})["instances"]
+    (cell,) = plain.pop("numa_topology")["cells"]
+    assert (cell["cpuset"], cell["pagesize"]) == ([1, 2], None)
     assert plain == {
-        "instances": [
-            {
-                "id": 1,
-                "uuid": "u",
-                "access_ip_v4": "192.0.2.1",
-                "launched_at": moment,
-                "security_groups": [{"name": "sg"}],
-                "numa_topology": {
-                    "cells": [
-                        {
-                            "id": 0,
-                            "cpuset": [1, 2],
-                            "pcpuset": [],
-                            "cpuset_reserved": None,
-                            "pagesize": None,
-                            "cpu_pinning_raw": None,
-                            "cpu_policy": None,
-                            "cpu_thread_policy": None,
-                        }
-                    ]
-                },
-                "name": "instance-00000001",
-            }
-        ]
+        "id": 1,
+        "access_ip_v4": "192.0.2.1",
+        "launched_at": moment,
+        "security_groups": [{"name": "sg"}],
+        "name": "instance-00000001",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("{}", {}), ('[1, "a"]', [1, "a"]), (b"null", None), ("1e999", float("inf"))],
+)
+def test_what_is_json(text: str | bytes, value: object) -> None:
+    assert texts.read_json(text) == value
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[" * 100_000, "[" * MAX_DEPTH * 2 + "1" + "]" * MAX_DEPTH * 2]
+)
+def test_what_is_not(text: str) -> None:
+    with pytest.raises(ValueError):
+        texts.read_json(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "cpus"),
+    [
+        ("", set()),
+        ("0-3,^2,5", {0, 1, 3, 5}),
+        (" 1 , 2 ", {1, 2}),
+        ("^1", set()),
+        ("0-2,^0-1", {2}),
+        ("^0-1,0-4", {2, 3, 4}),
+        (" 1 - 3 ", {1, 2, 3}),
+        *[(text, None) for text in ("1-3-5", "^", "^a", "3-1", "a", "1-", "-1", "0-999999999")],
+    ],
+)
+def test_cpu_specs(text, cpus):
+    if cpus is None:
+        with pytest.raises(ValueError, match="CPU"):
+            texts.parse_cpu_spec(text)
+    else:
+        assert texts.parse_cpu_spec(text) == cpus

@@ -1,4 +1,4 @@
-"""Requests: reading what is unset, hints, and the legacy dicts both ways."""
+"""Requests: reading what is unset, and the legacy dicts both ways."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ from scheduler import errors, objects
 CONTEXT = types.SimpleNamespace(project_id="p-ctx", user_id="u-ctx")
 FLAVOR = {"vcpus": 2, "memory_mb": 512, "root_gb": 10, "ephemeral_gb": 1, "swap": 64}
 NOTHING_LIMITED = {"numa_topology": None, "vcpu": None, "disk_gb": None, "memory_mb": None}
+GROUP = {
+    "group_updated": True,
+    "group_hosts": ["h"],
+    "group_policies": ["affinity"],
+    "group_members": ["m"],
+    "group_uuid": "g",
+}
 
 
 def _read(request_spec=None, filter_properties=None):
@@ -18,19 +25,12 @@ def _read(request_spec=None, filter_properties=None):
 
 
 def test_the_least_request():
-    spec = _read()
-    assert objects.to_plain(spec) == {
-        "image": None,
+    assert objects.to_plain(_read()) == {
+        **dict.fromkeys(("image", "ignore_hosts", "force_hosts", "force_nodes", "retry")),
+        **dict.fromkeys(("requested_destination", "requested_resources", "instance_group")),
         "num_instances": 1,
-        "ignore_hosts": None,
-        "force_hosts": None,
-        "force_nodes": None,
-        "requested_destination": None,
-        "retry": None,
         "limits": NOTHING_LIMITED,
-        "instance_group": None,
         "scheduler_hints": {},
-        "requested_resources": None,
     }
 
 
@@ -46,7 +46,7 @@ def test_every_unset_field_can_be_read(field):
     assert objects.to_plain(getattr(objects.RequestSpec(), field)) == empty.get(field)
 
 
-def test_sizes():
+def test_sizes_are_those_of_the_flavor():
     spec = objects.RequestSpec(flavor=objects.Flavor(**FLAVOR))
     assert {name: getattr(spec, name) for name in FLAVOR} == FLAVOR
     assert objects.RequestSpec(flavor=objects.Flavor()).memory_mb == 0
@@ -54,22 +54,11 @@ def test_sizes():
         _ = objects.RequestSpec().vcpus
 
 
-def test_request_level_params():
-    params = objects.RequestLevelParams(root_required={"T"}, same_subtree=[["a", "b"]])
-    spec = objects.RequestSpec(request_level_params=params)
-    assert (spec.root_required, spec.root_forbidden) == ({"T"}, set())
-    assert spec.same_subtree == [["a", "b"]]
-
-
 @pytest.mark.parametrize(
     ("hints", "value"),
     [
-        (None, "default"),
-        ({}, "default"),
-        ({"other": ["x"]}, "default"),
-        ({"h": ["x"]}, "x"),
-        ({"h": ["x", "y"]}, ["x", "y"]),
-        ({"h": []}, []),
+        *[(None, "default"), ({}, "default"), ({"other": ["x"]}, "default")],
+        *[({"h": ["x"]}, "x"), ({"h": ["x", "y"]}, ["x", "y"]), ({"h": []}, [])],
     ],
 )
 def test_hints_are_read_one_by_one(hints, value):
@@ -77,215 +66,128 @@ def test_hints_are_read_one_by_one(hints, value):
     assert spec.get_scheduler_hint("h", "default") == value
 
 
-def test_forced_destinations_can_be_forgotten():
-    spec = objects.RequestSpec(force_hosts=["h"], force_nodes=["n"])
-    spec.reset_forced_destinations()
-    assert (spec.force_hosts, spec.force_nodes) == (None, None)
+LIMITS = {"memory_mb": 98304.9, "vcpu": 0, "disk_gb": None, "x": 1}
+RETRY = {"num_attempts": 2, "hosts": [["h", "n"], ["i", None]]}
+HINTS = {"a": 1, "b": True, "c": ["x", 2], "d": []}
+LEGACY_FLAVOR = {"vcpus": "2", "colour": "blue", "extra_specs": {"a": 1}}
+INSTANCE = objects.Instance(uuid="u", availability_zone="z", host="h")
+POLICY = {"policies": ["affinity"], "policy": "affinity"}
 
 
 @pytest.mark.parametrize(
-    ("hints", "kept"),
+    ("request_spec", "filter_properties", "field", "kept"),
     [
-        (None, None),
-        ({}, {}),
+        ({"image": None}, {}, "image", None),
+        ({"image": "text"}, {}, "image", None),
+        ({"image": {}}, {}, "image", {"properties": {}}),
+        ({"image": objects.ImageMeta(id="i")}, {}, "image", {"id": "i"}),
+        ({"instance_type": None}, {}, "flavor", None),
+        ({"instance_type": {}}, {}, "flavor", {}),
+        ({"instance_type": LEGACY_FLAVOR}, {}, "flavor", {"vcpus": 2, "extra_specs": {"a": "1"}}),
+        ({"instance_type": objects.Flavor(vcpus=3)}, {}, "flavor", {"vcpus": 3}),
+        ({"instance_properties": None}, {}, "instance_uuid", None),
+        ({"instance_properties": "text"}, {}, "instance_uuid", None),
+        ({"instance_properties": {"uuid": "u"}}, {}, "instance_uuid", "u"),
+        ({"instance_properties": INSTANCE}, {}, "availability_zone", "z"),
+        ({}, {"scheduler_hints": None}, "scheduler_hints", None),
+        *[
+            ({}, {"scheduler_hints": value}, "scheduler_hints", kept)
+            for value, kept in [
+                ({}, {}),
+                (HINTS, {"a": ["1"], "b": ["True"], "c": ["x", "2"], "d": []}),
+            ]
+        ],
+        ({}, {"limits": {}}, "limits", NOTHING_LIMITED),
+        ({}, {"limits": LIMITS}, "limits", {**NOTHING_LIMITED, "memory_mb": 98304, "vcpu": 0}),
+        ({}, {"retry": {}}, "retry", None),
+        ({}, {"retry": {"num_attempts": 2}}, "retry", {}),
+        ({}, {**GROUP, "group_updated": 1}, "instance_group", None),
+        ({}, {"instance_group": objects.InstanceGroup(name="n")}, "instance_group", {"name": "n"}),
+        ({}, GROUP, "instance_group", {"hosts": ["h"], "members": ["m"], **POLICY, "uuid": "g"}),
         (
-            {"a": 1, "b": True, "c": ["x", 2], "d": []},
-            {"a": ["1"], "b": ["True"], "c": ["x", "2"], "d": []},
+            {},
+            {"group_updated": True, "group_hosts": None},
+            "instance_group",
+            {"policies": [], "policy": None, "hosts": [], "members": []},
         ),
     ],
 )
-def test_hints_from_dicts(hints, kept):
-    assert _read({}, {"scheduler_hints": hints}).scheduler_hints == kept
+def test_parts_of_dicts(request_spec, filter_properties, field, kept):
+    spec = _read(request_spec, filter_properties)
+    assert objects.to_plain(getattr(spec, field)) == kept
 
 
 @pytest.mark.parametrize(
     ("request_spec", "filter_properties", "field"),
     [
-        ({}, {"scheduler_hints": {"a": {}}}, "RequestSpec.scheduler_hints['a'][0]"),
-        ({}, {"scheduler_hints": {"a": None}}, "RequestSpec.scheduler_hints['a'][0]"),
-        ({}, {"scheduler_hints": {"a": [["x"]]}}, "RequestSpec.scheduler_hints['a'][0]"),
-        ({}, {"scheduler_hints": "group"}, "RequestSpec.scheduler_hints"),
-        ({}, {"retry": {"hosts": []}}, "RequestSpec.retry.num_attempts"),
-        ({}, {"retry": {"hosts": [["h"]], "num_attempts": 1}}, "RequestSpec.retry.hosts"),
-        ({}, {"retry": {"hosts": 5, "num_attempts": 1}}, "RequestSpec.retry.hosts"),
-        ({}, {"retry": {"hosts": [5], "num_attempts": 1}}, "RequestSpec.retry.hosts"),
-        ({}, {"retry": "again"}, "RequestSpec.retry"),
-        ({}, {"limits": {"memory_mb": "x"}}, "RequestSpec.limits.memory_mb"),
-        ({}, {"limits": [1]}, "RequestSpec.limits"),
-        ({}, {"group_updated": True, "group_hosts": 5}, "RequestSpec.group_hosts"),
-        ({}, {"force_hosts": "h1"}, "RequestSpec.force_hosts"),
-        ({}, {"requested_destination": {"host": "h"}}, "RequestSpec.requested_destination"),
-        ({}, None, "RequestSpec.filter_properties"),
-        (None, {}, "RequestSpec.request_spec"),
-        ({"num_instances": "x"}, {}, "RequestSpec.num_instances"),
-        ({"instance_properties": {}}, {}, "RequestSpec.instance_uuid"),
-        ({"instance_properties": {"uuid": None}}, {}, "RequestSpec.instance_uuid"),
-        ({"instance_type": {"vcpus": "x"}}, {}, "RequestSpec.flavor.vcpus"),
-        ({"instance_type": {"vcpus": None}}, {}, "RequestSpec.flavor.vcpus"),
-        ({"image": {"min_ram": None}}, {}, "RequestSpec.image.min_ram"),
-        (
-            {"image": {"properties": {"hypervisor_type": "foo"}}},
-            {},
-            "RequestSpec.image.properties.img_hv_type",
-        ),
+        *[
+            ({}, {"scheduler_hints": {"a": bad}}, "scheduler_hints['a'][0]")
+            for bad in ({}, None, [["x"]])
+        ],
+        ({}, {"scheduler_hints": "group"}, "scheduler_hints"),
+        ({}, {"retry": {"hosts": []}}, "retry.num_attempts"),
+        *[
+            ({}, {"retry": {"hosts": bad, "num_attempts": 1}}, "retry.hosts")
+            for bad in ([["h"]], 5, [5])
+        ],
+        ({}, {"retry": "again"}, "retry"),
+        ({}, {"limits": {"memory_mb": "x"}}, "limits.memory_mb"),
+        ({}, {"limits": [1]}, "limits"),
+        ({}, {"group_updated": True, "group_hosts": 5}, "group_hosts"),
+        ({}, {"force_hosts": "h1"}, "force_hosts"),
+        ({}, {"requested_destination": {"host": "h"}}, "requested_destination"),
+        ({}, None, "filter_properties"),
+        (None, {}, "request_spec"),
+        ({"num_instances": "x"}, {}, "num_instances"),
+        ({"instance_properties": {}}, {}, "instance_uuid"),
+        ({"instance_properties": {"uuid": None}}, {}, "instance_uuid"),
+        ({"instance_type": {"vcpus": "x"}}, {}, "flavor.vcpus"),
+        ({"instance_type": {"vcpus": None}}, {}, "flavor.vcpus"),
+        ({"image": {"min_ram": None}}, {}, "image.min_ram"),
+        ({"image": {"properties": {"hypervisor_type": "foo"}}}, {}, "image.properties.img_hv_type"),
         (
             {"instance_properties": {"uuid": "u", "numa_topology": {"cells": []}}},
             {},
-            "RequestSpec.numa_topology",
+            "numa_topology",
         ),
         (
             {"instance_properties": {"uuid": "u", "pci_requests": [{"count": 1}, {"count": "x"}]}},
             {},
-            "RequestSpec.pci_requests.requests[1].count",
+            "pci_requests.requests[1].count",
         ),
     ],
 )
 def test_bad_dicts_are_named(request_spec, filter_properties, field):
     with pytest.raises(errors.InvalidRequest) as caught:
         objects.RequestSpec.from_primitives(request_spec, filter_properties)
-    assert caught.value.kwargs["field"] == field
-
-
-@pytest.mark.parametrize(
-    ("instance", "expected"),
-    [
-        (None, {}),
-        ("text", {}),
-        (
-            {"uuid": "u", "project_id": "p"},
-            {"instance_uuid": "u", "project_id": "p", "availability_zone": None},
-        ),
-        (
-            objects.Instance(uuid="u", availability_zone="z", host="h"),
-            {"instance_uuid": "u", "project_id": None, "availability_zone": "z"},
-        ),
-    ],
-)
-def test_instance_properties(instance, expected):
-    values = _read({"instance_properties": instance}).set_fields()
-    names = ("instance_uuid", "project_id", "availability_zone")
-    assert {name: values[name] for name in names if name in values} == expected
-
-
-@pytest.mark.parametrize(
-    ("given", "image"),
-    [
-        (None, None),
-        ("text", None),
-        ({}, {"properties": {}}),
-        (objects.ImageMeta(id="i"), {"id": "i"}),
-    ],
-)
-def test_images(given, image):
-    assert objects.to_plain(_read({"image": given}).image) == image
-
-
-@pytest.mark.parametrize(
-    ("given", "flavor"),
-    [
-        (None, None),
-        ({}, {}),
-        (
-            {"vcpus": "2", "colour": "blue", "extra_specs": {"a": 1}},
-            {"vcpus": 2, "extra_specs": {"a": "1"}},
-        ),
-        (objects.Flavor(vcpus=3), {"vcpus": 3}),
-    ],
-)
-def test_flavors(given, flavor):
-    spec = _read({"instance_type": given})
-    assert spec.is_set("flavor") == (flavor is not None)
-    assert objects.to_plain(spec.flavor) == flavor
-
-
-@pytest.mark.parametrize(
-    ("retry", "kept"),
-    [
-        (None, None),
-        ({}, None),
-        ({"num_attempts": 2}, {}),
-        (
-            {"num_attempts": 2, "hosts": [["h", "n"], ["i", None]], "exc": ["x"]},
-            {"num_attempts": 2, "hosts": [["h", "n"], ["i", None]]},
-        ),
-    ],
-)
-def test_retries(retry, kept):
-    spec = _read({}, {"retry": retry})
-    assert (spec.retry.to_dict() if spec.retry is not None else None) == kept
-    assert spec.to_legacy_filter_properties_dict().get("retry", {}) == (kept or {})
-
-
-@pytest.mark.parametrize(
-    ("limits", "kept"),
-    [
-        (None, {}),
-        ({}, {}),
-        (
-            {"memory_mb": 98304.9, "vcpu": 0, "disk_gb": None, "x": 1},
-            {"memory_mb": 98304, "vcpu": 0},
-        ),
-    ],
-)
-def test_limits(limits, kept):
-    spec = _read({}, {"limits": limits})
-    assert spec.limits.to_dict() == kept
-    assert spec.limits.set_fields().keys() == NOTHING_LIMITED.keys()
-    assert spec.to_legacy_filter_properties_dict()["limits"] == kept
-
-
-MEMBERS = {"hosts": ["h"], "members": ["m"]}
-GROUP = {
-    "group_updated": True,
-    "group_hosts": ["h"],
-    "group_policies": ["affinity"],
-    "group_members": ["m"],
-    "group_uuid": "g",
-}
-
-
-@pytest.mark.parametrize(
-    ("properties", "group"),
-    [
-        ({}, None),
-        ({**GROUP, "group_updated": 1}, None),
-        ({"instance_group": objects.InstanceGroup(name="n")}, {"name": "n"}),
-        (GROUP, {**MEMBERS, "policies": ["affinity"], "policy": "affinity", "uuid": "g"}),
-        (
-            {"group_updated": True, "group_hosts": None},
-            {"policies": [], "policy": None, "hosts": [], "members": []},
-        ),
-    ],
-)
-def test_groups(properties, group):
-    assert objects.to_plain(_read({}, properties).instance_group) == group
+    assert caught.value.kwargs["field"] == f"RequestSpec.{field}"
 
 
 def test_the_way_back_of_filter_properties():
+    destination = objects.Destination(host="h")
     properties = {
         **GROUP,
         "scheduler_hints": {"one": ["x"], "two": ["x", "y"], "none": []},
         "ignore_hosts": ["a"],
         "force_hosts": [],
         "force_nodes": None,
-        "requested_destination": objects.Destination(host="h"),
+        "requested_destination": destination,
+        "retry": {**RETRY, "exc": ["x"]},
+        "limits": LIMITS,
     }
-    spec = _read({}, properties)
-    assert spec.to_legacy_filter_properties_dict() == {
+    assert _read({}, properties).to_legacy_filter_properties_dict() == {
+        **{name: {*value} for name, value in GROUP.items() if isinstance(value, list)},
         "group_updated": True,
-        "group_hosts": {"h"},
-        "group_policies": {"affinity"},
-        "group_members": {"m"},
         "group_uuid": "g",
-        "limits": {},
+        "limits": {"memory_mb": 98304, "vcpu": 0},
+        "retry": RETRY,
         "scheduler_hints": {"one": "x", "two": ["x", "y"], "none": []},
         "ignore_hosts": ["a"],
-        "requested_destination": spec.requested_destination,
+        "requested_destination": destination,
     }
 
 
 def test_the_way_back_of_the_request():
-    nothing = ("availability_zone", "numa_topology", "pci_requests", "user_id")
     request_spec = {
         "num_instances": 3,
         "image": {"id": "i", "properties": {"hw_cpu_cores": "2"}},
@@ -298,7 +200,7 @@ def test_the_way_back_of_the_request():
         "image": {"id": "i", "properties": {"hw_cpu_cores": 2}},
         "instance_type": spec.flavor,
         "instance_properties": {
-            **dict.fromkeys(nothing),
+            **dict.fromkeys(("availability_zone", "numa_topology", "pci_requests", "user_id")),
             "uuid": "u",
             "project_id": "p",
             **{name: size for name, size in FLAVOR.items() if name != "swap"},
@@ -309,47 +211,31 @@ def test_the_way_back_of_the_request():
 def test_the_way_back_from_nothing():
     spec = objects.RequestSpec()
     assert spec.to_legacy_filter_properties_dict() == {}
-    assert spec.to_legacy_request_spec_dict() == {
-        "num_instances": 1,
-        "image": {},
-        "instance_type": {},
-        "instance_properties": {},
-    }
+    empty = {"image": {}, "instance_type": {}, "instance_properties": {}}
+    assert spec.to_legacy_request_spec_dict() == {"num_instances": 1, **empty}
 
 
-def _components(filter_properties=None, group=None, **options):
+def _components(group=None, **options):
     of_instance = ("u", {"id": "i"}, FLAVOR, None, None)
-    of_request = (filter_properties or {}, group, "z")
-    return objects.RequestSpec.from_components(CONTEXT, *of_instance, *of_request, **options)
+    properties = {"scheduler_hints": {"a": "b"}, **GROUP}
+    return objects.RequestSpec.from_components(
+        CONTEXT, *of_instance, properties, group, "z", **options
+    )
 
 
 def test_from_components():
-    spec = _components({"scheduler_hints": {"a": "b"}, **GROUP})
+    spec = _components()
     assert (spec.project_id, spec.user_id, spec.num_instances) == ("p-ctx", "u-ctx", 1)
     assert (spec.instance_uuid, spec.availability_zone, spec.vcpus) == ("u", "z", 2)
-    assert spec.instance_group.uuid == "g"
-    assert spec.get_scheduler_hint("a") == "b"
+    assert (spec.instance_group.uuid, spec.get_scheduler_hint("a")) == ("g", "b")
     assert (spec.image.id, spec.requested_resources) == ("i", [])
-    assert not spec.is_set("security_groups")
-    assert spec.is_set("request_level_params")
+    assert (spec.is_set("security_groups"), spec.is_set("request_level_params")) == (False, True)
 
-
-def test_from_components_takes_what_it_is_given():
-    group = objects.InstanceGroup(name="mine")
-    resources = [objects.RequestGroup(requester_id="port")]
+    groups = objects.SecurityGroupList()
     spec = _components(
-        GROUP,
-        group,
-        project_id="p",
-        user_id="v",
-        security_groups=objects.SecurityGroupList(),
-        port_resource_requests=resources,
+        objects.InstanceGroup(name="mine"), project_id="p", user_id="v", security_groups=groups
     )
     assert (spec.project_id, spec.user_id, spec.instance_group.name) == ("p", "v", "mine")
     assert spec.is_set("security_groups")
-    assert [g.requester_id for g in spec.requested_resources] == ["port"]
-
-
-def test_from_components_needs_filter_properties():
     with pytest.raises(errors.InvalidRequest, match="filter_properties"):
-        objects.RequestSpec.from_components(CONTEXT, "u", None, None, None, None, None, None, None)
+        objects.RequestSpec.from_components(CONTEXT, "u", *[None] * 7)
