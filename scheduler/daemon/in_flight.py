@@ -12,9 +12,6 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
-MOST_METHODS = 100
-"""Of which the latest end is remembered; callers make names up."""
-
 
 @dataclass(frozen=True, eq=False)
 class InFlightRequest:
@@ -70,12 +67,6 @@ class InFlightRequests:
         """How many requests are being worked on."""
         return len(self._in_hand)
 
-    @property
-    def oldest_seconds(self) -> float:
-        """How long the oldest of them has been worked on; 0 if there are none."""
-        began = [one.began_at for one in list(self._in_hand)]
-        return self._clock() - min(began) if began else 0.0
-
     def requests(self) -> list[tuple[InFlightRequest, float]]:
         """What is being worked on and its age in seconds, the oldest first; takes no lock."""
         now = self._clock()
@@ -122,5 +113,4 @@ class InFlightRequests:
         if method in self._decisions:
             self.decided += 1
         latest = self._latest_ended.get(method, request.began_at)
-        if method in self._latest_ended or len(self._latest_ended) < MOST_METHODS:
-            self._latest_ended[method] = max(latest, request.began_at)
+        self._latest_ended[method] = max(latest, request.began_at)

@@ -20,6 +20,7 @@ import scheduler
 from scheduler import concurrency
 from scheduler.concurrency import HubCalls
 from scheduler.daemon.health import Check, Status, WorkerHealth, worst
+from scheduler.daemon.reload import Outcome
 from scheduler.daemon.reports import Reports
 from scheduler.metrics import catalogue, readings
 from scheduler.metrics.counters import Counters
@@ -42,9 +43,6 @@ remains of one that is killed."""
 _TELL: Final = "/worker/tell"
 HUB_SECONDS: Final = 1.5
 """How long an answer that needs the hub waits for it: less than the other workers wait."""
-
-APPLIED, RESTART_NEEDED, REFUSED = "applied", "restart_needed", "refused"
-"""Outcomes of a reload: all of it works now; all but what is named; nothing has changed."""
 
 Reading = Callable[[Samples], None]
 """Puts what it reads somewhere into the samples; called every few seconds."""
@@ -73,10 +71,11 @@ class Monitoring:
         self.hub = HubCalls(HUB_SECONDS)
         self.workers = Workers(None if self._folder is None else self._folder.path)
         self.counters = Counters()
-        for outcome in (APPLIED, RESTART_NEEDED, REFUSED):
-            self.counters.set(catalogue.RELOADS, 0, outcome)
+        for outcome in Outcome:
+            self.counters.set(catalogue.RELOADS, 0, outcome.value)
         self._readings: list[Reading] = [self.counters.write_to, readings.read_process]
-        self._is_served = self._is_reload_refused = False
+        self.is_reload_refused = False
+        """Whether the last reload was refused."""
         self.reports = reports or Reports()
 
     @classmethod
@@ -100,25 +99,27 @@ class Monitoring:
         """Whether anybody can look."""
         return self._listening is not None
 
-    def is_reload_refused(self) -> bool:
-        """Whether the last reload was refused."""
-        return self._is_reload_refused
-
     def serve(self, health: WorkerHealth, workers: int, ending: contextlib.ExitStack) -> None:
         """Answer, in one of *workers* workers, until *ending*; all answer at the same address."""
         if self._listening is None or self._folder is None:
             return
-        self._is_served = True
         self.counters.set(catalogue.STARTED_AT, time.time())
         self._readings += [
             functools.partial(readings.read_in_flight, in_flight=health.in_flight),
             lambda samples: readings.read_consumer(samples, health.consumer()),
         ]
         self.hub.start()
-        told = _Told(self.workers, self.hub, Snapshots(self._folder.path), self._readings, workers)
-        told.start(ending)
-        checks = _Checks(self.workers, health, workers)
-        for path, handler in (*told.routes(), *checks.routes()):
+        snapshots = Snapshots(self._folder.path)
+        metrics = _Metrics(self.workers, self.hub, snapshots, self._readings, workers)
+        metrics.start(ending)
+        for path, handler in {
+            "/metrics": metrics.answer,
+            _TELL: metrics.tell_now,
+            "/healthz": lambda _request: self._checks_of_all("/worker/healthz", workers),
+            "/readyz": lambda _request: self._checks_of_all("/worker/readyz", workers),
+            "/worker/healthz": lambda _request: _response(health.liveness()),
+            "/worker/readyz": lambda _request: _response(health.readiness()),
+        }.items():
             self.routes.add(path, handler)
         self.workers.join(self.routes, ending)
         public = Server(self._listening, self.routes, "http", self._names)
@@ -127,7 +128,7 @@ class Monitoring:
 
     def watch_manager(self, manager: Any, conf: cfg.ConfigOpts) -> None:
         """Count what *manager* decides, and what reading the hosts costs."""
-        if not self._is_served:
+        if not self.is_enabled:
             return
         manager.recorder.listeners.append(self.counters.decided)
         hosts = manager.driver.host_manager
@@ -142,16 +143,26 @@ class Monitoring:
 
     def watch_notifications(self, outbox: Outbox) -> None:
         """Measure what *outbox* sends."""
-        if not self._is_served:
+        if not self.is_enabled:
             return
         self._readings.append(functools.partial(readings.read_notifications, sending=outbox))
 
-    def reloaded(self, outcome: str) -> None:
-        """The configuration was read again, and APPLIED, partly so, or REFUSED."""
-        self.counters.count(catalogue.RELOADS, outcome)
-        self.counters.set(catalogue.RELOAD_OK, outcome != REFUSED)
+    def reloaded(self, outcome: Outcome) -> None:
+        """Count a reload of the configuration."""
+        self.is_reload_refused = outcome is Outcome.REFUSED
+        self.counters.count(catalogue.RELOADS, outcome.value)
+        self.counters.set(catalogue.RELOAD_OK, not self.is_reload_refused)
         self.counters.set(catalogue.RELOAD_AT, time.time())
-        self._is_reload_refused = outcome == REFUSED
+
+    def _checks_of_all(self, target: str, count: int) -> Response:
+        """The checks of every worker, each of which knows its own."""
+        answers = self.workers.ask(target)
+        answering = sum(each.status is not None for each in answers)
+        status = Status.PASS if answering >= count else Status.FAIL
+        checks = [Check("workers", status, f"{answering} of {count} answer")]
+        for answer in answers:
+            checks += _checks_in(answer)
+        return _response(checks)
 
     def close(self) -> None:
         """Leave nothing behind; called when the workers have ended."""
@@ -163,8 +174,8 @@ class Monitoring:
             self._folder.close()
 
 
-class _Told:
-    """The metrics: what this worker tells the others, and what all have told."""
+class _Metrics:
+    """The metrics: what this worker tells the others, and what all *count* workers have told."""
 
     def __init__(
         self,
@@ -183,22 +194,14 @@ class _Told:
         self._thread = threading.Thread(target=self._run, name="metrics", daemon=True)
         self._telling = threading.Lock()
 
-    def routes(self) -> Iterator[tuple[str, Callable[[Request], Response]]]:
-        """What is answered: for all, and below ``/worker`` for this one alone."""
-        yield "/metrics", self._metrics
-        yield _TELL, self._tell_now
-
     def start(self, ending: contextlib.ExitStack) -> None:
         """Tell regularly, and a last time at the *ending*."""
         self._snapshots.retire()
         self._tell()
         self._thread.start()
-        ending.callback(self._end)
-
-    def _end(self) -> None:
-        self._ended.set()
-        self._thread.join()
-        self._tell()
+        ending.callback(self._tell)
+        ending.callback(self._thread.join)
+        ending.callback(self._ended.set)
 
     def _run(self) -> None:
         while not self._ended.wait(TELL_SECONDS):
@@ -214,12 +217,13 @@ class _Told:
                 read(samples)
             self._snapshots.write(samples)
 
-    def _tell_now(self, request: Request) -> Response:
-        del request
+    def tell_now(self, _request: Request) -> Response:
+        """Have this worker tell what it has counted."""
         self._hub.call(self._tell)
         return Response.of_text("told")
 
-    def _metrics(self, request: Request) -> Response:
+    def answer(self, request: Request) -> Response:
+        """The metrics of all workers."""
         self._workers.ask(_TELL)
         samples, alive = self._snapshots.together()
         samples.set(catalogue.WORKERS, self._count, "configured")
@@ -228,35 +232,7 @@ class _Told:
         return Response(body, content_type)
 
 
-class _Checks:
-    """Health and readiness: every worker's, of which each knows its own."""
-
-    def __init__(self, workers: Workers, health: WorkerHealth, count: int) -> None:
-        self._workers = workers
-        self._health = health
-        self._count = count
-
-    def routes(self) -> Iterator[tuple[str, Callable[[Request], Response]]]:
-        """What is answered: for all, and below ``/worker`` for this one alone."""
-        yield "/healthz", lambda _request: self._all("/worker/healthz")
-        yield "/readyz", lambda _request: self._all("/worker/readyz")
-        yield "/worker/healthz", lambda _request: _checks(self._health.liveness())
-        yield "/worker/readyz", lambda _request: _checks(self._health.readiness())
-
-    def _all(self, target: str) -> Response:
-        answers = self._workers.ask(target)
-        answering = [each for each in answers if each.status is not None]
-        checks = [self._number(len(answering))]
-        for answer in answers:
-            checks += _checks_of(answer)
-        return _checks(checks)
-
-    def _number(self, answering: int) -> Check:
-        status = Status.PASS if answering >= self._count else Status.FAIL
-        return Check("workers", status, f"{answering} of {self._count} answer")
-
-
-def _checks_of(answer: Answer) -> Iterator[Check]:
+def _checks_in(answer: Answer) -> Iterator[Check]:
     """What one worker said of itself."""
     if answer.status is None:
         yield Check("answers", Status.FAIL, "does not answer in time", answer.pid)
@@ -265,12 +241,13 @@ def _checks_of(answer: Answer) -> Iterator[Check]:
         yield Check(plain["name"], Status(plain["status"]), plain["message"], answer.pid)
 
 
-def _checks(checks: list[Check]) -> Response:
+def _response(checks: list[Check]) -> Response:
     overall = worst(checks)
     is_bad = overall is Status.FAIL
     document: dict[str, Any] = {
         "status": overall,
         "checks": [check.to_plain() for check in checks],
     }
-    status = http.HTTPStatus.SERVICE_UNAVAILABLE if is_bad else http.HTTPStatus.OK
-    return Response.of_json(document, status)
+    return Response.of_json(
+        document, http.HTTPStatus.SERVICE_UNAVAILABLE if is_bad else http.HTTPStatus.OK
+    )

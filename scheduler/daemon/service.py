@@ -64,7 +64,6 @@ def build_manager(
     conf: cfg.ConfigOpts,
     databases: Databases,
     elapsed: Callable[[], float] = time.monotonic,
-    recorder: Recorder | None = None,
     notifications: Notifications | None = None,
     builds: DirectBuilds | None = None,
 ) -> SchedulerManager:
@@ -83,7 +82,7 @@ def build_manager(
         host_manager.keep_time_by(clock)
     parts = drivers.Parts(
         claims=backend.claims(host_manager) if serves else Claims(),
-        recorder=recorder or Recorder.from_conf(conf),
+        recorder=Recorder.from_conf(conf),
         builds=builds,
         notifier=None if builds is None else builds.notifier,
     )
@@ -96,15 +95,6 @@ def direct_builds(
     """Builds that the scheduler sends to hosts itself, for callers up to Juno."""
     rows = InstanceRows(lambda: database, lambda: notifier, conf.host)
     return DirectBuilds(rows, compute, notifier, conf.scheduler.max_attempts)
-
-
-@dataclass(frozen=True)
-class _Bus:
-    """What talks to the message bus, before any request is taken from it; nothing is connected."""
-
-    transport: RPCTransport
-    notifications: Notifications
-    builds: DirectBuilds
 
 
 class Service(Worker):
@@ -138,42 +128,57 @@ class Service(Worker):
 
     def _start(self, ending: contextlib.ExitStack) -> None:
         """Start everything; *ending* learns how to end it, in the reverse order."""
-        self._monitoring.reports.begin(self._in_flight, lambda: self._manager)
-        self._monitoring.serve(self._health(), self.table.workers, ending)
-        databases = Databases.from_conf(self._conf)
+        conf, monitoring = self._conf, self._monitoring
+        monitoring.reports.begin(self._in_flight, lambda: self._manager)
+        monitoring.serve(self._health(), self.table.workers, ending)
+        databases = Databases.from_conf(conf)
         ending.callback(databases.dispose)
-        bus = self._connect(databases.main, ending)
-        recorder = Recorder.from_conf(self.conf_in_force)
+        transport = get_transport(conf)
+        ending.callback(transport.cleanup)
+        notifications = self._notifications(ending)
+        compute = ComputeClient(transport, conf.compute_topic)
+        builds = direct_builds(conf, databases.main, compute, notifications.legacy)
         self._manager = manager = build_manager(
-            self.conf_in_force,
-            databases,
-            recorder=recorder,
-            notifications=bus.notifications,
-            builds=bus.builds,
+            self.conf_in_force, databases, notifications=notifications, builds=builds
         )
-        self._monitoring.watch_manager(manager, self._conf)
-        store = Store.from_conf(self._conf, databases.main)
+        monitoring.watch_manager(manager, conf)
+        self._store_records(manager, databases.main, ending)
+        own_database = Database.from_conf(conf)
+        ending.callback(own_database.dispose)
+        heartbeat = ServiceHeartbeat(conf, own_database, BINARY, self._topic)
+        heartbeat.register()
+        manager.driver.host_manager.refresh()
+        manager.driver.claims.prepare()
+        if monitoring.is_enabled:
+            self._live = LiveStatus(conf, manager)
+        ending.callback(heartbeat.stop)
+        self._task = task = self._periodic_task(manager)
+        ending.callback(task.stop)
+        serve_introspection(conf, manager, self.table, transport, ending)
+        tasks = OlderTasks(builds, manager, databases.main)
+        self._serve(transport, manager, tasks, ending)
+        if monitoring.is_enabled:
+            self._look_when_idle(manager, ending)
+        heartbeat.start()
+        if conf.periodic_enable:
+            task.start(random.uniform(0, conf.periodic_fuzzy_delay))
+
+    def _notifications(self, ending: contextlib.ExitStack) -> Notifications:
+        transport = get_notification_transport(self._conf)
+        ending.callback(transport.cleanup)
+        notifications = Notifications(transport, SERVICE, BINARY, self._conf.host)
+        ending.callback(notifications.close)
+        self._monitoring.watch_notifications(notifications.outbox)
+        return notifications
+
+    def _store_records(
+        self, manager: SchedulerManager, database: Database, ending: contextlib.ExitStack
+    ) -> None:
+        store = Store.from_conf(self._conf, database)
         if store is not None:
             store.start()
             ending.callback(store.close)
             manager.recorder.listeners.append(store.put)
-        own_database = Database.from_conf(self._conf)
-        ending.callback(own_database.dispose)
-        heartbeat = ServiceHeartbeat(self._conf, own_database, BINARY, self._topic)
-        heartbeat.register()
-        manager.driver.host_manager.refresh()
-        manager.driver.claims.prepare()
-        if self._monitoring.is_enabled:
-            self._live = LiveStatus(self._conf, manager)
-        ending.callback(heartbeat.stop)
-        self._task = task = self._periodic_task(manager)
-        ending.callback(task.stop)
-        self._serve(manager, bus, databases.main, ending)
-        if self._monitoring.is_enabled:
-            self._look_when_idle(manager, ending)
-        heartbeat.start()
-        if self._conf.periodic_enable:
-            task.start(random.uniform(0, self._conf.periodic_fuzzy_delay))
 
     def _health(self) -> WorkerHealth:
         return WorkerHealth(
@@ -182,7 +187,7 @@ class Service(Worker):
             stage=lambda: self.stage,
             manager=lambda: self._manager,
             consumer=lambda: self._server,
-            refused_reload=self._monitoring.is_reload_refused,
+            refused_reload=lambda: self._monitoring.is_reload_refused,
         )
 
     def _look_when_idle(self, manager: SchedulerManager, ending: contextlib.ExitStack) -> None:
@@ -192,26 +197,13 @@ class Service(Worker):
         ending.callback(task.stop)
         task.start(IDLE_LOOK_SECONDS)
 
-    def _connect(self, database: Database, ending: contextlib.ExitStack) -> _Bus:
-        transport = get_transport(self._conf)
-        ending.callback(transport.cleanup)
-        notification_transport = get_notification_transport(self._conf)
-        ending.callback(notification_transport.cleanup)
-        notifications = Notifications(notification_transport, SERVICE, BINARY, self._conf.host)
-        ending.callback(notifications.close)
-        compute = ComputeClient(transport, self._conf.compute_topic)
-        builds = direct_builds(self._conf, database, compute, notifications.legacy)
-        return _Bus(transport, notifications, builds)
-
     def _serve(
         self,
+        transport: RPCTransport,
         manager: SchedulerManager,
-        bus: _Bus,
-        database: Database,
+        tasks: OlderTasks,
         ending: contextlib.ExitStack,
     ) -> None:
-        serve_introspection(self._conf, manager, self.table, bus.transport, ending)
-        tasks = OlderTasks(bus.builds, manager, database)
         endpoints = [
             SchedulerEndpoint(manager),
             HavanaEndpoint(tasks),
@@ -219,25 +211,24 @@ class Service(Worker):
             BaseAPI(SERVICE),
         ]
         self._server = server = Server(
-            bus.transport,
+            transport,
             self._topic,
             self._conf.host,
             endpoints,
             self._in_flight,
-            entities=self._traced(manager, ending),
+            self._traced(manager, ending),
         )
-        self._monitoring.watch_notifications(bus.notifications.outbox)
         server.start()  # waits for the broker for as long as it takes
         ending.callback(server.wait)
         ending.callback(server.stop)
 
     def _traced(
         self, manager: SchedulerManager, ending: contextlib.ExitStack
-    ) -> oslo_messaging.NoOpSerializer:
-        """What decodes arguments; with spans of that, and of the decisions, if they are wanted."""
+    ) -> oslo_messaging.NoOpSerializer | None:
+        """Make spans of decoding and of decisions, if they are wanted: by this serializer."""
         spans = tracing.load(self._conf, BINARY)
         if spans is None:
-            return ObjectSerializer()
+            return None
         manager.recorder.listeners.append(spans.decided)
         ending.callback(spans.flush)
         return spans.serializer(ObjectSerializer())
@@ -265,7 +256,7 @@ class Service(Worker):
         )
 
     def _reloaded(self, outcome: Outcome) -> None:
-        self._monitoring.reloaded(outcome.value)
+        self._monitoring.reloaded(outcome)
 
     def _build(self, conf: cfg.ConfigOpts) -> PutInForce:
         manager, task = self._manager, self._task

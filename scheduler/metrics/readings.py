@@ -37,7 +37,7 @@ def read_process(samples: Samples) -> None:
 def read_in_flight(samples: Samples, in_flight: InFlightRequests) -> None:
     """The remote calls in hand."""
     samples.set(catalogue.IN_FLIGHT, in_flight.in_hand)
-    samples.set(catalogue.OLDEST, in_flight.oldest_seconds)
+    samples.set(catalogue.OLDEST, max((age for _, age in in_flight.requests()), default=0.0))
     samples.set(catalogue.REQUESTS_LOST, in_flight.lost_before)
 
 

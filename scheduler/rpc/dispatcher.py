@@ -90,10 +90,10 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
                 incoming.client_timeout = _patience_seconds(incoming)
             _check_form(message)
             serving = self._method(message)
-            method = message["method"]
-            with self.in_flight.request(method, getattr(context, "request_id", None)):
-                if serving is None:
-                    return self._not_served(incoming)
+            if serving is None:
+                return self._not_served(incoming)
+            request_id = getattr(context, "request_id", None)
+            with self.in_flight.request(message["method"], request_id):
                 return self._call(serving, incoming)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller is told
             if isinstance(error, CALLER_ERRORS):

@@ -6,7 +6,7 @@ import contextlib
 
 import pytest
 
-from scheduler.daemon.in_flight import MOST_METHODS, InFlightRequests
+from scheduler.daemon.in_flight import InFlightRequests
 
 LIMIT_SECONDS = 10.0
 
@@ -79,10 +79,3 @@ def test_whoever_comes_after_is_shown_what_is_held_begun_or_not() -> None:
     in_flight.release("b")
     in_flight.release("c")
     assert shown == [1, 2, 2, 1, 2, 1, 0]
-
-
-def test_names_that_callers_make_up_take_no_room() -> None:
-    story = Story()
-    for number in range(2 * MOST_METHODS):
-        story.play(f"+a:method{number} -a")
-    assert len(story.in_flight._latest_ended) == MOST_METHODS

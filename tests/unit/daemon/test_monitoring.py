@@ -13,10 +13,10 @@ from types import SimpleNamespace
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from scheduler.daemon import monitoring
 from scheduler.daemon.health import WorkerHealth
 from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.monitoring import Monitoring
+from scheduler.daemon.reload import Outcome
 from scheduler.daemon.worker_table import Stage
 from scheduler.explain.recorder import Recorder
 from scheduler.metrics.samples import Samples
@@ -98,21 +98,15 @@ def test_fewer_workers_than_there_should_be() -> None:
     made.monitoring.close()
 
 
-@pytest.mark.parametrize(
-    ("outcome", "successful"),
-    [
-        (monitoring.APPLIED, 1),
-        (monitoring.RESTART_NEEDED, 1),
-        (monitoring.REFUSED, 0),
-    ],
-)
-def test_reloads(served: Served, outcome: str, successful: float) -> None:
-    assert served.metrics()["reloads_total", outcome] == 0
+@pytest.mark.parametrize("outcome", Outcome)
+def test_reloads(served: Served, outcome: Outcome) -> None:
+    successful = outcome is not Outcome.REFUSED
+    assert served.metrics()["reloads_total", outcome.value] == 0
     served.monitoring.reloaded(outcome)
     metrics = served.metrics()
-    assert metrics["reloads_total", outcome] == 1
+    assert metrics["reloads_total", outcome.value] == 1
     assert metrics["last_reload_successful",] == successful
-    assert served.monitoring.is_reload_refused() is not bool(successful)
+    assert served.monitoring.is_reload_refused is not successful
 
 
 def test_two_that_ask_at_once_take_turns(served: Served) -> None:
@@ -139,7 +133,7 @@ def test_without_an_address_nothing_is_counted() -> None:
     with contextlib.ExitStack() as ending:
         off.serve(WorkerHealth(InFlightRequests(), 30.0, lambda: Stage.SERVING), 1, ending)
         off.watch_manager(manager, None)
-        off.reloaded(monitoring.APPLIED)
+        off.reloaded(Outcome.APPLIED)
     off.close()
     assert not off.is_enabled
     assert manager.recorder.listeners == []
