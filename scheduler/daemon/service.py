@@ -6,7 +6,6 @@ import contextlib
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import oslo_messaging
