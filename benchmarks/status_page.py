@@ -21,7 +21,6 @@ from scheduler.hosts.host_manager import HostManager
 from scheduler.status_page.fleet import FRESH_SECONDS, Fleet
 from scheduler.status_page.live import LiveStatus
 from scheduler.status_page.page import PATH, StatusPage
-from scheduler.status_page.snapshot import Photographer
 from scheduler.web import server
 from scheduler.web.routes import Routes
 from scheduler.web.server import Server
@@ -105,12 +104,10 @@ def main() -> None:
     wanted = parser.parse_args()
     concurrency.activate(concurrency.THREADING)
     manager = a_manager(wanted.hosts)
-    photographer = Photographer(manager)
     seconds = iter(range(0, 10**9, 1 + int(FRESH_SECONDS)))
-    fleet = Fleet(photographer.take, lambda: next(seconds))
+    fleet = Fleet(manager, lambda: next(seconds))
     version = fleet.changes("")["version"]
     costs = {
-        "columns copied, mostly under the lock": photographer.take,
         "whole fleet as JSON": lambda: json.dumps(fleet.changes("")),
         "nothing new as JSON": lambda: json.dumps(fleet.changes(version)),
     }

@@ -1,7 +1,7 @@
 """The fleet for the page: all of it once, then what has changed since.
 
-Every row number carries the version in which it last changed.  A reader names the version that it
-has and gets the rows that are newer, so that there may be any number of readers.
+Every row carries the version in which it last changed.  A reader names the version that it has and
+gets the rows that are newer, so that there may be any number of readers.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from scheduler.hosts.table import Key
-from scheduler.status_page.snapshot import NUMBERS, RATIOS, STATES, Membership, Snapshot
+from scheduler.hosts.aggregate_metadata import split_values
+from scheduler.hosts.candidates import heard_in_time
+from scheduler.hosts.host_manager import HostManager
 
-#: A snapshot this young serves the next reader, too.
+#: What was read this recently serves the next reader, too.
 FRESH_SECONDS: Final = 0.5
 #: Labels are never taken back; there are this many times as many as rows at most.
 _LABELS_PER_ROW: Final = 4
@@ -25,49 +26,66 @@ _FEWEST_LABELS: Final = 1000
 #: JSON has no word for infinity.
 _LARGEST_RATIO: Final = 1e6
 
+#: Names of ``hosts.columns``.
+NUMBERS: Final = (
+    "total_usable_ram_mb",
+    "free_ram_mb",
+    "vcpus_total",
+    "vcpus_used",
+    "total_usable_disk_gb",
+    "free_disk_mb",
+    "num_instances",
+    "num_io_ops",
+    "failed_builds",
+)
+RATIOS: Final = ("ram_allocation_ratio", "cpu_allocation_ratio", "disk_allocation_ratio")
+_FLAGS: Final = ("has_service", "service_forced_down", "service_disabled", "reported")
+#: In the order in which a row holds them.
+_COLUMNS: Final = ("host", "node", *NUMBERS, *RATIOS, "state", "membership", "cell")
+
+#: What a host is, the first that is true of it; its place here is its number in the column.
+STATES: Final = (
+    *("up", "left out", "no service", "forced down"),
+    *("silent", "disabled", "not reported"),
+)
+
+Row = tuple[Any, ...]
+"""One host's values, in the order of ``_COLUMNS``."""
+
 
 class _Labels:
     """Numbers for things that many rows share; a thing keeps its number."""
 
     def __init__(self) -> None:
-        self.known: dict[Any, int] = {}
-        self.since: list[int] = []
+        #: The number of each, and the version that it came with.
+        self.known: dict[Any, tuple[int, int]] = {}
 
     def number(self, thing: Any, version: int) -> int:
-        number = self.known.get(thing)
-        if number is None:
-            number = self.known[thing] = len(self.known)
-            self.since.append(version)
-        return number
+        return self.known.setdefault(thing, (len(self.known), version))[0]
 
     def after(self, version: int) -> list[Any]:
         """What was added after *version*, in order."""
-        return [
-            thing for thing, added in zip(self.known, self.since, strict=True) if added > version
-        ]
+        return [thing for thing, (_number, added) in self.known.items() if added > version]
 
 
 class Fleet:
-    """The changes of the fleet that *take* photographs, counted in versions.
+    """The changes of one worker's host table, counted in versions.
 
     May be asked by several threads.  *clock* gives seconds that only grow.
     """
 
-    def __init__(
-        self, take: Callable[[], Snapshot], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._take = take
+    def __init__(self, manager: HostManager, clock: Callable[[], float] = time.monotonic) -> None:
+        self._manager = manager
         self._clock = clock
         self._lock = threading.Lock()
-        self._taken_at = float("-inf")
+        self._read_at = float("-inf")
         self._begin()
 
     def _begin(self) -> None:
         self._epoch = secrets.token_hex(4)
         self._version = 0
-        self._keys: list[Key | None] = []
-        self._values = np.zeros((len(NUMBERS) + len(RATIOS) + 3, 0))
-        self._versions = np.zeros(0, dtype=np.int64)
+        self._rows: dict[int, Row] = {}
+        self._versions: dict[int, int] = {}
         self._memberships = _Labels()
         self._cells = _Labels()
 
@@ -81,21 +99,19 @@ class Fleet:
         with self._lock:
             self._look()
             known = self._known(since)
-            rows = np.flatnonzero(self._versions > known)
-            removed = [row for row in rows.tolist() if self._keys[row] is None]
-            present = [row for row in rows.tolist() if self._keys[row] is not None]
-            memberships = self._memberships.after(known)
-            cells = self._cells.after(known)
+            rows = sorted(row for row, version in self._versions.items() if version > known)
+            present = [row for row in rows if row in self._rows]
+            values = zip(*(self._rows[row] for row in present), strict=True)
+            columns = dict(zip(_COLUMNS, map(list, values), strict=False))
+            memberships, cells = self._memberships.after(known), self._cells.after(known)
             return {
                 "version": f"{self._epoch}.{self._version}",
                 "is_full": known == 0,
                 "states": STATES,
-                "columns": self._columns(present),
-                "removed": [] if known == 0 else removed,
+                "columns": {"row": present, **dict.fromkeys(_COLUMNS, []), **columns},
+                "removed": [row for row in rows if row not in self._rows] if known else [],
                 "memberships_from": len(self._memberships.known) - len(memberships),
-                "memberships": [
-                    {"zones": each.zones, "aggregates": each.aggregates} for each in memberships
-                ],
+                "memberships": [{"zones": zones, "aggregates": a} for zones, a in memberships],
                 "cells_from": len(self._cells.known) - len(cells),
                 "cells": cells,
             }
@@ -104,80 +120,72 @@ class Fleet:
         epoch, _dot, version = (since or "").partition(".")
         if epoch != self._epoch or not (version.isascii() and version.isdigit()):
             return 0
-        known = int(version)
-        return known if known <= self._version else 0
+        return int(version) if int(version) <= self._version else 0
 
     def _look(self) -> None:
-        if self._clock() - self._taken_at < FRESH_SECONDS:
+        if self._clock() - self._read_at < FRESH_SECONDS:
             return
-        snapshot = self._take()
-        self._taken_at = self._clock()
-        labels = max(_FEWEST_LABELS, _LABELS_PER_ROW * len(snapshot.keys))
-        if len(self._memberships.known) > labels:
+        if len(self._memberships.known) > max(_FEWEST_LABELS, _LABELS_PER_ROW * len(self._rows)):
             self._begin()
-        version = self._version + 1
-        values = self._numbered(snapshot, version)
-        before = _widened(self._values, values.shape[1])
-        changed = (values != before).any(axis=0)
-        for row in _renamed(self._keys, snapshot.keys):
-            changed[row] = True
-        versions = _widened(self._versions[np.newaxis], len(changed))[0]
-        versions[changed] = version
-        self._versions, self._values, self._keys = versions, values, snapshot.keys
-        if changed.any():
+        version, before = self._version + 1, self._rows
+        self._rows = self._read(version)
+        self._read_at = self._clock()
+        changed = [row for row, values in self._rows.items() if before.get(row) != values]
+        changed += before.keys() - self._rows.keys()
+        if changed:
             self._version = version
+            self._versions.update(dict.fromkeys(changed, version))
 
-    def _numbered(self, snapshot: Snapshot, version: int) -> np.ndarray:
-        """Everything about each row but its name, as numbers; zeros where no row is."""
-        present = np.array([key is not None for key in snapshot.keys], dtype=np.bool_)
-        nowhere = Membership((), ())
-        numbers = {
-            document: self._memberships.number(membership, version)
-            for document, membership in {-1: nowhere, **snapshot.membership_of}.items()
-        }
-        documents, positions = np.unique(snapshot.memberships, return_inverse=True)
-        member_numbers = np.array([numbers.get(each, 0) for each in documents.tolist()])
-        cells = [self._cells.number(cell, version) for cell in snapshot.cells]
-        values = np.vstack(
-            [
-                snapshot.numbers,
-                np.clip(np.nan_to_num(snapshot.ratios), -_LARGEST_RATIO, _LARGEST_RATIO),
-                snapshot.states,
-                member_numbers[positions],
-                np.array(cells),
-            ]
+    def _read(self, version: int) -> dict[int, Row]:
+        """Every row; the decision lock is held only while arrays are copied."""
+        manager, table = self._manager, self._manager.table
+        left_out = {each.uuid for each in manager.cell_health() if each.is_left_out}
+        with manager.lock:
+            read_at = manager.read_at or 0.0
+            keys = dict(table.rows)
+            at = np.fromiter(keys.values(), dtype=np.int64, count=len(keys))
+            numbers = [table.column(name)[at].tolist() for name in NUMBERS]
+            ratios = [table.column(name)[at] for name in RATIOS]
+            flags = {name: table.column(name)[at] for name in _FLAGS}
+            last_seen = table.column("service_last_seen")[at]
+            documents = table.document_numbers("aggregates")[at].tolist()
+            aggregates = {each: _membership(table, each) for each in set(documents)}
+            cells = [table.text(row, "cell_uuid") for row in keys.values()]
+        heard = heard_in_time(last_seen, read_at, manager.service_down_time_seconds)
+        is_left_out = np.array([cell in left_out for cell in cells], dtype=np.bool_)
+        rounded = [
+            np.clip(np.nan_to_num(each), -_LARGEST_RATIO, _LARGEST_RATIO).round(3).tolist()
+            for each in ratios
+        ]
+        members = {d: self._memberships.number(each, version) for d, each in aggregates.items()}
+        columns = zip(
+            [host for host, _node in keys],
+            [None if node == host else node for host, node in keys],
+            *numbers,
+            *rounded,
+            _states(flags, heard, is_left_out).tolist(),
+            [members[each] for each in documents],
+            [self._cells.number(cell, version) for cell in cells],
+            strict=True,
         )
-        return np.where(present, values, 0.0)
-
-    def _columns(self, rows: list[int]) -> dict[str, list[Any]]:
-        keys = [self._keys[row] or ("", None) for row in rows]
-        values = self._values[:, rows]
-        split = len(NUMBERS)
-        ratios = values[split : split + len(RATIOS)].round(3)
-        state, membership, cell = values[split + len(RATIOS) :].astype(np.int64)
-        return {
-            "row": rows,
-            "host": [host for host, _node in keys],
-            "node": [None if node == host else node for host, node in keys],
-            **{
-                n: v.tolist() for n, v in zip(NUMBERS, values[:split].astype(np.int64), strict=True)
-            },
-            **{n: v.tolist() for n, v in zip(RATIOS, ratios, strict=True)},
-            "state": state.tolist(),
-            "membership": membership.tolist(),
-            "cell": cell.tolist(),
-        }
+        return dict(zip(keys.values(), columns, strict=True))
 
 
-def _widened(array: np.ndarray, width: int) -> np.ndarray:
-    wide = np.zeros((array.shape[0], width), dtype=array.dtype)
-    wide[:, : array.shape[1]] = array
-    return wide
+def _membership(table: Any, document: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The zones and the aggregates, by name, of the hosts that have the *document*."""
+    aggregates = table.pools["aggregates"].parsed(document) if document >= 0 else ()
+    zones = tuple(sorted(split_values(aggregates, "availability_zone")))
+    return zones, tuple(each.name or f"#{each.id}" for each in aggregates)
 
 
-def _renamed(before: list[Key | None], after: list[Key | None]) -> list[int]:
-    """Rows that now are another host, or one at all, or none."""
-    if before == after:
-        return []
-    longer = before + [None] * (len(after) - len(before))
-    return [row for row, (old, new) in enumerate(zip(longer, after, strict=True)) if old != new]
+def _states(flags: dict[str, np.ndarray], heard: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+    """Places in STATES."""
+    conditions = [
+        left_out,
+        ~flags["has_service"],
+        flags["service_forced_down"],
+        ~heard,
+        flags["service_disabled"],
+        ~flags["reported"],
+    ]
+    return np.select(conditions, range(1, len(STATES)), default=0)

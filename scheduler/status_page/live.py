@@ -1,4 +1,4 @@
-"""What one worker tells the page: how it is, what it decided, and the fleet as it sees it."""
+"""What the page shows of one worker: how it is, what it decided, the fleet as it sees it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from scheduler.hosts.host_manager import HostManager
 from scheduler.manager import SchedulerManager
 from scheduler.status_page.fleet import Fleet
 from scheduler.status_page.recent import REASON_STEP_SECONDS, REASON_STEPS, RecentDecisions
-from scheduler.status_page.snapshot import Photographer
 
 #: The newest so many decisions are listed.
 DECISIONS_LISTED: Final = 200
@@ -39,7 +38,7 @@ class LiveStatus:
         self._manager = _shown(manager.driver.host_manager, conf)
         self._records = manager.recorder.records
         self._clock = clock
-        self._fleet = Fleet(Photographer(self._manager).take)
+        self._fleet = Fleet(self._manager)
         self._recent = RecentDecisions(clock)
         manager.recorder.listeners.append(self._recent.note)
         self._id = secrets.token_hex(8)
@@ -56,7 +55,7 @@ class LiveStatus:
         """All but the fleet.
 
         *seen* is ``ID.NUMBER,…``: of this worker's decisions only those after the number that
-        belongs to its id are told of, else all.
+        belongs to its id are listed, else all.
         """
         after = dict(each.partition(".")[::2] for each in seen.split(","))
         return {
@@ -83,8 +82,9 @@ class LiveStatus:
         record = self._records.get(_number(number)) if worker == self._id else None
         if record is None:
             return None
-        told = explained(record, self._driver)
-        return {**told, "error": _masked(told["error"]), "cause": _masked(told["cause"])}
+        found = explained(record, self._driver)
+        masked_texts = {name: _masked(found[name]) for name in ("error", "cause")}
+        return {**found, **masked_texts}
 
     def _decisions(self, after: int) -> dict[str, Any]:
         new = self._records.since(after)

@@ -1,12 +1,11 @@
-"""What the decisions of the last minutes came to: counts in a ring of buckets of time."""
+"""What the decisions of the last minutes came to: counts in a ring of steps of time."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from scheduler.engine.record import SELECTED, DecisionRecord
@@ -17,26 +16,13 @@ RATE_STEPS: Final = 60
 #: The same for the counts of reasons.
 REASON_STEP_SECONDS: Final = 60
 REASON_STEPS: Final = 60
-#: The reason stands for hosts that no filter was asked about.
+#: The filter of hosts that no filter was asked about.
 BEFORE_FILTERS: Final = None
 
 Reason = tuple[str | None, str]
 """Filter and reason code."""
-
-
-@dataclass(slots=True)
-class Removed:
-    """What one reason did: refused requests that it took hosts from, and hosts it removed."""
-
-    refused_requests: int = 0
-    hosts_of_refused: int = 0
-    hosts: int = 0
-
-
-@dataclass(slots=True)
-class _Step:
-    outcomes: Counter[str] = field(default_factory=Counter)
-    removed: dict[Reason, Removed] = field(default_factory=dict)
+#: What is counted of a reason: refused requests that it took hosts from, their hosts, all hosts.
+_REFUSED, _HOSTS_OF_REFUSED, _HOSTS = "refused_requests", "hosts_of_refused", "hosts"
 
 
 class _Ring:
@@ -45,24 +31,28 @@ class _Ring:
     def __init__(self, seconds: int, steps: int) -> None:
         self.seconds = seconds
         self.steps = steps
-        self._kept: dict[int, _Step] = {}
+        self._kept: dict[int, Counter[Any]] = {}
 
-    def at(self, now: float) -> _Step:
+    def at(self, now: float) -> Counter[Any]:
         number = int(now // self.seconds)
-        step = self._kept.get(number)
-        if step is None:
-            self._kept = {n: s for n, s in self._kept.items() if n > number - self.steps}
-            step = self._kept[number] = _Step()
-        return step
+        if number not in self._kept:
+            self._kept = {n: step for n, step in self._kept.items() if n > number - self.steps}
+            self._kept[number] = Counter()
+        return self._kept[number]
 
-    def latest(self, now: float) -> list[_Step | None]:
-        """Oldest first; None where nothing happened.  The last one is still going on."""
+    def latest(self, now: float) -> list[Counter[Any]]:
+        """Copies, the oldest first; the last one is still going on."""
         last = int(now // self.seconds)
-        return [self._kept.get(number) for number in range(last - self.steps + 1, last + 1)]
+        numbers = range(last - self.steps + 1, last + 1)
+        return [Counter(self._kept.get(number)) for number in numbers]
+
+    def total(self, now: float) -> Counter[Any]:
+        """All of them together."""
+        return sum(self.latest(now), Counter())
 
 
 class RecentDecisions:
-    """Told of every decision; tells how many there were and what removed hosts.
+    """Counts every decision of the last hour by outcome, and what removed hosts.
 
     *clock* gives seconds since the epoch.
     """
@@ -71,6 +61,7 @@ class RecentDecisions:
         self._clock = clock
         self._lock = threading.Lock()
         self._rate = _Ring(RATE_STEP_SECONDS, RATE_STEPS)
+        self._outcomes = _Ring(REASON_STEP_SECONDS, REASON_STEPS)
         self._reasons = _Ring(REASON_STEP_SECONDS, REASON_STEPS)
 
     def note(self, record: DecisionRecord) -> None:
@@ -78,67 +69,52 @@ class RecentDecisions:
         now = self._clock()
         is_refused = record.outcome != SELECTED
         with self._lock:
-            self._rate.at(now).outcomes[record.outcome] += 1
-            step = self._reasons.at(now)
-            step.outcomes[record.outcome] += 1
+            self._rate.at(now)[record.outcome] += 1
+            self._outcomes.at(now)[record.outcome] += 1
+            counts = self._reasons.at(now)
             for reason, hosts in _removed_by(record):
-                count = step.removed.setdefault(reason, Removed())
-                count.hosts += hosts
+                counts[reason, _HOSTS] += hosts
                 if is_refused:
-                    count.refused_requests += 1
-                    count.hosts_of_refused += hosts
+                    counts[reason, _REFUSED] += 1
+                    counts[reason, _HOSTS_OF_REFUSED] += hosts
 
     def rate(self) -> dict[str, Any]:
         """Decisions per step; the last step ends after ``ends_at`` (seconds since the epoch)."""
         with self._lock:
             now = self._clock()
-            steps = [each.outcomes if each else Counter() for each in self._rate.latest(now)]
-        selected = [each[SELECTED] for each in steps]
+            steps = self._rate.latest(now)
         return {
             "step_seconds": RATE_STEP_SECONDS,
             "ends_at": now,
-            "selected": selected,
-            "refused": [each.total() - good for each, good in zip(steps, selected, strict=True)],
+            "selected": [each[SELECTED] for each in steps],
+            "refused": [each.total() - each[SELECTED] for each in steps],
         }
 
     def outcomes(self) -> dict[str, int]:
         """Decisions per outcome."""
         with self._lock:
-            steps = self._reasons.latest(self._clock())
-            total: Counter[str] = Counter()
-            for each in steps:
-                total.update(each.outcomes if each else ())
-        return dict(total)
+            return dict(self._outcomes.total(self._clock()))
 
     def reasons(self) -> list[dict[str, Any]]:
         """Per filter and reason what it did, those that refused the most requests first."""
-        total: dict[Reason, Removed] = {}
         with self._lock:
-            for step in self._reasons.latest(self._clock()):
-                for reason, count in step.removed.items() if step else ():
-                    sum_ = total.setdefault(reason, Removed())
-                    sum_.refused_requests += count.refused_requests
-                    sum_.hosts_of_refused += count.hosts_of_refused
-                    sum_.hosts += count.hosts
-        most = sorted(total.items(), key=lambda pair: (-pair[1].refused_requests, -pair[1].hosts))
+            total = self._reasons.total(self._clock())
+        reasons = list(dict.fromkeys(reason for reason, _what in total))
+        reasons.sort(key=lambda reason: (-total[reason, _REFUSED], -total[reason, _HOSTS]))
+        kinds = (_REFUSED, _HOSTS_OF_REFUSED, _HOSTS)
         return [
-            {
-                "filter": reason[0],
-                "reason": reason[1],
-                "refused_requests": count.refused_requests,
-                "hosts_of_refused": count.hosts_of_refused,
-                "hosts": count.hosts,
-            }
-            for reason, count in most
+            {"filter": each[0], "reason": each[1], **{kind: total[each, kind] for kind in kinds}}
+            for each in reasons
         ]
 
 
-def _removed_by(record: DecisionRecord) -> list[tuple[Reason, int]]:
+def _removed_by(record: DecisionRecord) -> Iterator[tuple[Reason, int]]:
     """Each reason once, with the hosts that it removed: from the instance that got none, if any."""
     refusal = record.refusal
-    filters = record.filters if refusal is None or not refusal.filters else refusal.filters
-    before = [((BEFORE_FILTERS, cause), hosts) for cause, hosts in record.never_evaluated.items()]
-    inside = [
-        ((count.name, code), hosts) for count in filters for code, hosts in count.removed.items()
-    ]
-    return [(reason, hosts) for reason, hosts in before + inside if hosts]
+    for cause, hosts in record.never_evaluated.items():
+        if hosts:
+            yield (BEFORE_FILTERS, cause), hosts
+    for count in record.filters if refusal is None or not refusal.filters else refusal.filters:
+        for code, hosts in count.removed.items():
+            if hosts:
+                yield (count.name, code), hosts

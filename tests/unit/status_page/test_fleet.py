@@ -8,8 +8,7 @@ import pytest
 from scheduler import objects
 from scheduler.db.cells import CellHealth
 from scheduler.hosts.host_manager import HostManager
-from scheduler.status_page.fleet import FRESH_SECONDS, Fleet
-from scheduler.status_page.snapshot import STATES, Photographer
+from scheduler.status_page.fleet import FRESH_SECONDS, STATES, Fleet
 from tests.builders import NOW, a_conf, a_host
 
 COLUMNS_PER_HOST = 18
@@ -32,7 +31,7 @@ class Page:
         self.manager.read_at = NOW
         self.table = self.manager.table
         self.seconds = 0.0
-        self.fleet = Fleet(Photographer(self.manager).take, lambda: self.seconds)
+        self.fleet = Fleet(self.manager, lambda: self.seconds)
         self.version = None
 
     def changes(self, since="mine"):
@@ -234,15 +233,3 @@ def test_values_that_json_has_no_word_for(page):
     page.table.update(0, {"ram_allocation_ratio": float("nan"), "cpu_allocation_ratio": np.inf})
     json.dumps(page.changes(), allow_nan=False)
     assert page.changed() == []
-
-
-def test_a_snapshot_is_a_copy(page):
-    """What is made of it is made without the lock, while the next decision changes the table."""
-    photographer = Photographer(page.manager)
-    snapshot, before = photographer.take(), photographer.take()
-    page.table.update(0, {"free_ram_mb": 1, "ram_allocation_ratio": 9.0})
-    page.table.set_service("h2", {"disabled": True}, 0)
-    page.table.remove(("h3", "h3"))
-    assert snapshot.keys == before.keys
-    for name in ("numbers", "ratios", "states", "memberships"):
-        assert (getattr(snapshot, name) == getattr(before, name)).all()

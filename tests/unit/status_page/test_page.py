@@ -163,7 +163,7 @@ def test_the_next_answer_tells_what_is_new(worker):
     (one,) = told["workers"]
     worker.decide("req-2")
     worker.manager.table.update(1, {"free_ram_mb": 7})
-    worker.live._fleet._taken_at = 0.0
+    worker.live._fleet._read_at = 0.0
     query = f"since={told['fleet']['version']}&seen={one['id']}.{one['decisions']['last']}"
     told = worker.json(f"/status/live?{query}")
     (one,) = told["workers"]
