@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Sized
+from dataclasses import dataclass
+from typing import Any, Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
@@ -15,7 +16,6 @@ from scheduler.explain.caller_errors import for_caller
 from scheduler.explain.recorder import Recorder
 from scheduler.idempotency import ReplyCache, request_key
 from scheduler.notifications import END, START
-from scheduler.request_limits import RequestLimits
 
 LOG = logging.getLogger(__name__)
 
@@ -27,23 +27,78 @@ FIRST_WITH_NETWORKS: Final = "1.10"
 LIMITS_WITHOUT_NETWORKS: Final = "1.0"
 
 
-class Telling(Protocol):
-    """Who tells others of what happens here; nothing of the message bus is loaded for that."""
+#: Parts of a RequestSpec that are as long as their sender likes.
+_LISTS = (
+    *("scheduler_hints", "ignore_hosts", "force_hosts", "force_nodes", "requested_resources"),
+    *("flavor.extra_specs", "instance_group.members", "instance_group.hosts"),
+    *("pci_requests.requests", "numa_topology.cells", "requested_destination.aggregates"),
+    *("requested_destination.forbidden_aggregates", "retry.hosts"),
+)
 
-    @property
-    def enabled(self) -> bool:
-        """Whether anybody is told."""
 
-    def select_destinations(self, context: Any, phase: str, spec: objects.RequestSpec) -> None:
-        """Tell that hosts are looked for (*phase* ``start``), or have been found (``end``)."""
+@dataclass(frozen=True)
+class RequestLimits:
+    """Limits of the size of one request, as ``[scheduler]`` sets them: far above any of Nova's."""
+
+    most_instances: int
+    most_entries: int
+    most_characters: int
+
+    @classmethod
+    def from_conf(cls, conf: Any) -> RequestLimits:
+        """The limits that *conf* sets."""
+        options = conf.scheduler
+        return cls(
+            options.max_instances_per_request,
+            options.max_request_entries,
+            options.max_request_text_characters,
+        )
+
+    def check_instances(self, field: str, count: int, least: int = 0) -> None:
+        """Raise InvalidRequest for too many instances, or fewer than *least*."""
+        if not least <= count <= self.most_instances:
+            reason = (
+                f"{count} instances; {least} to {self.most_instances} may be asked for at once "
+                "([scheduler] max_instances_per_request)"
+            )
+            raise errors.InvalidRequest(field=field, reason=reason)
+
+    def check(self, spec: objects.RequestSpec) -> None:
+        """Raise InvalidRequest naming the first part of *spec* that is too large."""
+        for path in _LISTS:
+            part: Any = spec
+            for name in path.split("."):
+                part = None if part is None else getattr(part, name)
+            self._check_size(path, part or (), self.most_entries, "entries")
+        texts = [
+            (f"scheduler_hints.{hint}", values)
+            for hint, values in (spec.scheduler_hints or {}).items()
+        ]
+        for name, values in texts:
+            self._check_size(name, values, self.most_entries, "entries")
+        flavor = spec.flavor
+        if flavor is not None:
+            extra_specs = (flavor.extra_specs or {}).items()
+            texts += [(f"flavor.extra_specs.{key}", [value]) for key, value in extra_specs]
+        for name, values in texts:
+            for value in values:
+                self._check_size(name, value, self.most_characters, "characters")
+
+    @staticmethod
+    def _check_size(name: str, part: Sized, most: int, unit: str) -> None:
+        if len(part) > most:
+            option = (
+                "max_request_text_characters" if unit == "characters" else "max_request_entries"
+            )
+            reason = f"{len(part)} {unit}; [scheduler] {option} allows {most}"
+            raise errors.InvalidRequest(field=f"RequestSpec.{name}", reason=reason)
 
 
 class SchedulerManager:
     """Checks what a message brought, asks the driver, and shapes the answer for the caller."""
 
-    def __init__(
-        self, conf: cfg.ConfigOpts, driver: Any, notifications: Telling | None = None
-    ) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, driver: Any, notifications: Any = None) -> None:
+        """*notifications* tell of the start and the end of selections, where it is ``enabled``."""
         self.driver = driver
         self.replies = ReplyCache.from_conf(conf)
         self._notifications = notifications
@@ -102,9 +157,8 @@ class SchedulerManager:
     ) -> list[Any]:
         """Ask the driver, and tell of the start and of the success if it is one that tells."""
         told = self._notifications
-        if told is not None and not (told.enabled and _tells(self.driver)):
-            told = None
-        if told is not None:
+        tells = getattr(self.driver, "tells_of_selections", False) and told and told.enabled
+        if tells:
             told.select_destinations(context, START, spec)
         name = type(getattr(self.driver, "driver", self.driver)).__name__
         with self.recorder.decision(name, context, spec, instance_uuids) as record:
@@ -119,7 +173,7 @@ class SchedulerManager:
                 raise told_error from told_error.__cause__
             if not record.chosen:  # by a driver that knows of no records
                 record.note_chosen(chosen)
-        if told is not None:
+        if tells:
             told.select_destinations(context, END, _as_decided(spec, instance_uuids))
         return chosen
 
@@ -202,10 +256,6 @@ def _request(request_spec: Any, filter_properties: Any, spec_obj: Any) -> object
     properties = {} if filter_properties is None else filter_properties
     _check_type("filter_properties", properties, dict)
     return objects.RequestSpec.from_primitives(request_spec, properties)
-
-
-def _tells(driver: Any) -> bool:
-    return bool(getattr(driver, "tells_of_selections", False))
 
 
 def _as_decided(spec: objects.RequestSpec, uuids: list[str] | None) -> objects.RequestSpec:

@@ -44,15 +44,10 @@ class DatabaseClaims(Claims):
 
     needs_regular_reads = needs_database = True
 
-    def __init__(
-        self,
-        database: Database,
-        reservations: SharedReservations,
-        lock: Any,
-    ) -> None:
-        self._database = database
-        self._reservations = reservations
-        self._lock = lock
+    def __init__(self, database: Database, reservations: SharedReservations, lock: Any) -> None:
+        self.database = database
+        self.reservations = reservations
+        self.lock = lock
         self.writer = ClaimWriter(database, reservations, lock)
         self._read_shared = SharedRefresh(self._count_new)
 
@@ -62,26 +57,23 @@ class DatabaseClaims(Claims):
             self._read_shared()
 
     def _count_new(self) -> None:
-        read = self._reservations.read_new()
-        with self._lock:
-            self._reservations.count_new(read)
+        read = self.reservations.read_new()
+        with self.lock:
+            self.reservations.count_new(read)
 
     def prepare(self) -> None:
         """Begin to count the claims on every host."""
-        with self._lock:
-            missing = self._reservations.table.rows.keys() - self._reservations.host_ids.keys()
+        with self.lock:
+            missing = self.reservations.table.rows.keys() - self.reservations.host_ids.keys()
         with _answering():
             self.writer.begin(missing)
 
     @contextlib.contextmanager
     def open(self, request: Request) -> Iterator[Claiming]:
         """See the base class."""
-        if not request.takes_hosts:
-            yield _Unclaimed(self._reservations, self._lock)
-            return
         self.writer.wait()
         with _answering():
-            yield _Claiming(self._database, self._reservations, self.writer, request)
+            yield _Claiming(self, request)
 
 
 @contextlib.contextmanager
@@ -93,47 +85,31 @@ def _answering() -> Iterator[None]:
         raise errors.StateUnavailable(reason="hosts cannot be claimed") from error
 
 
-class _Unclaimed(Claiming):
-    """A request that takes nothing of its hosts."""
-
-    def __init__(self, reservations: SharedReservations, lock: Any) -> None:
-        self._reservations = reservations
-        self._lock = lock
-
-    def book(self, decided: Decided) -> Booked:
-        """Give the reservations back."""
-        with self._lock:
-            self._reservations.give_back(decided.reservations)
-        return Booked(decided.selections, outcome=None)
-
-
 class _Claiming(Claiming):
-    """One request that is to be claimed for."""
+    """One request that is to be claimed for, unless it takes nothing of its hosts."""
 
-    def __init__(
-        self,
-        database: Database,
-        reservations: SharedReservations,
-        writer: ClaimWriter,
-        request: Request,
-    ) -> None:
-        self._database = database
-        self._reservations = reservations
-        self._writer = writer
+    def __init__(self, claims: DatabaseClaims, request: Request) -> None:
+        self._claims = claims
         self._request = request
+        self._id = request.request_id if request.takes_hosts else None
+        self._names = request.names if request.takes_hosts else ()
 
     def book(self, decided: Decided) -> Result:
         """See the base class; raises NoValidHost where that was the answer before."""
+        claims = self._claims
+        if not self._request.takes_hosts:
+            with claims.lock:
+                claims.reservations.give_back(decided.reservations)
+            return Booked(decided.selections, outcome=None)
         # Without an id of its own no request is ever the same as another one.
-        return self._writer.write(self._request.request_id or uuidutils.generate_uuid(), decided)
+        return claims.writer.write(self._id or uuidutils.generate_uuid(), decided)
 
     def in_doubt(self) -> Collection[Reservation]:
         """See the base class; none where the request's own claims may be what is in its way."""
-        claims = [self._reservations.claim_of(uuid) for uuid in self._request.names]
-        own = self._request.request_id
-        if claims and all(each is not None and each.request_id == own for each in claims):
+        found = [self._claims.reservations.claim_of(uuid) for uuid in self._names]
+        if found and all(each is not None and each.request_id == self._id for each in found):
             return ()
-        return self._reservations.in_doubt()
+        return self._claims.reservations.in_doubt()
 
     def refused(self, error: errors.NovaException) -> Lost | Repeated:
         """See the base class: another worker may have given the last host to this very request.
@@ -141,15 +117,9 @@ class _Claiming(Claiming):
         A refusal is written, so that every worker answers the same from now on.
         """
         given = self._given_before()
-        names, own = self._request.names, self._request.request_id
-        if (
-            given is None
-            and names
-            and own
-            and isinstance(error, errors.NoValidHost)
-            and not self._writer.refuse(own, names, error)
-        ):
-            given = self._given_before()
+        if given is None and isinstance(error, errors.NoValidHost) and self._names and self._id:
+            is_written = self._claims.writer.refuse(self._id, self._names, error)
+            given = None if is_written else self._given_before()
         if given is None:
             raise error
         return Repeated(given)
@@ -159,11 +129,10 @@ class _Claiming(Claiming):
 
         Raises NoValidHost if it was that.
         """
-        names, own = self._request.names, self._request.request_id
-        if not names or not own:
+        if not self._names or not self._id:
             return None
-        with self._database.read() as connection:
-            found = claim_rows.answered(connection, names, own)
-        if any(uuid not in found for uuid in names):
+        with self._claims.database.read() as connection:
+            found = claim_rows.answered(connection, self._names, self._id)
+        if any(uuid not in found for uuid in self._names):
             return None
-        return [answer_from_text(found[uuid].answer) for uuid in names]
+        return [answer_from_text(found[uuid].answer) for uuid in self._names]

@@ -29,8 +29,6 @@ UNNAMED = "unnamed-"
 CLOSE_OWN_AFTER_SECONDS = 2.0
 CLOSE_FOREIGN_AFTER_SECONDS = 15.0
 NEVER_CLOSED = float("inf")
-#: Columns that differ where a host has sent another report.
-REPORTED = ("updated_at", "free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances")
 
 
 @dataclass(slots=True, eq=False)
@@ -76,7 +74,7 @@ class SharedReservations(Reservations):
         #: Generation of each host up to which every claim is counted, and how many are our own.
         self.known: dict[Key, int] = {}
         self.host_ids: dict[Key, int] = {}
-        #: Generations met when a claim was lost, to be known after the next full read.
+        #: Generations met when a claim was lost, which are known after the next full read.
         self.held: dict[Key, int] = {}
         #: Claims that are over as this worker sees it: when they are to be closed for everybody.
         self.over: dict[int, float] = {}
@@ -85,12 +83,6 @@ class SharedReservations(Reservations):
         self._claims: dict[Reservation, Claim] = {}
         self._of_id: dict[int, Claim] = {}
         self._of_consumer: dict[str, Claim] = {}
-        #: The last report of each reserved host, and the number of the read that it came with.
-        self._reports: dict[Key, tuple[Any, ...]] = {}
-        self._renewed: dict[Key, int] = {}
-        #: Claims whose generations are not known yet, and those that were closed when met.
-        self._unconfirmed: set[int] = set()
-        self._met_closed: set[int] = set()
         self._read: ClaimRead | None = None
         self._unread: dict[str, list[Claim]] = {}
 
@@ -117,35 +109,20 @@ class SharedReservations(Reservations):
     def in_doubt(self) -> list[Reservation]:
         """Reservations that perhaps take nothing: not written yet, or counted by the report, too.
 
-        A report may count an instance that had not arrived when the instances were read before
-        it; and one that has arrived, but whose row does not say yet that it is counted.
+        The instance of the latter is on the host, and its row does not say yet that it is counted.
         """
-        return [each for each, claim in self._claims.items() if self._is_in_doubt(claim)]
-
-    def _is_in_doubt(self, claim: Claim) -> bool:
-        if claim.since is None or claim.since >= self._judged:
-            return True
-        reservation = claim.reservation
-        if self._renewed.get(reservation.key, 0) >= self._judged:
-            return True
-        instance = reservation.instance
-        return instance is not None and instance.host == reservation.key[0]
-
-    def reapply(self, key: Key) -> None:
-        """See the base class; notes which reports have changed."""
-        if key in self._of_key:
-            row = self.table.rows[key]
-            report = tuple(self.table.value(row, name) for name in REPORTED)
-            if self._reports.get(key) != report:
-                self._reports[key] = report
-                self._renewed[key] = self._reader.reads
-        super().reapply(key)
+        return [
+            each
+            for each, claim in self._claims.items()
+            if claim.since is None
+            or each.instance is not None
+            and each.instance.host == each.key[0]
+        ]
 
     def forget_removed_hosts(self) -> None:
         """See the base class; hosts with a reservation are kept."""
-        for known in (self._own, self._reports, self._renewed):
-            for key in known.keys() - self.table.rows.keys() - self._of_key.keys():
-                del known[key]
+        for key in self._own.keys() - self.table.rows.keys() - self._of_key.keys():
+            del self._own[key]
 
     def claim_of(self, consumer: str) -> Any:
         """The row of the open claim of *consumer*, None where none is known."""
@@ -164,8 +141,6 @@ class SharedReservations(Reservations):
             self._no_longer_unread(claim)
         else:
             self._of_id.pop(claim.row.id, None)
-            self._unconfirmed.discard(claim.row.id)
-            self._met_closed.discard(claim.row.id)
             if self._of_consumer.get(claim.consumer) is claim:
                 del self._of_consumer[claim.consumer]
 
@@ -182,7 +157,7 @@ class SharedReservations(Reservations):
     ) -> None:
         """*reservations* are in the database, *generations* are what they made of their hosts'.
 
-        *rows* are those of their claims, as far as they are known; the next read finds the others.
+        *rows* are those of their claims, if the engine returned them; else the next read does.
         """
         for reservation in reservations:
             claim = self._claims[reservation]
@@ -233,10 +208,7 @@ class SharedReservations(Reservations):
         return self._reader.read_new(self.clock())
 
     def count(self, row: Any, read: ClaimRead | None = None) -> None:
-        """Count the claim of *row*, unless it is counted; it was found by *read*, or since.
-
-        One that is closed counts until the next read: the report may not have caught up with it.
-        """
+        """Count the claim of *row*, unless it is counted; it was found by *read*, or since."""
         if row.id in self._of_id or row.id in self.over:
             return
         for claim in self._unread.get(row.consumer_uuid, ()):
@@ -270,9 +242,6 @@ class SharedReservations(Reservations):
         claim.row = row
         self._touched[claim.reservation] = None
         self._reader.ids.add({row.id}, self.clock())
-        self._unconfirmed.add(row.id)
-        if row.closed_at is not None:
-            self._met_closed.add(row.id)
         self._of_id[row.id] = claim
         self._of_consumer[claim.consumer] = claim
 
@@ -307,7 +276,7 @@ class SharedReservations(Reservations):
         self._reader.taken(read)
         if read.open_ids is None:
             self._count_rows(read, with_closed=True)
-            gone = self._of_id.keys() & (read.closed_ids | self._met_closed)
+            gone = self._of_id.keys() & read.closed_ids
             over = self.over.keys() & read.closed_ids
         else:
             self._count_all(read, read.open_ids)
@@ -320,17 +289,18 @@ class SharedReservations(Reservations):
     def _count_all(self, read: ClaimRead, open_ids: Set[int]) -> None:
         for row in read.rows:
             self.count(row, read)
-        for generations in (read.held, {self._key_of(row): row.generation for row in read.hosts}):
-            for key, generation in generations.items():
-                self._know(key, generation)
-                if self.held.get(key, generation) <= generation:
-                    self.held.pop(key, None)
-        for row in read.hosts:
-            self.host_ids[self._key_of(row)] = row.id
-        for number in self._unconfirmed & open_ids:
+        for number in self._of_id.keys() & open_ids:
             claim = self._of_id[number]
             self._know(claim.reservation.key, claim.row.generation)
-        self._unconfirmed -= open_ids
+        for row in read.hosts:
+            key = self._key_of(row)
+            self._know(key, row.generation)
+            self.host_ids[key] = row.id
+        # A generation that was met is the host's own, also where the database went back to it.
+        for key, generation in read.held.items():
+            self.known[key] = generation
+            if self.held.get(key) == generation:
+                del self.held[key]
         self._release_known([each for several in self._unread.values() for each in several], read)
 
     def _release_known(self, claims: Iterable[Claim], read: ClaimRead) -> None:
@@ -338,18 +308,6 @@ class SharedReservations(Reservations):
         for claim in claims:
             if claim.since is not None and claim.since <= read.number:
                 self.release(claim.reservation)
-
-    def count_missing(self, key: Key, found: Sequence[Any], generation: int) -> bool:
-        """Count the claims *found* on the host; whether that is all up to *generation*."""
-        for row in found:
-            self.count(row)
-        first = self.known.get(key, 0) + 1
-        present = {row.generation for row in found if first <= row.generation <= generation}
-        if len(present) > generation - first:
-            self._know(key, generation)
-            return True
-        self.held[key] = max(self.held.get(key, 0), generation)
-        return False
 
     # --- the end of claims ---------------------------------------------------------------
 

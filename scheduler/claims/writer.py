@@ -1,8 +1,7 @@
 """Writing claims: a compare-and-swap on the generation of every host, or nothing.
 
-Requests that wait at the same time are written in one transaction.  Where hosts have moved on,
-their rows are locked and what others claimed is counted; the requests that chose one of those
-hosts are lost, and all others are written (docs/decisions/0007).
+Requests that wait at the same time are written in one transaction.  Those that chose a host which
+has moved on are lost, and the others are written without them (docs/decisions/0007).
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from oslo_db import exception as db_exception
@@ -33,9 +32,9 @@ from scheduler.idempotency import answer_from_text, answer_to_text, refusal_to_t
 
 LOG = logging.getLogger(__name__)
 
-#: How often hosts are locked for one write: an instance may get a claim from another request just
-#: after it was found to have none.
-LOCKED_AT_MOST = 3
+#: How often one batch is tried: each time some hosts may have moved on, or an instance may have got
+#: a claim from another request.
+WRITES_AT_MOST = 5
 
 
 @dataclass(slots=True, eq=False)
@@ -52,19 +51,12 @@ class Write:
         return [each.key for each in self.decided.reservations]
 
 
+Written = tuple[dict[Key, int], Sequence[Any]]
+"""The generations that a write made of its hosts', and the rows of claims if they were returned."""
+
+
 class _Moved(Exception):
     """A host is not at the generation that was expected."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """The generations that a write made of its hosts', and the rows of its claims.
-
-    No rows: the engine does not return them; the next read finds them.
-    """
-
-    generations: dict[Key, int] = field(default_factory=dict)
-    claims: Sequence[Any] = ()
 
 
 class ClaimWriter:
@@ -75,8 +67,6 @@ class ClaimWriter:
         self._reservations = reservations
         self._lock = lock
         self._session = WriteSession(database)
-        #: Whether hosts had moved on when they were locked last: then they are locked at once.
-        self._is_contended = False
         self._write_with_others = Batches(self._write, concurrency.let_others_catch_up)
 
     def write(self, request_id: str, decided: Decided) -> Result:
@@ -121,52 +111,99 @@ class ClaimWriter:
     # --- one write -----------------------------------------------------------------------
 
     def _write(self, batch: list[Write]) -> None:
-        self._know_hosts(batch)
-        with self._lock:
-            self._lose(each for each in batch if not self._is_valid(each))
-            live = _open(batch)
-            expected = {
-                key: self._reservations.known.get(key, 0) for each in live for key in each.keys
-            }
-            claimed = map(self._reservations.claim_of, self._consumers(live))
-            is_first = all(each is None for each in claimed)
-        if not live:
-            return
-        if is_first and not self._is_contended:
-            try:
-                self._commit(live, lambda conn: self._swap(conn, live, expected))
-            except db_exception.DBDuplicateEntry:
-                is_first = False
-            except _Moved:
-                LOG.debug("Others have claimed on the same hosts")
-            else:
+        reads = False
+        for _attempt in range(WRITES_AT_MOST):
+            self._know_hosts(batch)
+            with self._lock:
+                self._lose(each for each in _open(batch) if not self._is_valid(each))
+                known = self._reservations.known
+                expected = {key: known.get(key, 0) for one in _open(batch) for key in one.keys}
+                consumers = self._consumers(batch)
+                reads = reads or any(map(self._reservations.claim_of, consumers))
+            existing = self._existing(batch, consumers) if reads else {}
+            if not _open(batch):
                 return
-        self._write_locked(live, is_first=is_first)
-
-    def _write_locked(self, batch: list[Write], *, is_first: bool) -> None:
-        for attempt in range(LOCKED_AT_MOST):
-            reads = not is_first or attempt > 0
+            swap = functools.partial(
+                self._swap, batch=_open(batch), expected=expected, existing=existing
+            )
             try:
-                self._commit(batch, functools.partial(self._swap_locked, batch=batch, reads=reads))
+                self._commit(batch, swap)
             except db_exception.DBDuplicateEntry:
                 LOG.debug("Another worker has just claimed for one of the same instances")
-                continue
-            return
+                reads = True
+            except _Moved:
+                LOG.debug("Others have claimed on the same hosts")
+                self._lose_moved(batch, expected)
+            else:
+                return
         with self._lock:
             self._lose(_open(batch))
 
-    def _commit(self, batch: list[Write], swap: Callable[[Connection], _Written]) -> None:
+    def _existing(self, batch: list[Write], consumers: list[str]) -> dict[str, Any]:
+        """The claims that *consumers* have; a request that was answered before is done."""
+        with self._database.read() as conn:
+            found = claim_rows.of_consumers(conn, consumers)
+            answers = {
+                id(one): claim_rows.answered(conn, self._consumers([one]), one.request_id)
+                for one in _open(batch)
+                if not found.keys().isdisjoint(self._consumers([one]))
+            }
+        with self._lock:
+            self._answer_repeated(batch, answers)
+        return found
+
+    def _swap(
+        self,
+        conn: Connection,
+        batch: list[Write],
+        expected: dict[Key, int],
+        existing: dict[str, Any],
+    ) -> Written:
+        """Write the claims of *batch* in place of the *existing*."""
+        counts = Counter(key for each in batch for key in each.keys)
+        ids = self._reservations.host_ids
+        steps = {ids[key]: (expected[key], count) for key, count in counts.items()}
+        if not claim_rows.compare_and_swap(conn, steps):
+            raise _Moved
+        replaced = [existing[each] for each in self._consumers(batch) if each in existing]
+        claim_rows.retire(conn, replaced, rows.utcnow())
+        made = {key: expected[key] for key in counts}
+        values = []
+        for one in batch:
+            decided = one.decided
+            for each, selections in zip(decided.reservations, decided.selections, strict=True):
+                made[each.key] += 1
+                values.append(self._values(one.request_id, each, made[each.key], selections))
+        return made, claim_rows.insert(conn, values)
+
+    def _commit(self, batch: list[Write], swap: Callable[[Connection], Written]) -> None:
         try:
-            written = self._session.run(swap)
+            generations, found = self._session.run(swap)
         except db_exception.DBConnectionError:
             LOG.warning("The connection broke while claims were written; looking what is there")
-            written = _Written()
+            generations, found = {}, ()
             self._lose_unwritten(batch)
         with self._lock:
             several = [each for one in _open(batch) for each in one.decided.reservations]
-            self._reservations.written(several, written.generations, written.claims)
+            self._reservations.written(several, generations, found)
             for one in _open(batch):
                 one.result = Booked(one.decided.selections)
+
+    def _lose_moved(self, batch: list[Write], expected: dict[Key, int]) -> None:
+        """Lose what was decided on hosts that are at another generation by now."""
+        found = self._rows_of(map(db_key, expected))
+        with self._lock:
+            moved = set()
+            for key, generation in expected.items():
+                row = found.get(db_key(key))
+                if row is None:  # somebody deleted it
+                    del self._reservations.host_ids[key]
+                elif row.generation != generation:
+                    self._reservations.held[key] = row.generation
+                else:
+                    continue
+                moved.add(key)
+            self._lose(each for each in _open(batch) if not moved.isdisjoint(each.keys))
 
     def _lose_unwritten(self, batch: list[Write]) -> None:
         """After a commit of unknown end: what was not written is lost."""
@@ -183,52 +220,6 @@ class ClaimWriter:
             if (row.host, row.node) != db_key(each.key):
                 return False
         return True
-
-    # --- the two ways to swap ------------------------------------------------------------
-
-    def _swap(self, conn: Connection, batch: list[Write], expected: dict[Key, int]) -> _Written:
-        if not claim_rows.compare_and_swap(conn, self._steps(batch, expected)):
-            raise _Moved
-        return self._insert(conn, batch, expected)
-
-    def _swap_locked(self, conn: Connection, batch: list[Write], *, reads: bool) -> _Written:
-        """*reads* claims of the same instances; otherwise DBDuplicateEntry tells of them."""
-        keys = sorted({key for each in _open(batch) for key in each.keys}, key=db_key)
-        ids = {self._reservations.host_ids[key]: key for key in keys}
-        held = claim_rows.lock_hosts(conn, ids)
-        generations = {ids[number]: generation for number, generation in held.items()}
-        known = {key: self._reservations.known.get(key, 0) for key in keys}
-        moved = {key: known[key] for key in keys if generations[key] > known[key]}
-        self._is_contended = bool(moved)
-        after = {db_key(key): generation for key, generation in moved.items()}
-        consumers = set(self._consumers(batch))
-        found = claim_rows.made_after_or_of(conn, after, consumers) if moved or reads else ()
-        existing = {row.consumer_uuid: row for row in found if row.consumer_uuid in consumers}
-        answers = {
-            id(each): claim_rows.answered(conn, self._consumers([each]), each.request_id)
-            for each in _open(batch)
-            if existing.keys() & set(self._consumers([each]))
-        }
-        with self._lock:
-            self._answer_repeated(batch, answers)
-            for key, generation in moved.items():
-                here = [row for row in found if (row.host, row.node) == db_key(key)]
-                newer = [row for row in here if row.generation > generation]
-                self._reservations.count_missing(key, newer, generations[key])
-            # Another request may have counted a claim since this batch was checked: then its host
-            # has not moved, but the decision is no longer valid.
-            self._lose(
-                each
-                for each in _open(batch)
-                if not (moved.keys().isdisjoint(each.keys) and self._is_valid(each))
-            )
-        live = _open(batch)
-        if not live:
-            return _Written()
-        claim_rows.compare_and_swap(conn, self._steps(live, generations))
-        replaced = [existing[each] for each in self._consumers(live) if each in existing]
-        claim_rows.retire(conn, replaced, rows.utcnow())
-        return self._insert(conn, live, generations)
 
     def _answer_repeated(self, batch: list[Write], answers: dict[int, dict[str, Any]]) -> None:
         for one in _open(batch):
@@ -256,23 +247,6 @@ class ClaimWriter:
         several = [each for one in _open(batch) for each in one.decided.reservations]
         return [self._reservations.claim(each).consumer for each in several]
 
-    def _steps(self, batch: list[Write], generations: dict[Key, int]) -> dict[int, tuple[int, int]]:
-        counts = Counter(key for each in batch for key in each.keys)
-        ids = self._reservations.host_ids
-        return {ids[key]: (generations[key], count) for key, count in counts.items()}
-
-    def _insert(
-        self, conn: Connection, batch: list[Write], generations: dict[Key, int]
-    ) -> _Written:
-        made = dict(generations)
-        values = []
-        for one in batch:
-            decided = one.decided
-            for each, selections in zip(decided.reservations, decided.selections, strict=True):
-                made[each.key] += 1
-                values.append(self._values(one.request_id, each, made[each.key], selections))
-        return _Written(made, claim_rows.insert(conn, values))
-
     def _values(
         self,
         request_id: str,
@@ -299,26 +273,27 @@ class ClaimWriter:
 
     def _know_hosts(self, batch: list[Write]) -> None:
         """Make sure that there is a generation to compare for every host."""
-        missing = {key for each in batch for key in each.keys} - self._reservations.host_ids.keys()
+        wanted = {key for each in _open(batch) for key in each.keys}
+        missing = wanted - self._reservations.host_ids.keys()
         if missing:
             self.begin(missing)
 
     def begin(self, keys: Collection[Key]) -> None:
         """Begin to count the claims on hosts, as far as nobody does yet."""
         wanted = {db_key(key): key for key in keys}
-        missing = wanted.keys() - self._ids_of(wanted).keys()
-        for some in rows.in_batches(sorted(missing)):
+        missing = sorted(wanted.keys() - self._rows_of(wanted).keys())
+        for some in rows.in_batches(missing):
             self._add(some)
-        ids = self._ids_of(wanted)
-        self._reservations.host_ids.update({key: ids[each] for each, key in wanted.items()})
+        found = self._rows_of(wanted)
+        self._reservations.host_ids.update({key: found[each].id for each, key in wanted.items()})
 
-    def _ids_of(self, wanted: Collection[claim_rows.Key]) -> dict[claim_rows.Key, int]:
-        ids = {}
+    def _rows_of(self, wanted: Iterable[claim_rows.Key]) -> dict[claim_rows.Key, Any]:
+        found = {}
         with self._database.read() as connection:
             for some in rows.in_batches(sorted({host for host, _node in wanted})):
                 for row in claim_rows.hosts(connection, some):
-                    ids[row.host, row.node] = row.id
-        return ids
+                    found[row.host, row.node] = row
+        return found
 
     def _add(self, keys: Collection[claim_rows.Key]) -> None:
         """Write the rows of hosts; those that others write just now are theirs."""
@@ -328,7 +303,7 @@ class ClaimWriter:
                 self._database.write_retrying(functools.partial(claim_rows.add, keys=missing))
             except db_exception.DBDuplicateEntry:
                 LOG.debug("Other workers have begun to count the claims on these hosts just now")
-                missing = sorted(set(missing) - self._ids_of(missing).keys())
+                missing = sorted(set(missing) - self._rows_of(missing).keys())
             else:
                 return
 

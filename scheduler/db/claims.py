@@ -90,17 +90,6 @@ def _swap(hosts: int) -> sa.Update:
     )
 
 
-def lock_hosts(connection: Connection, ids: Collection[int]) -> dict[int, int]:
-    """The generations of the hosts, which nobody else changes before this transaction ends."""
-    query = (
-        sa.select(claim_hosts.c.id, claim_hosts.c.generation)
-        .where(claim_hosts.c.id.in_(ids))
-        .order_by(claim_hosts.c.id)
-        .with_for_update()
-    )
-    return {row.id: row.generation for row in connection.execute(query)}
-
-
 # --- claims ---------------------------------------------------------------------------------
 
 
@@ -142,22 +131,6 @@ def _unpacked(first: int, bits: int) -> frozenset[int]:
 def by_ids(connection: Connection, ids: Collection[int]) -> list[Any]:
     """The claims with these ids, without their answers."""
     return rows.select_in(connection, sa.select(*COLUMNS), claims.c.id, sorted(ids))
-
-
-def made_after_or_of(
-    connection: Connection, generations: Mapping[Key, int], uuids: Iterable[str]
-) -> Sequence[Any]:
-    """Claims made on hosts after the generation given for each, and those of consumers.
-
-    Open and closed ones, without their answers; one that is both is there twice.
-    """
-    conditions = [
-        sa.and_(claims.c.host == host, claims.c.node == node, claims.c.generation > generation)
-        for (host, node), generation in sorted(generations.items())
-    ]
-    made = [sa.select(*COLUMNS).where(sa.or_(*conditions))] if conditions else []
-    query = sa.union_all(*made, sa.select(*COLUMNS).where(claims.c.consumer_uuid.in_(uuids)))
-    return connection.execute(query).all()
 
 
 def of_consumers(connection: Connection, uuids: Collection[str]) -> dict[str, Any]:

@@ -39,9 +39,11 @@ LOG = logging.getLogger(__name__)
 MOST_DECISIONS: Final = 50
 """How often one request is decided at most.  Of all that meet on a host one is booked, so that only
 a fleet with as many schedulers as this gets near."""
-PAUSES_SECONDS: Final = (0.01, 0.02, 0.05, *[0.1] * 16)
+PAUSES_SECONDS: Final = (0.0, 0.01, 0.02, 0.05, *[0.1] * 16)
 """How often, and for how long, a request without a host waits for reservations in doubt: in all a
-little less than two seconds, far from any caller's timeout."""
+little less than two seconds, far from any caller's timeout.  The first time it reads once more in
+any case: an instance may have arrived between the read of its row and that of its host's report,
+which then counts it beside its claim."""
 
 
 class FilterScheduler(Scheduler):
@@ -102,7 +104,7 @@ class FilterScheduler(Scheduler):
 
         Raises NoValidHost, and ClaimConflict when others were faster MOST_DECISIONS times.
         """
-        pauses = iter(PAUSES_SECONDS)
+        pauses, reads_again = iter(PAUSES_SECONDS), self.claims.needs_regular_reads
         with self.claims.open(request) as claiming:
             self._timed(record, REFRESH, self.bring_state_up_to_date, request.arrived_at)
             for _number in range(MOST_DECISIONS):
@@ -110,12 +112,13 @@ class FilterScheduler(Scheduler):
                     offered = self._timed(record, CLAIM, claiming.offered)
                     decided = self.decide(request, record, offered)
                 except errors.NoValidHost as refusal:
-                    if self._fits_without_doubt(request, record, claiming):
-                        pause = next(pauses, None)
-                        if pause is not None:
+                    waits = reads_again or self._fits_without_doubt(request, record, claiming)
+                    pause, reads_again = next(pauses, None) if waits else None, False
+                    if pause is not None:
+                        if pause:
                             self.pause(pause)
-                            self._timed(record, REFRESH, self.host_manager.refresh)
-                            continue
+                        self._timed(record, REFRESH, self.host_manager.refresh)
+                        continue
                     result = self._timed(record, CLAIM, claiming.refused, refusal)
                 else:
                     result = self._timed(record, CLAIM, claiming.book, decided)

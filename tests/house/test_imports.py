@@ -27,7 +27,7 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"filters", "weights"}),
     frozenset({"engine"}),
     frozenset({"explain"}),
-    frozenset({"idempotency", "request_limits"}),
+    frozenset({"idempotency"}),
     frozenset({"claims"}),
     frozenset({"drivers", "rpc"}),
     frozenset({"broker", "notifications", "tracing"}),

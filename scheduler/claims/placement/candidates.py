@@ -7,7 +7,7 @@ pages config, section 2, and scheduling, sections 2.5 and 11).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from oslo_log import log as logging
 
 from scheduler import errors, objects
 from scheduler.claims.placement.client import CANDIDATES_VERSION, PlacementClient, Unavailable
-from scheduler.claims.placement.query import Group, Query, groups_of, has_pinned_cpus, policy_of
+from scheduler.claims.placement.query import PCPU, Group, groups_of, policy_of, query_text
 
 LOG = logging.getLogger(__name__)
 
@@ -92,8 +92,7 @@ class CandidateQuery:
 
     def __init__(self, conf: cfg.ConfigOpts, client: PlacementClient) -> None:
         self._client = client
-        self._limit = conf.scheduler.max_placement_results
-        self._restrictions = Restrictions.from_conf(conf)
+        self._options = conf.scheduler
         self._asks_twice = not conf.workarounds.disable_fallback_pcpu_query
 
     def reconfigured(self, conf: cfg.ConfigOpts) -> CandidateQuery:
@@ -111,13 +110,13 @@ class CandidateQuery:
         """The queries for *spec*: one, or two where CPUs for pinning may be reported as others."""
         groups = groups_of(spec)
         yield self._query(spec, groups, fleet)
-        if self._asks_twice and has_pinned_cpus(groups):
+        if self._asks_twice and PCPU in groups[0].resources:
             yield self._query(spec, groups_of(spec, pinned_as_shared=True), fleet)
 
     def _query(self, spec: Any, groups: list[Any], fleet: Fleet) -> str:
         own = groups[0]
-        self._restrictions.apply(spec, own, fleet.aggregates)
-        limit = self._limit
+        restrict(self._options, spec, own, fleet.aggregates)
+        limit = self._options.max_placement_results
         if fleet.bound_to is not None:
             if len(fleet.bound_to) == 1:
                 own.in_tree = fleet.bound_to[0]
@@ -127,14 +126,14 @@ class CandidateQuery:
         if any(hints.get(each) for each in _HINTS_OF_ALL):
             limit = None
         owner = {OWNER_TRAIT} if fleet.lowest_version >= FIRST_WITH_OWNER else set()
-        return Query(
+        return query_text(
             groups,
             limit=limit,
             root_required=frozenset({*spec.root_required, *owner}),
             root_forbidden=frozenset({*spec.root_forbidden, DISABLED_TRAIT}),
             same_subtree=tuple(spec.same_subtree),
             group_policy=policy_of(spec),
-        ).to_text()
+        )
 
 
 def fleet_of(host_manager: Any, spec: Any) -> Fleet:
@@ -163,80 +162,44 @@ def _bound_to(table: Any, spec: Any) -> tuple[str, ...] | None:
     return tuple(uuid for uuid in (table.text(row, "uuid") for row in found) if uuid)
 
 
-@dataclass(frozen=True, slots=True)
-class Restrictions:
-    """Which restrictions are on; the names are those of the options of ``[scheduler]``."""
+# --- restrictions by aggregates and images, each with an option of [scheduler] ---------------
 
-    zones: bool
-    tenants: bool
-    tenants_need_one: bool
-    image_types: bool
-    isolated: bool
 
-    @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts) -> Restrictions:
-        """As the options say."""
-        group = conf.scheduler
-        return cls(
-            zones=group.query_placement_for_availability_zone,
-            tenants=group.limit_tenants_to_placement_aggregate,
-            tenants_need_one=group.placement_aggregate_required_for_tenants,
-            image_types=group.query_placement_for_image_type_support,
-            isolated=group.enable_isolated_aggregate_filtering,
-        )
-
-    def apply(self, spec: Any, own: Group, aggregates: Sequence[Any]) -> None:
-        """Restrict *own*, the group without a suffix; raises NoValidHost for tenants."""
-        if self.zones and spec.availability_zone:
-            _require(own, _of_zone(aggregates, spec.availability_zone))
-        if self.tenants:
-            self._restrict_tenant(spec, own, aggregates)
-        if self.image_types:
-            _require_image_type(spec, own)
-        if self.isolated:
-            _forbid_isolated(own, aggregates)
-
-    def _restrict_tenant(self, spec: Any, own: Group, aggregates: Iterable[Any]) -> None:
-        found = [each.uuid for each in aggregates if _is_for(each, spec.project_id)]
-        if not found and self.tenants_need_one:
+def restrict(options: Any, spec: Any, own: Group, aggregates: Sequence[Any]) -> None:
+    """Restrict *own*, the group without a suffix; raises NoValidHost for tenants."""
+    if options.query_placement_for_availability_zone and spec.availability_zone:
+        _require(own, aggregates, lambda each: spec.availability_zone in _zones(each))
+    if options.limit_tenants_to_placement_aggregate:
+        is_limited = _require(own, aggregates, lambda each: _is_for(each, spec.project_id))
+        if not is_limited and options.placement_aggregate_required_for_tenants:
             LOG.warning("Tenant %s has no available aggregates", spec.project_id)
             raise errors.NoValidHost(reason=f"Scheduling failed: {NO_TENANT_HOSTS}")
-        _require(own, found)
+    disk_format = getattr(spec.image, "disk_format", None)
+    if options.query_placement_for_image_type_support and disk_format:
+        trait = f"COMPUTE_IMAGE_TYPE_{disk_format.upper()}"
+        own.required_traits = {*own.required_traits, trait}
+    if options.enable_isolated_aggregate_filtering:
+        wanted = set(own.required_traits)
+        isolated = {each.uuid for each in aggregates if not _required_traits(each) <= wanted}
+        own.forbidden_aggregates = {*own.forbidden_aggregates, *isolated}
 
 
-def _require(own: Group, uuids: list[str]) -> None:
-    if uuids:
-        own.aggregates = [*own.aggregates, uuids]
+def _require(own: Group, aggregates: Iterable[Any], fits: Callable[[Any], bool]) -> bool:
+    """Demand one of the aggregates that fit; False, and no demand, if there are none."""
+    found = [each.uuid for each in aggregates if fits(each)]
+    if found:
+        own.aggregates = [*own.aggregates, found]
+    return bool(found)
 
 
-def _of_zone(aggregates: Iterable[Any], zone: str) -> list[str]:
-    """The aggregates that make up *zone*; none for the zone of hosts without one."""
-    return [
-        each.uuid
-        for each in aggregates
-        if zone in [name.strip() for name in (each.metadata or {}).get(ZONE_KEY, "").split(",")]
-    ]
+def _zones(aggregate: Any) -> list[str]:
+    names = (aggregate.metadata or {}).get(ZONE_KEY, "")
+    return [name.strip() for name in names.split(",")]
 
 
 def _is_for(aggregate: Any, project_id: str | None) -> bool:
-    return any(
-        key.startswith(TENANT_KEY) and value == project_id
-        for key, value in (aggregate.metadata or {}).items()
-    )
-
-
-def _require_image_type(spec: Any, own: Group) -> None:
-    disk_format = getattr(spec.image, "disk_format", None)
-    if disk_format:
-        trait = f"COMPUTE_IMAGE_TYPE_{disk_format.upper()}"
-        own.required_traits = {*own.required_traits, trait}
-
-
-def _forbid_isolated(own: Group, aggregates: Iterable[Any]) -> None:
-    forbidden = {
-        each.uuid for each in aggregates if not _required_traits(each) <= set(own.required_traits)
-    }
-    own.forbidden_aggregates = {*own.forbidden_aggregates, *forbidden}
+    metadata = (aggregate.metadata or {}).items()
+    return any(key.startswith(TENANT_KEY) and value == project_id for key, value in metadata)
 
 
 def _required_traits(aggregate: Any) -> set[str]:

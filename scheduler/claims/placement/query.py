@@ -11,7 +11,6 @@ import math
 import re
 import urllib.parse
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler import errors, objects
@@ -49,11 +48,6 @@ def groups_of(spec: Any, *, pinned_as_shared: bool = False) -> list[Group]:
         _share_pinned(own)
     own.resources = {name: amount for name, amount in own.resources.items() if amount}
     return list(groups.values())
-
-
-def has_pinned_cpus(groups: list[Group]) -> bool:
-    """Whether CPUs for pinning are among what *groups* ask for."""
-    return PCPU in groups[0].resources
 
 
 def policy_of(spec: Any) -> str | None:
@@ -180,35 +174,30 @@ def _wrong(key: str, reason: str) -> errors.InvalidRequest:
 POLICY_IF_NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What is asked: the groups, and what concerns them all.  *limit* None: no limit."""
-
-    groups: Sequence[objects.RequestGroup]
-    limit: int | None = None
-    root_required: frozenset[str] = frozenset()
-    root_forbidden: frozenset[str] = frozenset()
-    same_subtree: Sequence[Sequence[str]] = field(default=())
-    group_policy: str | None = None
-
-    def to_text(self) -> str:
-        """The query string of ``GET /allocation_candidates``, keys in order."""
-        pairs: list[tuple[str, str]] = []
-        for group in self.groups:
-            pairs += _of_group(group)
-        if self.limit is not None:
-            pairs.append(("limit", str(self.limit)))
-        if traits := _traits(self.root_required, self.root_forbidden):
-            pairs.append(("root_required", traits))
-        pairs += [("same_subtree", ",".join(each)) for each in self.same_subtree if each]
-        suffixed = [each for each in self.groups if each.requester_id is not None]
-        policy = self.group_policy or (POLICY_IF_NONE if len(suffixed) > 1 else None)
-        if policy is not None and suffixed:
-            pairs.append(("group_policy", policy))
-        return urllib.parse.urlencode(sorted(pairs))
+def query_text(
+    groups: Sequence[Group],
+    *,
+    limit: int | None = None,
+    root_required: Iterable[str] = (),
+    root_forbidden: Iterable[str] = (),
+    same_subtree: Iterable[Sequence[str]] = (),
+    group_policy: str | None = None,
+) -> str:
+    """The query string of ``GET /allocation_candidates``, keys in order; *limit* None: no limit."""
+    pairs = [pair for group in groups for pair in _of_group(group)]
+    if limit is not None:
+        pairs.append(("limit", str(limit)))
+    if traits := _traits(root_required, root_forbidden):
+        pairs.append(("root_required", traits))
+    pairs += [("same_subtree", ",".join(each)) for each in same_subtree if each]
+    suffixed = [each for each in groups if each.requester_id is not None]
+    policy = group_policy or (POLICY_IF_NONE if len(suffixed) > 1 else None)
+    if policy is not None and suffixed:
+        pairs.append(("group_policy", policy))
+    return urllib.parse.urlencode(sorted(pairs))
 
 
-def _of_group(group: objects.RequestGroup) -> list[tuple[str, str]]:
+def _of_group(group: Group) -> list[tuple[str, str]]:
     suffix = group.requester_id or ""
     pairs = []
     resources = ",".join(f"{name}:{amount}" for name, amount in sorted(group.resources.items()))

@@ -97,102 +97,60 @@ def waiting(**columns):
     return an_instance_row("u1", None, **{"vm_state": "building", "updated_at": NOW, **columns})
 
 
-OVER = "overbooked"
+OVER, MOVE = "overbooked", {"source_host": "h0"}
+SAID = {
+    "no instance": "there is no such instance",
+    "no compute node": "there is no such compute node",
+    "not closed: reported": "the host reports the instance already",
+    "not closed: deleted": "the instance is deleted",
+    "not closed: failed": "the instance is in ERROR",
+    "not closed: elsewhere": "the instance is on h2",
+    "not closed: expired": "expired at 1970-01-01 00:16:39",
+}
 
 
 @pytest.mark.parametrize(
-    ("claims", "instances", "expected"),
+    ("columns", "instance", "kind"),
     [
-        pytest.param([claim()], [waiting()], [], id="waiting"),
-        pytest.param([claim(created_at=at(NOW - 60))], [], [], id="not there yet"),
-        pytest.param(
-            [claim(created_at=at(NOW - 61))],
-            *([], [("no instance", "u1", "there is no such instance")]),
-            id="not there",
-        ),
-        pytest.param(
-            [claim(host="h9")],
-            *([waiting()], [("no compute node", "u1", "there is no such compute node")]),
-            id="no host",
-        ),
-        pytest.param(
-            [claim(node="n9")],
-            *([waiting()], [("no compute node", "u1", "there is no such compute node")]),
-            id="no node",
-        ),
-        pytest.param(
-            [claim()],
-            [an_instance_row("u1", "h1", NOW)],
-            [("not closed: reported", "u1", "the host reports the instance already")],
-            id="reported",
-        ),
-        pytest.param(
-            [claim()],
-            [waiting(deleted=1)],
-            [("not closed: deleted", "u1", "the instance is deleted")],
-            id="deleted",
-        ),
-        pytest.param(
-            [claim()],
-            [waiting(vm_state="error")],
-            [("not closed: failed", "u1", "the instance is in ERROR")],
-            id="failed",
-        ),
-        pytest.param(
-            [claim()],
-            [an_instance_row("u1", "h2", NOW)],
-            [("not closed: elsewhere", "u1", "the instance is on h2")],
-            id="elsewhere",
-        ),
-        pytest.param(
-            [claim(created_at=at(0), expires_at=at(NOW - 1))],
-            [],
-            [("not closed: expired", "u1", "expired at 1970-01-01 00:16:39")],
-            id="expired",
-        ),
-        pytest.param(
-            [claim(source_host="h0")], [an_instance_row("u1", "h1", NOW - 7)], [], id="has moved"
-        ),
-        pytest.param(
-            [claim(source_host="h0")],
-            [an_instance_row("u1", "h1", NOW - 8)],
-            [("not closed: reported", "u1", "the host reports the instance already")],
-            id="has moved, and a report since",
-        ),
-        pytest.param([claim(memory_mb=5120)], [waiting()], [], id="all the memory"),
-        pytest.param(
-            [claim(memory_mb=5000), claim(memory_mb=121)],
-            [waiting()],
-            [(OVER, None, "1024 MB of memory reported and 5121 claimed, of 6144")],
-            id="more memory",
-        ),
-        pytest.param([claim(vcpus=7)], [waiting()], [], id="all processors"),
-        pytest.param(
-            [claim(vcpus=7), claim(vcpus=1)],
-            [waiting()],
-            [(OVER, None, "1 vCPUs reported and 8 claimed, of 8")],
-            id="more processors",
-        ),
-        pytest.param([claim(disk_gb=90)], [waiting()], [], id="all the disk"),
-        pytest.param(
-            [claim(disk_gb=90), claim(disk_gb=1)],
-            [waiting()],
-            [(OVER, None, "10 GB of disk reported and 91 claimed, of 100")],
-            id="more disk",
-        ),
-        pytest.param(
-            [claim(memory_mb=9999)],
-            [waiting(deleted=1)],
-            [("not closed: deleted", "u1", "the instance is deleted")],
-            id="what is over takes nothing",
-        ),
+        ({}, waiting(), None),
+        ({"created_at": at(NOW - 60)}, None, None),
+        ({"created_at": at(NOW - 61)}, None, "no instance"),
+        ({"host": "h9"}, waiting(), "no compute node"),
+        ({"node": "n9"}, waiting(), "no compute node"),
+        ({}, an_instance_row("u1", "h1", NOW), "not closed: reported"),
+        ({}, waiting(deleted=1), "not closed: deleted"),
+        ({"memory_mb": 9999}, waiting(deleted=1), "not closed: deleted"),  # takes nothing any more
+        ({}, waiting(vm_state="error"), "not closed: failed"),
+        ({}, an_instance_row("u1", "h2", NOW), "not closed: elsewhere"),
+        ({"created_at": at(0), "expires_at": at(NOW - 1)}, None, "not closed: expired"),
+        (MOVE, an_instance_row("u1", "h1", NOW - 7), None),
+        (MOVE, an_instance_row("u1", "h1", NOW - 8), "not closed: reported"),  # a report since
     ],
 )
-def test_claims(claims, instances, expected):
-    several = found(claims, instances)
+def test_claims(columns, instance, kind):
+    several = found([claim(**columns)], [instance] if instance else [])
 
-    assert [(each.kind, each.consumer_uuid, each.what) for each in several] == expected
+    wanted = [(kind, "u1", SAID[kind])] if kind else []
+    assert [(each.kind, each.consumer_uuid, each.what) for each in several] == wanted
     assert {(each.host, each.node) for each in several} <= {KEY, ("h9", "n1"), ("h1", "n9")}
+
+
+@pytest.mark.parametrize(
+    ("name", "amounts_claimed", "what"),
+    [
+        ("memory_mb", [5120], None),
+        ("memory_mb", [5000, 121], "1024 MB of memory reported and 5121 claimed, of 6144"),
+        ("vcpus", [7], None),
+        ("vcpus", [7, 1], "1 vCPUs reported and 8 claimed, of 8"),
+        ("disk_gb", [90], None),
+        ("disk_gb", [90, 1], "10 GB of disk reported and 91 claimed, of 100"),
+    ],
+)
+def test_more_is_claimed_than_the_host_has(name, amounts_claimed, what):
+    nothing = {"memory_mb": 0, "vcpus": 0, "disk_gb": 0}
+    several = found([claim(**{**nothing, name: each}) for each in amounts_claimed], [waiting()])
+
+    assert several == ([Difference(OVER, "h1", "n1", None, what)] if what else [])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler import errors
-from scheduler.claims.backend import Booked, Lost, Repeated
+from scheduler.claims.backend import Booked, Lost
+from scheduler.claims.writer import Write
+from scheduler.db import tables
 from tests.unit.claims.fleets import GB, a_name
 from tests.waiting import wait_until
 
@@ -35,26 +37,53 @@ def test_what_was_decided_before_others_claimed_is_decided_again(fleet, worker, 
     pending = other.decide("req-2", gb * GB, name)
     assert one.hosts("req-1", 3 * GB, a_name()) == pending.hosts
     assert pending.book() == Lost()
-    assert other.free_mb()[pending.hosts[0]] == GB
     (host,) = other.hosts("req-2", gb * GB, name)
     assert fleet.claims()[name] == host != pending.hosts[0]
     fleet.check()
 
 
-def test_a_claim_counted_just_before_hosts_are_locked_wins(fleet, worker, monkeypatch):
+def test_a_claim_counted_while_the_own_is_written_wins(fleet, worker, monkeypatch):
+    """Also if the generation by then is the one that the write would expect."""
     one, other = worker(), worker()
     pending = other.decide("req-2", 3 * GB, a_name())
     writer = other.driver.claims.writer
-    write_locked = writer._write_locked
+    commit = writer._commit
 
-    def late(batch, **how):
+    def late(batch, swap):
         assert one.hosts("req-1", 3 * GB, a_name()) == pending.hosts
         other.manager.refresh()
-        write_locked(batch, **how)
+        commit(batch, swap)
 
-    monkeypatch.setattr(writer, "_write_locked", late)
-    monkeypatch.setattr(writer, "_is_contended", True)
+    monkeypatch.setattr(writer, "_commit", late)
     assert pending.book() == Lost()
+    fleet.check()
+
+
+def test_what_others_wrote_is_lost_alone(fleet, worker, monkeypatch):
+    """The rest of the same transaction is booked."""
+    one, other = worker(), worker()
+    meeting, apart = other.decide("req-1", 3 * GB, a_name()), other.decide("req-2", GB, a_name())
+    assert meeting.hosts != apart.hosts
+    one.hosts("req-x", 3 * GB, a_name())
+    writer = other.driver.claims.writer
+    batch = [Write(f"req-{number}", each.decided) for number, each in enumerate((meeting, apart))]
+    writer._write(batch)
+    assert [type(each.result) for each in batch] == [Lost, Booked]
+    other.manager.refresh()
+    assert sum(other.free_mb().values()) == (12 - 3 - 1) * GB
+
+
+@pytest.mark.parametrize("change", ["deleted", "put back"])
+def test_rows_of_hosts_that_somebody_changed_are_learnt_anew(fleet, worker, change):
+    """Deleted by hand, or restored with an older copy of the database."""
+    one = worker()
+    one.hosts("req-1", GB, a_name())
+    table = tables.claim_hosts
+    with fleet.database.write() as conn:
+        conn.execute(table.delete() if change == "deleted" else table.update().values(generation=0))
+    for number in range(2, 5):
+        assert len(one.hosts(f"req-{number}", GB, a_name())) == 1
+    assert len(fleet.claims()) == 4
     fleet.check()
 
 
@@ -168,9 +197,8 @@ def test_the_same_request_decided_by_two_workers_at_once(fleet, worker):
     name = a_name()
     late, first = other.decide("req-1", GB, name), one.decide("req-1", GB, name)
     assert first.book() == Booked(first.decided.selections)
-    answer = late.book()
-    assert isinstance(answer, Repeated)
-    assert [row[0].service_host for row in answer.selections] == first.hosts
+    assert late.book() == Lost()
+    assert other.hosts("req-1", GB, name) == first.hosts
     other.manager.refresh()
     assert sum(other.free_mb().values()) == 11 * GB
 
@@ -234,18 +262,6 @@ def test_a_bigger_claim_of_another_worker_is_not_taken_for_the_own_one(fleet, wo
     assert one.free_mb()[host] == GB
 
 
-def test_a_claim_found_while_a_look_is_under_way_is_not_taken_for_gone(fleet, worker):
-    one, other = worker(), worker()
-    pending = other.decide("req-2", GB, a_name())
-    reservations = other.manager.reservations
-    reservations.read_claims()
-    (host,) = one.hosts("req-1", 2 * GB, a_name())
-    assert pending.book() == Lost()
-    assert other.free_mb()[host] == 2 * GB
-    reservations.settle(other.manager.clock())
-    assert other.free_mb()[host] == 2 * GB
-
-
 @pytest.mark.parametrize("is_full", [False, True])
 def test_claims_are_read_before_instances_and_those_before_reports(fleet, worker, is_full):
     one = worker()
@@ -288,9 +304,9 @@ def test_claims_are_counted_on_every_host_before_the_first_request(fleet, worker
 def test_two_workers_that_begin_to_count_at_once(fleet, worker, monkeypatch):
     one, other = worker(), worker()
     writer = other.driver.claims.writer
-    read = writer._ids_of
+    read = writer._rows_of
     answers = iter([{}])
-    monkeypatch.setattr(writer, "_ids_of", lambda keys: next(answers, None) or read(keys))
+    monkeypatch.setattr(writer, "_rows_of", lambda keys: next(answers, None) or read(keys))
     one.hosts("req-1", GB, a_name())
     one.driver.claims.prepare()
     other.driver.claims.prepare()

@@ -138,38 +138,3 @@ def test_a_claim_whose_forerunner_was_never_seen_calls_for_a_look_at_all(fleet, 
     assert looks_at_all(watching)
     assert watching.manager.reservations.known["h1", "h1"] == 3
     assert watching.free_mb()["h1"] == 2 * GB
-
-
-def test_a_claim_that_is_met_closed_counts_until_the_next_look(fleet, watching):
-    reservations = watching.manager.reservations
-    a_claim(fleet, "h1", 101, 2, GB)
-    close(fleet, 101, 60)
-    with fleet.database.read() as conn:
-        (row,) = claim_rows.by_ids(conn, [101])
-    reservations.count_missing(("h1", "h1"), [row], 2)
-    assert reservations.known["h1", "h1"] == 2
-    assert watching.free_mb()["h1"] == 2 * GB
-    assert not looks_at_all(watching)
-    assert watching.free_mb()["h1"] == 3 * GB
-
-
-def booked(worker, pending, outcome="booked"):
-    """The first word of each statement that claiming takes."""
-    with statements(worker) as asked:
-        assert pending.book().outcome == outcome
-    words = [each.split()[0] for each in asked if each != "SELECT 1"]
-    return [word for word in words if word in ("SELECT", "UPDATE", "INSERT")]
-
-
-def test_a_worker_that_has_met_others_locks_hosts_at_once(worker):
-    one, other = worker(), worker()
-    for each in (one, other):
-        each.driver.claims.prepare()
-    meeting, after, later = (
-        other.decide(f"req-{number}", GB // 2, a_name()) for number in range(3)
-    )
-    one.hosts("req-x", GB // 2, a_name())
-    swap, lock = ["UPDATE", "INSERT"], ["SELECT", "UPDATE", "INSERT"]
-    assert booked(other, meeting, "lost") == ["UPDATE", "SELECT", "SELECT"], "others were there"
-    assert booked(other, after) == lock
-    assert booked(other, later) == swap, "nobody was there any more"

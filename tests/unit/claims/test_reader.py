@@ -1,4 +1,4 @@
-"""What the reads of claims find, and in which order hosts are locked."""
+"""Reads of claims: which are due, and which ids are waited for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import datetime
 import time
 
 import pytest
-import sqlalchemy as sa
 
 from scheduler.claims.reader import (
     HOSTS_READ_SECONDS,
@@ -52,20 +51,6 @@ def test_generations_of_all_hosts_are_read_with_all_claims_now_and_then(database
     assert hosts_seen(began) == KEYS
     assert hosts_seen(began + HOSTS_READ_SECONDS / 2) == []
     assert hosts_seen(began + HOSTS_READ_SECONDS + 1) == KEYS
-
-
-def test_hosts_are_locked_in_the_same_order_by_all(database):
-    asked = []
-
-    def note(_connection, _cursor, statement, *_others):
-        asked.append(statement)
-
-    sa.event.listen(database.engine, "before_cursor_execute", note)
-    with database.write() as connection:
-        claim_rows.add(connection, KEYS)
-        asked.clear()
-        assert claim_rows.lock_hosts(connection, [2, 1]) == {1: 0, 2: 0}
-    assert ["ORDER BY claim_hosts.id" in each for each in asked] == [True]
 
 
 @pytest.mark.parametrize(

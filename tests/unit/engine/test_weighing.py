@@ -208,12 +208,6 @@ def test_every_part_can_be_read_again():
     assert (hosts, totals.tolist()) == (["h2", "h3", "h1"], [2.0, 1.0, 0.5])
 
 
-def test_equal_hosts_keep_their_order():
-    hosts, _totals, _parts = ranked([RAMWeigher(a_conf())], a_fleet(*[{}] * 40))
-
-    assert hosts == [f"h{number}" for number in range(1, 41)]
-
-
 def test_weighers_forget_what_they_have_seen_since():
     ram, disk, io_ops = (cls(a_conf()) for cls in (RAMWeigher, DiskWeigher, IoOpsWeigher))
     weighers, table = [ram, disk, io_ops], a_fleet({"free_ram_mb": 10}, {"free_ram_mb": 20})
