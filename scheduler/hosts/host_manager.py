@@ -43,7 +43,7 @@ class Reader(Protocol):
     """Where the rows come from."""
 
     def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
-        """What changed in each cell since the last read (*now*: naive UTC), or everything."""
+        """Per cell the changes since the last read (*now*: naive UTC), or everything."""
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*."""
@@ -52,7 +52,7 @@ class Reader(Protocol):
         """The host of each instance whose system metadata names *group*."""
 
     def cell_health(self) -> Sequence[CellHealth]:
-        """How it is with each cell that the fleet is divided into."""
+        """The state of each cell that the fleet is divided into."""
 
     def read_more(self, conf: Any) -> bool:
         """Read from now on what *conf* needs, too; whether that calls for a full read."""
@@ -86,9 +86,10 @@ class HostManager:
             self.reservations, ratios, conf.scheduler.cell_uuid, self._semantics, self.decode
         )
         self._aggregates: dict[int, Any] = {}
-        self._shared = SharedRefresh(self._read_noted, gather=concurrency.let_others_catch_up)
+        self._shared = SharedRefresh(self._read, gather=concurrency.let_others_catch_up)
         self._full_at: float | None = None
-        self._failing = False
+        #: Whether the latest read failed: decisions are on the state before it.
+        self.is_failing = False
         self.read_listeners: list[Listener] = []
         #: Done with the next full read, under the lock, before what it found is applied.
         self._at_next_read: Callable[[], None] | None = None
@@ -125,11 +126,6 @@ class HostManager:
     def aggregates(self) -> list[Any]:
         """Every aggregate that is known; the caller holds the lock."""
         return list(self._aggregates.values())
-
-    @property
-    def is_failing(self) -> bool:
-        """Whether the latest read failed: what is decided on is the state before it."""
-        return self._failing
 
     def refresh(self, arrived_at: float | None = None) -> None:
         """Bring the table to a state that is read after *arrived_at*, or after this call.
@@ -201,12 +197,7 @@ class HostManager:
         self.refresh(arrived_at)
         value = self.table.value
         with self.lock:
-            rows_of_host = self.table.rows_of_host
-            first = {
-                host: min(rows_of_host[host], key=lambda row: value(row, "node_id"))
-                for host in hosts
-                if host in rows_of_host
-            }
+            first = {host: row for host in hosts if (row := self._first_row(host)) is not None}
             return {
                 host: (value(row, "nodename"), value(row, "uuid"), value(row, "cell_uuid"))
                 for host, row in first.items()
@@ -218,14 +209,15 @@ class HostManager:
         As of the last read.
         """
         with self.lock:
-            rows_of_host = self.table.rows_of_host.get(host, ())
-            found = [
-                row for row in rows_of_host if node in (None, self.table.value(row, "nodename"))
-            ]
-            if not found:
+            row = self._first_row(host, node)
+            if row is None:
                 raise errors.ComputeHostNotFound(host=host if node is None else f"{host} ({node})")
-            first = min(found, key=lambda row: self.table.value(row, "node_id"))
-            return HostState(self.table, first, None)
+            return HostState(self.table, row, None)
+
+    def _first_row(self, host: str, node: str | None = None) -> int | None:
+        value, rows = self.table.value, self.table.row_numbers((host,))
+        found = [row for row in rows if node in (None, value(row, "nodename"))]
+        return min(found, key=lambda row: value(row, "node_id"), default=None)
 
     def group_hosts(self, group: str) -> list[str]:
         """Host of every instance whose system metadata names *group*, one entry per instance.
@@ -241,8 +233,7 @@ class HostManager:
         if service_name != "compute":
             LOG.debug("Capabilities of the service %s on %s are not needed", service_name, host)
             return
-        now = datetime.datetime.fromtimestamp(self.clock(), datetime.UTC).replace(tzinfo=None)
-        said = MappingProxyType({**capabilities, "timestamp": now})
+        said = MappingProxyType({**capabilities, "timestamp": _naive_utc(self.clock())})
         with self.lock:
             self.table.capabilities[host, capabilities.get("hypervisor_hostname")] = said
 
@@ -251,34 +242,30 @@ class HostManager:
         age = self.state_age_seconds
         if age is None:
             raise errors.StateUnavailable(reason="it could not be read")
-        if self._failing and age > self._max_age_seconds:
+        if self.is_failing and age > self._max_age_seconds:
             raise errors.StateUnavailable(reason=f"the last state read is {age:.0f} s old")
 
-    def _read_noted(self) -> None:
+    def _read(self) -> None:
         """Read, and note whether that failed; requests that an earlier read serves do not know."""
         try:
             with measured(self._updater.repairs, self.read_listeners):
-                self._read()
+                self._read_and_apply(self.clock())
         except _READ_ERRORS as error:
-            if not self._failing:
+            if not self.is_failing:
                 LOG.error("The state of the compute hosts cannot be read: %s", error)
-            self._failing = True
+            self.is_failing = True
             raise
-        if self._failing:
+        if self.is_failing:
             LOG.info("The state of the compute hosts is being read again.")
-        self._failing = False
+        self.is_failing = False
 
-    def _read(self) -> None:
-        began = self.clock()
+    def _read_and_apply(self, began: float) -> None:
         take, self._at_next_read = self._at_next_read, None
-        full = (
-            take is not None
-            or self._full_at is None
-            or is_due(self._full_at, self._full_interval_seconds, began)
-        )
-        now = datetime.datetime.fromtimestamp(began, datetime.UTC).replace(tzinfo=None)
+        if take is not None:
+            self._full_at = None
+        full = self._full_at is None or is_due(self._full_at, self._full_interval_seconds, began)
         self.reservations.read_claims()
-        several = self._reader.read(now, full=full)
+        several = self._reader.read(_naive_utc(began), full=full)
         with self.lock:
             if take is not None:
                 take()
@@ -322,20 +309,25 @@ class HostManager:
     def sync_instance_info(self, context: Any, host_name: str, instance_uuids: list[str]) -> None:
         """Compare the instances that *host_name* says it has with those known here."""
         del context
-        if self._agrees(host_name, instance_uuids):
+
+        def agree() -> bool:
+            with self.lock:
+                return instances.agree(self.table, host_name, instance_uuids)
+
+        if agree():
             LOG.debug("Successfully synced instances from host '%s'.", host_name)
             return
         self.refresh()
-        if not self._agrees(host_name, instance_uuids):
+        if not agree():
             LOG.info(
                 "The instance sync for host '%s' did not match. Re-created its InstanceList.",
                 host_name,
             )
             self._full_at = None  # the next read is a full one
 
-    def _agrees(self, host: str, uuids: list[str]) -> bool:
-        with self.lock:
-            return instances.agree(self.table, host, uuids)
+
+def _naive_utc(seconds: float) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).replace(tzinfo=None)
 
 
 def _set_aside() -> None:

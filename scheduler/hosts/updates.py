@@ -87,32 +87,31 @@ class TableUpdater:
         live = set()
         for row in nodes:
             key, node_id = rows.key(row), _node_id(row, cell)
+            known = self.table.rows.get(key)
             if row.host is None:
                 self._rename(node_id, None)  # half-written: nobody can be told to build there
-                continue
-            if row.deleted:
-                known = self.table.rows.get(key)
-                if known is not None and self.table.value(known, "node_id") == node_id:
-                    self._remove(key)
-                continue
-            live.add(key)
-            self.repairs.look(row, self._known_updated_at(key))
-            self._cell_of_host[key[0]] = cell.uuid
-            self._rename(node_id, key)
-            if self.reservations.accepts(key, rows.seconds(row.updated_at)):
-                values = {**self._decode(row, self.ratios, cell.uuid), "node_id": node_id}
-                keeps_numbers = key in self.table.rows and not values["reported"]
-                self.table.put(key, values)
-                if not keeps_numbers:
-                    self.reservations.reapply(key)
+            elif not row.deleted:
+                live.add(key)
+                self._node(row, key, known, cell)
+            elif known is not None and self.table.value(known, "node_id") == node_id:
+                self._remove(key)
         if full:
-            for key in [known for known in self.table.rows if known not in live]:
+            for key in self.table.rows.keys() - live:
                 if self._cell_of_host.get(key[0]) == cell.uuid:
                     self._remove(key)
 
-    def _known_updated_at(self, key: Any) -> float | None:
-        number = self.table.rows.get(key)
-        return None if number is None else float(self.table.value(number, "updated_at"))
+    def _node(self, row: Any, key: Any, known: int | None, cell: Cell) -> None:
+        updated_at = None if known is None else self.table.value(known, "updated_at")
+        self.repairs.look(row, updated_at)
+        self._cell_of_host[key[0]] = cell.uuid
+        self._rename(_node_id(row, cell), key)
+        if not self.reservations.accepts(key, rows.seconds(row.updated_at)):
+            return
+        values = self._decode(row, self.ratios, cell.uuid)
+        keeps_numbers = key in self.table.rows and not values["reported"]
+        self.table.put(key, {**values, "node_id": _node_id(row, cell)})
+        if not keeps_numbers:
+            self.reservations.reapply(key)
 
     def _rename(self, node_id: int, key: Any) -> None:
         """Drop the row of another key than *key* that this compute node was known under."""

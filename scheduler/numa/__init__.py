@@ -7,11 +7,18 @@ every room from ``conf`` upwards may import this package.
 
 from scheduler.numa.constraints import constraints
 from scheduler.numa.fitting import Placement, fit, fits, place
-from scheduler.numa.guest import GuestCell, GuestTopology
-from scheduler.numa.host import HostCell, HostTopology, Limits, Networks, Pages
-from scheduler.numa.pinning import lacks_threads
+from scheduler.numa.pairing import lacks_threads
 from scheduler.numa.semantics import CURRENT, NEWTON, NumaSemantics
 from scheduler.numa.specs import requires_threads
+from scheduler.numa.topology import (
+    GuestCell,
+    GuestTopology,
+    HostCell,
+    HostTopology,
+    Limits,
+    Networks,
+    Pages,
+)
 from scheduler.numa.usage import consume, usage
 
 __all__ = [

@@ -9,10 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scheduler import errors
-from scheduler.numa.guest import GuestCell, GuestTopology
-from scheduler.numa.host import HostCell, HostTopology, Limits, Networks, reachable
 from scheduler.numa.pairing import Terms, is_counted, may_pair, pair
 from scheduler.numa.semantics import CURRENT, NumaSemantics
+from scheduler.numa.topology import (
+    GuestCell,
+    GuestTopology,
+    HostCell,
+    HostTopology,
+    Limits,
+    Networks,
+    reachable,
+)
 from scheduler.numa.usage import consume
 from scheduler.pci import Pool, Pools, Request, allocate, supports
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from scheduler import pci
-from scheduler.numa import pairing, pinning, specs, usage
-from scheduler.numa.guest import GuestCell
-from scheduler.numa.host import HostCell, HostTopology
+from scheduler.numa import pairing, specs, usage
+from scheduler.numa.topology import GuestCell, HostCell, HostTopology
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class NumaSemantics:
     #: Checks of a pair of cells, in this order; a page size once settled stays settled.
     checks: tuple[pairing.Check, ...]
     #: The cores of a cell, also where sibling sets are missing.
-    cores: pinning.Cores
+    cores: pairing.Cores
     #: Which cells serve the thread policy ``isolate``.
     can_isolate: Callable[[HostCell], bool]
     #: With incomplete sibling sets a guest may get fewer pins than it has CPUs.
@@ -66,7 +65,7 @@ class NumaSemantics:
 
 
 CURRENT = NumaSemantics(
-    has_siblings=pinning.siblings_exist,
+    has_siblings=pairing.siblings_exist,
     order=pairing.by_room,
     checks=(
         pairing.pages_or_memory,
@@ -75,7 +74,7 @@ CURRENT = NumaSemantics(
         pairing.cpus_pinned,
         pairing.within_limits,
     ),
-    cores=pinning.complete_cores,
+    cores=pairing.complete_cores,
     can_isolate=pairing.only_undivided_hosts_isolate,
     may_pin_too_few=False,
     shows_cores=False,
@@ -95,7 +94,7 @@ CURRENT = NumaSemantics(
 )
 
 NEWTON = NumaSemantics(
-    has_siblings=pinning.siblings_listed,
+    has_siblings=pairing.siblings_listed,
     order=pairing.as_reported,
     checks=(
         pairing.memory_exists,
@@ -105,7 +104,7 @@ NEWTON = NumaSemantics(
         pairing.within_limits,
         pairing.pages_if_requested,
     ),
-    cores=pinning.listed_cores,
+    cores=pairing.listed_cores,
     can_isolate=pairing.any_host_isolates,
     may_pin_too_few=True,
     shows_cores=True,

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scheduler import errors
-from scheduler.numa.guest import GuestCell, GuestTopology
-from scheduler.numa.host import HostCell, HostTopology, Pages
-from scheduler.numa.pinning import complete_cores
+from scheduler.numa.pairing import complete_cores
+from scheduler.numa.topology import GuestCell, GuestTopology, HostCell, HostTopology, Pages
 
 if TYPE_CHECKING:
     from scheduler.numa.semantics import NumaSemantics

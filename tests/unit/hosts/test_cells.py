@@ -225,7 +225,7 @@ def test_no_cell_answers_is_no_answer(manager, nova, tmp_path):
     manager.refresh()
     assert seen(manager) == ["a1", "a2", "b1"], "the last state is fresh enough"
     with pytest.raises(db_exception.DBError):
-        manager._read()
+        manager._read_and_apply(manager.clock())
     for bring_back in back:
         bring_back()
     wait_until(lambda: manager.refresh() or is_whole(manager), SECONDS, "all cells")

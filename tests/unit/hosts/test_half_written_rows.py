@@ -61,7 +61,7 @@ def worker(database):
     worker.database.dispose()
 
 
-def bad_values(column: sa.Column[Any]) -> list[Any]:
+def bad_values(column):
     """What may be in the column although nobody meant it."""
     if column.primary_key or column.foreign_keys or column.name == "uuid":  # others refer to it
         return []
@@ -73,7 +73,7 @@ def bad_values(column: sa.Column[Any]) -> list[Any]:
     return found if isinstance(column.type, sa.Boolean) else [*found, *BAD_NUMBERS]
 
 
-def spoilt(table: sa.Table) -> list[dict[str, Any]]:
+def spoilt(table):
     """Rows of nothing but bad values, until each value was there once."""
     of_column = {column.name: bad_values(column) for column in table.c}
     longest = max(map(len, of_column.values()))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from scheduler import numa, objects
 from scheduler.hosts import consumption
@@ -90,6 +90,11 @@ class ReservationMachine(RuleBasedStateMachine):
         self.reservations.reapply(key)
         self.settle()
         self.ended(lambda each: each.uuid is None and each.key == key)
+
+    @initialize(rows=st.tuples(ROWS, ROWS))
+    def begin(self, rows):
+        for key, row in zip((KEY, ("h2", "n2")), rows, strict=True):
+            self.report(key, row)
 
     @rule(key=KEYS)
     def lose(self, key):

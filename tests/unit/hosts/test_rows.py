@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ RATIOS = Ratios(cpu=16.0, ram=1.5, disk=1.0)
 MORE = "Host h1 has more disk space than database expected (100 GB > 90 GB)"
 
 
-def read(**columns: Any) -> dict[str, Any]:
+def read(**columns):
     fleet = CaseFleet({"compute_nodes": [a_node("h1", **columns)]})
     return rows.values(fleet.read(moment(NOW))[0].nodes[0], RATIOS, "c1")
 
@@ -37,9 +36,7 @@ def read(**columns: Any) -> dict[str, Any]:
         (0, None, 0, []),
     ],
 )
-def test_free_disk(
-    free_gb: int, least_gb: int | None, expected_gb: int, told: list[str], caplog: Any
-) -> None:
+def test_free_disk(free_gb, least_gb, expected_gb, told, caplog):
     found = read(free_disk_gb=free_gb, disk_available_least=least_gb)
     assert (found["free_disk_mb"], found["reported"]) == (expected_gb * 1024, True)
     assert [each.getMessage() for each in caplog.records if each.levelname == "WARNING"] == told
@@ -63,7 +60,7 @@ def test_free_disk(
         (None, [0, 0, 0], 0),
     ],
 )
-def test_counts(text: str | None, expected: list[int], complaints: int, caplog: Any) -> None:
+def test_counts(text, expected, complaints, caplog):
     found = read(stats=text)
     counts = [found[name] for name in ("num_instances", "num_io_ops", "failed_builds")]
     assert counts == expected
@@ -71,17 +68,17 @@ def test_counts(text: str | None, expected: list[int], complaints: int, caplog: 
 
 
 @pytest.mark.parametrize(("ratio", "expected"), [(None, 1.5), (0.0, 1.5), (0.9, 0.9), (2.0, 2.0)])
-def test_ratios(ratio: float | None, expected: float) -> None:
+def test_ratios(ratio, expected):
     assert read(ram_allocation_ratio=ratio)["ram_allocation_ratio"] == expected
 
 
-def test_a_row_never_filled_in_says_nothing_but_who_it_is() -> None:
+def test_a_row_never_filled_in_says_nothing_but_who_it_is():
     found = read(free_disk_gb=None, free_ram_mb=4096)
     assert found.keys() == {"node_id", "uuid", "cell_uuid", "updated_at", "reported"}
     assert not found["reported"]
 
 
-def test_every_value_of_a_row() -> None:
+def test_every_value_of_a_row():
     found = read(
         memory_mb=8192,
         free_ram_mb=4096,
@@ -133,7 +130,7 @@ EXPECTED = {
         *("vcpus_total", "vcpus_used", "hypervisor_version"),
     ],
 )
-def test_numbers_that_were_never_written_are_zero(name: str) -> None:
+def test_numbers_that_were_never_written_are_zero(name):
     columns = {
         "total_usable_ram_mb": "memory_mb",
         "total_usable_disk_gb": "local_gb",
@@ -153,9 +150,7 @@ def test_numbers_that_were_never_written_are_zero(name: str) -> None:
         ("newton", {"ram_allocation_ratio": 2.5}, (16.0, 2.5, 1.0)),
     ],
 )
-def test_ratios_for_hosts_that_have_none(
-    semantics: str, options: dict[str, float], expected: tuple[float, float, float]
-) -> None:
+def test_ratios_for_hosts_that_have_none(semantics, options, expected):
     conf = a_conf()
     conf.set_override("semantics", semantics, group="scheduler")
     for name, value in options.items():
@@ -165,7 +160,7 @@ def test_ratios_for_hosts_that_have_none(
 
 
 @pytest.mark.parametrize(("kind", "bare_metal"), [("ironic", True), ("QEMU", False), (None, False)])
-def test_nodes_of_bare_metal(kind: str | None, bare_metal: bool) -> None:
+def test_nodes_of_bare_metal(kind, bare_metal):
     columns = {"hypervisor_type": kind, "free_disk_gb": 70, "disk_available_least": 50}
     fleet = CaseFleet({"compute_nodes": [a_node("h1", local_gb_used=30, **columns)]})
     [row] = fleet.read(moment(NOW))[0].nodes
@@ -180,7 +175,7 @@ def test_nodes_of_bare_metal(kind: str | None, bare_metal: bool) -> None:
 
 
 @pytest.mark.parametrize(("kind", "bare_metal"), [("ironic", True), ("QEMU", False)])
-def test_nodes_never_filled_in_say_who_they_are(kind: str, bare_metal: bool) -> None:
+def test_nodes_never_filled_in_say_who_they_are(kind, bare_metal):
     fleet = CaseFleet({"compute_nodes": [a_node("h1", hypervisor_type=kind, free_disk_gb=None)]})
     found = rows.values_of_nodes(fleet.read(moment(NOW))[0].nodes[0], RATIOS, "c1")
     assert (found["reported"], found["bare_metal"]) == (False, bare_metal)
@@ -201,12 +196,12 @@ EAST = datetime.timezone(datetime.timedelta(hours=2))
         (EPOCH - datetime.timedelta(seconds=1), -1.0),
     ],
 )
-def test_times(when: Any, seconds: float) -> None:
+def test_times(when, seconds):
     assert rows.seconds(when) == seconds
 
 
 @pytest.mark.parametrize("kind", ["ironic", "QEMU"])
-def test_nodes_without_ratios_have_those_of_the_options(kind: str) -> None:
+def test_nodes_without_ratios_have_those_of_the_options(kind):
     fleet = CaseFleet(
         {"compute_nodes": [a_node("h1", hypervisor_type=kind, ram_allocation_ratio=None)]}
     )

@@ -131,10 +131,10 @@ class TableMachine(RuleBasedStateMachine):
             host, service = key[0], self.services.get(key[0])
             assert (table.text(row, "host"), table.text(row, "nodename")) == key
             assert dict(table.service(row)) == (service or {})
-            assert table.value(row, "service_disabled") is bool(service and service["disabled"])
             seen = NOW + service["version"] if service else NEVER
             assert table.last_seen(host) == seen
-            if service:
+            if service:  # without one it is no candidate
+                assert table.value(row, "service_disabled") is service["disabled"]
                 assert table.value(row, "service_last_seen") == seen
             aggregates = [list(each.metadata) for each in table.value(row, "aggregates")]
             assert aggregates == ([[self.aggregates[host]]] if host in self.aggregates else [])

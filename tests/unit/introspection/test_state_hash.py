@@ -10,8 +10,7 @@ from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
 from scheduler.introspection.state_hash import state_hash
-from scheduler.numa import HostTopology
-from scheduler.numa.host import HostCell
+from scheduler.numa import HostCell, HostTopology
 from tests.builders import NOW, a_fleet, a_host
 
 CELLS = HostTopology(

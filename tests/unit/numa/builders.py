@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from scheduler.numa import GuestCell, GuestTopology, HostCell, HostTopology, Pages
 
 GIB_KB = 1048576
 
 
-def cell(number: int = 0, cpus: Iterable[int] = range(4), **fields: Any) -> HostCell:
+def cell(number=0, cpus=range(4), **fields):
     """A host cell: four CPUs without siblings, 8 GiB in pages of 4 KiB."""
     fields = {"pcpus": None, "memory_mb": 8192, "pages": (Pages(4, 2097152),), **fields}
     for name in ("pcpus", "pinned"):
@@ -21,13 +18,11 @@ def cell(number: int = 0, cpus: Iterable[int] = range(4), **fields: Any) -> Host
     return HostCell(id=number, cpus=frozenset(cpus), **fields)
 
 
-def host(*cells: HostCell) -> HostTopology:
+def host(*cells):
     return HostTopology(cells)
 
 
-def want(
-    cpus: Iterable[int] = (0, 1), policy: str | None = None, number: int = 0, **fields: Any
-) -> GuestCell:
+def want(cpus=(0, 1), policy=None, number=0, **fields):
     """A guest cell of 1 GiB; a dedicated one if *policy* says so."""
     pinned = frozenset(cpus) if policy == "dedicated" else frozenset()
     fields = {
@@ -39,5 +34,5 @@ def want(
     return GuestCell(id=number, policy=policy, **fields)
 
 
-def guest(*cells: GuestCell, **fields: Any) -> GuestTopology:
+def guest(*cells, **fields):
     return GuestTopology(cells, **fields)

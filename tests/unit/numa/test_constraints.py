@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from scheduler import errors, objects
-from scheduler.numa import CURRENT, NEWTON, NumaSemantics, constraints, specs
+from scheduler.numa import CURRENT, NEWTON, constraints, specs
 from scheduler.numa.specs import current_size_kb, newton_size_kb
 
 BOTH = pytest.mark.parametrize("semantics", [CURRENT, NEWTON], ids=["current", "newton"])
 
 
-def topology(
-    specs: dict[str, str],
-    properties: dict[str, Any] | None = None,
-    semantics: NumaSemantics = CURRENT,
-    vcpus: int = 4,
-) -> objects.InstanceNUMATopology | None:
+def topology(specs, properties=None, semantics=CURRENT, vcpus=4):
     flavor = objects.Flavor(vcpus=vcpus, memory_mb=1024, extra_specs=specs)
     image = objects.ImageMeta(properties=objects.ImageMetaProps.from_dict(properties or {}))
     return constraints(flavor, image, semantics)
 
 
 @BOTH
-def test_nothing_asked(semantics: NumaSemantics) -> None:
+def test_nothing_asked(semantics):
     flavor = objects.Flavor(vcpus=1, memory_mb=64, extra_specs={})
     assert constraints(flavor, None, semantics) is None
     assert topology({"hw:numa_cpus.0": "nonsense"}, semantics=semantics) is None
@@ -64,13 +57,7 @@ def test_nothing_asked(semantics: NumaSemantics) -> None:
     ],
 )
 @BOTH
-def test_refused(
-    specs: dict[str, str],
-    properties: dict[str, Any],
-    error: str,
-    field: str,
-    semantics: NumaSemantics,
-) -> None:
+def test_refused(specs, properties, error, field, semantics):
     with pytest.raises(errors.InvalidRequest) as caught:
         topology(specs, properties, semantics)
     assert type(caught.value).__name__ == error
@@ -85,7 +72,7 @@ def test_refused(
         ({"hw:numa_nodes": "999999999"}, 0, "hw:numa_nodes"),
     ],
 )
-def test_nobody_fills_the_memory(specs: dict[str, str], vcpus: int, field: str) -> None:
+def test_nobody_fills_the_memory(specs, vcpus, field):
     with pytest.raises(errors.InvalidRequest, match=field):
         topology(specs, vcpus=vcpus)
 
@@ -131,7 +118,7 @@ def test_nobody_fills_the_memory(specs: dict[str, str], vcpus: int, field: str) 
         ),
     ],
 )
-def test_refused_today(specs: dict[str, str], properties: dict[str, Any], error: str) -> None:
+def test_refused_today(specs, properties, error):
     with pytest.raises(errors.InvalidRequest) as caught:
         topology(specs, properties)
     assert type(caught.value).__name__ == error
@@ -162,13 +149,7 @@ def test_refused_today(specs: dict[str, str], properties: dict[str, Any], error:
         ({"hw:numa_nodes": "1", "hw:emulator_threads_policy": "share"}, None, None, None, 0),
     ],
 )
-def test_asked_today(
-    specs: dict[str, str],
-    policy: str | None,
-    threads: str | None,
-    emulator: str | None,
-    dedicated: int,
-) -> None:
+def test_asked_today(specs, policy, threads, emulator, dedicated):
     found = topology(specs)
     assert found is not None
     (cell,) = found.cells
@@ -177,13 +158,13 @@ def test_asked_today(
     assert len(cell.pcpuset | cell.cpuset) == 4
 
 
-def test_newton_does_not_know_later_keys() -> None:
+def test_newton_does_not_know_later_keys():
     later = {"resources:PCPU": "4", "hw:pmem": "6GB", "hw:emulator_threads_policy": "isolate"}
     assert topology(later, semantics=NEWTON) is None
     assert topology({"hw:cpu_policy": "mixed"}, semantics=NEWTON) is None
 
 
-def test_the_refusal_says_what_is_wrong() -> None:
+def test_the_refusal_says_what_is_wrong():
     with pytest.raises(specs.ImageNUMATopologyForbidden) as caught:
         topology({"hw:numa_nodes": "1"}, {"hw_numa_nodes": 2})
     assert caught.value.code == 403
@@ -207,7 +188,7 @@ def test_the_refusal_says_what_is_wrong() -> None:
         ("any", -3),
     ],
 )
-def test_page_sizes(read: Any, text: str, size_kb: int) -> None:
+def test_page_sizes(read, text, size_kb):
     assert read(text) == size_kb
 
 
@@ -215,12 +196,12 @@ def test_page_sizes(read: Any, text: str, size_kb: int) -> None:
 @pytest.mark.parametrize(
     "text", ["2M", "1G", "1kB", "2 MB", "Any", "huge", "-1", "0MB", "512B", ""]
 )
-def test_no_page_sizes(read: Any, text: str) -> None:
+def test_no_page_sizes(read, text):
     with pytest.raises(ValueError, match="page size"):
         read(text)
 
 
-def test_page_sizes_that_differ() -> None:
+def test_page_sizes_that_differ():
     assert newton_size_kb(" 2048 ") == 2048
     assert current_size_kb("0") is None
     with pytest.raises(ValueError, match="page size"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import pytest
 
@@ -11,11 +10,8 @@ from scheduler import pci
 from scheduler.numa import (
     CURRENT,
     NEWTON,
-    GuestTopology,
-    HostTopology,
     Limits,
     Networks,
-    NumaSemantics,
     Pages,
     fit,
 )
@@ -28,11 +24,11 @@ ONE_DEVICE = '[{"vendor_id": "1", "product_id": "2", "numa_node": 0, "count": 1}
 WITH_1G = (*SMALL_ONLY, Pages(GIB_KB, 4, 1))
 
 
-def ids(fitted: GuestTopology | None) -> list[int] | None:
+def ids(fitted):
     return None if fitted is None else [each.id for each in fitted.cells]
 
 
-def fitted(host: HostTopology, guest: GuestTopology, *args: Any, **more: Any) -> list[int] | None:
+def fitted(host, guest, *args, **more):
     return ids(fit(host, guest, *args, **more))
 
 
@@ -45,19 +41,13 @@ def fitted(host: HostTopology, guest: GuestTopology, *args: Any, **more: Any) ->
         ({"cpu_usage": 16}, {"memory_usage_mb": 20000}, (4.0, 1.5), None),
     ],
 )
-def test_limits(
-    semantics: NumaSemantics,
-    first: dict[str, int],
-    second: dict[str, int],
-    ratios: tuple[float, float],
-    expected: list[int] | None,
-) -> None:
+def test_limits(semantics, first, second, ratios, expected):
     place = host(cell(0, range(4), **first), cell(1, range(4, 8), **second))
     assert fitted(place, guest(want()), Limits(*ratios), semantics=semantics) == expected
 
 
 @BOTH
-def test_the_second_selection(semantics: NumaSemantics) -> None:
+def test_the_second_selection(semantics):
     place = host(cell(0, range(6)), cell(1, range(6, 8), memory_mb=2048, pages=()))
     wish = guest(want(), want(range(2, 6), number=1, memory_mb=4096))
     assert fitted(place, wish, semantics=semantics) == [1, 0]
@@ -67,7 +57,7 @@ def test_the_second_selection(semantics: NumaSemantics) -> None:
 @pytest.mark.parametrize(
     ("hosts", "guests"), [(0, 1), (1, 0), (1, 2)], ids=["no cells", "no guest", "too many"]
 )
-def test_nothing_to_fit(semantics: NumaSemantics, hosts: int, guests: int) -> None:
+def test_nothing_to_fit(semantics, hosts, guests):
     place = host(*(cell(n, range(n * 4, n * 4 + 4)) for n in range(hosts)))
     wish = guest(*(want([n], number=n) for n in range(guests)))
     assert fitted(place, wish, semantics=semantics) is None
@@ -90,13 +80,7 @@ def test_nothing_to_fit(semantics: NumaSemantics, hosts: int, guests: int) -> No
         (-3, 1024, (), None),
     ],
 )
-def test_page_wishes(
-    semantics: NumaSemantics,
-    wish: int,
-    memory_mb: int,
-    pages: tuple[Pages, ...],
-    size_kb: int | None,
-) -> None:
+def test_page_wishes(semantics, wish, memory_mb, pages, size_kb):
     found = fit(
         host(cell(pages=pages)),
         guest(want(pagesize=wish, memory_mb=memory_mb)),
@@ -106,7 +90,7 @@ def test_page_wishes(
 
 
 @BOTH
-def test_a_page_size_once_settled_stays(semantics: NumaSemantics) -> None:
+def test_a_page_size_once_settled_stays(semantics):
     place = host(cell(0, pages=WITH_2M), cell(1, range(4, 6), pages=WITH_1G))
     wish = guest(want([0], pagesize=-2), want([1, 2, 3], number=1, pagesize=-2))
     assert fitted(place, wish, semantics=semantics) is None
@@ -125,12 +109,7 @@ def test_a_page_size_once_settled_stays(semantics: NumaSemantics) -> None:
         (CURRENT, (), None, [0]),
     ],
 )
-def test_no_wish_for_pages(
-    semantics: NumaSemantics,
-    pages: tuple[Pages, ...],
-    policy: str | None,
-    expected: list[int] | None,
-) -> None:
+def test_no_wish_for_pages(semantics, pages, policy, expected):
     place = host(cell(pages=pages))
     assert fitted(place, guest(want(policy=policy)), semantics=semantics) == expected
 
@@ -139,9 +118,7 @@ def test_no_wish_for_pages(
     ("semantics", "pages", "expected"),
     [(NEWTON, SMALL_ONLY, None), (CURRENT, SMALL_ONLY, [0]), (CURRENT, (), None)],
 )
-def test_memory_of_pinned_guests(
-    semantics: NumaSemantics, pages: tuple[Pages, ...], expected: list[int] | None
-) -> None:
+def test_memory_of_pinned_guests(semantics, pages, expected):
     place = host(cell(memory_usage_mb=7169, pages=pages))
     found = fitted(place, guest(want(policy="dedicated")), Limits(16.0, 9.0), semantics=semantics)
     assert found == expected
@@ -158,9 +135,7 @@ def test_memory_of_pinned_guests(
         (True, None, True, [0]),
     ],
 )
-def test_today_prefers_cells(
-    pack: bool, policy: str | None, wants_devices: bool, expected: list[int]
-) -> None:
+def test_today_prefers_cells(pack, policy, wants_devices, expected):
     place = host(
         cell(0, cpu_usage=1, memory_usage_mb=10),
         cell(1, range(4, 8), cpu_usage=2, memory_usage_mb=20, pinned=[4]),
@@ -185,9 +160,7 @@ def test_today_prefers_cells(
         (CURRENT, pci.Pools(), None),
     ],
 )
-def test_unknown_pools(
-    semantics: NumaSemantics, pools: pci.Pools | None, expected: list[int] | None
-) -> None:
+def test_unknown_pools(semantics, pools, expected):
     requests = (pci.Request(1, ((("vendor_id", "1"),),)),)
     assert fitted(host(cell()), guest(want()), None, requests, pools, semantics) == expected
 
@@ -202,7 +175,7 @@ def test_unknown_pools(
         (None, [0]),
     ],
 )
-def test_networks(wanted: Networks | None, expected: list[int] | None) -> None:
+def test_networks(wanted, expected):
     place = host(
         cell(0, networks=Networks()),
         cell(1, range(4, 8), networks=Networks(frozenset({"foo"}), tunneled=True)),
@@ -215,19 +188,19 @@ def test_networks(wanted: Networks | None, expected: list[int] | None) -> None:
     ("floating", "dedicated", "expected"),
     [({0, 1}, {2, 3}, [0]), ({0}, {1, 2, 3, 4, 5}, None), ({0, 1}, set(), [0])],
 )
-def test_mixed_guests(floating: set[int], dedicated: set[int], expected: list[int] | None) -> None:
+def test_mixed_guests(floating, dedicated, expected):
     place = host(cell(0, range(4), pcpus=range(4, 8), pinned=[4]))
     mixed = want(floating, "mixed", floating=frozenset(floating), dedicated=frozenset(dedicated))
     assert fitted(place, guest(mixed), Limits(16.0, 1.5)) == expected
 
 
 @BOTH
-def test_a_dedicated_cell_without_cpus_never_fits(semantics: NumaSemantics) -> None:
+def test_a_dedicated_cell_without_cpus_never_fits(semantics):
     assert fitted(host(cell()), guest(want([], "dedicated")), semantics=semantics) is None
 
 
 @pytest.mark.parametrize(("pcpus", "expected"), [(range(4), [0]), (range(2, 4), None)])
-def test_only_undivided_hosts_isolate_today(pcpus: range, expected: list[int] | None) -> None:
+def test_only_undivided_hosts_isolate_today(pcpus, expected):
     place = host(cell(0, range(4), pcpus=pcpus, siblings=[[0, 1], [2, 3]]))
     wish = guest(want([0], "dedicated", thread_policy="isolate"))
     assert fitted(place, wish) == expected
@@ -235,7 +208,7 @@ def test_only_undivided_hosts_isolate_today(pcpus: range, expected: list[int] | 
 
 
 @BOTH
-def test_a_hopeless_guest_is_given_up_soon(semantics: NumaSemantics) -> None:
+def test_a_hopeless_guest_is_given_up_soon(semantics):
     place = host(*(cell(n, range(n * 4, n * 4 + 4)) for n in range(12)))
     wishes = [want([n], number=n) for n in range(11)]
     wish = guest(*wishes, want(range(5), number=11))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.numa import CURRENT, NEWTON, NumaSemantics
-from scheduler.numa.pinning import complete_cores, listed_cores, pack
+from scheduler.numa import CURRENT, NEWTON
+from scheduler.numa.pairing import complete_cores, listed_cores, pack
 from tests.unit.numa.builders import cell, want
 
 PAIRS = [[0, 4], [1, 5], [2, 6], [3, 7]]
@@ -32,14 +32,7 @@ QUADS = [[0, 1, 2, 3], [4, 5, 6, 7]]
         ([], [], "isolate", 2, (0, 1), 1),
     ],
 )
-def test_pack(
-    siblings: list[list[int]],
-    pinned: list[int],
-    threads: str | None,
-    wanted: int,
-    cpus: tuple[int, ...] | None,
-    per_core: int | None,
-) -> None:
+def test_pack(siblings, pinned, threads, wanted, cpus, per_core):
     host = cell(cpus=range(8), siblings=siblings, pinned=pinned)
     guest = want(range(wanted), "dedicated", thread_policy=threads)
     for cores in (listed_cores, complete_cores):
@@ -59,9 +52,7 @@ def test_pack(
         (None, 2, [1, 5, 2, 6, 3], {7}),
     ],
 )
-def test_the_emulators_own_cpu(
-    threads: str | None, wanted: int, pinned: list[int], reserved: set[int] | None
-) -> None:
+def test_the_emulators_own_cpu(threads, wanted, pinned, reserved):
     host = cell(cpus=range(8), siblings=PAIRS, pinned=pinned)
     guest = want(range(wanted), "dedicated", thread_policy=threads)
     found = pack(host, guest, 1, complete_cores, may_fall_short=False)
@@ -71,7 +62,7 @@ def test_the_emulators_own_cpu(
 @pytest.mark.parametrize(
     ("semantics", "cpus"), [(NEWTON, (0, 1)), (CURRENT, (0, 2, 3))], ids=["newton", "current"]
 )
-def test_cpus_that_no_sibling_set_lists(semantics: NumaSemantics, cpus: tuple[int, ...]) -> None:
+def test_cpus_that_no_sibling_set_lists(semantics, cpus):
     host = cell(cpus=range(4), siblings=[[0, 1]])
     guest = want(range(3), "dedicated")
     found = pack(host, guest, 0, semantics.cores, semantics.may_pin_too_few)
@@ -79,6 +70,6 @@ def test_cpus_that_no_sibling_set_lists(semantics: NumaSemantics, cpus: tuple[in
     assert found.cpus == cpus
 
 
-def test_no_sibling_set_with_a_free_cpu() -> None:
+def test_no_sibling_set_with_a_free_cpu():
     host = cell(cpus=range(4), siblings=[[0, 1]], pinned=[0, 1])
     assert pack(host, want([0], "dedicated"), 0, listed_cores, may_fall_short=True) is None

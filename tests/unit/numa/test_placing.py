@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from scheduler import errors, pci
-from scheduler.numa import CURRENT, NEWTON, NumaSemantics, place
+from scheduler.numa import CURRENT, NEWTON, place
 from tests.unit.numa.builders import cell, guest, host, want
 
 POOLS = pci.Pools.from_text('[{"vendor_id": "1", "product_id": "2", "numa_node": 0, "count": 1}]')
 
 
-def devices(count: int) -> tuple[pci.Request, ...]:
+def devices(count):
     return (pci.Request(count, ((("vendor_id", "1"),),)),)
 
 
 @pytest.mark.parametrize(("semantics", "kept"), [(CURRENT, True), (NEWTON, False)])
-def test_wishes_without_a_host_topology(semantics: NumaSemantics, kept: bool) -> None:
+def test_wishes_without_a_host_topology(semantics, kept):
     wish = guest(want())
     placement = place(None, wish, semantics=semantics)
     assert (placement.guest is wish) is kept
@@ -25,7 +25,7 @@ def test_wishes_without_a_host_topology(semantics: NumaSemantics, kept: bool) ->
 
 
 @pytest.mark.parametrize("semantics", [CURRENT, NEWTON])
-def test_a_guest_that_does_not_fit_loses_its_wishes(semantics: NumaSemantics) -> None:
+def test_a_guest_that_does_not_fit_loses_its_wishes(semantics):
     before = host(cell())
     placement = place(before, guest(want(range(5))), None, devices(1), POOLS, semantics)
     assert placement.guest is None
@@ -34,14 +34,14 @@ def test_a_guest_that_does_not_fit_loses_its_wishes(semantics: NumaSemantics) ->
 
 
 @pytest.mark.parametrize("semantics", [CURRENT, NEWTON])
-def test_too_few_devices(semantics: NumaSemantics) -> None:
+def test_too_few_devices(semantics):
     before = host(cell())
     placement = place(before, None, None, devices(2), POOLS, semantics)
     assert isinstance(placement.error, errors.PciDeviceRequestFailed)
     assert (placement.host, placement.pools) == (before, POOLS)
 
 
-def test_today_cells_that_cannot_be_counted_keep_their_devices() -> None:
+def test_today_cells_that_cannot_be_counted_keep_their_devices():
     before = host(cell(pages=()))
     today = place(before, guest(want()), None, devices(1), POOLS, CURRENT)
     assert isinstance(today.error, errors.HostPagesUnknown)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import errors, numa, objects, pci
-from scheduler.numa import GuestCell, GuestTopology, HostCell, HostTopology, NumaSemantics, Pages
+from scheduler.numa import GuestCell, GuestTopology, HostCell, HostTopology, Pages
 from scheduler.pci import Pools
 
 BOTH = st.sampled_from([numa.CURRENT, numa.NEWTON])
@@ -18,7 +18,7 @@ GIB_KB = 1048576
 
 
 @st.composite
-def host_cells(draw: st.DrawFn, number: int) -> HostCell:
+def host_cells(draw, number):
     first, count = number * 8, draw(st.sampled_from([2, 4, 8]))
     cpus = list(range(first, first + count))
     siblings: list[frozenset[int]] = []
@@ -42,12 +42,12 @@ def host_cells(draw: st.DrawFn, number: int) -> HostCell:
 
 
 @st.composite
-def hosts(draw: st.DrawFn) -> HostTopology:
+def hosts(draw):
     return HostTopology(tuple(draw(host_cells(n)) for n in range(draw(st.integers(1, 3)))))
 
 
 @st.composite
-def guests(draw: st.DrawFn) -> GuestTopology:
+def guests(draw):
     policy = draw(st.sampled_from([None, "shared", "dedicated", "mixed"]))
     threads = draw(st.sampled_from([None, "prefer", "isolate", "require"]))
     cells = []
@@ -70,7 +70,7 @@ def guests(draw: st.DrawFn) -> GuestTopology:
 
 
 @st.composite
-def pool_lists(draw: st.DrawFn) -> Pools:
+def pool_lists(draw):
     kinds = [
         {"vendor_id": "8086", "product_id": draw(st.sampled_from(["10ed", "1515"]))}
         | {"numa_node": draw(st.sampled_from([None, 0, 1])), "count": draw(st.integers(0, 3))}
@@ -94,9 +94,7 @@ RATIOS = st.sampled_from([None, numa.Limits(1.0, 1.0), numa.Limits(4.0, 1.5)])
 
 @settings(max_examples=150, deadline=None)
 @given(hosts(), guests(), RATIOS, BOTH)
-def test_an_accepted_fit_takes_only_what_is_free(
-    host: HostTopology, guest: GuestTopology, limits: numa.Limits | None, semantics: NumaSemantics
-) -> None:
+def test_an_accepted_fit_takes_only_what_is_free(host, guest, limits, semantics):
     fitted = numa.fit(host, guest, limits, semantics=semantics)
     if fitted is None:
         return
@@ -118,13 +116,7 @@ def test_an_accepted_fit_takes_only_what_is_free(
 
 @settings(max_examples=150, deadline=None)
 @given(hosts(), guests(), guests(), BOTH, st.booleans())
-def test_counting_out_undoes_counting_in(
-    host: HostTopology,
-    guest: GuestTopology,
-    other: GuestTopology,
-    semantics: NumaSemantics,
-    oldest_first: bool,
-) -> None:
+def test_counting_out_undoes_counting_in(host, guest, other, semantics, oldest_first):
     first = numa.place(host, guest, semantics=semantics)
     second = numa.place(first.host, other, semantics=semantics)
     now = second.host
@@ -137,13 +129,7 @@ def test_counting_out_undoes_counting_in(
 
 @settings(max_examples=150, deadline=None)
 @given(hosts(), guests(), pool_lists(), REQUESTS, BOTH)
-def test_devices_that_are_taken_are_those_that_are_missing(
-    host: HostTopology,
-    guest: GuestTopology,
-    pools: Pools,
-    requests: tuple[pci.Request, ...],
-    semantics: NumaSemantics,
-) -> None:
+def test_devices_that_are_taken_are_those_that_are_missing(host, guest, pools, requests, semantics):
     placement = numa.place(host, guest, None, requests, pools, semantics)
     assert placement.pools is not None
     counts = Counter({pool.position: pool.count for pool in placement.pools.pools})
@@ -155,31 +141,21 @@ def test_devices_that_are_taken_are_those_that_are_missing(
 
 @settings(max_examples=100, deadline=None)
 @given(hosts(), pool_lists())
-def test_the_texts_hold_everything(host: HostTopology, pools: Pools) -> None:
+def test_the_texts_hold_everything(host, pools):
     assert HostTopology.from_text(host.to_text()) == host
     assert Pools.from_text(pools.to_text()) == pools
 
 
 @settings(max_examples=100, deadline=None)
 @given(guests(), hosts(), BOTH)
-def test_guests_travel_as_objects(
-    guest: GuestTopology, host: HostTopology, semantics: NumaSemantics
-) -> None:
+def test_guests_travel_as_objects(guest, host, semantics):
     assert GuestTopology.from_object(guest.to_object()) == guest
     fitted = numa.fit(host, guest, semantics=semantics)
     if fitted is not None:
         assert GuestTopology.from_object(fitted.to_object()) == fitted
 
 
-@settings(max_examples=100, deadline=None)
-@given(hosts(), guests(), BOTH)
-def test_fitting_twice_gives_the_same(
-    host: HostTopology, guest: GuestTopology, semantics: NumaSemantics
-) -> None:
-    assert numa.fit(host, guest, semantics=semantics) == numa.fit(host, guest, semantics=semantics)
-
-
-def test_what_was_never_counted_is_not_given_back() -> None:
+def test_what_was_never_counted_is_not_given_back():
     host = HostTopology((HostCell(0, frozenset({0, 1}), None, 1024),))
     pinned = GuestCell(0, frozenset(), frozenset({0}), 512, policy="dedicated", pins=((0, 1),))
     with pytest.raises(errors.CPUUnpinningInvalid):
@@ -188,13 +164,6 @@ def test_what_was_never_counted_is_not_given_back() -> None:
 
 @settings(max_examples=400, deadline=None)
 @given(hosts(), guests(), RATIOS, REQUESTS, pool_lists(), BOTH)
-def test_what_fits_is_what_a_fit_is_found_for(
-    host: HostTopology,
-    guest: GuestTopology,
-    limits: numa.Limits | None,
-    requests: tuple[pci.Request, ...],
-    pools: Pools,
-    semantics: NumaSemantics,
-) -> None:
+def test_what_fits_is_what_a_fit_is_found_for(host, guest, limits, requests, pools, semantics):
     given_all = (host, guest, limits, requests, pools, semantics)
     assert numa.fits(*given_all) is (numa.fit(*given_all) is not None)

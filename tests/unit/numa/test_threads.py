@@ -9,7 +9,6 @@ from scheduler.numa import (
     CURRENT,
     NEWTON,
     HostTopology,
-    NumaSemantics,
     lacks_threads,
     requires_threads,
 )
@@ -31,7 +30,7 @@ NONE, ONES, PAIRS = (), [[0], [1], [2], [3]], [[0, 1], [2, 3]]
         (CURRENT, HostTopology(), False),
     ],
 )
-def test_lacking(semantics: NumaSemantics, place: HostTopology | None, lacking: bool) -> None:
+def test_lacking(semantics, place, lacking):
     assert lacks_threads(place, semantics) is lacking
 
 
@@ -51,7 +50,7 @@ def test_lacking(semantics: NumaSemantics, place: HostTopology | None, lacking: 
         ({}, {}, False),
     ],
 )
-def test_requiring(specs: dict[str, str], properties: dict[str, str], required: bool) -> None:
+def test_requiring(specs, properties, required):
     image = objects.ImageMeta(
         properties=objects.ImageMetaProps(**{f"hw_{k}": v for k, v in properties.items()})
     )
@@ -60,5 +59,5 @@ def test_requiring(specs: dict[str, str], properties: dict[str, str], required: 
         assert requires_threads(objects.Flavor(extra_specs=specs), None) is required
 
 
-def test_without_a_flavor_none_are_required() -> None:
+def test_without_a_flavor_none_are_required():
     assert not requires_threads(None, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler import errors
-from scheduler.numa import CURRENT, NEWTON, NumaSemantics, Pages, consume, usage
+from scheduler.numa import CURRENT, NEWTON, Pages, consume, usage
 from tests.unit.numa.builders import cell, guest, host, want
 
 PAIRS = [[0, 1], [2, 3]]
@@ -22,13 +22,7 @@ PAIRS = [[0, 1], [2, 3]]
         (CURRENT, [], "isolate", 0, {0}),
     ],
 )
-def test_pinned(
-    semantics: NumaSemantics,
-    siblings: list[list[int]],
-    threads: str | None,
-    cpu_usage: int,
-    taken: set[int],
-) -> None:
+def test_pinned(semantics, siblings, threads, cpu_usage, taken):
     before = host(cell(siblings=siblings))
     fitted = guest(want([7], "dedicated", pins=((7, 0),), thread_policy=threads))
     after = consume(before, fitted, semantics)
@@ -38,7 +32,7 @@ def test_pinned(
     assert usage(after, (fitted,), semantics, free=True) == before
 
 
-def test_the_emulators_cpu_is_pinned_too() -> None:
+def test_the_emulators_cpu_is_pinned_too():
     fitted = guest(want([0], "dedicated", pins=((0, 0),), reserved=frozenset({3})))
     after = consume(host(cell()), fitted, CURRENT)
     assert after.cells[0].pinned == {0, 3}
@@ -54,9 +48,7 @@ def test_the_emulators_cpu_is_pinned_too() -> None:
         (((0, 2),), True, errors.CPUUnpinningInvalid),
     ],
 )
-def test_errors(
-    pins: tuple[tuple[int, int], ...], free: bool, error: type[errors.ResourcesNotBooked]
-) -> None:
+def test_errors(pins, free, error):
     with pytest.raises(error):
         usage(
             host(cell(pinned=[1])),
@@ -75,31 +67,31 @@ def test_errors(
         (CURRENT, 2048, {4: 0, 2048: 512}),
     ],
 )
-def test_pages(semantics: NumaSemantics, wish: int | None, used: dict[int, int]) -> None:
+def test_pages(semantics, wish, used):
     before = host(cell(pages=(Pages(2048, 1024), Pages(4, 1048576))))
     after = consume(before, guest(want(pagesize=wish)), semantics)
     assert {pages.size_kb: pages.used for pages in after.cells[0].pages} == used
 
 
 @pytest.mark.parametrize(("semantics", "used"), [(NEWTON, 512), (CURRENT, 1024)])
-def test_pages_of_two_guests(semantics: NumaSemantics, used: int) -> None:
+def test_pages_of_two_guests(semantics, used):
     wish = guest(want(pagesize=2048))
     after = usage(host(cell(pages=(Pages(2048, 4096),))), [wish, wish], semantics)
     assert after.cells[0].pages[0].used == used
 
 
-def test_today_a_cell_without_pages_cannot_be_counted() -> None:
+def test_today_a_cell_without_pages_cannot_be_counted():
     with pytest.raises(errors.HostPagesUnknown, match="NUMA cell 3"):
         consume(host(cell(3, pages=())), guest(want(number=3)), CURRENT)
     assert consume(host(cell(3, pages=())), guest(want(number=3)), NEWTON).cells[0].cpu_usage == 2
 
 
-def test_numbers_stop_at_zero() -> None:
+def test_numbers_stop_at_zero():
     after = usage(host(cell(cpu_usage=1, memory_usage_mb=5)), [guest(want())], CURRENT, free=True)
     assert (after.cells[0].cpu_usage, after.cells[0].memory_usage_mb) == (0, 0)
 
 
-def test_other_cells_are_shared() -> None:
+def test_other_cells_are_shared():
     before = host(cell(0), cell(1, range(4, 8)))
     after = consume(before, guest(want(number=1)), CURRENT)
     assert after.cells[0] is before.cells[0]

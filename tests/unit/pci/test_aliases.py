@@ -10,16 +10,16 @@ from scheduler import errors, objects
 from scheduler.pci import ALIAS_KEY, Alias, affinity_policy, parse_aliases, requests_of_flavor
 
 
-def define(**fields: object) -> str:
+def define(**fields):
     return json.dumps({"name": "gpu", "vendor_id": "10de", **fields})
 
 
-def flavor(**specs: str) -> objects.Flavor:
+def flavor(**specs):
     named = {ALIAS_KEY if key == "alias" else key: text for key, text in specs.items()}
     return objects.Flavor(extra_specs=named)
 
 
-def test_alternatives_of_one_name() -> None:
+def test_alternatives_of_one_name():
     aliases = parse_aliases(
         [
             define(product_id="1db4", device_type="type-PCI", numa_policy="required"),
@@ -59,14 +59,14 @@ def test_alternatives_of_one_name() -> None:
         [define(device_type="type-VF"), define(device_type="type-VF", numa_policy="required")],
     ],
 )
-def test_bad_definitions(definitions: list[str]) -> None:
+def test_bad_definitions(definitions):
     with pytest.raises(errors.InvalidRequest) as caught:
         parse_aliases(definitions)
     assert type(caught.value).__name__ == "PciInvalidAlias"
     assert "[pci] alias" in str(caught.value)
 
 
-def test_requests() -> None:
+def test_requests():
     found = requests_of_flavor(flavor(alias="gpu:2, gpu:1"), [define()])
     assert [(one.count, one.alias_name, one.spec, one.numa_policy) for one in found] == [
         (2, "gpu", [{"vendor_id": "10de"}], "legacy"),
@@ -76,7 +76,7 @@ def test_requests() -> None:
     assert one.numa_policy == "socket"
 
 
-def test_bad_definitions_matter_only_when_used() -> None:
+def test_bad_definitions_matter_only_when_used():
     assert requests_of_flavor(flavor(), ["not JSON"]) == []
 
 
@@ -89,7 +89,7 @@ def test_bad_definitions_matter_only_when_used() -> None:
         ("fpga:1", "PciRequestAliasNotDefined"),
     ],
 )
-def test_bad_extra_specs(text: str, error: str) -> None:
+def test_bad_extra_specs(text, error):
     with pytest.raises(errors.InvalidRequest, match="pci_passthrough:alias") as caught:
         requests_of_flavor(flavor(alias=text), [define()])
     assert type(caught.value).__name__ == error
@@ -107,7 +107,7 @@ KEY = "hw:pci_numa_affinity_policy"
         ({KEY: "required"}, "required", "required"),
     ],
 )
-def test_affinity_policy(specs: dict[str, str], image: str | None, policy: str | None) -> None:
+def test_affinity_policy(specs, image, policy):
     assert affinity_policy(objects.Flavor(extra_specs=specs), image_with(image)) == policy
 
 
@@ -118,13 +118,13 @@ def test_affinity_policy(specs: dict[str, str], image: str | None, policy: str |
         ("legacy", "required", "ImagePCINUMAPolicyForbidden"),
     ],
 )
-def test_bad_affinity_policy(word: str, image: str | None, error: str) -> None:
+def test_bad_affinity_policy(word, image, error):
     with pytest.raises(errors.InvalidRequest) as caught:
         affinity_policy(objects.Flavor(extra_specs={KEY: word}), image_with(image))
     assert type(caught.value).__name__ == error
 
 
-def image_with(policy: str | None) -> objects.ImageMeta | None:
+def image_with(policy):
     if policy is None:
         return None
     properties = objects.ImageMetaProps(hw_pci_numa_affinity_policy=policy)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,6 @@ from scheduler.pci import (
     CURRENT,
     NEWTON,
     Cells,
-    PciSemantics,
     Pools,
     Request,
     allocate,
@@ -24,19 +22,19 @@ from scheduler.pci import (
 BOTH = pytest.mark.parametrize("semantics", [CURRENT, NEWTON], ids=["current", "newton"])
 
 
-def pools(*kinds: dict[str, Any]) -> Pools:
+def pools(*kinds):
     base = {"vendor_id": "8086", "product_id": "10ed", "numa_node": 0, "count": 1}
     return Pools.from_text(json.dumps([{**base, **kind} for kind in kinds]))
 
 
-def want(count: int = 1, policy: str = "legacy", *specs: dict[str, Any]) -> Request:
+def want(count=1, policy="legacy", *specs):
     wire = objects.InstancePCIRequest(
         count=count, spec=list(specs or [{}]), numa_policy=policy, alias_name="a"
     )
     return Request.from_object(wire)
 
 
-def left(pools: Pools) -> list[int]:
+def left(pools):
     return [pool.count for pool in pools.pools]
 
 
@@ -54,12 +52,12 @@ def left(pools: Pools) -> list[int]:
         ({"unheard_of": "1"}, False),
     ],
 )
-def test_specs(semantics: PciSemantics, spec: dict[str, str | None], matches: bool) -> None:
+def test_specs(semantics, spec, matches):
     assert supports(pools({}), [want(1, "legacy", spec)], None, semantics) is matches
 
 
 @BOTH
-def test_alternatives(semantics: PciSemantics) -> None:
+def test_alternatives(semantics):
     both = want(2, "legacy", {"product_id": "1"}, {"product_id": "2"})
     have = pools({"product_id": "2"}, {"product_id": "1", "count": 2})
     assert left(allocate(have, [both], None, semantics).pools) == [1]
@@ -84,9 +82,7 @@ def test_alternatives(semantics: PciSemantics) -> None:
         ({}, {"resource_class": "CUSTOM_A", "traits": "CUSTOM_B"}, True, False),
     ],
 )
-def test_special_keys(
-    kind: dict[str, str], spec: dict[str, str], current: bool, newton: bool
-) -> None:
+def test_special_keys(kind, spec, current, newton):
     assert supports(pools(kind), [want(1, "legacy", spec)], None, CURRENT) is current
     assert supports(pools(kind), [want(1, "legacy", spec)], None, NEWTON) is newton
 
@@ -112,16 +108,14 @@ SOCKETS = ((0, 0), (1, 0), (2, 1))
         ("required", 5, set(), []),
     ],
 )
-def test_affinity_today(
-    policy: str, count: int, chosen: set[int], remaining: list[int] | None
-) -> None:
+def test_affinity_today(policy, count, chosen, remaining):
     cells = Cells(frozenset(chosen), SOCKETS)
     allocation = allocate(NODES, [want(count, policy)], cells, CURRENT)
     assert allocation.complete is (remaining is not None)
     assert left(allocation.pools) == (left(NODES) if remaining is None else remaining)
 
 
-def test_a_socket_that_is_not_known() -> None:
+def test_a_socket_that_is_not_known():
     cells = Cells(frozenset({0}), ((0, 0), (1, None)))
     assert not supports(NODES, [want(2, "socket")], cells, CURRENT)
     # The cell's own devices need no socket.
@@ -129,7 +123,7 @@ def test_a_socket_that_is_not_known() -> None:
 
 
 @pytest.mark.parametrize(("count", "remaining"), [(1, [1, 1, 2]), (2, [1, 2]), (3, None)])
-def test_newton_takes_near_and_unknown_alike(count: int, remaining: list[int] | None) -> None:
+def test_newton_takes_near_and_unknown_alike(count, remaining):
     allocation = allocate(NODES, [want(count, "required")], Cells(frozenset({1})), NEWTON)
     assert allocation.complete is (remaining is not None)
     if remaining is not None:
@@ -138,14 +132,14 @@ def test_newton_takes_near_and_unknown_alike(count: int, remaining: list[int] | 
 
 
 @BOTH
-def test_the_fewest_tags_first(semantics: PciSemantics) -> None:
+def test_the_fewest_tags_first(semantics):
     have = pools({"physical_network": "p", "count": 2}, {})
     (rest,) = allocate(have, [want(2)], None, semantics).pools.to_dicts()
     assert (rest["physical_network"], rest["count"]) == ("p", 1)
 
 
 @pytest.mark.parametrize(("semantics", "remaining"), [(CURRENT, [1]), (NEWTON, [])])
-def test_requests_behind_a_failed_one(semantics: PciSemantics, remaining: list[int]) -> None:
+def test_requests_behind_a_failed_one(semantics, remaining):
     allocation = allocate(
         pools({}), [want(1, "legacy", {"vendor_id": "x"}), want()], None, semantics
     )
@@ -154,20 +148,20 @@ def test_requests_behind_a_failed_one(semantics: PciSemantics, remaining: list[i
 
 
 @pytest.mark.parametrize(("semantics", "complete"), [(CURRENT, False), (NEWTON, True)])
-def test_no_device_wanted_of_no_pool(semantics: PciSemantics, complete: bool) -> None:
+def test_no_device_wanted_of_no_pool(semantics, complete):
     assert supports(Pools(), [want(0)], None, semantics) is complete
     assert supports(pools({}), [want(0)], None, semantics)
     assert supports(Pools(), [], None, semantics)
 
 
 @BOTH
-def test_requests_see_what_earlier_ones_took(semantics: PciSemantics) -> None:
+def test_requests_see_what_earlier_ones_took(semantics):
     assert supports(pools({}), [want()], None, semantics)
     assert not supports(pools({}), [want(), want()], None, semantics)
 
 
 @BOTH
-def test_what_is_taken_is_what_is_missing(semantics: PciSemantics) -> None:
+def test_what_is_taken_is_what_is_missing(semantics):
     have = pools({"count": 0}, {"count": 3}, {"count": 2, "physical_network": "p"})
     allocation = allocate(have, [want(2), want(2)], None, semantics)
     taken: Counter[int] = Counter()
@@ -189,9 +183,7 @@ ONE, TWO = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa", "bbbbbbbb-bbbb-bbbb-bbbb-bbbb
         ([ONE, "c"], None),
     ],
 )
-def test_providers_of_an_allocation_candidate(
-    given: list[str], remaining: list[int] | None
-) -> None:
+def test_providers_of_an_allocation_candidate(given, remaining):
     have = pools({"rp_uuid": ONE, "count": 3}, {"rp_uuid": TWO, "count": 3})
     request = Request(2, ((("vendor_id", "8086"),),), request_id="r")
     mapping = {f"r-{number}": [uuid] for number, uuid in enumerate(given)}
@@ -200,7 +192,7 @@ def test_providers_of_an_allocation_candidate(
     assert left(allocation.pools) == (remaining or [3, 3])
 
 
-def test_requests_of_an_instance() -> None:
+def test_requests_of_an_instance():
     assert requests_of(None) == ()
     wire = objects.InstancePCIRequests.from_dict(
         [{"count": 2, "spec": [{"vendor_id": "8086"}], "alias_name": "a"}]

@@ -12,7 +12,7 @@ from scheduler.pci import Pools
 PLAIN = {"vendor_id": "8086", "product_id": "10ed", "numa_node": 0, "count": 2}
 
 
-def text(*pools: dict) -> str:
+def text(*pools):
     return json.dumps(pools)
 
 
@@ -29,25 +29,25 @@ def text(*pools: dict) -> str:
         (text({**PLAIN, "a": "1", "count": 1}, PLAIN, {**PLAIN, "b": "1", "count": 3}), [2, 1, 3]),
     ],
 )
-def test_reading(stored: str | None, counts: list[int]) -> None:
+def test_reading(stored, counts):
     pools = Pools.from_text(stored)
     assert [pool.count for pool in pools.pools] == counts
     assert len(pools) == len(counts)
 
 
 @pytest.mark.parametrize("key", ["vendor_id", "product_id", "count"])
-def test_a_mandatory_key_is_missing(key: str) -> None:
+def test_a_mandatory_key_is_missing(key):
     broken = {name: value for name, value in PLAIN.items() if name != key}
     with pytest.raises(errors.InvalidRequest, match=key):
         Pools.from_text(text(broken))
 
 
-def test_tags_become_text() -> None:
+def test_tags_become_text():
     (pool,) = Pools.from_text(text({**PLAIN, "a": True, "b": 10, "c": None})).to_dicts()
     assert pool == {**PLAIN, "a": "True", "b": "10", "c": None}
 
 
-def test_content_and_text() -> None:
+def test_content_and_text():
     stored = text({**PLAIN, "physical_network": "p"}, {**PLAIN, "numa_node": None})
     first, second = Pools.from_text(stored), Pools.from_text(stored)
     assert first == second
@@ -56,6 +56,6 @@ def test_content_and_text() -> None:
     assert first != Pools.from_text(text(PLAIN))
 
 
-def test_devices_on_a_cell() -> None:
+def test_devices_on_a_cell():
     pools = Pools.from_text(text(PLAIN, {**PLAIN, "count": 3}, {**PLAIN, "numa_node": None}))
     assert [pools.devices_on(node) for node in (0, 1)] == [5, 0]
