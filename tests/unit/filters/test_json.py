@@ -1,4 +1,4 @@
-"""(attributes of the host, query) -> matches, does not, or cannot be evaluated."""
+"""(attributes of the host, query) -> matches, does not, or cannot be evaluated; JsonFilter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from scheduler import errors, objects
 from scheduler.filters import json_query
+from scheduler.filters.json_filter import JsonFilter
 from tests.builders import a_fleet, a_host, candidates
+from tests.unit.filters.judging import judge
 
 MOST_LEVELS = 64
 YES, NO = ["=", 1, 1], ["=", 1, 2]
@@ -23,91 +25,33 @@ HOST = {
 }
 
 MATCHING = [
-    ([], True),
-    ({}, True),
-    (None, True),
-    (0, True),
-    ("", True),
-    ("=", False),
-    (["=", "$free_ram_mb", 4096], True),
-    (["=", 4096, "$free_ram_mb"], True),
-    (["=", "$free_ram_mb", 4096.0], True),
-    (["<", "$free_ram_mb", 4096], False),
-    (["<=", "$vcpus_used", 0, 4], True),
-    (["<", 1, 2, 3], True),
-    (["=", 1, 1, 2], False),
-    (["=", 1, True], True),
-    ([">", "b", "a"], True),
-    (["=", "b"], False),
-    (["="], False),
-    (["=", "$free_ram_mb", "4096"], False),
-    (["=", "$free_ram_mb", 2**70], False),
-    ([">=", "$ram_allocation_ratio", 1.5], True),
-    (["=", "$hypervisor_type", "QEMU"], True),
-    (["=", "$hypervisor_type", "qemu"], False),
-    (["=", "$hypervisor_hostname", "$nodename"], True),
-    (["=", "$stats.tier", "gold"], True),
-    (["=", "$stats.deep.er", "x"], True),
-    (["=", "$stats.nosuch.deeper", "x"], False),
-    (["=", "$service.disabled", False], True),
-    (["=", "$service.binary", "nova-compute"], True),
-    (["=", "$host_ip", "192.0.2.7"], False),
-    (["=", "$nosuch", 5], False),
-    (["=", "$nosuch", 5, 5], True),
-    (["=", "$", 5], False),
-    (["=", "", 5], False),
-    (["in", "$host", "h1", "h2"], True),
-    (["in", "$host", "h2"], False),
-    (["in", "$host"], False),
-    (["in", "$host", "h1"], True),
-    (["in", 3], False),
-    (["in", "$vcpus_total", 3, 4], True),
-    (["and"], True),
-    (["or"], False),
-    (["and", []], True),
-    (["and", YES, NO], False),
-    (["and", NO, YES], False),
-    (["and", YES, YES], True),
-    (["or", YES, NO], True),
-    (["or", NO, YES, NO], True),
-    (["or", 0, ""], False),
-    (["and", "$nosuch", YES], True),
-    (["not", YES], False),
-    (["not", NO], True),
-    (["not", YES, NO], True),
-    (["not"], False),
-    (["not", "$nosuch"], False),
-    (["not", ["=", "$nosuch", 5]], True),
-    (["not", ["not", YES]], False),
-    (["not", ["not", NO]], False),
-    (["and", ["not", YES]], True),
-    (["or", ["not"]], False),
-    (["=", ["not", YES], 1], False),
-]
+    [], {}, None, 0, "", ["=", "$free_ram_mb", 4096], ["=", 4096, "$free_ram_mb"],
+    ["=", "$free_ram_mb", 4096.0], ["<=", "$vcpus_used", 0, 4], ["<", 1, 2, 3], ["=", 1, True],
+    [">", "b", "a"], [">=", "$ram_allocation_ratio", 1.5], ["=", "$hypervisor_type", "QEMU"],
+    ["=", "$hypervisor_hostname", "$nodename"], ["=", "$stats.tier", "gold"],
+    ["=", "$stats.deep.er", "x"], ["=", "$service.disabled", False],
+    ["=", "$service.binary", "nova-compute"], ["=", "$nosuch", 5, 5], ["in", "$host", "h1", "h2"],
+    ["in", "$host", "h1"], ["in", "$vcpus_total", 3, 4], ["and"], ["and", []], ["and", YES, YES],
+    ["or", YES, NO], ["or", NO, YES, NO], ["and", "$nosuch", YES], ["not", NO], ["not", YES, NO],
+    ["not", ["=", "$nosuch", 5]], ["and", ["not", YES]],
+]  # fmt: skip
+NOT_MATCHING = [
+    "=", ["<", "$free_ram_mb", 4096], ["=", 1, 1, 2], ["=", "b"], ["="],
+    ["=", "$free_ram_mb", "4096"], ["=", "$free_ram_mb", 2**70], ["=", "$hypervisor_type", "qemu"],
+    ["=", "$stats.nosuch.deeper", "x"], ["=", "$host_ip", "192.0.2.7"], ["=", "$nosuch", 5],
+    ["=", "$", 5], ["=", "", 5], ["in", "$host", "h2"], ["in", "$host"], ["in", 3], ["or"],
+    ["and", YES, NO], ["and", NO, YES], ["or", 0, ""], ["not", YES], ["not"], ["not", "$nosuch"],
+    ["not", ["not", YES]], ["not", ["not", NO]], ["or", ["not"]], ["=", ["not", YES], 1],
+]  # fmt: skip
 
 MALFORMED = [
-    "not json",
-    '["="',
-    "true",
-    "7",
-    '"foo"',
-    '{"=": 1}',
-    "[null]",
-    '[["="]]',
-    '["AND", 1]',
-    '["like", "a", "b"]',
-    '["in", "$host", ["h1", "h2"]]',
-    '[">", "$free_ram_mb", "100"]',
-    '[">=", "$host_ip", "192.0.2.1"]',
-    '["=", "$host.x", 1]',
-    '["=", "$host.__class__", 1]',
-    '["=", "$free_ram_mb.x", 1]',
-    '["=", "$cpu_info.vendor", "Intel"]',
-    '["=", "$stats.tier.x", 1]',
-    '["<", "$supported_instances", 1]',
-    '["not", ' * 64 + '["="]' + "]" * 64,
-    "[" * 100_000,
-]
+    "not json", '["="', "true", "7", '"foo"', '{"=": 1}', "[null]", '[["="]]', '["AND", 1]',
+    '["like", "a", "b"]', '["in", "$host", ["h1", "h2"]]', '[">", "$free_ram_mb", "100"]',
+    '[">=", "$host_ip", "192.0.2.1"]', '["=", "$host.x", 1]', '["=", "$host.__class__", 1]',
+    '["=", "$free_ram_mb.x", 1]', '["=", "$cpu_info.vendor", "Intel"]',
+    '["=", "$stats.tier.x", 1]', '["<", "$supported_instances", 1]',
+    '["not", ' * 64 + '["="]' + "]" * 64, "[" * 100_000,
+]  # fmt: skip
 
 
 WITHIN_REACH = {
@@ -137,11 +81,14 @@ def test_nothing_else_of_a_host_can_be_asked_for():
         assert (name, matching(json.dumps(query), hosts).tolist()) == (name, [True])
 
 
-@pytest.mark.parametrize(("query", "matches"), MATCHING, ids=str)
-def test_queries(query, matches):
-    hosts = candidates(a_host(**HOST).table)
+@pytest.mark.parametrize("query", MATCHING, ids=str)
+def test_queries_that_match(query):
+    assert matching(json.dumps(query), candidates(a_host(**HOST).table)).tolist() == [True]
 
-    assert matching(json.dumps(query), hosts).tolist() == [matches]
+
+@pytest.mark.parametrize("query", NOT_MATCHING, ids=str)
+def test_queries_that_do_not_match(query):
+    assert matching(json.dumps(query), candidates(a_host(**HOST).table)).tolist() == [False]
 
 
 @pytest.mark.parametrize("text", MALFORMED, ids=lambda text: text[:40])
@@ -184,6 +131,31 @@ def test_every_host_has_its_own_answer():
 
     assert matching(json.dumps(query), candidates(table)).tolist() == [True, True, False]
     assert matching(json.dumps(query), candidates(a_fleet())).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("hints", "reason"),
+    [
+        (None, ""),
+        ({}, ""),
+        ({"query": [""]}, ""),
+        ({"query": []}, ""),
+        ({"query": [json.dumps([">=", "$free_ram_mb", 4096])]}, ""),
+        ({"query": [json.dumps([">", "$free_ram_mb", 4096])]}, "json.no_match"),
+    ],
+)
+def test_the_hint_decides(hints, reason):
+    assert judge(JsonFilter, {}, {"hints": hints}) == reason
+
+
+@pytest.mark.parametrize(
+    "query", [["<=", "$disk_allocation_ratio", 1.0], ["=", "$hypervisor_hostname", "n1"]], ids=str
+)
+def test_a_row_never_filled_in_has_neither_ratios_nor_a_hypervisor(query):
+    request = {"hints": {"query": [json.dumps(query)]}}
+
+    assert judge(JsonFilter, {"reported": True}, request) == ""
+    assert judge(JsonFilter, {"reported": False}, request) == "json.no_match"
 
 
 _leaf = st.sampled_from(
