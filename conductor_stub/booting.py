@@ -13,8 +13,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from conductor_stub import block_devices, build_requests, mappings
 from scheduler import errors, numa, objects, pci, semantics
-from scheduler.db import build_requests, groups, instance_parts, instances, mappings
+from scheduler.db import groups, instances
 from scheduler.rpc.context import RequestContext
 
 IMAGE_NAMESPACE = uuid.UUID("2f1d7f5e-5b0c-4f0e-9f5e-6d6c696d6167")
@@ -143,7 +144,7 @@ def create_servers(conn: Connection, request: BootRequest) -> list[objects.Build
     wanted = want_servers(conn, request)
     for each in wanted:
         instances.create(conn, each.instance)
-        instance_parts.create_disks(conn, each.block_device_mappings)
+        block_devices.create(conn, each.block_device_mappings)
     return wanted
 
 

@@ -12,10 +12,11 @@ from typing import Any
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
+from conductor_stub import build_requests
 from conductor_stub.records import Order
 from conductor_stub.stores import ATTEMPTS_KEY, Stores
 from scheduler import errors, objects
-from scheduler.db import build_requests, instances
+from scheduler.db import instances
 from scheduler.notifications.notifier import Notifications
 
 LOG = logging.getLogger(__name__)

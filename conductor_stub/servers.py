@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
+from conductor_stub import block_devices, build_requests, mappings
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.conductor_rpcapi import TOPIC
 from conductor_stub.stores import ATTEMPTS_KEY
 from scheduler import errors, objects
-from scheduler.db import build_requests, instance_parts, instances, mappings, rows, services
+from scheduler.db import fleet_services, instances, rows
 from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
 
@@ -141,9 +142,14 @@ class Watch:
 
     def has_living_conductor(self, down_seconds: float) -> bool:
         """True when a conductor has sent a heartbeat within *down_seconds*."""
-        now: datetime.datetime = rows.utcnow()
+        tolerance = datetime.timedelta(seconds=down_seconds)
         with self.database.read() as conn:
-            return bool(services.up_hosts(conn, TOPIC, now, down_seconds))
+            found = fleet_services.of_topic(conn, TOPIC)
+        return any(
+            not (each.disabled or each.forced_down)
+            and abs(rows.utcnow() - (each.last_seen_up or each.created_at)) <= tolerance
+            for each in found
+        )
 
 
 def unheard_of(
@@ -211,7 +217,7 @@ def _delete_unless_hosted(
     conn: Connection, uuid: str
 ) -> tuple[objects.Instance, objects.BlockDeviceMappingList]:
     instance = instances.get(conn, uuid)
-    disks = instance_parts.disks_of(conn, uuid)
+    disks = block_devices.of_instance(conn, uuid)
     # Without its build request, a build that has no host yet is dropped by the conductor.
     try:
         build_requests.destroy(conn, uuid)

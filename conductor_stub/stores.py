@@ -12,9 +12,10 @@ from typing import TypeVar
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
+from conductor_stub import block_devices, build_requests, mappings
 from conductor_stub.records import Candidate
 from scheduler import errors, objects
-from scheduler.db import aggregates, build_requests, instance_parts, instances, mappings, services
+from scheduler.db import aggregates, instances, services
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 
@@ -127,7 +128,7 @@ class BuildRows:
                 row.availability_zone = self._zone(api, chosen)
                 instances.update(cell, uuid, availability_zone=row.availability_zone)
             instances.set_system_metadata(cell, uuid, ATTEMPTS_KEY, str(attempts))
-            return Prepared(_refreshed(instance, row), instance_parts.disks_of(cell, uuid))
+            return Prepared(_refreshed(instance, row), block_devices.of_instance(cell, uuid))
 
         return self.stores.write(self.stores.of_instance(uuid), write)
 
@@ -151,7 +152,7 @@ class BuildRows:
             instances.create(cell, instance)
             for device in new.block_device_mappings:
                 device.instance_uuid = instance.uuid
-            instance_parts.create_disks(cell, new.block_device_mappings)
+            block_devices.create(cell, new.block_device_mappings)
             mapping = mappings.get_host_mapping(api, host) if host else None
             cell_id = mapping.cell_id if mapping else mappings.cell0(api).id
             mappings.set_instance_cell(api, instance.uuid, cell_id)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from scheduler.db import compute_nodes, rows, services, tables
 from scheduler.db.database import Database
-from scheduler.db.mappings import CELL0_UUID
+from scheduler.db.databases import CELL0_UUID
 from tests import nova_layouts
 from tests.nova_layouts import API, CELL, TODAY
 

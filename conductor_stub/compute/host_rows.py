@@ -19,8 +19,9 @@ from conductor_stub.compute.layout import DEVICES_KEY, Place
 from conductor_stub.compute.node_report import NodeReport
 from conductor_stub.planning import policies_of
 from scheduler import errors, numa, objects
-from scheduler.db import compute_nodes, groups, instances
+from scheduler.db import compute_nodes, groups, instance_parts, instances, rows
 from scheduler.db.database import Database
+from scheduler.db.tables import instance_extra
 
 LOG = logging.getLogger(__name__)
 
@@ -52,6 +53,19 @@ def check(conn: Connection, uuid: str, host: str) -> None:
         raise errors.ComputeResourcesUnavailable(
             reason=f"members of affinity group {group.name} are on another host"
         )
+
+
+def _set_flavor(conn: Connection, uuid: str, flavor: objects.Flavor) -> None:
+    """Give the instance another flavor: its sizes too, which are columns of their own."""
+    sizes = {name: getattr(flavor, name) for name in instances.FLAVOR_SIZES}
+    instances.update(conn, uuid, instance_type_id=flavor.id, **sizes)
+    _set_extra(conn, uuid, flavor=instance_parts.flavor_column(flavor))
+
+
+def _set_extra(conn: Connection, uuid: str, **values: Any) -> None:
+    """Set columns of ``instance_extra``."""
+    columns = {name: rows.to_column(value) for name, value in values.items()}
+    rows.update(conn, instance_extra, instance_extra.c.instance_uuid == uuid, **columns)
 
 
 Result = TypeVar("Result")
@@ -217,8 +231,8 @@ class HostRows:
             place = self._report.place(others, arrival.resized(instance), arrival.limits)
             check(conn, uuid, self.host)
             if arrival.flavor is not None:
-                instances.set_flavor(conn, uuid, arrival.flavor)
-            instances.set_numa_topology(conn, uuid, place.topology)
+                _set_flavor(conn, uuid, arrival.flavor)
+            _set_extra(conn, uuid, numa_topology=place.topology)
             if place.devices is not None or instance.system_metadata.get(DEVICES_KEY):
                 instances.set_system_metadata(conn, uuid, DEVICES_KEY, place.devices)
             instances.update(
@@ -323,7 +337,7 @@ class HostRows:
 
 def _move_in(conn: Connection, uuid: str, place: Place) -> None:
     if place.topology is not None:
-        instances.set_numa_topology(conn, uuid, place.topology)
+        _set_extra(conn, uuid, numa_topology=place.topology)
     if place.devices is not None:
         instances.set_system_metadata(conn, uuid, DEVICES_KEY, place.devices)
 
@@ -332,7 +346,7 @@ def _move_out(conn: Connection, instance: objects.Instance) -> None:
     """Another host gives cells and devices of its own; what pages they have stays settled."""
     if instance.numa_topology:
         guest = numa.GuestTopology.from_object(instance.numa_topology).unplaced()
-        instances.set_numa_topology(conn, instance.uuid, guest.to_object())
+        _set_extra(conn, instance.uuid, numa_topology=guest.to_object())
     if instance.system_metadata.get(DEVICES_KEY):
         instances.set_system_metadata(conn, instance.uuid, DEVICES_KEY, None)
 

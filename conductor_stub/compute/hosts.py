@@ -12,6 +12,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
+from conductor_stub import mappings
 from conductor_stub.compute.builds import BuildRequest, Builds, BuildSettings
 from conductor_stub.compute.clients import Announcer, Clients
 from conductor_stub.compute.host_rows import HostRows
@@ -20,7 +21,7 @@ from conductor_stub.compute.node_report import NodeReport, Reserved
 from conductor_stub.compute.profiles import HostPlan, merged_aggregates
 from scheduler import errors, objects
 from scheduler.daemon.heartbeat import SERVICE_VERSION
-from scheduler.db import aggregates, compute_nodes, instances, mappings, services
+from scheduler.db import aggregates, compute_nodes, instances, services
 from scheduler.db import rows as db_rows
 from scheduler.db.database import Database
 from scheduler.hosts.consumption import Fitting

@@ -15,7 +15,7 @@ import time
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy
 from oslo_config import cfg
@@ -85,13 +85,6 @@ def configured_settings(conf: cfg.ConfigOpts, group: str = database_conf.GROUP) 
     return {opt.name: conf[group][opt.name] for opt in oslo_db_options.database_opts}
 
 
-class Keeper(Protocol):
-    """Owner of a connection that it keeps open."""
-
-    def close(self) -> None:
-        """Give it up; the next use opens another."""
-
-
 class Database:
     """Connects on first use only, so that a parent may hand it to the workers it forks."""
 
@@ -122,7 +115,7 @@ class Database:
         self._engine: Engine | None = None
         self._engine_lock = threading.Lock()
         self._layout: Layout | None = None
-        self._keepers: weakref.WeakSet[Keeper] = weakref.WeakSet()
+        self._keepers: weakref.WeakSet[Any] = weakref.WeakSet()
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, *, is_patient: bool = False) -> Database:
@@ -287,7 +280,7 @@ class Database:
         except FAILURES:
             return None
 
-    def remember(self, keeper: Keeper) -> None:
+    def remember(self, keeper: Any) -> None:
         """*keeper* keeps a connection of this database, to be closed with the others."""
         self._keepers.add(keeper)
 

@@ -7,18 +7,23 @@ database, and the rest in the API database (reference page database, sections 2 
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import sqlalchemy as sa
 from oslo_config import cfg
 
 from scheduler import errors, objects
 from scheduler.conf import database as database_conf
-from scheduler.db import mappings
+from scheduler.db import rows
 from scheduler.db import url as db_url
 from scheduler.db.database import Database, configured_settings
+from scheduler.db.tables import cell_mappings
 
 API_OPTION = "[api_database] connection"
+#: The cell of the instances that never got a host; never scheduled to.
+CELL0_UUID = str(uuid.UUID(int=0))
 
 
 class Databases:
@@ -101,8 +106,8 @@ class Databases:
     def cells(self) -> Sequence[objects.CellMapping]:
         """The cells with compute hosts, disabled ones included, in the order of the ids."""
         with self.api.read() as connection:
-            found = mappings.list_cells(connection)
-        return [each for each in found if each.uuid != mappings.CELL0_UUID]
+            found = list_cells(connection)
+        return [each for each in found if each.uuid != CELL0_UUID]
 
     def of_cell(self, cell: objects.CellMapping) -> Database:
         """The database of that cell; without a URL it is the main one.
@@ -136,13 +141,13 @@ class Databases:
 
     def cell0(self) -> Database:
         """The database of the instances that never got a host; raises CellMappingNotFound."""
-        return self._cell_where("uuid", mappings.CELL0_UUID)
+        return self._cell_where("uuid", CELL0_UUID)
 
     def _cell_where(self, name: str, value: object) -> Database:
         if not self.api.layout.has("cell_mappings"):
             return self.main
         with self.api.read() as connection:
-            found = mappings.list_cells(connection)
+            found = list_cells(connection)
         for each in found:
             if getattr(each, name) == value:
                 return self.of_cell(each)
@@ -154,3 +159,10 @@ class Databases:
             of_cells = list(self._of_url.values())
         for database in (*self.all, *of_cells):
             database.dispose()
+
+
+def list_cells(connection: sa.Connection) -> list[objects.CellMapping]:
+    """Every cell, cell0 and disabled ones included, in the order of the ids."""
+    query = sa.select(cell_mappings).order_by(cell_mappings.c.id)
+    found = connection.execute(query).mappings()
+    return [rows.to_object(objects.CellMapping, row) for row in found]

@@ -6,6 +6,7 @@ Missing indexes are created only when an operator asks for it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -158,10 +159,7 @@ def _with_rights(finding: Finding, database: Database) -> Finding:
         may_write = True
     except FAILURES:
         may_write = False
-    return Finding(
-        *(finding.place, finding.url, finding.kind, finding.version, finding.missing),
-        may_write_service=may_write,
-    )
+    return dataclasses.replace(finding, may_write_service=may_write)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ Reference page database, sections 3.4 to 3.6; JSON in ``instance_extra``: sectio
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -30,9 +29,6 @@ PARTS = (
     block_device_mapping,
     instance_faults,
 )
-
-#: What a new row gets where the object has nothing: the application's defaults.
-DISK_DEFAULTS = {"delete_on_termination": False, "no_device": False, "encrypted": False}
 
 
 def insert(connection: Connection, instance: objects.Instance) -> None:
@@ -111,32 +107,3 @@ def _read_extra(instance: objects.Instance, row: Any) -> None:
     if row.pci_requests:
         plain = {"instance_uuid": instance.uuid, "requests": json.loads(row.pci_requests)}
         instance.pci_requests = objects.InstancePCIRequests.from_dict(plain)
-
-
-def create_disks(connection: Connection, devices: Iterable[objects.BlockDeviceMapping]) -> None:
-    """Insert *devices*, whose ``instance_uuid`` is set; set their ``id``, and ``uuid`` if unset.
-
-    Raises AlreadyExists when one of their uuids is taken.
-    """
-    for device in devices:
-        if device.uuid is None:
-            device.uuid = str(uuid.uuid4())
-        values = {**DISK_DEFAULTS, **rows.to_columns(device, block_device_mapping)}
-        with rows.unique("block device", device.uuid):
-            device.id = rows.insert(connection, block_device_mapping, **values)
-
-
-def disks_of(connection: Connection, instance_uuid: str) -> objects.BlockDeviceMappingList:
-    """The living disks of the instance, in the order they were made."""
-    table = block_device_mapping
-    query = (
-        sa.select(table)
-        .where(table.c.instance_uuid == instance_uuid, table.c.deleted == 0)
-        .order_by(table.c.id)
-    )
-    return objects.BlockDeviceMappingList(
-        objects=[
-            rows.to_object(objects.BlockDeviceMapping, row)
-            for row in connection.execute(query).mappings()
-        ]
-    )

@@ -12,7 +12,6 @@ from sqlalchemy import ColumnElement, Connection, Select
 from scheduler import errors, objects
 from scheduler.db import instance_parts, rows
 from scheduler.db.tables import (
-    instance_extra,
     instance_faults,
     instance_system_metadata,
     instances,
@@ -153,27 +152,6 @@ def destroy(connection: Connection, uuid: str) -> None:
     if not rows.soft_delete(connection, instances, instances.c.uuid == uuid):
         raise errors.InstanceNotFound(instance_id=uuid)
     instance_parts.soft_delete(connection, uuid)
-
-
-def set_flavor(connection: Connection, instance_uuid: str, flavor: objects.Flavor) -> None:
-    """Give the instance another flavor: its sizes too, which are columns of their own.
-
-    Raises InstanceNotFound when it is gone.
-    """
-    sizes = {name: getattr(flavor, name) for name in FLAVOR_SIZES}
-    update(connection, instance_uuid, instance_type_id=flavor.id, **sizes)
-    text = instance_parts.flavor_column(flavor)
-    criterion = instance_extra.c.instance_uuid == instance_uuid
-    rows.update(connection, instance_extra, criterion, flavor=text)
-
-
-def set_numa_topology(
-    connection: Connection, instance_uuid: str, topology: objects.InstanceNUMATopology | None
-) -> None:
-    """Set the cells of the instance, or that it has none."""
-    criteria = instance_extra.c.instance_uuid == instance_uuid
-    value = rows.to_column(topology)
-    rows.update(connection, instance_extra, criteria, numa_topology=value)
 
 
 def set_system_metadata(

@@ -25,8 +25,8 @@ from sqlalchemy import Connection
 from scheduler import errors
 from scheduler.db import flavors, rows, tables
 from scheduler.db.database import Database
+from scheduler.db.databases import CELL0_UUID
 from scheduler.db.layout import NEEDED_TABLES, NOVA_VERSION_TABLES
-from scheduler.db.mappings import CELL0_UUID
 from scheduler.db.migrations import VERSION_TABLE
 
 LOG = logging.getLogger(__name__)

@@ -141,31 +141,6 @@ def soft_delete(connection: Connection, host: str, binary: str) -> None:
         rows.soft_delete(connection, compute_nodes, *of_host)
 
 
-def up_hosts(
-    connection: Connection,
-    topic: str,
-    now: datetime.datetime,
-    service_down_time_seconds: float,
-) -> list[str]:
-    """The hosts of the enabled services of *topic* that live, one entry per service row.
-
-    A service lives while its last heartbeat, or its creation if it never sent one, is not further
-    from *now* (naive UTC) than the tolerance, in either direction, and nobody forced it down
-    (reference page scheduling, sections 1.1 and 10).
-    """
-    tolerance = datetime.timedelta(seconds=service_down_time_seconds)
-    last_seen = sa.func.coalesce(services.c.last_seen_up, services.c.created_at)
-    query = (
-        sa.select(services.c.host)
-        .where(services.c.topic == topic, services.c.deleted == 0)
-        .where(services.c.disabled == sa.false())
-        .where(sa.func.coalesce(services.c.forced_down, sa.false()) == sa.false())
-        .where(last_seen.between(now - tolerance, now + tolerance))
-        .order_by(services.c.id)
-    )
-    return list(connection.execute(query).scalars())
-
-
 def _living(host: str, binary: str) -> tuple[ColumnElement[bool], ...]:
     return (services.c.host == host, services.c.binary == binary, services.c.deleted == 0)
 

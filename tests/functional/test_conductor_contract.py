@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from conductor_stub import build_requests, mappings
 from scheduler import objects
 from scheduler.concurrency import EVENTLET, THREADING
-from scheduler.db import build_requests, instances, mappings
+from scheduler.db import instances
 from scheduler.db.database import Database
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until

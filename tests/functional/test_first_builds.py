@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from conductor_stub import build_requests, mappings
 from scheduler.concurrency import EVENTLET
-from scheduler.db import build_requests, mappings
 from scheduler.db.database import Database
+from scheduler.db.databases import list_cells
 from tests.servers.rabbitmq import RabbitMQ
 from tests.world.booting import boot, hosts, states
 from tests.world.deployment import Deployment
@@ -37,7 +38,7 @@ def cells(cloud: Deployment, uuids: list[str]) -> set[str]:
     try:
         with database.read() as conn:
             assert build_requests.list_all(conn) == []
-            names = {each.id: str(each.name) for each in mappings.list_cells(conn)}
+            names = {each.id: str(each.name) for each in list_cells(conn)}
             found = [mappings.get_instance_mapping(conn, uuid) for uuid in uuids]
     finally:
         database.dispose()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from conductor_stub import build_requests, mappings
 from conductor_stub.building import Builder
 from conductor_stub.claims import Claims, nothing_to_release, without_placement
 from conductor_stub.failure import FailureBranch
@@ -15,7 +16,7 @@ from conductor_stub.manager import ComputeTaskManager
 from conductor_stub.planning import Planner, PolicySupport
 from conductor_stub.stores import BuildRows, Stores
 from scheduler import objects
-from scheduler.db import build_requests, instances, mappings
+from scheduler.db import instances
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.db.tables import metadata

@@ -6,10 +6,10 @@ import uuid
 
 import pytest
 
-from conductor_stub import booting, request_dicts, servers
+from conductor_stub import block_devices, booting, build_requests, mappings, request_dicts, servers
 from conductor_stub.booting import BootRequest, Placement, Wishes
 from scheduler import errors, objects
-from scheduler.db import build_requests, groups, instance_parts, instances, mappings
+from scheduler.db import groups, instances
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 
@@ -89,7 +89,7 @@ def test_everything_that_the_conductor_needs_is_there(database):
 
     with database.read() as conn:
         row = instances.get(conn, created.uuid)
-        (disk,) = instance_parts.disks_of(conn, created.uuid)
+        (disk,) = block_devices.of_instance(conn, created.uuid)
         mapping = mappings.get_instance_mapping(conn, created.uuid)
         asked_for = build_requests.get(conn, created.uuid)
     assert (row.vm_state, row.task_state, row.host) == ("building", "scheduling", None)

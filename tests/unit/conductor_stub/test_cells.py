@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from conductor_stub import build_requests, mappings
 from scheduler import errors, objects
-from scheduler.db import build_requests, groups, instances, mappings
+from scheduler.db import groups, instances
 from scheduler.db.database import Database
-from scheduler.db.databases import Databases
+from scheduler.db.databases import Databases, list_cells
 from tests.novas import Nova
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.conftest import Conductor
@@ -22,7 +23,7 @@ class Cells:
 
     def __init__(self, nova: Nova, databases: Databases) -> None:
         self.nova = nova
-        self.ids = {each.name: each.id for each in nova.change("api", mappings.list_cells)}
+        self.ids = {each.name: each.id for each in nova.change("api", list_cells)}
         self.conductor = Conductor(databases.main, databases=databases)
         for host, cell in (("a1", "a"), ("b1", "b")):
             nova.change("api", mappings.create_host_mappings, [host], self.ids[cell])

@@ -7,8 +7,9 @@ import logging
 
 import pytest
 
+from conductor_stub import build_requests, mappings
 from scheduler import errors
-from scheduler.db import build_requests, groups, instances, mappings, services
+from scheduler.db import groups, instances, services
 from scheduler.notifications import payloads
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import attempts, build, fault, request_spec, states, tried

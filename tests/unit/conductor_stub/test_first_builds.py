@@ -6,8 +6,9 @@ import json
 
 import pytest
 
+from conductor_stub import block_devices, build_requests, mappings
 from scheduler import errors, objects
-from scheduler.db import build_requests, groups, instance_parts, instances, mappings
+from scheduler.db import groups, instances
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import attempts, fault, request_spec
@@ -211,7 +212,7 @@ def test_disks_of_the_message_are_every_servers_own(conductor):
     )
 
     with conductor.database.read() as conn:
-        disks = [list(instance_parts.disks_of(conn, each.instance_uuid)) for each in wanted]
+        disks = [list(block_devices.of_instance(conn, each.instance_uuid)) for each in wanted]
     assert [[each.source_type for each in some] for some in disks] == [["image"], ["image"]]
     assert disks[0][0].uuid != disks[1][0].uuid
 

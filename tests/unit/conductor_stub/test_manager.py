@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from conductor_stub import block_devices, build_requests, mappings
 from scheduler import errors, objects
-from scheduler.db import (
-    aggregates,
-    build_requests,
-    flavors,
-    groups,
-    instance_parts,
-    instances,
-    mappings,
-    rows,
-)
+from scheduler.db import aggregates, flavors, groups, instances, rows
 from scheduler.db.tables import cell_mappings
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import attempts, build, request_spec
@@ -72,7 +64,7 @@ def test_the_rows_say_where_the_instance_went(conductor):
     with conductor.database.write() as conn:
         cell_id = _cell(conn)
         mappings.create_host_mappings(conn, ["a"], cell_id)
-        instance_parts.create_disks(conn, [_device(instance, source_type="image", boot_index=0)])
+        block_devices.create(conn, [_device(instance, source_type="image", boot_index=0)])
     conductor.scheduler.answer = [[builders.selection("a")]]
 
     build(conductor, asked_for)

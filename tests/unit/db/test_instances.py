@@ -5,8 +5,9 @@ import json
 
 import pytest
 
+from conductor_stub import block_devices
 from scheduler import errors, objects
-from scheduler.db import instance_parts, instances
+from scheduler.db import instances
 from scheduler.db.tables import (
     block_device_mapping,
     instance_extra,
@@ -114,13 +115,8 @@ def test_update_only_from_the_state_expected(conn, expectations, matches):
 
 
 def test_update_takes_the_values_of_objects(conn):
-    made = make(conn)
-    moment = datetime.datetime(
-        2026, 1, 2, 5, 0, 0, 999, tzinfo=datetime.timezone(datetime.timedelta(hours=2))
-    )
-    instances.update(conn, made.uuid, launched_at=moment, cleaned=True)
-    (row,) = columns(conn, table)
-    assert (row["launched_at"], row["cleaned"]) == (datetime.datetime(2026, 1, 2, 3, 0, 0), 1)
+    instances.update(conn, make(conn).uuid, cleaned=True)
+    assert columns(conn, table)[0]["cleaned"] == 1
 
 
 @pytest.mark.parametrize(
@@ -140,7 +136,7 @@ def test_missing_instance(conn, call):
 def test_destroy_marks_all_that_belongs_to_it(conn):
     made = make(conn, metadata={"a": "b"}, system_metadata={"c": "d"}, host="h1")
     other = make(conn, metadata={"a": "b"})
-    instance_parts.create_disks(conn, [objects.BlockDeviceMapping(instance_uuid=made.uuid)])
+    block_devices.create(conn, [objects.BlockDeviceMapping(instance_uuid=made.uuid)])
     instances.add_fault(conn, made.uuid, 500, "no")
     age(conn, table)
     instances.destroy(conn, made.uuid)
@@ -238,10 +234,10 @@ def disk(owner, **changes):
 
 def test_disks_come_back_in_order(conn):
     owner = make(conn)
-    assert len(instance_parts.disks_of(conn, owner.uuid)) == 0
+    assert len(block_devices.of_instance(conn, owner.uuid)) == 0
     root = disk(owner, destination_type="volume", volume_size=10, uuid=DISK_UUID)
-    instance_parts.create_disks(conn, [root, disk(owner, boot_index=None, device_name="/dev/vdb")])
-    found = instance_parts.disks_of(conn, owner.uuid)
+    block_devices.create(conn, [root, disk(owner, boot_index=None, device_name="/dev/vdb")])
+    found = block_devices.of_instance(conn, owner.uuid)
     assert isinstance(found, objects.BlockDeviceMappingList)
     assert [one.boot_index for one in found] == [0, None]
     assert (found[0].uuid, found[0].id) == (DISK_UUID, root.id)
@@ -250,4 +246,4 @@ def test_disks_come_back_in_order(conn):
     values = (row["delete_on_termination"], row["no_device"], row["encrypted"], row["deleted"])
     assert values == (False, False, False, 0)
     with pytest.raises(errors.AlreadyExists, match=DISK_UUID), conn.begin_nested():
-        instance_parts.create_disks(conn, [disk(owner, uuid=DISK_UUID)])
+        block_devices.create(conn, [disk(owner, uuid=DISK_UUID)])

@@ -7,21 +7,20 @@ import datetime
 import pytest
 import sqlalchemy as sa
 
+from conductor_stub import block_devices, build_requests, mappings
 from scheduler.db import (
     aggregates,
-    build_requests,
     compute_nodes,
     flavors,
     groups,
-    instance_parts,
     instances,
     layout,
-    mappings,
     rows,
     services,
     tables,
 )
 from scheduler.db.database import Database
+from scheduler.db.databases import list_cells
 from scheduler.db.fleet import FleetReader
 from tests import nova_layouts
 from tests.nova_layouts import API, CELL, NEWTON, TODAY
@@ -116,7 +115,7 @@ def test_servers_are_written_and_read(cell):
         instances.create(conn, server)
         found = instances.get(conn, server.uuid)
         assert instances.uuids_on_host(conn, "h1") == [server.uuid]
-        instance_parts.disks_of(conn, server.uuid)
+        block_devices.of_instance(conn, server.uuid)
     assert (found.host, found.flavor.name) == ("h1", "big")
 
 
@@ -131,7 +130,7 @@ def test_api_tables_are_written_and_read(api):
         assert [each.hosts for each in aggregates.list_all(conn)] == [["h1"]]
         assert groups.get(conn, group.uuid).policy == "anti-affinity"
         assert mappings.get_instance_mapping(conn, group.uuid).cell_id is None
-        assert mappings.list_cells(conn) == []
+        assert list_cells(conn) == []
 
 
 @pytest.mark.parametrize("release", [NEWTON])

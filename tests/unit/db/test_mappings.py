@@ -2,14 +2,15 @@ from __future__ import annotations
 
 import pytest
 
+from conductor_stub import mappings
 from scheduler import errors
-from scheduler.db import mappings
+from scheduler.db.databases import list_cells
 from scheduler.db.tables import cell_mappings, host_mappings, instance_mappings
 from tests.unit.db.builders import columns, is_fresh
 
 
 def test_cells_of_a_new_database(conn):
-    cell0, cell1 = mappings.list_cells(conn)
+    cell0, cell1 = list_cells(conn)
     assert (cell0.name, cell0.uuid) == ("cell0", mappings.CELL0_UUID)
     assert cell0.transport_url == "none:///"
     assert (cell1.name, cell1.disabled) == ("cell1", False)
@@ -30,26 +31,19 @@ def test_life_of_an_instance_mapping(conn):
     assert (row["queued_for_delete"], row["cell_id"]) == (False, None)
     cell = mappings.first_cell(conn)
     assert mappings.set_instance_cell(conn, "i1", cell.id)
+    with pytest.raises(errors.AlreadyExists, match="i1"), conn.begin_nested():
+        mappings.create_instance_mapping(conn, "i1", "project")
     found = mappings.get_instance_mapping(conn, "i1")
     assert (found.cell_id, found.project_id, found.user_id) == (cell.id, "project", "user")
     assert is_fresh(columns(conn, instance_mappings)[0]["updated_at"])
     assert mappings.delete_instance_mapping(conn, "i1")
     assert mappings.get_instance_mapping(conn, "i1") is None
-
-
-def test_instance_without_mapping(conn):
-    assert not mappings.set_instance_cell(conn, "i1", mappings.first_cell(conn).id)
+    assert not mappings.set_instance_cell(conn, "i1", cell.id)
     assert not mappings.delete_instance_mapping(conn, "i1")
 
 
-def test_second_mapping_of_an_instance(conn):
-    mappings.create_instance_mapping(conn, "i1", "project")
-    with pytest.raises(errors.AlreadyExists, match="i1"), conn.begin_nested():
-        mappings.create_instance_mapping(conn, "i1", "project")
-
-
 def test_hosts_are_mapped_once(conn):
-    cell0, cell1 = mappings.list_cells(conn)
+    cell0, cell1 = list_cells(conn)
     mappings.create_host_mappings(conn, ["h1"], cell0.id)
     mappings.create_host_mappings(conn, ["h1", "h2", "h2"])
     mappings.create_host_mappings(conn, ["h1", "h2"])

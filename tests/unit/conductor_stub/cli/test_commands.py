@@ -8,18 +8,10 @@ import json
 
 import pytest
 
-from conductor_stub import booting, conductor_daemon
+from conductor_stub import booting, build_requests, conductor_daemon
 from conductor_stub.cli import boot
 from scheduler import errors, exit_codes
-from scheduler.db import (
-    aggregates,
-    build_requests,
-    compute_nodes,
-    flavors,
-    groups,
-    instances,
-    migration,
-)
+from scheduler.db import aggregates, compute_nodes, flavors, groups, instances, migration
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from tests.unit.conductor_stub import builders

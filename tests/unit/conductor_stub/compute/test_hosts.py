@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.db import aggregates, instances, mappings, services
+from conductor_stub import mappings
+from scheduler.db import aggregates, instances, services
 from tests.unit.conductor_stub.compute.fleets import NOW, Fleet, an_instance
 from tests.waiting import wait_until
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,17 +10,8 @@ from sqlalchemy import Connection
 
 from scheduler import errors, objects
 from scheduler.db import rows
-from scheduler.db.tables import cell_mappings, host_mappings, instance_mappings
-
-#: The cell of the instances that never got a host; never scheduled to.
-CELL0_UUID = str(uuid.UUID(int=0))
-
-
-def list_cells(connection: Connection) -> list[objects.CellMapping]:
-    """Every cell, cell0 and disabled ones included, in the order of the ids."""
-    query = sa.select(cell_mappings).order_by(cell_mappings.c.id)
-    found = connection.execute(query).mappings()
-    return [rows.to_object(objects.CellMapping, row) for row in found]
+from scheduler.db.databases import CELL0_UUID, list_cells
+from scheduler.db.tables import host_mappings, instance_mappings
 
 
 def first_cell(connection: Connection) -> objects.CellMapping:
