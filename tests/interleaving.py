@@ -14,7 +14,6 @@ from typing import Any
 from scheduler import errors, objects
 from scheduler.db.database import Database
 from scheduler.db.fleet import FleetReader
-from scheduler.db.fleet_services import LATE_SECONDS
 from scheduler.drivers.settings import Settings
 from scheduler.engine import decide
 from scheduler.hosts.host_manager import HostManager
@@ -23,7 +22,6 @@ from tests.builders import a_conf, a_request
 from tests.writers import Writers
 
 OVERLAP_SECONDS = 60
-HEARTBEAT_SECONDS = 1
 #: A node whose row was emptied keeps the numbers it had, which a newcomer does not know.
 IDENTITY = ("host", "nodename", "uuid", "node_id", "reported", "updated_at")
 #: Those of Newton, and one that looks at aggregates and services only.
@@ -69,50 +67,6 @@ def run(
             assert decider.answers() == answers, (seed, step)
 
 
-def run_with_lulls(database: Database, seed: int, steps: int, *, counted: bool) -> None:
-    """The same for single changes, each after a time in which nothing has happened.
-
-    Heartbeats may be seconds old; the flags of services may not.
-    """
-    writers = Writers(database, seed, counted=counted)
-    silent = [kind for kind in writers.kinds if kind != writers.beat]
-    with contextlib.ExitStack() as stack:
-        stack.callback(writers.commit_all)
-        writers.fill()
-        manager, reader = a_manager(writers, OVERLAP_SECONDS, HEARTBEAT_SECONDS)
-        stack.callback(reader.close)
-        decider = Decider(manager)
-        for step in range(steps):
-            writers.commit_all()
-            writers.time += 3 * OVERLAP_SECONDS
-            for _ in range(2):  # what was written last is settled now, and then nothing is new
-                manager.refresh()
-            passed_seconds = writers.random.choice((0, LATE_SECONDS))
-            writers.random.choice(writers.kinds if passed_seconds else silent)()
-            writers.commit_all()
-            writers.time += passed_seconds
-            manager.refresh()
-            expected, answers = a_fresh_look(writers)
-            found = contents(manager.table)
-            if not passed_seconds:
-                found, expected = _but_heartbeats(found), _but_heartbeats(expected)
-            assert found == expected, (seed, step)
-            assert decider.answers() == answers, (seed, step)
-
-
-def _but_heartbeats(found: dict[str, Any]) -> dict[str, Any]:
-    """The contents without what services say, but for whether they are switched off."""
-    rows = {
-        key: {name: value for name, value in row.items() if _counts_at_once(name)}
-        for key, row in found["rows"].items()
-    }
-    return {**found, "rows": rows, "services": sorted(found["services"])}
-
-
-def _counts_at_once(name: str) -> bool:
-    return not name.startswith("service_") or name in ("service_disabled", "service_forced_down")
-
-
 class Decider:
     """Decides with what *manager* has read; like a driver it keeps what it found out before."""
 
@@ -151,15 +105,13 @@ class Decider:
         return [(each.host, each.nodename, each.limits) for each in hosts], placed.limits
 
 
-def a_manager(
-    writers: Writers, overlap_seconds: float, heartbeat_seconds: float = 0
-) -> tuple[HostManager, FleetReader]:
-    """By default every read reads heartbeats, too."""
+def a_manager(writers: Writers, overlap_seconds: float) -> tuple[HostManager, FleetReader]:
+    """Every read of which reads heartbeats, too."""
     reader = FleetReader(
         writers.database,
         datetime.timedelta(seconds=overlap_seconds),
         clock=writers.clock,
-        heartbeat_seconds=heartbeat_seconds,
+        heartbeat_seconds=0,
     )
     # Full reads would repair what this is looking for.
     conf = a_conf()

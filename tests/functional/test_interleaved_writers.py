@@ -29,14 +29,6 @@ def test_every_refresh_and_decision_is_that_of_a_full_read(database, seed, count
     interleaving.run(database, seed, STEPS, counted=counted)
 
 
-@pytest.mark.parametrize("counted", [True, False])
-def test_a_change_after_a_lull_is_seen_at_once(database, counted):
-    if not counted:
-        with database.write() as connection:
-            connection.execute(change_counters.delete())
-    interleaving.run_with_lulls(database, 1, STEPS, counted=counted)
-
-
 def test_without_the_overlap_something_is_missed(database):
     with pytest.raises(AssertionError):
         interleaving.run(database, 1, STEPS, counted=True, overlap_seconds=0)

@@ -10,10 +10,9 @@ import sqlalchemy as sa
 
 from scheduler.db import migration, tables
 from scheduler.db.database import Database
+from tests.unit.conftest import SETTINGS
 
 pytest.register_assert_rewrite("tests.unit.db")
-
-SETTINGS = {"db_retry_interval": 0, "db_max_retry_interval": 0, "max_retries": 1}
 
 
 def _synced(server: Any) -> Iterator[Database]:

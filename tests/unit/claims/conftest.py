@@ -14,9 +14,9 @@ import pytest
 
 from scheduler.db.database import Database
 from tests.unit.claims.fleets import SETTINGS, Clock, Fleet, Worker
-from tests.unit.db.conftest import database, synced_file
+from tests.unit.db.conftest import database
 
-__all__ = ["database", "synced_file"]
+__all__ = ["database"]
 
 
 @pytest.fixture

@@ -7,36 +7,18 @@ them a ``database`` of its own.
 from __future__ import annotations
 
 import pathlib
-import shutil
 from collections.abc import Iterator
 
 import pytest
 from sqlalchemy import Connection
 
-from scheduler.db import migration
 from scheduler.db.database import Database
-
-#: Retries without waiting.
-SETTINGS = {"db_retry_interval": 0, "db_max_retry_interval": 0, "max_retries": 1}
-
-
-@pytest.fixture(scope="session")
-def synced_file(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    """An SQLite file as ``db sync`` leaves it, to be copied."""
-    path = tmp_path_factory.mktemp("synced") / "nova.sqlite"
-    database = Database(f"sqlite:///{path}", settings=SETTINGS)
-    migration.sync(database)
-    database.dispose()
-    return path
 
 
 @pytest.fixture
-def database(synced_file: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Database]:
+def database(synced_database: Database) -> Database:
     """A database with all tables and what ``db sync`` fills in."""
-    path = shutil.copy(synced_file, tmp_path / "nova.sqlite")
-    database = Database(f"sqlite:///{path}", settings=SETTINGS)
-    yield database
-    database.dispose()
+    return synced_database
 
 
 @pytest.fixture

@@ -2,22 +2,18 @@
 
 import pytest
 
-from scheduler.db import compute_nodes, migration, services
-from scheduler.db.database import Database
+from scheduler.db import compute_nodes, services
 from tests.unit.hosts.reading import NODE, Clock, a_manager, utc_now
 
 
 @pytest.fixture
-def database(tmp_path):
-    database = Database(f"sqlite:///{tmp_path}/nova.sqlite")
-    migration.sync(database)
-    with database.write() as connection:
+def database(synced_database):
+    with synced_database.write() as connection:
         services.create_many(connection, ["h1", "h2", "h3"], "nova-compute", "compute", 74)
         services.heartbeat_many(connection, [1, 2, 3], utc_now())
         for host in ("h1", "h2", "h3"):
             compute_nodes.upsert(connection, host, f"{host}.example", NODE)
-    yield database
-    database.dispose()
+    return synced_database
 
 
 @pytest.fixture

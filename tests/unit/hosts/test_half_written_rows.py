@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from scheduler.db import aggregates, migration, tables
-from scheduler.db.database import Database
+from scheduler.db import aggregates, tables
 from tests.unit.claims.fleets import Clock, Fleet, Worker
 
 FILTERS = (
@@ -38,11 +37,8 @@ READ = (
 
 
 @pytest.fixture
-def database(tmp_path):
-    database = Database(f"sqlite:///{tmp_path}/nova.sqlite")
-    migration.sync(database)
-    yield database
-    database.dispose()
+def database(synced_database):
+    return synced_database
 
 
 @pytest.fixture
