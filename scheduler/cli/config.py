@@ -9,9 +9,8 @@ from scheduler import exit_codes
 from scheduler.cli import command
 from scheduler.cli.command import Table, argument
 from scheduler.conf import check, effective, startup
-from scheduler.daemon.checks import Kind
-from scheduler.daemon.service import BINARY
-from scheduler.daemon.validation import problems
+from scheduler.daemon.checks import Kind, problems
+from scheduler.daemon.service import BINARY, build_manager
 from scheduler.rpc import transport
 
 STATUS_OF = {
@@ -69,7 +68,7 @@ class Validate(_OnFiles):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Print the problems; the status is that of the first kind there is."""
-        found = problems(self.source(parsed_args), with_broker=parsed_args.broker)
+        found = problems(self.source(parsed_args), build_manager, with_broker=parsed_args.broker)
         for each in found:
             self.app.stdout.write(f"{each.line}\n")
         if not found:

@@ -6,6 +6,8 @@ names them all.  Nothing is written, and no secret is told.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import enum
 import functools
 import json
@@ -20,11 +22,12 @@ from oslo_config import cfg
 from oslo_log import log as logging
 from stevedore import ExtensionManager
 
+from scheduler import conf as project_options
 from scheduler import errors
 from scheduler.broker import expected
 from scheduler.broker.connecting import Failure, connect
 from scheduler.claims import loading
-from scheduler.conf import logging_file
+from scheduler.conf import check, logging_file, names, startup
 from scheduler.conf.effective import masked
 from scheduler.db import inspection
 from scheduler.db.database import FAILURES
@@ -76,6 +79,7 @@ class Problem:
 
 
 Check = Callable[[cfg.ConfigOpts], Iterator[Problem]]
+Build = Callable[[cfg.ConfigOpts, Databases], Any]
 
 
 def problem_of(kind: Kind, error: Exception) -> Problem:
@@ -93,12 +97,13 @@ def attempt(kind: Kind, option: str, build: Callable[[], Any]) -> Iterator[Probl
     except errors.ConfigurationError as error:
         yield problem_of(kind, error)
     except Exception as error:  # noqa: BLE001 - an operator's own code may raise anything
-        named = str(error) if isinstance(error, errors.NovaException) else _typed(error)
-        yield Problem(kind, option, named, error=error)
+        is_own = isinstance(error, errors.NovaException)
+        reason = str(error) if is_own else f"{type(error).__name__}: {error}"
+        yield Problem(kind, option, reason, error=error)
 
 
-def _typed(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+def _trying(kind: Kind, option: str, build: Callable[[cfg.ConfigOpts], Any]) -> Check:
+    return lambda conf: attempt(kind, option, lambda: build(conf))
 
 
 def _caps(conf: cfg.ConfigOpts) -> Iterator[Problem]:
@@ -107,34 +112,24 @@ def _caps(conf: cfg.ConfigOpts) -> Iterator[Problem]:
         yield from attempt(Kind.OPTION, option, functools.partial(version_cap, conf, interface))
 
 
-def _aliases(conf: cfg.ConfigOpts) -> Iterator[Problem]:
-    yield from attempt(Kind.OPTION, "[pci] alias", lambda: parse_aliases(conf.pci.alias))
-
-
 def _plugins(conf: cfg.ConfigOpts) -> Iterator[Problem]:
-    yield from attempt(Kind.PLUGIN, "[scheduler] driver", lambda: driver_class(conf))
-    yield from attempt(Kind.PLUGIN, "[scheduler] host_manager", lambda: host_manager_class(conf))
     group, usable = conf.filter_scheduler, []
     for path in group.available_filters:
         with _instead(conf, available_filters=[path], enabled_filters=[]):
-            bad = list(
-                attempt(
-                    Kind.PLUGIN, "[filter_scheduler] available_filters", lambda: load_filters(conf)
-                )
-            )
+            bad = list(_plugin("available_filters", lambda: load_filters(conf)))
         yield from bad
         usable += [] if bad else [path]
     option = _filters_option(conf)
     for name in filter(None, group[option]):
         with _instead(conf, available_filters=usable, **{option: [name]}):
-            yield from attempt(
-                Kind.PLUGIN, f"[filter_scheduler] {option}", lambda: load_filters(conf, option)
-            )
+            yield from _plugin(option, lambda: load_filters(conf, option))
     for path in filter(None, group.weight_classes):
         with _instead(conf, weight_classes=[path]):
-            yield from attempt(
-                Kind.PLUGIN, "[filter_scheduler] weight_classes", lambda: load_weighers(conf)
-            )
+            yield from _plugin("weight_classes", lambda: load_weighers(conf))
+
+
+def _plugin(option: str, build: Callable[[], Any]) -> Iterator[Problem]:
+    return attempt(Kind.PLUGIN, f"[filter_scheduler] {option}", build)
 
 
 def _filters_option(conf: cfg.ConfigOpts) -> str:
@@ -144,20 +139,16 @@ def _filters_option(conf: cfg.ConfigOpts) -> str:
         return "enabled_filters"
 
 
-class _instead:  # noqa: N801 - reads like the function it is
+@contextlib.contextmanager
+def _instead(conf: cfg.ConfigOpts, **values: list[str]) -> Iterator[None]:
     """Within it, options of ``[filter_scheduler]`` have other values."""
-
-    def __init__(self, conf: cfg.ConfigOpts, **values: list[str]) -> None:
-        self._conf = conf
-        self._values = values
-
-    def __enter__(self) -> None:
-        for name, value in self._values.items():
-            self._conf.set_override(name, value, group="filter_scheduler")
-
-    def __exit__(self, *_error: object) -> None:
-        for name in self._values:
-            self._conf.clear_override(name, group="filter_scheduler")
+    for name, value in values.items():
+        conf.set_override(name, value, group="filter_scheduler")
+    try:
+        yield
+    finally:
+        for name in values:
+            conf.clear_override(name, group="filter_scheduler")
 
 
 def databases_and_claims(
@@ -223,10 +214,6 @@ def _notification_drivers(conf: cfg.ConfigOpts) -> Iterator[Problem]:
             yield Problem(Kind.PLUGIN, "[oslo_messaging_notifications] driver", reason)
 
 
-def _tracing(conf: cfg.ConfigOpts) -> Iterator[Problem]:
-    yield from attempt(Kind.OPTION, "[tracing]", lambda: tracing.load(conf, str(conf.prog)))
-
-
 def _logging(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     if conf.log_config_append:
         for reason in logging_file.problems(conf.log_config_append):
@@ -284,14 +271,107 @@ def broker(conf: cfg.ConfigOpts) -> Iterator[Problem]:
             yield Problem(Kind.BROKER, transport.OPTION, f"{node.name}: {failure}")
 
 
-#: Checked at the start of every program; the start itself finds what the other checks find.
-AT_START: Final[tuple[Check, ...]] = (_tempdir, _buses, _caps, _tracing)
+AT_START: Final[tuple[Check, ...]] = (
+    _tempdir,
+    _buses,
+    _caps,
+    _trying(Kind.OPTION, "[tracing]", lambda conf: tracing.load(conf, str(conf.prog))),
+)
+"""Checked at the start of every program; the start itself finds what the other checks find."""
 CHECKS: Final[tuple[Check, ...]] = (
     *AT_START,
-    _aliases,
+    _trying(Kind.OPTION, "[pci] alias", lambda conf: parse_aliases(conf.pci.alias)),
+    _trying(Kind.PLUGIN, "[scheduler] driver", driver_class),
+    _trying(Kind.PLUGIN, "[scheduler] host_manager", host_manager_class),
     _plugins,
     _notification_drivers,
     _logging,
     _json_options,
     _endpoint,
 )
+
+
+def problems(source: startup.Source, build: Build, *, with_broker: bool = False) -> list[Problem]:
+    """Everything that is wrong with what *source* names, in the order of the checks.
+
+    What a bad value stands for is left at its default for the checks that come after it.  *build*
+    makes all parts together, as at a start, where each by itself is right.
+    """
+    found = list(_files(source))
+    if found:
+        return found
+    try:
+        conf = startup.fill(source)
+        transport.complete(conf)
+    except errors.ConfigurationError as error:
+        return [problem_of(Kind.OPTION, error)]
+    paths = startup.used_files(conf)
+    found = [problem_of(Kind.OPTION, error) for error in check.problems(conf)]
+    found += _names(conf, paths)
+    for each in CHECKS:
+        found += each(conf)
+    found += _databases(conf)
+    if with_broker:
+        found += broker(conf)
+    if not found:
+        found += _whole(conf, build)
+    places = _places(conf, paths)
+    return [_placed(each, places) for each in dict.fromkeys(found)]
+
+
+def _files(source: startup.Source) -> Iterator[Problem]:
+    for path in startup.named_files(source):
+        file = pathlib.Path(path).expanduser()
+        try:
+            cfg.ConfigParser(str(file), {}).parse()
+        except cfg.ParseError as error:
+            yield Problem(Kind.FILE, path, str(error))
+        except (OSError, UnicodeDecodeError) as error:
+            yield Problem(Kind.FILE, path, getattr(error, "strerror", None) or str(error))
+
+
+def _names(conf: cfg.ConfigOpts, paths: list[str]) -> Iterator[Problem]:
+    for each in names.unknown(conf, project_options.group_names(), paths):
+        setting = each.setting
+        yield Problem(Kind.OPTION, f"[{setting.group}] {setting.name}", each.reason, setting.place)
+
+
+def _databases(conf: cfg.ConfigOpts) -> Iterator[Problem]:
+    for group in ("database", "api_database"):
+        conf.set_default("max_retries", 1, group=group)
+        conf.set_default("retry_interval", 1, group=group)
+    try:
+        databases = Databases.from_conf(conf)
+    except errors.ConfigurationError as error:
+        yield problem_of(Kind.DATABASE, error)
+        return
+    try:
+        if not databases.main.is_embedded_default:  # that one is made at the start
+            yield from databases_and_claims(conf, databases)
+    finally:
+        databases.dispose()
+
+
+def _whole(conf: cfg.ConfigOpts, build: Build) -> Iterator[Problem]:
+    databases = Databases.from_conf(conf)
+    try:
+        yield from attempt(Kind.PLUGIN, "[scheduler] driver", lambda: build(conf, databases))
+    finally:
+        databases.dispose()
+
+
+def _places(conf: cfg.ConfigOpts, paths: list[str]) -> dict[str, str]:
+    """By option, where it is set."""
+    spelt = {(each.group, each.name): each.place for each in names.settings(paths)}
+    return {
+        f"[{group}] {option.dest}": spelt[spelling]
+        for group, option in names.options(conf)
+        for spelling in reversed(names.spellings(group, option))
+        if spelling in spelt
+    }
+
+
+def _placed(problem: Problem, places: dict[str, str]) -> Problem:
+    option = problem.option.partition(" (")[0]
+    place = problem.place or places.get(option, "")
+    return dataclasses.replace(problem, option=option, place=place)
