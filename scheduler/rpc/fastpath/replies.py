@@ -28,7 +28,7 @@ LOOK_SECONDS: Final = 0.05  # between two looks for confirmations while no answe
 RETRY_SECONDS: Final = 0.25  # between two tries of a queue that is missing, as the library has it
 MOST_UNCONFIRMED: Final = 256  # a broker that is so far behind is waited for ...
 CONFIRMED_SECONDS: Final = 30.0  # ... that long
-MOST_WAITING: Final = 1000  # for missing queues; who waits for most loses the oldest beyond that
+MOST_WAITING: Final = 1000  # for missing queues; beyond that the oldest is given up
 ENDING_SECONDS: Final = 5.0  # that a server waits for its answers when it ends
 
 
@@ -59,8 +59,8 @@ class Answer:
     queue: str
     message_id: str
     body: bytes
-    until: float = 0.0
-    """When it is given up if its queue is missing, on the monotonic clock."""
+    until: float | None = None
+    """When it is given up, on the monotonic clock; None as long as its queue is not missing."""
 
 
 class ReplyChannel:
@@ -76,22 +76,22 @@ class ReplyChannel:
         self._channel: Any = None
         self._openings = 0
         self._numbers = 0
-        #: By their numbers on this channel, to be sent again, and by their missing queues.
+        #: By their numbers on this channel; to be sent again; and those whose queue is missing.
         self._unconfirmed: dict[int, Answer] = {}
         self._keeping = threading.RLock()
         self._again: collections.deque[Answer] = collections.deque()
-        self._missing: dict[str, collections.deque[Answer]] = {}
+        self._missing: collections.deque[Answer] = collections.deque()
         self._is_looking = False
         self.dropped = 0
         """How many answers were given up."""
 
     def send(self, answer: Answer) -> None:
         """Send *answer* as soon as that is possible; the caller drops it if it comes twice."""
-        if answer.queue in self._missing:
-            self._wait_for_queue(answer)
-        else:
-            self._post(answer)
-        self._look_soon()
+        self._post(answer)
+        with self._keeping:
+            if not self._is_looking:
+                self._is_looking = True
+                threading.Thread(target=self._look, name="answers", daemon=True).start()
 
     def close(self) -> None:
         """Wait a while until the broker has all answers, and give the connection back."""
@@ -99,8 +99,8 @@ class ReplyChannel:
         while (self._unconfirmed or self._again or self._missing) and time.monotonic() < ends_at:
             time.sleep(LOOK_SECONDS)
         with self._keeping:
-            for queue in list(self._missing):
-                self._abandon(queue)
+            while self._missing:
+                self._abandon(self._missing.popleft())
             lost = len(self._again) + len(self._unconfirmed)
             self.dropped += lost
             self._again.clear()
@@ -191,12 +191,7 @@ class ReplyChannel:
             self._pool.put(connection)
 
     def _on_ack(self, number: int, multiple: bool) -> None:
-        for answer in self._named(number, and_before=multiple):
-            waiting = self._missing.get(answer.queue)
-            if waiting and waiting[0] is answer:  # the queue came back
-                with self._keeping:
-                    waiting.popleft()
-                    self._again.extend(self._missing.pop(answer.queue))
+        self._named(number, and_before=multiple)
 
     def _on_nack(self, number: int, multiple: bool) -> None:
         with self._keeping:
@@ -216,46 +211,41 @@ class ReplyChannel:
         for number, answer in self._unconfirmed.items():
             if answer.body == body:
                 LOG.debug("There is no queue %s", queue)
-                del self._unconfirmed[number]
-                self._wait_for_queue(answer)
+                with self._keeping:
+                    del self._unconfirmed[number]
+                    if answer.until is None:
+                        answer.until = time.monotonic() + self._patience_seconds
+                    self._missing.append(answer)
+                    if len(self._missing) > MOST_WAITING:
+                        self._missing.popleft()
+                        self.dropped += 1
+                        LOG.error("An answer is given up, as too many wait for their queues")
                 return
 
-    def _wait_for_queue(self, answer: Answer) -> None:
-        with self._keeping:
-            waiting = self._missing.setdefault(answer.queue, collections.deque())
-            if answer in waiting:
-                return  # it was tried again
-            answer.until = time.monotonic() + self._patience_seconds
-            if sum(map(len, self._missing.values())) >= MOST_WAITING:
-                most = max(self._missing.values(), key=len)
-                most.popleft()
-                self.dropped += 1
-                LOG.error("An answer is given up, as too many wait for their queues")
-            waiting.append(answer)
-
-    def _abandon(self, queue: str) -> None:
-        answers = self._missing.pop(queue, ())
-        self.dropped += len(answers)
+    def _abandon(self, answer: Answer) -> None:
+        """Give up *answer* and all others that wait for its queue."""
+        others = [each for each in self._missing if each.queue == answer.queue]
+        for each in others:
+            self._missing.remove(each)
+        count = len(others) + 1
+        self.dropped += count
         LOG.error(
-            "The queue %s did not come back; %d answers to it are given up", queue, len(answers)
+            "The queue %s did not come back; %d answers to it are given up", answer.queue, count
         )
-        for answer in list(answers)[:1]:
-            self._gone.add(queue, answer.message_id)
+        self._gone.add(answer.queue, answer.message_id)
 
     def _try_missing(self) -> None:
-        """Send one answer to each queue that is missing, or give all of it up."""
-        for queue, waiting in list(self._missing.items()):
-            if not waiting or time.monotonic() > waiting[0].until:
-                with self._keeping:
-                    self._abandon(queue)
-            elif waiting[0] not in self._unconfirmed.values():
-                self._post(waiting[0])
-
-    def _look_soon(self) -> None:
-        with self._keeping:
-            if not self._is_looking:
-                self._is_looking = True
-                threading.Thread(target=self._look, name="answers", daemon=True).start()
+        """Send once more what its queue was missing for, or give it up."""
+        for _ in range(len(self._missing)):
+            with self._keeping:
+                if not self._missing:
+                    return
+                answer = self._missing.popleft()
+                is_over = answer.until is not None and time.monotonic() > answer.until
+                if is_over:
+                    self._abandon(answer)
+            if not is_over:
+                self._post(answer)
 
     def _look(self) -> None:
         """Read confirmations now and then, and send again, until all answers are confirmed."""

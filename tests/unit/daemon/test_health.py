@@ -149,23 +149,10 @@ def test_a_look_that_fails_is_for_the_checks_to_tell() -> None:
     IdleLook(SimpleNamespace(), period_seconds=60.0)()
 
 
-@pytest.mark.parametrize(
-    ("statuses", "expected"),
-    [
-        ([], "pass"),
-        (["pass", "pass"], "pass"),
-        (["warn", "pass"], "warn"),
-        (["warn", "fail", "pass"], "fail"),
-    ],
-)
-def test_worst(statuses: list[str], expected: str) -> None:
-    assert worst([Check("x", Status(each), "") for each in statuses]) == expected
-
-
-def test_plain() -> None:
-    assert Check("x", Status.WARN, "text").to_plain() == {
-        "name": "x",
-        "status": "warn",
-        "message": "text",
-    }
-    assert Check("x", Status.PASS, "text", 7).to_plain()["worker"] == 7
+def test_the_worst_of_several_and_their_plain_form() -> None:
+    warning, failure = (Check("x", each, "text", 7) for each in (Status.WARN, Status.FAIL))
+    passed = Check("x", Status.PASS, "text")
+    assert [worst([]), worst([passed, passed]), worst([warning, passed])] == ["pass"] * 2 + ["warn"]
+    assert worst([warning, failure, passed]) == "fail"
+    assert passed.to_plain() == {"name": "x", "status": "pass", "message": "text"}
+    assert warning.to_plain()["worker"] == 7

@@ -53,14 +53,17 @@ def test_new_row(database: Database, enabled: bool, disabled: bool, reason: str 
 
 
 def test_workers_share_the_row_and_the_operators_choice_stays(database: Database) -> None:
-    a_heartbeat(database).register()
+    first = a_heartbeat(database)
+    first.register()
+    first.start()
+    first.stop()
     with database.write() as connection:
         service_rows.set_disabled(connection, "sched1", BINARY, True, "maintenance")
 
     a_heartbeat(database).register()
 
     (row,) = rows(database)
-    assert (row.disabled, row.disabled_reason) == (True, "maintenance")
+    assert (row.disabled, row.disabled_reason, row.report_count) == (True, "maintenance", 0)
 
 
 def test_version_is_brought_up_to_date(
@@ -126,14 +129,3 @@ def test_deleted_row_is_reported_once(database: Database, caplog: pytest.LogCapt
     heartbeat.beat()
 
     assert caplog.text.count(f"record for the {BINARY} service on host sched1 is gone") == 1
-
-
-@pytest.mark.parametrize("interval", [0, 10])
-def test_start_and_stop_write_nothing_before_the_first_beat(
-    database: Database, interval: int
-) -> None:
-    heartbeat = a_heartbeat(database, report_interval=interval)
-    heartbeat.register()
-    heartbeat.start()
-    heartbeat.stop()
-    assert rows(database)[0].report_count == 0

@@ -15,7 +15,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exception
 
 from scheduler import errors
-from scheduler.conf import claims, rereading, startup
+from scheduler.conf import rereading, startup
 from scheduler.conf.names import Name
 from scheduler.daemon.reload import Outcome, Reloading, SighupHandler
 from scheduler.manager import SchedulerManager
@@ -42,9 +42,9 @@ def own_logging() -> Iterator[None]:
 class Reloaded:
     """A configuration file, and what a program has made of it."""
 
-    def __init__(self, folder: pathlib.Path) -> None:
+    def __init__(self, folder: pathlib.Path, text: str = "") -> None:
         self.path = folder / "nova.conf"
-        self.write("")
+        self.write(text)
         source = startup.Source(["--config-file", str(self.path)], PROG)
         self.reloading = Reloading(source, startup.read_again(source), rereading.LIVE)
         assert self.reload() is Outcome.APPLIED  # the options of the libraries are known now
@@ -94,14 +94,22 @@ def reloaded(tmp_path: pathlib.Path) -> Reloaded:
         ("default_log_levels = amqp=LOUD\n", Outcome.REFUSED, "[DEFAULT] default_log_levels"),
         ("log_config_append = /no/such.conf\n", Outcome.REFUSED, "/no/such.conf"),
         ("no setting\n", Outcome.REFUSED, "nova.conf:3"),
+        (None, Outcome.REFUSED, "nova.conf"),
     ],
 )
 def test_what_comes_of_it(
-    reloaded: Reloaded, caplog: pytest.LogCaptureFixture, text: str, outcome: Outcome, said: str
+    reloaded: Reloaded,
+    caplog: pytest.LogCaptureFixture,
+    text: str | None,
+    outcome: Outcome,
+    said: str,
 ) -> None:
     caplog.set_level("INFO")
     before = reloaded.reloading.conf
-    reloaded.write(text)
+    if text is None:
+        reloaded.path.unlink()
+    else:
+        reloaded.write(text)
     assert reloaded.reload() is outcome
     assert said in caplog.text
     assert "secret" not in caplog.text
@@ -134,11 +142,6 @@ def test_what_was_found_out_at_the_start_is_no_change(
     reloaded.write("[scheduler]\nclaims = none\n")
     assert reloaded.reload() is Outcome.RESTART_NEEDED
     assert "A restart is needed for [scheduler] claims" in caplog.text
-
-
-def test_a_missing_file_changes_nothing(reloaded: Reloaded) -> None:
-    reloaded.path.unlink()
-    assert reloaded.reload() is Outcome.REFUSED
 
 
 def test_what_cannot_be_built_changes_nothing(reloaded: Reloaded) -> None:
@@ -289,20 +292,11 @@ def test_who_is_told_to_end_before_it_has_begun_watches_nothing(
 
 
 def test_another_login_at_placement_needs_a_restart(
-    reloaded: Reloaded, caplog: pytest.LogCaptureFixture
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    login = "[placement]\nauth_type = password\nusername = u\npassword = "
-    before = Reloaded.__new__(Reloaded)
-    before.path, before.in_force = reloaded.path, []
-    before.write(login + "hidden1\n")
-    source = startup.Source(["--config-file", str(before.path)], PROG)
-    conf = startup.read_again(source)
-    claims.register_login(conf)  # as the client does when it is made
-    before.reloading = Reloading(source, conf, rereading.LIVE)
-    before.reload()
-
-    before.write(login + "hidden2\n")
-    assert before.reload() is Outcome.RESTART_NEEDED
+    reloaded = Reloaded(tmp_path, "[placement]\nauth_type = password\npassword = hidden1\n")
+    reloaded.write("[placement]\nauth_type = password\npassword = hidden2\n")
+    assert reloaded.reload() is Outcome.RESTART_NEEDED
     assert "A restart is needed for [placement] password" in caplog.text
-    assert before.reloading.conf.placement.password == "hidden1"
+    assert reloaded.reloading.conf.placement.password == "hidden1"
     assert "hidden" not in caplog.text

@@ -69,13 +69,9 @@ def test_the_watchdog_is_the_process_s_own(
     listener: socket.socket, more: dict[str, str], seconds: float | None
 ) -> None:
     assert Readiness(environ_for(listener, **more)).watchdog_seconds == seconds
-
-
-def test_without_service_manager_nothing_happens() -> None:
-    readiness = Readiness({"WATCHDOG_USEC": "5000000"})
-    readiness.announce()
-    assert not readiness.is_awaited
-    assert readiness.watchdog_seconds is None
+    alone = Readiness(more)
+    alone.announce()
+    assert (alone.is_awaited, alone.watchdog_seconds) == (False, None)
 
 
 def test_a_service_manager_that_is_gone_is_told_of_once(
