@@ -1,4 +1,4 @@
-"""The long runs: faults, soak, race, fuzz, and all tests with a real Nova.
+"""The long runs: faults, soak, race, fuzz, a real Nova, all of samples, versions of libraries.
 
     python -m tests.nightly              # all
     python -m tests.nightly race soak    # some
@@ -35,6 +35,22 @@ MOST_MINUTES: Final = 60.0
 FAULTS: Final = ("broker", "daemons", "database", "network", "rows", "messages")
 
 Command = tuple[str, ...]
+#: Of what ``make test`` takes samples, with what makes them all or many.
+SAMPLES: Final = {
+    "recorded decisions": ("tests/vectors",),
+    "protocol of claims": tuple(
+        f"tests/{each}/claims/test_protocol.py" for each in ("unit", "functional")
+    ),
+    "reloads": ("tests/functional/test_reload.py",),
+}
+MANY: Final = {
+    "CLAIM_PROTOCOL_EXAMPLES": "100",
+    "CLAIM_PROTOCOL_SERVER_EXAMPLES": "20",
+    "RELOADS": "100",
+    "VECTORS_EVERY": "1",
+}
+#: A script; the other commands are modules.
+_VERSIONS: Final = ".ci/test-versions"
 _PYTEST: Final = ("pytest", "-q", "-p", "no:randomly", "-p", "no:cacheprovider")
 
 
@@ -73,6 +89,8 @@ def parts() -> Mapping[str, Part]:
         ),
         "fuzz": Part({each.name: ("tests.fuzz", each.name) for each in LISTED}, at_a_time=2),
         "nova": Part({each.stem: (*_PYTEST, f"tests/nova/{each.name}") for each in nova}),
+        "samples": Part({name: (*_PYTEST, *paths) for name, paths in SAMPLES.items()}),
+        "versions": Part({each: (_VERSIONS, each) for each in ("lowest", "highest")}),
     }
 
 
@@ -131,8 +149,9 @@ class Night:
             return None
         stem = self._folder / re.sub(r"\W+", "-", name)
         found, log = stem.with_suffix(".md"), stem.with_suffix(".log")
-        command = [sys.executable, "-m", *self._part.units[name]]
-        environment = {**os.environ, "PYTHONHASHSEED": "0", results.FILE: str(found)}
+        words = self._part.units[name]
+        command = list(words) if words[0] == _VERSIONS else [sys.executable, "-m", *words]
+        environment = {**os.environ, **MANY, "PYTHONHASHSEED": "0", results.FILE: str(found)}
         began = time.monotonic()
         with log.open("wb") as output:
             process = subprocess.Popen(

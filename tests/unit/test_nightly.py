@@ -10,6 +10,8 @@ import pytest
 from tests import nightly
 from tests.nightly import Night, Part
 
+pytestmark = pytest.mark.slow
+
 PASSES = ("json.tool", "--help")
 
 
@@ -50,4 +52,5 @@ def test_the_rest_of_a_page_stays() -> None:
 def test_every_unit_is_there() -> None:
     units = [command for part in nightly.parts().values() for command in part.units.values()]
     assert len(units) > 30
-    assert {command[0] for command in units} == {"pytest", "tests.soak", "tests.race", "tests.fuzz"}
+    modules = {"pytest", "tests.soak", "tests.race", "tests.fuzz"}
+    assert {command[0] for command in units} == {*modules, nightly._VERSIONS}

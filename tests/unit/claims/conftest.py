@@ -22,7 +22,7 @@ __all__ = ["database"]
 @pytest.fixture
 def steps():
     """How many orders of events are tried."""
-    return int(os.environ.get("CLAIM_PROTOCOL_EXAMPLES", "10"))
+    return int(os.environ.get("CLAIM_PROTOCOL_EXAMPLES", "4"))
 
 
 @pytest.fixture
