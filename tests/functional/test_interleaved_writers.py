@@ -5,7 +5,7 @@ import pytest
 from scheduler.db import migration
 from scheduler.db.database import Database
 from scheduler.db.tables import change_counters
-from tests import interleaving
+from tests.world import interleaving
 
 pytestmark = pytest.mark.functional
 

@@ -18,6 +18,8 @@ from scheduler.filters.registry import load_filters
 from scheduler.weights.registry import load_weighers
 from tests.builders import a_conf, a_fleet, a_request, candidates, names
 
+pytestmark = pytest.mark.slow
+
 MODULE = """
 from scheduler.drivers import Scheduler
 from scheduler.filters import BaseHostFilter

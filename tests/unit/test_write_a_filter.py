@@ -16,6 +16,8 @@ from tests.builders import names as names_of
 from tests.pages import WRITE_A_FILTER as PAGE
 from tests.pages import commands, environment
 
+pytestmark = pytest.mark.slow
+
 
 def run(script: str, folder: pathlib.Path) -> str:
     """What the *script* prints."""

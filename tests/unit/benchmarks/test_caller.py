@@ -12,6 +12,8 @@ import pytest
 from benchmarks.caller import Caller
 from tests.builders import a_request
 
+pytestmark = pytest.mark.slow
+
 CONCURRENCY = 8
 
 

@@ -10,6 +10,8 @@ from benchmarks import expression, report, row_by_row, runner, workload
 from benchmarks.fleet import FleetPlan, rows
 from benchmarks.sample import Sample, percentile
 
+pytestmark = pytest.mark.slow
+
 MEASURED = {"a": {"rate": [4.0, 8.0, 6.0]}, "b": {"rate": [2.0, 2.0, 1.0]}}
 
 

@@ -6,8 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks import report, workload
 from tests.world import machine
+
+pytestmark = pytest.mark.slow
 
 
 def a_result(name: str, **changes: Any) -> dict[str, Any]:

@@ -8,6 +8,8 @@ import pytest
 
 from benchmarks import runner, workload
 
+pytestmark = pytest.mark.slow
+
 
 def needs_more(name: str) -> bool:
     tiny = workload.load(name).at_tiny_size()

@@ -12,9 +12,9 @@ from scheduler.claims import amounts
 from scheduler.claims.audit import Difference, Fleet, differences
 from scheduler.hosts.consumption import Consumption, Fitting, Wish
 from scheduler.hosts.rows import Ratios
-from tests import cells
 from tests.builders import a_conf, an_instance_row
 from tests.unit.numa.builders import guest, want
+from tests.world import random_fleets
 
 NOW = 1000.0
 KEY = ("h1", "n1")
@@ -221,8 +221,8 @@ def test_devices_that_are_not_there(claimed, pools, over):
 @pytest.mark.parametrize(
     ("count", "topology", "over"),
     [
-        pytest.param(2, cells.TOPOLOGY, [], id="both cells"),
-        pytest.param(3, cells.TOPOLOGY, ["u3"], id="one more than cells"),
+        pytest.param(2, random_fleets.TOPOLOGY, [], id="both cells"),
+        pytest.param(3, random_fleets.TOPOLOGY, ["u3"], id="one more than cells"),
         pytest.param(3, None, [], id="of a host that reports no cells"),
     ],
 )

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from scheduler import errors, objects
 from scheduler.db import tables
-from tests import cells
 from tests.builders import a_request
 from tests.unit.claims.fleets import Context, a_name
 from tests.unit.numa.builders import guest, want
+from tests.world import random_fleets
 
 FILTERS = ("NUMATopologyFilter", "PciPassthroughFilter")
 #: Of the eight CPUs of a host; and of its devices.
@@ -25,7 +25,9 @@ def numa_fleet(fleet):
     """Hosts of two cells of four CPUs, with two devices each."""
     with fleet.database.write() as conn:
         conn.execute(
-            tables.compute_nodes.update().values(numa_topology=cells.TOPOLOGY, pci_stats=GPUS)
+            tables.compute_nodes.update().values(
+                numa_topology=random_fleets.TOPOLOGY, pci_stats=GPUS
+            )
         )
     return fleet
 

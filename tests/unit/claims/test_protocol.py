@@ -27,6 +27,8 @@ from scheduler.claims.backend import Lost, Repeated
 from scheduler.db.database import Database
 from tests.unit.claims.fleets import GB, Clock, Fleet, Worker, a_name
 
+pytestmark = pytest.mark.slow
+
 WORKERS = 3
 workers = st.integers(0, WORKERS - 1)
 sizes = st.sampled_from([1, 2, 3])

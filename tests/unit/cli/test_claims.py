@@ -14,8 +14,8 @@ from scheduler.claims import amounts
 from scheduler.cli import app
 from scheduler.db import claims, rows, tables
 from scheduler.hosts.consumption import Consumption, Fitting, Wish
-from tests.cells import TOPOLOGY
 from tests.unit.numa.builders import guest, want
+from tests.world.random_fleets import TOPOLOGY
 
 NAMES = [f"6f70656e-0000-4000-8000-{number:012}" for number in range(1, 5)]
 

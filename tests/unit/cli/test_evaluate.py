@@ -14,6 +14,8 @@ from scheduler import exit_codes
 from scheduler.cli import app
 from tests.unit.evaluation.builders import a_case, a_fleet
 
+pytestmark = pytest.mark.slow
+
 EXPECT = {
     "filters": [{"name": "RamFilter", "passed": [["h1", "h1"]]}],
     "passed": [["h1", "h1"]],

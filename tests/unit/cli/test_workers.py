@@ -14,6 +14,8 @@ from scheduler import concurrency, errors, exit_codes
 from scheduler.cli.bus import Daemons, NoWorker, Worker
 from tests.world.process import environment, program
 
+pytestmark = pytest.mark.slow
+
 UNHEARD, ABSENT = oslo_messaging.MessagingTimeout, oslo_messaging.MessageUndeliverable
 #: For each daemon the number of its workers, and which of them do not answer, and how not.
 Daemon = tuple[int, dict[int, type[Exception]]]

@@ -14,10 +14,10 @@ from scheduler.filters.registry import load_filters
 from scheduler.hosts.consumption import Fitting
 from scheduler.semantics import CHOICES
 from scheduler.weights.registry import load_weighers
-from tests import cells, fleets
 from tests.builders import a_conf, a_fleet, a_request
 from tests.unit.engine.deciding import Decider
 from tests.unit.numa.builders import cell, guest, host, want
+from tests.world import random_fleets
 
 PINNED = guest(want(range(2), "dedicated"))
 UUIDS = [f"u{number}" for number in range(9)]
@@ -76,19 +76,19 @@ def test_servers_of_one_request_see_what_the_earlier_ones_took():
     "request_", [asking(PINNED), asking(None, gpus=1), asking(PINNED, gpus=1)], ids=str
 )
 def test_a_request_that_fails_leaves_no_trace(request_):
-    table = a_fleet(*[{"numa_topology": cells.TOPOLOGY, "pci_stats": GPUS}] * 2, {})
-    before = fleets.snapshot(table)
+    table = a_fleet(*[{"numa_topology": random_fleets.TOPOLOGY, "pci_stats": GPUS}] * 2, {})
+    before = random_fleets.snapshot(table)
     decision = a_decision(table)
 
     with pytest.raises(errors.NoValidHost):
         decision.place(request_, UUIDS, 9, 0)
 
     assert decision.record.placed_before_failure > 0
-    assert fleets.snapshot(table) == before
+    assert random_fleets.snapshot(table) == before
 
 
 def test_one_server_changes_one_host_and_only_that_is_fitted_again(monkeypatch):
-    table = a_fleet(*[{"numa_topology": cells.TOPOLOGY}] * 20)
+    table = a_fleet(*[{"numa_topology": random_fleets.TOPOLOGY}] * 20)
     asked = []
     fits = numa.fits
     monkeypatch.setattr(numa, "fits", lambda *args, **kw: asked.append(args) or fits(*args, **kw))
@@ -102,7 +102,7 @@ def test_one_server_changes_one_host_and_only_that_is_fitted_again(monkeypatch):
 
 
 def test_a_server_with_devices_lands_on_their_cell():
-    table = a_fleet({"numa_topology": cells.TOPOLOGY, "pci_stats": GPUS})
+    table = a_fleet({"numa_topology": random_fleets.TOPOLOGY, "pci_stats": GPUS})
 
     a_decision(table).place(asking(PINNED, gpus=1), UUIDS[:1], 1, 0)
 
@@ -122,7 +122,7 @@ def test_wishes_that_no_filter_asked_about(semantics, forgotten):
 
 
 def test_selections_carry_the_limits_of_cells():
-    both = {"numa_topology": cells.TOPOLOGY, "cell_uuid": UUIDS_OF_NODES[0]}
+    both = {"numa_topology": random_fleets.TOPOLOGY, "cell_uuid": UUIDS_OF_NODES[0]}
     table = a_fleet(*({**both, "uuid": uuid} for uuid in UUIDS_OF_NODES))
 
     [[chosen, alternate]] = selections_of(

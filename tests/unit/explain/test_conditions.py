@@ -13,7 +13,7 @@ from scheduler.explain.conditions import DESCRIPTIONS, MEASURES, describe
 from scheduler.filters.registry import all_filters
 from scheduler.hosts.table import HostTable
 from tests.builders import a_conf, a_fleet, a_request, candidates
-from tests.fleets import fleets, requests
+from tests.world.random_fleets import fleets, requests
 
 REASONS = {reason.code for each in all_filters() for reason in getattr(each, "reasons", ())}
 

@@ -12,8 +12,8 @@ from scheduler import filters, objects
 from scheduler.engine.evaluation import FilterChain
 from scheduler.filters import registry
 from scheduler.filters.base import BaseHostFilter, HostFilter
-from tests import fleets
 from tests.builders import a_conf, a_fleet, candidates
+from tests.world import random_fleets
 
 CONF = a_conf()
 ALL = [pytest.param(cls(CONF), id=cls.__name__) for cls in filters.all_filters()]
@@ -44,9 +44,9 @@ def test_it_runs_when_it_should(each):
 
 @pytest.mark.parametrize("each", ALL)
 @FEW
-@given(table=fleets.fleets(), request=fleets.requests())
+@given(table=random_fleets.fleets(), request=random_fleets.requests())
 def test_both_forms_agree_and_change_nothing(each, table, request):
-    before = fleets.snapshot(table), objects.to_primitive(request)
+    before = random_fleets.snapshot(table), objects.to_primitive(request)
     declared = {reason.code for reason in each.reasons}
 
     left, [count] = FilterChain([each]).run(candidates(table), request)
@@ -56,12 +56,14 @@ def test_both_forms_agree_and_change_nothing(each, table, request):
     assert set(count.removed) <= declared
     assert sum(count.removed.values()) == count.start - count.end
     assert {code for code, _mask in _verdicts(each, table, request)} <= declared
-    assert (fleets.snapshot(table), objects.to_primitive(request)) == before
+    assert (random_fleets.snapshot(table), objects.to_primitive(request)) == before
 
 
 @pytest.mark.parametrize("each", ALL)
 @FEW
-@given(table=fleets.fleets(), request=fleets.requests(), other=fleets.requests())
+@given(
+    table=random_fleets.fleets(), request=random_fleets.requests(), other=random_fleets.requests()
+)
 def test_a_decision_leaves_nothing_behind(each, table, request, other):
     first = _verdicts(each, table, request)
     _verdicts(each, table, other)
@@ -70,17 +72,17 @@ def test_a_decision_leaves_nothing_behind(each, table, request, other):
 
 
 @pytest.mark.parametrize("each", ALL)
-@pytest.mark.parametrize("table", [fleets.minimal_fleet(), a_fleet()], ids=["bare", "empty"])
+@pytest.mark.parametrize("table", [random_fleets.minimal_fleet(), a_fleet()], ids=["bare", "empty"])
 def test_it_copes_with_next_to_nothing(each, table):
     hosts = candidates(table)
-    left, _counts = FilterChain([each]).run(hosts, fleets.minimal_request())
+    left, _counts = FilterChain([each]).run(hosts, random_fleets.minimal_request())
 
     assert len(left) <= len(hosts)
 
 
 @pytest.mark.parametrize("each", ALL)
 @FEW
-@given(table=fleets.fleets(max_size=1), request=fleets.requests())
+@given(table=random_fleets.fleets(max_size=1), request=random_fleets.requests())
 def test_limits_are_numbers_or_those_of_cells(each, table, request):
     [state] = candidates(table)
 

@@ -9,9 +9,9 @@ import pytest
 from scheduler import numa, objects
 from scheduler.hosts import consumption
 from scheduler.hosts.consumption import Consumption, Fitting
-from tests import cells
 from tests.builders import a_fleet, a_host, a_request
 from tests.unit.numa.builders import cell, guest, host, want
+from tests.world import random_fleets
 
 PINNED = guest(want(range(2), "dedicated"))
 ONE_NIC = {"vendor_id": "8086", "product_id": "10ed", "count": 1}
@@ -38,7 +38,9 @@ def test_a_request_without_cells_and_devices_wishes_for_nothing(nothing):
 
 
 def test_equal_hosts_stay_equal():
-    table = a_fleet(*[{"numa_topology": cells.TOPOLOGY, "pci_stats": cells.POOLS}] * 2)
+    table = a_fleet(
+        *[{"numa_topology": random_fleets.TOPOLOGY, "pci_stats": random_fleets.POOLS}] * 2
+    )
     for row in (0, 1):
         consumption.take(table, row, amount(PINNED, devices(2)))
     assert pinned(table) == [{0, 1}, set()]

@@ -7,8 +7,8 @@ import datetime
 import pytest
 
 from scheduler import objects
-from tests import cells
 from tests.builders import NOW, a_fleet, a_host, a_request, candidates
+from tests.world import random_fleets
 
 
 def test_attributes_are_those_of_the_row():
@@ -101,7 +101,7 @@ def test_every_attribute_of_novas_is_there(name):
 
 
 def test_cells_are_novas_object():
-    state = a_host(numa_topology=cells.TOPOLOGY)
+    state = a_host(numa_topology=random_fleets.TOPOLOGY)
 
     assert [cell.cpuset for cell in state.numa_topology.cells] == [{0, 1, 2, 3}, {4, 5, 6, 7}]
     topology = state.numa_topology
@@ -113,7 +113,7 @@ def test_cells_are_novas_object():
 
 
 def test_devices_are_asked_about_as_novas():
-    stats = a_host(numa_topology=cells.TOPOLOGY, pci_stats=cells.POOLS).pci_stats
+    stats = a_host(numa_topology=random_fleets.TOPOLOGY, pci_stats=random_fleets.POOLS).pci_stats
     spec = [{"vendor_id": "8086", "product_id": "10ed"}]
     request = objects.InstancePCIRequest(count=3, spec=spec, numa_policy="required")
     near, far = (objects.InstanceNUMACell(id=number) for number in (0, 1))

@@ -3,7 +3,9 @@
 import pytest
 
 from scheduler.db.tables import change_counters
-from tests import interleaving
+from tests.world import interleaving
+
+pytestmark = pytest.mark.slow
 
 STEPS = 25
 

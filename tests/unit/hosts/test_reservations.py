@@ -20,9 +20,9 @@ from scheduler.hosts.reservations import (
     Reservations,
 )
 from scheduler.hosts.table import NEVER, HostTable
-from tests import cells, fleets
 from tests.builders import NOW, a_fleet, a_request, an_instance_row
 from tests.unit.numa.builders import cell, guest, host, want
+from tests.world import random_fleets
 
 KEY = ("h1", "n1")
 EXPIRY_SECONDS = 60
@@ -38,8 +38,8 @@ ROWS = st.fixed_dictionaries(
         "free_ram_mb": st.integers(0, 4096),
         "num_io_ops": st.integers(0, 3),
         "bare_metal": st.booleans(),
-        "numa_topology": cells.topologies,
-        "pci_stats": cells.pools,
+        "numa_topology": random_fleets.topologies,
+        "pci_stats": random_fleets.pools,
     }
 )
 REPORT = {
@@ -53,8 +53,8 @@ KEYS = st.sampled_from([KEY, ("h2", "n2")])
 def amounts(draw):
     request = a_request(
         flavor={"memory_mb": draw(st.sampled_from([256, 512])), "vcpus": draw(st.integers(0, 2))},
-        numa_topology=draw(st.one_of(st.none(), cells.guests())),
-        pci_requests=draw(st.one_of(st.none(), cells.devices())),
+        numa_topology=draw(st.one_of(st.none(), random_fleets.guests())),
+        pci_requests=draw(st.one_of(st.none(), random_fleets.devices())),
     )
     semantics = draw(st.sampled_from([numa.CURRENT, numa.NEWTON]))
     return Consumption.from_request(request, {}, Fitting(semantics))
@@ -150,12 +150,12 @@ class ReservationMachine(RuleBasedStateMachine):
 
     @rule()
     def go_on_with_a_copy(self):
-        before = fleets.snapshot(self.table)
+        before = random_fleets.snapshot(self.table)
         twin = self.reservations.copy(self.table.copy())
         for each in list(twin):
             twin.release(each)
         assert numbers_and_documents(twin.table) == self.expected([])
-        assert fleets.snapshot(self.table) == before
+        assert random_fleets.snapshot(self.table) == before
 
     def expected(self, live):
         """Reports in a new table, and everything taken again in order."""

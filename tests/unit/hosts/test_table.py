@@ -17,8 +17,8 @@ from scheduler.hosts.documents import DocumentPool
 from scheduler.hosts.table import NEVER, HostTable
 from scheduler.numa import HostTopology
 from scheduler.pci import Pools
-from tests import fleets
 from tests.builders import NOW, a_fleet, a_host, candidates
+from tests.world import random_fleets
 
 HOSTS = st.sampled_from(["h1", "h2", "H1"])
 KEYS = st.tuples(HOSTS, st.sampled_from(["n1", "n2", None]))
@@ -30,7 +30,7 @@ UNSET = {"free_ram_mb": 0, "cpu_info": None, "host_ip": None, "bare_metal": Fals
 def everything(table):
     """A snapshot with mappings of its own."""
     instances = {host: dict(several) for host, several in table.instances.items()}
-    return {**fleets.snapshot(table), "instances": instances}
+    return {**random_fleets.snapshot(table), "instances": instances}
 
 
 class TableMachine(RuleBasedStateMachine):

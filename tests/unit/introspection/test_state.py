@@ -13,9 +13,8 @@ from scheduler import errors, objects
 from scheduler.db.tables import compute_nodes
 from scheduler.introspection import state
 from scheduler.introspection.host_dump import differences, portrait
-from tests import cells
 from tests.unit.introspection.subjects import World, a_world
-from tests.world import fleet
+from tests.world import fleet, random_fleets
 from tests.world.fleet import a_spec
 
 #: A server with a cell of its own.
@@ -109,13 +108,13 @@ def test_differences_are_named_and_those_of_promises_explained(
 
 
 def test_cells_that_a_promise_took_are_explained(world: World) -> None:
-    behind_the_back(world, "cmp1", numa_topology=cells.TOPOLOGY)
+    behind_the_back(world, "cmp1", numa_topology=random_fleets.TOPOLOGY)
     state.state_refresh(world.subject)
     spec = a_spec("u1", force_hosts=["cmp1"], numa_topology=GUEST)
     world.subject.manager.select_destinations(None, spec_obj=spec, instance_uuids=["u1"])
     found = of_host(world, "cmp1")
-    assert found["values"]["numa_topology"] != cells.TOPOLOGY
-    assert found["reported"]["numa_topology"] == cells.TOPOLOGY
+    assert found["values"]["numa_topology"] != random_fleets.TOPOLOGY
+    assert found["reported"]["numa_topology"] == random_fleets.TOPOLOGY
 
 
 def test_a_full_read_says_what_it_repaired(world: World) -> None:

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from scheduler import objects, weights
 from scheduler.weights import registry
 from scheduler.weights.base import HostWeigher
-from tests import fleets
 from tests.builders import a_conf, a_fleet, candidates
+from tests.world import random_fleets
 
 CONF = a_conf()
 ALL = [pytest.param(cls(CONF), id=cls.__name__) for cls in weights.all_weighers()]
@@ -22,9 +22,11 @@ FEW = settings(max_examples=30, deadline=None, suppress_health_check=[HealthChec
 
 @pytest.mark.parametrize("each", ALL)
 @FEW
-@given(table=fleets.fleets(), request=fleets.requests(), other=fleets.requests())
+@given(
+    table=random_fleets.fleets(), request=random_fleets.requests(), other=random_fleets.requests()
+)
 def test_both_forms_agree_and_change_nothing(each, table, request, other):
-    before = fleets.snapshot(table), objects.to_primitive(request)
+    before = random_fleets.snapshot(table), objects.to_primitive(request)
     hosts = candidates(table)
 
     raw = each.raw(hosts, request)
@@ -34,16 +36,16 @@ def test_both_forms_agree_and_change_nothing(each, table, request, other):
     assert multipliers.tolist() == [each.weight_multiplier(state) for state in hosts]
     each.raw(hosts, other)
     assert each.raw(hosts, request).tolist() == raw.tolist()
-    assert (fleets.snapshot(table), objects.to_primitive(request)) == before
+    assert (random_fleets.snapshot(table), objects.to_primitive(request)) == before
 
 
 @pytest.mark.parametrize("each", ALL)
-@pytest.mark.parametrize("table", [fleets.minimal_fleet(), a_fleet()], ids=["bare", "empty"])
+@pytest.mark.parametrize("table", [random_fleets.minimal_fleet(), a_fleet()], ids=["bare", "empty"])
 def test_it_copes_with_next_to_nothing(each, table):
     hosts = candidates(table)
 
     nothing = 100 if each.name == "PCIWeigher" else 0  # no devices are best
-    assert each.raw(hosts, fleets.minimal_request()).tolist() == [nothing] * len(hosts)
+    assert each.raw(hosts, random_fleets.minimal_request()).tolist() == [nothing] * len(hosts)
 
 
 @pytest.mark.parametrize("each", ALL)

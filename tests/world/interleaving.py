@@ -19,7 +19,7 @@ from scheduler.engine import decide
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable
 from tests.builders import a_conf, a_request
-from tests.writers import Writers
+from tests.world.writers import Writers
 
 OVERLAP_SECONDS = 60
 #: A node whose row was emptied keeps the numbers it had, which a newcomer does not know.
