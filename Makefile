@@ -44,7 +44,7 @@ check: $(VENV)/ready-check  ## Check style and types, run the quick unit tests: 
 
 # Each takes at most an hour, goes on where it was stopped, and keeps what it found in docs/evidence.
 .PHONY: nightly
-nightly: $(VENV)/ready-fuzz servers  ## Run all that takes long: faults, soak, race, fuzz, test-nova
+nightly: $(VENV)/ready-fuzz servers  ## Run all that takes long: faults, soak, race, fuzz, test-nova, test-versions
 	@$(RUN)/python -m tests.nightly $(NIGHTLY_ARGS)
 
 .PHONY: faults
@@ -92,17 +92,16 @@ coverage: $(VENV)/ready-coverage servers  ## Tell what the tests run, with branc
 		$(RUN)/coverage combine -q && $(RUN)/coverage report --fail-under=$(COVERAGE_LEAST) && exit $$status
 
 .PHONY: test-versions
-test-versions: servers  ## Test bus and databases with the lowest and the highest versions of libraries allowed
-	@PYTHON="$(PYTHON)" .ci/test-versions lowest
-	@PYTHON="$(PYTHON)" .ci/test-versions highest
+test-versions: $(VENV)/ready-test servers  ## Test with the lowest and the highest versions of libraries allowed
+	@PYTHON="$(PYTHON)" $(RUN)/python -m tests.nightly versions $(NIGHTLY_ARGS)
 
 .PHONY: nova-venv
 nova-venv: $(VENV)/ready-test  ## Install Nova into .venv-nova (or $$NOVA_VENV) for the tests with a real one
-	@$(RUN)/python -m tests.nova.environment
+	@$(RUN)/python -m tests.servers.venvs nova
 
 .PHONY: placement-venv
 placement-venv: $(VENV)/ready-test  ## Install Placement into .venv-placement (or $$PLACEMENT_VENV) for the tests
-	@$(RUN)/python -m tests.servers.placement
+	@$(RUN)/python -m tests.servers.venvs placement
 
 .PHONY: venv
 venv: $(VENV)/ready-check  ## Install the project and everything for developing it into .venv

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from oslo_context import context
@@ -16,38 +15,21 @@ from scheduler import concurrency
 # other back end run it in a process of its own.
 concurrency.activate(concurrency.THREADING)
 
-_HERE = Path(__file__).parent
-#: Where single files take from tens of seconds to minutes.
-_LONG = tuple(_HERE / name for name in ("functional", "race", "fuzz", "soak", "unit/claims"))
-#: Files and folders below ``unit`` whose tests take more than half a second, most of them.
-_SLOW = tuple(
-    _HERE / "unit" / name
-    for name in (
-        *("benchmarks", "claims/test_protocol.py", "cli/test_evaluate.py"),
-        *("cli/test_workers.py", "hosts/test_interleaved_writers.py", "test_write_a_filter.py"),
-        *("test_nightly.py", "test_third_party.py"),
-    )
-)
-
 pytest_plugins = ["tests.servers.fixtures", "tests.world.fixtures", "tests.nova.fixtures"]
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark slow tests; put long files first, then the largest, else leave the order as it was.
+    """Put files that need servers first, then those with slow tests, then the largest.
 
     Workers take whole files in this order, so none is left alone with a long one at the end.
     """
     sizes = Counter(item.path for item in items)
-    for item in items:
-        if any(item.path.is_relative_to(each) for each in _SLOW):
-            item.add_marker(pytest.mark.slow)
+    marked = {(each.name, item.path) for item in items for each in item.iter_markers()}
 
-    def place(item: pytest.Item) -> tuple[int, int]:
-        for number, folder in enumerate(_LONG):
-            if item.path.is_relative_to(folder):
-                return number, 0
-        return len(_LONG), -sizes[item.path]
+    def place(item: pytest.Item) -> tuple[bool, bool, int]:
+        first, then = ((name, item.path) in marked for name in ("functional", "slow"))
+        return not first, not then, -sizes[item.path]
 
     items.sort(key=place)
 

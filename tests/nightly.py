@@ -38,8 +38,8 @@ Command = tuple[str, ...]
 #: Of what ``make test`` takes samples, with what makes them all or many.
 SAMPLES: Final = {
     "recorded decisions": ("tests/vectors",),
-    "protocol of claims": tuple(
-        f"tests/{each}/claims/test_protocol.py" for each in ("unit", "functional")
+    "protocol of claims": (
+        *("tests/unit/claims/test_protocol.py", "tests/functional/claims/test_on_servers.py"),
     ),
     "reloads": ("tests/functional/test_reload.py",),
 }

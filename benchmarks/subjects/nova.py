@@ -18,8 +18,9 @@ from benchmarks.session import Session
 from benchmarks.workload import Settings
 from scheduler.db import tables
 from scheduler.db.database import Database
-from tests.nova import databases, environment
+from tests.nova import databases
 from tests.nova.driver import NovaDriver
+from tests.servers.venvs import NOVA
 
 #: What ``database`` is called in settings where Nova made it.
 TABLES = "nova"
@@ -50,7 +51,7 @@ def _filled(
     session: Session, plan: fleet.FleetPlan, now: datetime.datetime
 ) -> databases.NovaDatabases:
     """Nova's tables with the fleet as reported at *now*, all hosts mapped to the one cell."""
-    python = environment.ensure()
+    python = NOVA.ensure()
     made = databases.create(session.mariadb, python, session.folder())
     cell, api = Database(made.cell_url), Database(made.api_url)
     try:

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from scheduler.rpc import connection
-from tests.servers.rabbitmq import RabbitMQ
 from tests.world import fleet, process
 from tests.world.bus import RawCaller
-from tests.world.deployment import Deployment
+from tests.world.fixtures import MakeDeployment
 from tests.world.process import BACKENDS, Daemon
 
 _HERE = Path(__file__).parent
@@ -45,23 +44,14 @@ class ServingScheduler:
 
 @pytest.fixture(scope="module", params=BACKENDS)
 def serving_scheduler(
-    request: pytest.FixtureRequest, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, on_sqlite: MakeDeployment
 ) -> Iterator[ServingScheduler]:
     """One scheduler per back end for all tests of a module, for tests that only ask it."""
-    folder = tmp_path_factory.mktemp("scheduler")
-    vhost = rabbitmq.create_vhost()
-    database_url = f"sqlite:///{folder}/nova.sqlite"
     # Nothing sends heartbeats for the hosts.
     settings = {"DEFAULT": {"host": "sched1", "service_down_time": 3600}}
-    deployment = Deployment(
-        folder, rabbitmq.url(vhost), database_url, backend=request.param, settings=settings
-    )
-    try:
-        fleet.install(database_url)
-        daemon = deployment.start_scheduler().wait_ready()
-        yield ServingScheduler(daemon, rabbitmq.url(vhost))
-    finally:
-        deployment.close()
+    with on_sqlite(backend=request.param, settings=settings) as deployment:
+        fleet.install(deployment.database_url)
+        yield ServingScheduler(deployment.start_scheduler().wait_ready(), deployment.transport_url)
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from conductor_stub import build_requests, mappings
 from scheduler.concurrency import EVENTLET, THREADING
-from tests.servers.rabbitmq import RabbitMQ
+from scheduler.db.databases import list_cells
 from tests.waiting import wait_until
 from tests.world import usage
 from tests.world.booting import boot, delete, hosts, states
@@ -26,17 +27,10 @@ SETTINGS = {
 @pytest.fixture(
     scope="module", params=[("filter_scheduler", EVENTLET), ("caching_scheduler", THREADING)]
 )
-def cloud(
-    request: pytest.FixtureRequest, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Deployment]:
+def cloud(request: pytest.FixtureRequest, on_sqlite: MakeDeployment) -> Iterator[Deployment]:
     """Eight hosts in two zones, for tests that look at their own servers only."""
     driver, backend = request.param
-    folder = tmp_path_factory.mktemp("cloud")
-    vhost = rabbitmq.create_vhost()
-    url = f"sqlite:///{folder}/nova.sqlite"
-    settings = {**SETTINGS, "scheduler": {**SETTINGS["scheduler"], "driver": driver}}
-    made = Deployment(folder, rabbitmq.url(vhost), url, backend=backend, settings=settings)
-    try:
+    with on_sqlite(driver=driver, backend=backend, settings=SETTINGS) as made:
         made.sync_database()
         # The hosts first: a scheduler that caches sees those that are there when it starts.
         made.start_computes(HOSTS, "--build-seconds", "0").wait_ready()
@@ -44,8 +38,6 @@ def cloud(
         for daemon in started:
             daemon.wait_ready()
         yield made
-    finally:
-        made.close()
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +105,28 @@ def test_what_fits_nowhere(cloud: Deployment) -> None:
     assert (shown["vm_state"], shown["task_state"], shown["fault_code"]) == ("error", None, 500)
 
 
+def cells(cloud: Deployment, servers: list[dict[str, Any]]) -> set[str]:
+    """The names of the cells that the servers are mapped to; their build requests are gone."""
+    with cloud.database() as database, database.read() as conn:
+        assert build_requests.list_all(conn) == []
+        names = {each.id: str(each.name) for each in list_cells(conn)}
+        found = [mappings.get_instance_mapping(conn, each["ID"]) for each in servers]
+    return {names[each.cell_id] if each and each.cell_id else "none" for each in found}
+
+
+@pytest.mark.parametrize(
+    ("flavor", "count", "state", "cell"),
+    [("m1.tiny", 3, "ACTIVE", "cell1"), ("m1.xlarge", 30, "ERROR", "cell0")],
+)
+def test_servers_asked_for_as_todays_api_does_get_a_cell(
+    cloud: Deployment, flavor: str, count: int, state: str, cell: str
+) -> None:
+    servers = boot(cloud, flavor, "--count", str(count), "--api", "current")
+    assert (len(servers), states(servers)) == (count, {state})
+    assert {each["Fault"] for each in servers} == {None if state == "ACTIVE" else NO_HOST}
+    assert cells(cloud, servers) == {cell}
+
+
 def show(cloud: Deployment, name: str) -> dict[str, Any]:
     shown: Any = cloud.rows("nova-conductor-stub", "show", name)
     return dict(shown)
@@ -136,7 +150,7 @@ def test_a_deleted_server_frees_its_host(cloud: Deployment) -> None:
 
 
 def read_usage(cloud: Deployment) -> usage.Hosts:
-    return usage.settled(f"sqlite:///{cloud.folder}/nova.sqlite")
+    return usage.settled(cloud.database_url)
 
 
 def test_the_caching_driver_sees_a_host_that_comes_later(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import sqlalchemy as sa
 
-from scheduler.concurrency import EVENTLET, THREADING
 from tests.servers.placement import Placement
 from tests.waiting import wait_until
 from tests.world.booting import WAIT, boot, delete, states
@@ -40,22 +38,20 @@ def migrate(cloud: Deployment, server: dict[str, Any]) -> None:
     server["Host"] = row["Host"]
 
 
-@pytest.mark.parametrize("backend", [EVENTLET, THREADING])
 def test_allocations_follow_the_servers(
     deployment: MakeDeployment,
     transport_url: str,
     mariadb_url: str,
     placement_server: Placement,
-    backend: str,
 ) -> None:
     settings = {**SETTINGS, "placement": placement_server.settings}
-    cloud = deployment(transport_url, mariadb_url, backend=backend, settings=settings)
+    cloud = deployment(transport_url, mariadb_url, settings=settings)
     cloud.start(HOSTS, "--build-seconds", "0", "--fail-rate", "0.4", "--seed", "5")
     node_of = nodes(mariadb_url)
     for node in node_of.values():
         placement_server.add_node(node, INVENTORY, ["OWNER_NOVA"])
 
-    servers = [each for _ in range(3) for each in boot(cloud, "m1.tiny", "--count", "4")]
+    servers = [each for _ in range(2) for each in boot(cloud, "m1.tiny", "--count", "4")]
 
     assert "ACTIVE" in states(servers)
     assert any(each["State"] == "ACTIVE" and each["Attempts"] > 1 for each in servers)

@@ -13,9 +13,8 @@ import pytest
 
 from scheduler import exit_codes
 from scheduler.cli import app
-from tests.servers import programs
 from tests.servers import rabbitmq as rabbitmq_server
-from tests.servers.attestation import make_certificate
+from tests.servers.certificates import NAME, Authority, Certificate
 from tests.servers.fixtures import require
 from tests.servers.private import LOOPBACK
 from tests.servers.rabbitmq import RabbitMQ
@@ -31,29 +30,22 @@ FULL = "scheduler_fanout_" + uuid.uuid4().hex
 class ManagedRabbitMQ(RabbitMQ):
     """A broker with its management API and a port for TLS."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, certificate: Certificate) -> None:
+        super().__init__(certificate)
         self.management_port = self.reserve_port()
-        self.certificate = self.folder / "certificate.pem"
 
     def set_up(self) -> None:
         super().set_up()
-        key = self.folder / "key.pem"
-        make_certificate(self.certificate, key)
-        key.chmod(0o644)
         (self.folder / "enabled_plugins").write_text("[rabbitmq_management].\n", encoding="utf-8")
         with (self.folder / "rabbitmq.conf").open("a", encoding="utf-8") as out:
             out.write(f"management.tcp.port = {self.management_port}\n")
             out.write(f"management.tcp.ip = {LOOPBACK}\n")
-            out.write(f"listeners.ssl.1 = {LOOPBACK}:{self.tls_port}\n")
-            out.write(f"ssl_options.certfile = {self.certificate}\n")
-            out.write(f"ssl_options.keyfile = {key}\n")
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[ManagedRabbitMQ]:
-    require((*rabbitmq_server.PROGRAMS, programs.OPENSSL))
-    with ManagedRabbitMQ() as server:
+def broker(authority: Authority) -> Iterator[ManagedRabbitMQ]:
+    require(rabbitmq_server.PROGRAMS)
+    with ManagedRabbitMQ(authority.certificate) as server:
         yield server
 
 
@@ -63,8 +55,7 @@ def cloud(
 ) -> Iterator[Deployment]:
     """A scheduler that runs on the broker, where others have left queues behind."""
     folder = tmp_path_factory.mktemp("cloud")
-    made = Deployment(folder, broker.url(), f"sqlite:///{folder}/nova.sqlite")
-    try:
+    with Deployment(folder, broker.url(), f"sqlite:///{folder}/nova.sqlite") as made:
         made.sync_database()
         made.start_scheduler().wait_ready()
         with broker.connect() as connection:
@@ -72,8 +63,6 @@ def cloud(
             channel.queue_declare(FULL, auto_delete=False)
             connection.Producer().publish({}, routing_key=FULL)
         yield made
-    finally:
-        made.close()
 
 
 class Check(Protocol):
@@ -183,7 +172,7 @@ def test_leftovers_go_when_asked_and_nothing_else(
 def test_what_keeps_from_connecting_is_named(
     check: Check,
     broker: ManagedRabbitMQ,
-    tmp_path: Path,
+    authority: Authority,
     user: str,
     vhost: str,
     port_name: str,
@@ -194,9 +183,7 @@ def test_what_keeps_from_connecting_is_named(
     port = getattr(broker, port_name, 1)
     login = user if ":" in user else f"{user}:guest"
     if "ssl_ca_file" in rabbit:
-        other = tmp_path / "other.pem"
-        make_certificate(other, tmp_path / "other.key")
-        rabbit = {**rabbit, "ssl_ca_file": str(other)}
+        rabbit = {**rabbit, "ssl_ca_file": str(authority.stranger)}
     settings = on(broker, **rabbit)
     settings["DEFAULT"]["transport_url"] = f"rabbit://{login}@{LOOPBACK}:{port}/{vhost}"
 
@@ -208,10 +195,9 @@ def test_what_keeps_from_connecting_is_named(
     assert "my-secret" not in str(rows) + errors
 
 
-def test_a_verified_connection(check: Check, broker: ManagedRabbitMQ) -> None:
-    settings = on(broker, ssl=True, ssl_ca_file=broker.certificate)
-    url = broker.url().replace(f":{broker.port}/", f":{broker.tls_port}/")
-    settings["DEFAULT"]["transport_url"] = url
+def test_a_verified_connection(check: Check, broker: ManagedRabbitMQ, authority: Authority) -> None:
+    settings = on(broker, ssl=True, ssl_ca_file=authority.file)
+    settings["DEFAULT"]["transport_url"] = broker.tls_url("%2F", NAME)
     status, rows, _errors = check(settings)
     assert status == exit_codes.OK
     assert "with TLS" in rows[0]["Detail"]

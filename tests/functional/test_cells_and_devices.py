@@ -6,6 +6,8 @@ import json
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from conductor_stub.compute import profiles
 from scheduler import objects
 from scheduler.db import compute_nodes, instances
@@ -56,10 +58,20 @@ def gpus_left(database: Database) -> int:
     )
 
 
-def test_pinned_servers_fill_the_cells_and_leave_them(deployment, transport_url, sqlite_url):
-    cloud = deployment(transport_url, sqlite_url, settings=SETTINGS)
-    cloud.start(6, "--profile", str(PROFILE), "--build-seconds", "0")
-    database = Database(sqlite_url)
+@pytest.fixture(scope="module")
+def cloud(on_sqlite):
+    """Six hosts, which each test leaves empty."""
+    with on_sqlite(settings=SETTINGS) as made:
+        yield made.start(6, "--profile", str(PROFILE), "--build-seconds", "0")
+
+
+@pytest.fixture
+def database(cloud):
+    with cloud.database() as made:
+        yield made
+
+
+def test_pinned_servers_fill_the_cells_and_leave_them(cloud, database):
     pinned = make_flavor(cloud, "pinned", *PINNED)
 
     too_many = boot(cloud, pinned, "--count", "13")
@@ -85,13 +97,9 @@ def test_pinned_servers_fill_the_cells_and_leave_them(deployment, transport_url,
     delete(cloud, servers + too_many + one_more)
     for cells in cells_of(database).values():
         assert all(cell.pinned_cpus == set() and cell.memory_usage == 0 for cell in cells)
-    database.dispose()
 
 
-def test_devices_and_the_cells_near_them(deployment, transport_url, sqlite_url):
-    cloud = deployment(transport_url, sqlite_url, settings=SETTINGS)
-    cloud.start(6, "--profile", str(PROFILE), "--build-seconds", "0")
-    database = Database(sqlite_url)
+def test_devices_and_the_cells_near_them(cloud, database):
     with_gpu = make_flavor(cloud, "with-gpu", *WITH_GPU)
 
     servers = boot(cloud, with_gpu, "--count", "2")
@@ -103,5 +111,6 @@ def test_devices_and_the_cells_near_them(deployment, transport_url, sqlite_url):
     assert gpus_left(database) == 0
     delete(cloud, servers[:1])
     assert gpus_left(database) == 1
-    assert states(boot(cloud, with_gpu)) == {"ACTIVE"}
-    database.dispose()
+    another = boot(cloud, with_gpu)
+    assert states(another) == {"ACTIVE"}
+    delete(cloud, servers[1:] + one_more + another)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import uuid
 from collections.abc import Iterator
@@ -15,11 +16,11 @@ from scheduler import objects
 from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.db import instances
 from scheduler.db.database import Database
-from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.bus import RawCaller, enveloped, recorded
 from tests.world.deployment import Deployment
+from tests.world.fixtures import MakeDeployment
 
 RESCHEDULE = "conductor-build_instances-reschedule.cast"
 NEWTONS = "derived-newton-build_instances-v1.10.cast"
@@ -31,7 +32,6 @@ SETTINGS = {"DEFAULT": {"host": "cond1", "service_down_time": 3600}}
 class Ends:
     """What stands around one conductor; ``caller`` keeps what is sent to scheduler and hosts."""
 
-    deployment: Deployment
     database: Database
     caller: RawCaller
 
@@ -64,26 +64,21 @@ class Ends:
         return self.caller.taken_from(f"compute.{host}")
 
 
-def start(folder: Any, url: str, compute: str | None, backend: str, *programs: str) -> Ends:
-    database_url = f"sqlite:///{folder}/nova.sqlite"
-    caps = {"upgrade_levels": {"compute": compute}} if compute else {}
-    settings = {**SETTINGS, **caps}
-    deployment = Deployment(folder, url, database_url, backend=backend, settings=settings)
-    fleet.install(database_url)
-    database, caller = Database(database_url), RawCaller(url)
-    caller.collect([name for name in QUEUES if name not in programs])
-    with database.write() as conn:
-        mappings.create_host_mappings(conn, fleet.HOSTS)
-    if "scheduler" in programs:
-        deployment.start_scheduler().wait_ready()
-    deployment.start_conductor().wait_ready()
-    return Ends(deployment, database, caller)
-
-
-def stop(ends: Ends) -> None:
-    ends.deployment.close()
-    ends.caller.__exit__()
-    ends.database.dispose()
+@contextlib.contextmanager
+def running(deployment: Deployment, *programs: str) -> Iterator[Ends]:
+    with (
+        deployment,
+        deployment.database() as database,
+        RawCaller(deployment.transport_url) as caller,
+    ):
+        fleet.install(deployment.database_url)
+        caller.collect([name for name in QUEUES if name not in programs])
+        with database.write() as conn:
+            mappings.create_host_mappings(conn, fleet.HOSTS)
+        if "scheduler" in programs:
+            deployment.start_scheduler().wait_ready()
+        deployment.start_conductor().wait_ready()
+        yield Ends(database, caller)
 
 
 @pytest.fixture(
@@ -92,24 +87,20 @@ def stop(ends: Ends) -> None:
     ids=["hosts of today", "hosts of Newton"],
 )
 def alone(
-    request: pytest.FixtureRequest, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, on_sqlite: MakeDeployment
 ) -> Iterator[tuple[Ends, str | None]]:
     """A conductor without a scheduler, and the release of its hosts."""
     release, backend = request.param
-    vhost = rabbitmq.create_vhost()
-    ends = start(tmp_path_factory.mktemp("alone"), rabbitmq.url(vhost), release, backend)
-    yield ends, release
-    stop(ends)
+    caps = {"upgrade_levels": {"compute": release}} if release else {}
+    with running(on_sqlite(backend=backend, settings={**SETTINGS, **caps})) as ends:
+        yield ends, release
 
 
 @pytest.fixture(scope="module")
-def ends(rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ends]:
+def ends(on_sqlite: MakeDeployment) -> Iterator[Ends]:
     """A conductor with a scheduler."""
-    vhost = rabbitmq.create_vhost()
-    folder = tmp_path_factory.mktemp("both")
-    made = start(folder, rabbitmq.url(vhost), None, THREADING, "scheduler")
-    yield made
-    stop(made)
+    with running(on_sqlite(backend=THREADING, settings=SETTINGS), "scheduler") as ends:
+        yield ends
 
 
 def alternates(*hosts: str) -> list[dict[str, Any]]:

@@ -124,6 +124,10 @@ MISTAKES = {
     "unknown bus": Mistake(
         bus("carrier://u:secret@h/"), ("[DEFAULT] transport_url", "carrier"), (SCHEDULER, BOOT)
     ),
+    "bus that reaches nobody": Mistake(bus("fake://"), ("reaches no conductor",), (BOOT,)),
+    "broker that is not there": Mistake(
+        bus("rabbit://guest:secret@127.0.0.1:1/"), ("cannot be used",), (BOOT,)
+    ),
     "bus with a port that is none": Mistake(
         bus("rabbit://u:secret@h:port/"), ("[DEFAULT] transport_url",), (COMPUTE,)
     ),

@@ -6,12 +6,11 @@ import psutil
 import pytest
 
 from tests.waiting import wait_until
-from tests.world.deployment import CommandFailed, render
+from tests.world.deployment import CommandFailed
 
 
-def test_an_early_end_is_reported_with_what_was_printed(daemon, sqlite_url):
-    config = {"DEFAULT": {"transport_url": "fake://"}, "database": {"connection": sqlite_url}}
-    started = daemon("nova-scheduler", render({**config, "scheduler": {"driver": "no_such"}}))
+def test_an_early_end_is_reported_with_what_was_printed(deployment, sqlite_url):
+    started = deployment("fake://", sqlite_url, driver="no_such").start_scheduler()
     with pytest.raises(AssertionError, match=r"(?s)nova-scheduler ended with 1:.*no_such"):
         started.wait_ready()
 
@@ -40,8 +39,9 @@ def test_a_failing_command_shows_its_error(deployment, transport_url, sqlite_url
     assert failed.value.exit_code != 0
 
 
-def test_servers_are_booted_on_every_database(deployment, transport_url, database_url):
-    cloud = deployment(transport_url, database_url).start(2)
+def test_servers_are_booted_on_postgresql(deployment, transport_url, postgresql_url):
+    """Other tests boot on SQLite and MariaDB."""
+    cloud = deployment(transport_url, postgresql_url).start(2)
     booted = cloud.boot(
         *("--flavor", "m1.tiny", "--image", "cirros", "--count", "3", "--wait", "several")
     )

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.rpc.context import RequestContext
 from tests.pages import WRITE_A_FILTER, commands, environment
 from tests.world import fleet
 from tests.world.bus import scheduler_api
-from tests.world.deployment import render
-from tests.world.fixtures import StartDaemon
+from tests.world.fixtures import MakeDeployment
 from tests.world.process import Daemon
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "docs" / "examples"
@@ -22,46 +22,34 @@ HOSTS = ("doc1", "ops1", "dev1")
 
 
 def a_scheduler(
-    daemon: StartDaemon,
-    transport_url: str,
-    database_url: str,
-    backend: str,
-    **groups: dict[str, Any],
+    deployment: MakeDeployment, url: str, database_url: str, backend: str, **groups: dict[str, Any]
 ) -> Daemon:
     """A scheduler of these hosts that finds the examples."""
     fleet.install(database_url, HOSTS)
-    settings = {
-        "DEFAULT": {
-            "host": "sched1",
-            "debug": True,
-            "transport_url": transport_url,
-            "service_down_time": 3600,  # nothing sends heartbeats for the hosts
-        },
-        "database": {"connection": database_url},
-        **groups,
-    }
-    found = {"PYTHONPATH": str(EXAMPLES)}
-    started = daemon("nova-scheduler", render(settings), backend=backend, extra_environment=found)
-    return started.wait_ready()
+    # Nothing sends heartbeats for the hosts.
+    settings = {"DEFAULT": {"host": "sched1", "service_down_time": 3600}, **groups}
+    made = deployment(url, database_url, backend=backend, settings=settings)
+    return made.start_scheduler(extra_environment={"PYTHONPATH": str(EXAMPLES)})
 
 
 @pytest.mark.parametrize(
-    "scheduler",
+    ("backend", "scheduler"),
     [
-        {"driver": "ip_scheduler.IPScheduler", "nova_compat_imports": True},
-        {"driver": "prefix_scheduler.PrefixScheduler"},
+        (EVENTLET, {"driver": "ip_scheduler.IPScheduler", "nova_compat_imports": True}),
+        (THREADING, {"driver": "prefix_scheduler.PrefixScheduler"}),
     ],
     ids=["nova", "ours"],
 )
 def test_hosts_by_the_callers_address(
-    daemon: StartDaemon,
+    deployment: MakeDeployment,
     transport_url: str,
     sqlite_url: str,
     backend: str,
     tmp_path: pathlib.Path,
     scheduler: dict[str, Any],
 ) -> None:
-    a_scheduler(daemon, transport_url, sqlite_url, backend, scheduler=scheduler)
+    options = {"scheduler": scheduler}
+    a_scheduler(deployment, transport_url, sqlite_url, backend, **options).wait_ready()
     uuids = [str(uuid.uuid4()) for _ in range(2)]
     spec = fleet.a_spec(uuids[0])
 
@@ -83,13 +71,13 @@ def test_hosts_by_the_callers_address(
 
 
 def test_the_filter_that_tells_everything(
-    daemon: StartDaemon, transport_url: str, sqlite_url: str, backend: str, tmp_path: pathlib.Path
+    deployment: MakeDeployment, transport_url: str, sqlite_url: str, tmp_path: pathlib.Path
 ) -> None:
     scheduler = a_scheduler(
-        daemon,
+        deployment,
         transport_url,
         sqlite_url,
-        backend,
+        EVENTLET,
         scheduler={"nova_compat_imports": True},
         filter_scheduler={
             "available_filters": [
@@ -98,7 +86,7 @@ def test_the_filter_that_tells_everything(
             ],
             "enabled_filters": "ComputeFilter, DumpFilter",
         },
-    )
+    ).wait_ready()
     own = str(uuid.uuid4())
     with scheduler_api(tmp_path, transport_url) as api:
         context = RequestContext("u", "p", overwrite=False)
@@ -113,16 +101,10 @@ def test_the_filter_that_tells_everything(
 
 
 def test_without_the_option_there_is_no_nova(
-    daemon: StartDaemon, transport_url: str, sqlite_url: str
+    deployment: MakeDeployment, transport_url: str, sqlite_url: str
 ) -> None:
-    fleet.install(sqlite_url, HOSTS)
-    settings = {
-        "DEFAULT": {"transport_url": transport_url},
-        "database": {"connection": sqlite_url},
-        "scheduler": {"driver": "ip_scheduler.IPScheduler"},
-    }
-    found = {"PYTHONPATH": str(EXAMPLES)}
-    refused = daemon("nova-scheduler", render(settings), extra_environment=found)
+    options = {"scheduler": {"driver": "ip_scheduler.IPScheduler"}}
+    refused = a_scheduler(deployment, transport_url, sqlite_url, EVENTLET, **options)
 
     assert refused.wait() != 0
     assert "[scheduler] driver: 'ip_scheduler.IPScheduler' is neither one of" in refused.log

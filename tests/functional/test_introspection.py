@@ -19,6 +19,7 @@ from tests.world import fleet
 from tests.world.bus import RawCaller, a_context, scheduler_api
 from tests.world.calling import a_request
 from tests.world.deployment import Deployment
+from tests.world.fixtures import MakeDeployment
 from tests.world.process import BACKENDS
 
 WORKERS = 2
@@ -62,26 +63,19 @@ class Served:
 
 @pytest.fixture(scope="module", params=BACKENDS)
 def served(
-    request: pytest.FixtureRequest, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest, on_sqlite: MakeDeployment, rabbitmq: RabbitMQ
 ) -> Iterator[Served]:
-    folder = tmp_path_factory.mktemp("introspection")
-    vhost = rabbitmq.create_vhost()
-    database_url = f"sqlite:///{folder}/nova.sqlite"
     has_quorum = request.param == BACKENDS[0]
     settings = {
         "DEFAULT": {"host": "sched1", "service_down_time": 3600},
         "scheduler": {"workers": WORKERS, "claims": "database"},
         "oslo_messaging_rabbit": {"rabbit_quorum_queue": has_quorum},
     }
-    deployment = Deployment(
-        folder, rabbitmq.url(vhost), database_url, backend=request.param, settings=settings
-    )
-    try:
-        fleet.install(database_url)
+    with on_sqlite(backend=request.param, settings=settings) as deployment:
+        fleet.install(deployment.database_url)
         deployment.start_scheduler().wait_ready()
+        vhost = deployment.transport_url.rpartition("/")[2]
         yield Served(deployment, rabbitmq, vhost, has_quorum)
-    finally:
-        deployment.close()
 
 
 def test_every_worker_answers_and_no_queue_is_left(served: Served) -> None:

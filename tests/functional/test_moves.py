@@ -9,33 +9,22 @@ from typing import Any
 import pytest
 
 from scheduler.concurrency import THREADING
-from tests.servers.rabbitmq import RabbitMQ
 from tests.world import usage
 from tests.world.booting import boot
 from tests.world.deployment import CommandFailed, Deployment
+from tests.world.fixtures import MakeDeployment
 
 HOSTS = 3
 WAIT = ("--wait", "--timeout", "60")
 SETTINGS = {"DEFAULT": {"reserved_host_memory_mb": 0}}
 
 
-@pytest.fixture(
-    scope="module", params=[None, "newton", "5.0"], ids=["today", "computes of Newton", "of Queens"]
-)
-def cloud(
-    request: pytest.FixtureRequest, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Deployment]:
+@pytest.fixture(scope="module", params=[None, "newton"], ids=["today", "computes of Newton"])
+def cloud(request: pytest.FixtureRequest, on_sqlite: MakeDeployment) -> Iterator[Deployment]:
     """Three hosts that speak an old version or today's."""
-    folder = tmp_path_factory.mktemp("cloud")
-    vhost = rabbitmq.create_vhost()
-    url = f"sqlite:///{folder}/nova.sqlite"
     caps = {"upgrade_levels": {"compute": request.param}} if request.param else {}
-    settings = {**SETTINGS, **caps}
-    made = Deployment(folder, rabbitmq.url(vhost), url, backend=THREADING, settings=settings)
-    try:
+    with on_sqlite(backend=THREADING, settings={**SETTINGS, **caps}) as made:
         yield made.start(HOSTS, "--build-seconds", "0")
-    finally:
-        made.close()
 
 
 def move(cloud: Deployment, *words: str) -> dict[str, Any]:
@@ -55,7 +44,7 @@ def test_a_server_is_migrated_and_resized_to_other_hosts(cloud: Deployment) -> N
     assert resized["Host"] != migrated["Host"]
     shown = json.loads(cloud.command("nova-conductor-stub", "show", "traveller", "-f", "json"))
     assert (shown["memory_mb"], shown["host"]) == (2048, resized["Host"])
-    assert usage.settled(f"sqlite:///{cloud.folder}/nova.sqlite")
+    assert usage.settled(cloud.database_url)
 
 
 def test_without_a_host_a_server_stays_where_it_is(cloud: Deployment) -> None:

@@ -125,8 +125,8 @@ FALLS_SILENT = (
 
 @pytest.mark.parametrize(
     ("backend", "outage"),
-    [(EVENTLET, STOPS), (THREADING, STOPS), (EVENTLET, FALLS_SILENT), (THREADING, FALLS_SILENT)],
-    ids=["stops-eventlet", "stops-threading", "silent-eventlet", "silent-threading"],
+    [(THREADING, STOPS), (EVENTLET, FALLS_SILENT)],
+    ids=["stops-threading", "silent-eventlet"],
 )
 def test_a_cell_goes_and_comes_back_under_load(
     nova: Nova,
@@ -265,22 +265,14 @@ def test_newtons_layout(
     assert everything(nova) == before
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"port": 1}, "Can't connect"),
-        ({"password": "wrong-secret"}, "Access denied"),
-        ({"database": "nosuch"}, "Unknown database"),
-    ],
-    ids=["unreachable", "wrong password", "wrong name"],
-)
 def test_a_wrong_api_database_ends_the_start_with_one_line(
-    nova: Nova, deployment: MakeDeployment, transport_url: str, change: Any, reason: str
+    nova: Nova, deployment: MakeDeployment, transport_url: str
 ) -> None:
-    url = make_url(nova.urls["api"]).set(**change).render_as_string(hide_password=False)
+    wrong = make_url(nova.urls["api"]).set(password="wrong-secret")
+    url = wrong.render_as_string(hide_password=False)
     options = settings(nova)
     options["api_database"] = {"connection": url, "max_retries": 0}
     cloud = deployment(transport_url, nova.urls["cell0"], settings=options)
     line = refusal(cloud)
     assert "[api_database] connection" in line
-    assert reason in line
+    assert "Access denied" in line

@@ -66,17 +66,14 @@ def observed(
         "scheduler": {"workers": WORKERS, "claims": "database"},
         "trusted_computing": {"attestation_auth_blob": SECRET},
     }
-    deployment = Deployment(
+    with Deployment(
         folder, broker.url(), database_url, backend=request.param, settings=settings
-    )
-    try:
+    ) as deployment:
         fleet.install(database_url)
         daemon = deployment.start_scheduler().wait_ready()
         yield Observed(broker, folder, deployment, daemon, Endpoint.of(daemon))
         assert daemon.terminate() == 0
         assert not list(Path("/tmp").glob(f"nova-scheduler-{daemon.pid}-*"))
-    finally:
-        deployment.close()
 
 
 def uuid(number: int) -> str:

@@ -17,12 +17,11 @@ from scheduler import objects
 from scheduler.db import instance_events, instances
 from scheduler.db.columns import metadata
 from scheduler.db.database import Database
-from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.bus import RawCaller, enveloped, failure_of, recorded
-from tests.world.deployment import Deployment
-from tests.world.process import BACKENDS, Daemon
+from tests.world.fixtures import MakeDeployment
+from tests.world.process import Daemon
 
 RUN_INSTANCE = "derived-havana-run_instance-v2.9.cast"
 PREP_RESIZE = "derived-havana-prep_resize-v2.0.cast"
@@ -69,30 +68,18 @@ class Site:
         return fault and fault.message
 
 
-@pytest.fixture(scope="module", params=BACKENDS)
-def running(
-    request: pytest.FixtureRequest, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Daemon, Database, str]]:
-    """One scheduler per back end that sends notifications."""
-    folder = tmp_path_factory.mktemp("older")
-    vhost = rabbitmq.create_vhost()
-    url = f"sqlite:///{folder}/nova.sqlite"
+@pytest.fixture(scope="module")
+def running(on_sqlite: MakeDeployment) -> Iterator[tuple[Daemon, Database, str]]:
+    """A scheduler that sends notifications."""
     settings = {
         "DEFAULT": {"host": "sched1", "service_down_time": 3600},
         "oslo_messaging_notifications": {"driver": "messagingv2"},
     }
-    deployment = Deployment(
-        folder, rabbitmq.url(vhost), url, backend=request.param, settings=settings
-    )
-    database = Database(url)
-    try:
-        fleet.install(url)
+    with on_sqlite(settings=settings) as deployment, deployment.database() as database:
+        fleet.install(deployment.database_url)
         with database.write() as connection:
             instance_events.metadata.create_all(connection)
-        yield deployment.start_scheduler().wait_ready(), database, rabbitmq.url(vhost)
-    finally:
-        deployment.close()
-        database.dispose()
+        yield deployment.start_scheduler().wait_ready(), database, deployment.transport_url
 
 
 def _tables_of_instances() -> list[sa.Table]:

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections import Counter
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import Any
 
 import psutil
@@ -24,12 +20,12 @@ from scheduler.db.database import Database
 from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.bus import RawCaller
-from tests.world.calling import a_request
+from tests.world.calling import a_request, crowd
 from tests.world.deployment import Deployment
 from tests.world.fixtures import MakeDeployment
 from tests.world.process import Daemon
 
-RELOADS = int(os.environ.get("RELOADS", "8"))
+RELOADS = int(os.environ.get("RELOADS", "4"))
 """For each way in which the scheduler runs."""
 CALLERS = 4
 WAIT_SECONDS = 60
@@ -71,29 +67,6 @@ def seen_in(reply: Mapping[str, Any]) -> Answer:
     first = selections[0]["nova_object.data"]
     limits = first["limits"]["nova_object.data"]
     return first["service_host"], len(selections) - 1, limits["memory_mb"]
-
-
-@dataclass
-class Callers:
-    """Keep calling, and count the answers."""
-
-    transport_url: str
-    answers: Counter[Answer] = field(default_factory=Counter)
-    failures: list[str] = field(default_factory=list)
-    stopping: threading.Event = field(default_factory=threading.Event)
-
-    def run(self) -> int:
-        """Call until told to stop; returns how many calls did not get exactly one answer."""
-        sent = []
-        with RawCaller(self.transport_url) as raw:
-            while not self.stopping.is_set():
-                sent.append(raw.send(a_request()))
-                reply = raw.answer_to(sent[-1])
-                if reply["failure"]:
-                    self.failures.append(reply["failure"])
-                else:
-                    self.answers[seen_in(reply)] += 1
-            return sum(len(raw.answers_to(call)) != 1 for call in sent)
 
 
 class Reloads:
@@ -165,25 +138,23 @@ def reloads(
 def test_every_answer_is_of_one_configuration(
     reloads: Reloads, transport_url: str, record_property: Any
 ) -> None:
-    callers = Callers(transport_url)
-    with ThreadPoolExecutor(CALLERS) as threads, ExitStack() as stack:
-        stack.callback(callers.stopping.set)
-        running = [threads.submit(callers.run) for _ in range(CALLERS)]
+    answers: Counter[Answer] = Counter()
+
+    def wait_for_answers(wanted: Answer) -> None:
+        expected = answers[wanted] + CALLERS
+        wait_until(lambda: answers[wanted] >= expected, WAIT_SECONDS, "answers")
+
+    with crowd(transport_url, CALLERS, lambda reply: answers.update([seen_in(reply)])) as callers:
         for number in range(RELOADS):
             wanted = RIGHT[(number + 1) % 2]
             reloads.to(CONFIGURATIONS[wanted])
-            expected = callers.answers[wanted] + CALLERS
-            wait_until(lambda: callers.answers[wanted] >= expected, WAIT_SECONDS, "answers")  # noqa: B023
-        said = "The configuration stays as it was"
-        reloads.to({"scheduler": {"max_attempts": "many"}}, said)
-        expected = callers.answers[wanted] + CALLERS
-        wait_until(lambda: callers.answers[wanted] >= expected, WAIT_SECONDS, "answers")
-        callers.stopping.set()
-        assert [each.result(WAIT_SECONDS) for each in running] == [0] * CALLERS
+            wait_for_answers(wanted)
+        reloads.to({"scheduler": {"max_attempts": "many"}}, "The configuration stays as it was")
+        wait_for_answers(wanted)
+        callers.finish()
 
-    assert callers.failures == []
-    assert set(callers.answers) == set(RIGHT)
-    record_property("reloads and answers", (RELOADS, callers.answers.total()))
+    assert set(answers) == set(RIGHT)
+    record_property("reloads and answers", (RELOADS, answers.total()))
     log = reloads.scheduler.log
     assert "[scheduler] max_attempts" in log
     assert "Traceback" not in log

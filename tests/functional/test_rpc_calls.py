@@ -13,10 +13,14 @@ from typing import Any
 import pytest
 
 from scheduler import errors, objects
+from scheduler.concurrency import EVENTLET
 from tests.functional.conftest import ServingScheduler
 from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.bus import RawCaller, a_context, failure_of, recorded, scheduler_api
+
+#: test_rpc_errors runs on both.
+pytestmark = pytest.mark.parametrize("serving_scheduler", [EVENTLET], indirect=True)
 
 TOO_MUCH = objects.Flavor(
     id=9,

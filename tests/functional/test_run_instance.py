@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,10 +11,10 @@ from scheduler import objects
 from scheduler.concurrency import THREADING
 from scheduler.db import instances
 from scheduler.db.database import Database
-from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 from tests.world.bus import RawCaller, enveloped, recorded
 from tests.world.deployment import Deployment
+from tests.world.fixtures import MakeDeployment
 
 RUN_INSTANCE = "derived-havana-run_instance-v2.9.cast"
 SETTINGS = {"DEFAULT": {"reserved_host_memory_mb": 0}}
@@ -25,7 +24,7 @@ WAITING = {"vm_state": "building", "task_state": "scheduling"}
 class Site:
     """A scheduler and hosts, of which so many builds fail."""
 
-    def __init__(self, deployment: Deployment, url: str, fail_rate: str) -> None:
+    def __init__(self, deployment: Deployment, database: Database, fail_rate: str) -> None:
         deployment.sync_database()
         started = [
             deployment.start_scheduler(),
@@ -33,8 +32,8 @@ class Site:
         ]
         for daemon in started:
             daemon.wait_ready()
-        self.database = Database(f"sqlite:///{deployment.folder}/nova.sqlite")
-        self.caller = RawCaller(url)
+        self.database = database
+        self.caller = RawCaller(deployment.transport_url)
 
     def run(self, **properties: Any) -> str:
         """Have one server built; its uuid."""
@@ -62,31 +61,16 @@ class Site:
         return self.row(uuid_of_server)
 
 
-@pytest.fixture(params=["0", "1"])
-def site(
-    request: pytest.FixtureRequest, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Site, str]]:
-    folder = tmp_path_factory.mktemp("havana")
-    vhost = rabbitmq.create_vhost()
-    url = rabbitmq.url(vhost)
-    database_url = f"sqlite:///{folder}/nova.sqlite"
-    deployment = Deployment(folder, url, database_url, backend=THREADING, settings=SETTINGS)
-    try:
-        yield Site(deployment, url, request.param), request.param
-    finally:
-        deployment.close()
-
-
-def test_a_server_is_built_or_tried_on_as_many_hosts_as_allowed(site: tuple[Site, str]) -> None:
-    running, fail_rate = site
-
-    server = running.run()
-
-    if fail_rate == "0":
-        assert running.settled(server).vm_state == "active"
-        return
-    assert running.settled(server).vm_state == "error"
-    with running.database.read() as conn:
-        fault = instances.latest_fault(conn, server)
-    assert fault is not None
-    assert "Exceeded max scheduling attempts 3" in str(fault.message)
+@pytest.mark.parametrize("fail_rate", ["0", "1"])
+def test_a_server_is_built_or_tried_on_as_many_hosts_as_allowed(
+    on_sqlite: MakeDeployment, fail_rate: str
+) -> None:
+    with on_sqlite(backend=THREADING, settings=SETTINGS) as made, made.database() as database:
+        site = Site(made, database, fail_rate)
+        server = site.run()
+        state = site.settled(server).vm_state
+        with database.read() as conn:
+            fault = instances.latest_fault(conn, server)
+    assert state == ("active" if fail_rate == "0" else "error")
+    if fail_rate == "1":
+        assert "Exceeded max scheduling attempts 3" in str(fault and fault.message)

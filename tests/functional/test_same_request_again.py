@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from tests.functional.slow_filter import PAUSE_HINT
 from tests.world import fleet
 from tests.world.bus import RawCaller, a_context, recorded, scheduler_api
-from tests.world.deployment import Deployment
+from tests.world.fixtures import MakeDeployment
 from tests.world.process import Daemon
 
 DATA = "nova_object.data"
@@ -38,18 +37,15 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def scheduler(
-    backend: str, transport_url: str, sqlite_url: str, tmp_path: Path
-) -> Iterator[Daemon]:
+    deployment: MakeDeployment, backend: str, transport_url: str, sqlite_url: str
+) -> Daemon:
     """A scheduler of one host with room for two servers, whose notifications reach nobody."""
     memory_mb = 2048 * ROOM_FOR
     fleet.install(sqlite_url, ("cmp1",), memory_mb=memory_mb, free_ram_mb=memory_mb,
                   ram_allocation_ratio=1.0)  # fmt: skip
-    deployment = Deployment(tmp_path, transport_url, sqlite_url, backend=backend, settings=SETTINGS)
+    made = deployment(transport_url, sqlite_url, backend=backend, settings=SETTINGS)
     found = {"PYTHONPATH": str(Path(__file__).parent)}
-    try:
-        yield deployment.start_scheduler(extra_environment=found).wait_ready()
-    finally:
-        deployment.close()
+    return made.start_scheduler(extra_environment=found).wait_ready()
 
 
 def a_request(pause_seconds: str = "0") -> dict[str, Any]:
@@ -84,23 +80,14 @@ def test_a_request_that_comes_again_books_once(transport_url: str) -> None:
 
 
 def test_a_notification_bus_that_is_away_holds_nothing_up(
-    scheduler: Daemon, transport_url: str
+    scheduler: Daemon, transport_url: str, tmp_path: Path
 ) -> None:
-    with RawCaller(transport_url) as raw:
-        began = time.monotonic()
-        assert raw.call(a_request(), TOPIC)["failure"] is None
+    """And clients find the topic that is configured."""
+    with scheduler_api(tmp_path, transport_url, topic=TOPIC) as api:
+        assert api.ping(a_context(), "hello", timeout_seconds=60)["arg"] == "hello"
+        own, began = str(uuid.uuid4()), time.monotonic()
+        ((chosen,),) = api.select_destinations(a_context(), fleet.a_spec(own), [own], True)
+        assert chosen.service_host == "cmp1"
         assert time.monotonic() - began < PATIENCE_SECONDS
     scheduler.wait_log("ERROR oslo_messaging.notify.messaging", 60)  # the operator is told
     assert scheduler.terminate() == 0
-
-
-@pytest.mark.usefixtures("scheduler")
-def test_clients_find_the_configured_topic(transport_url: str, tmp_path: Path) -> None:
-    with scheduler_api(tmp_path, transport_url, topic=TOPIC) as api:
-        assert api.ping(a_context(), "hello", timeout_seconds=60) == {
-            "service": "scheduler",
-            "arg": "hello",
-        }
-        own = str(uuid.uuid4())
-        ((chosen,),) = api.select_destinations(a_context(), fleet.a_spec(own), [own], True)
-    assert chosen.service_host == "cmp1"

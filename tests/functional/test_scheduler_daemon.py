@@ -9,24 +9,22 @@ import re
 import signal
 import sqlite3
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import oslo_messaging
 import pytest
-from oslo_config import cfg
 
 from conductor_stub.scheduler_rpcapi import SchedulerAPI
-from scheduler import conf as project_options
+from scheduler.concurrency import EVENTLET
 from scheduler.db import migration
 from scheduler.db.database import EMBEDDED_FILE, Database
-from scheduler.rpc import transport as bus
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request
 from tests.functional import gate_driver
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
-from tests.world.fixtures import StartDaemon
+from tests.world.bus import scheduler_api
+from tests.world.fixtures import MakeDeployment
 from tests.world.process import Daemon
 
 pytestmark = pytest.mark.functional
@@ -34,24 +32,28 @@ pytestmark = pytest.mark.functional
 PROGRAM = "nova-scheduler"
 REPOSITORY = pathlib.Path(__file__).parents[2]
 CONTEXT = RequestContext("u", "p", overwrite=False)
+StartScheduler = Callable[..., Daemon]
 GATE = "tests.functional.gate_driver.GateDriver"
 
 
-def config(transport_url: str, database_url: str, **scheduler: Any) -> str:
-    lines = [f"{name} = {value}" for name, value in {"workers": 1, **scheduler}.items()]
-    return "\n".join(
-        [
-            "[DEFAULT]",
-            "host = sched1",
-            f"transport_url = {transport_url}",
-            "[database]",
-            f"connection = {database_url}",
-            "max_retries = 0",
-            "[scheduler]",
-            *lines,
-            "",
-        ]
-    )
+@pytest.fixture
+def scheduler(deployment: MakeDeployment, tables: str) -> StartScheduler:
+    """A function that starts one on a bus with options of ``[scheduler]`` and ``[DEFAULT]``."""
+
+    def start(
+        transport_url: str, backend: str = EVENTLET, folder: pathlib.Path | None = None,
+        default: Mapping[str, Any] | None = None, **options: Any,
+    ) -> Daemon:  # fmt: skip
+        settings = {
+            "DEFAULT": {"host": "sched1", "debug": False, **(default or {})},
+            "database": {"max_retries": 0},
+            "scheduler": options,
+        }
+        made = deployment(transport_url, tables, backend=backend, settings=settings)
+        gate = {} if folder is None else {gate_driver.FOLDER_VARIABLE: str(folder)}
+        return made.start_scheduler(extra_environment={"PYTHONPATH": str(REPOSITORY), **gate})
+
+    return start
 
 
 @pytest.fixture
@@ -61,26 +63,10 @@ def tables(sqlite_url: str) -> str:
     return sqlite_url
 
 
-@contextlib.contextmanager
-def caller(transport_url: str) -> Iterator[SchedulerAPI]:
-    """The client, on the bus of that URL."""
-    project_options.register_all(cfg.CONF)
-    cfg.CONF([], project="nova", default_config_files=[], default_config_dirs=[])
-    oslo_messaging.TransportURL.parse(cfg.CONF)  # registers the option
-    cfg.CONF.set_override("transport_url", transport_url)
-    transport = bus.get_transport(cfg.CONF)
-    try:
-        yield SchedulerAPI(transport, cfg.CONF)
-    finally:
-        transport.cleanup()
-        cfg.CONF.clear_override("transport_url")
-        cfg.CONF.reset()
-
-
 @pytest.fixture
-def api(transport_url: str) -> Iterator[SchedulerAPI]:
+def api(tmp_path: pathlib.Path, transport_url: str) -> Iterator[SchedulerAPI]:
     """A caller on the test's bus."""
-    with caller(transport_url) as made:
+    with scheduler_api(tmp_path, transport_url) as made:
         yield made
 
 
@@ -90,10 +76,6 @@ def gate(tmp_path: pathlib.Path) -> pathlib.Path:
     folder = tmp_path / "gate"
     folder.mkdir()
     return folder
-
-
-def gate_environment(folder: pathlib.Path) -> dict[str, str]:
-    return {"PYTHONPATH": str(REPOSITORY), gate_driver.FOLDER_VARIABLE: str(folder)}
 
 
 def begun(folder: pathlib.Path) -> int:
@@ -108,79 +90,72 @@ def services_of(database_url: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_serves_from_ready_to_sigterm(
-    daemon: StartDaemon,
+    scheduler: StartScheduler,
     transport_url: str,
     tables: str,
     api: SchedulerAPI,
     backend: str,
     workers: int,
 ) -> None:
-    text = config(transport_url, tables, workers=workers, claims="database")
-    text = text.replace("[DEFAULT]", "[DEFAULT]\nreport_interval = 1")
-    scheduler = daemon(PROGRAM, text, backend=backend).wait_ready()
+    often = {"report_interval": 1}
+    daemon = scheduler(transport_url, backend, None, often, workers=workers, claims="database")
+    daemon.wait_ready()
 
     assert api.ping(CONTEXT, "hello", timeout_seconds=60)["arg"] == "hello"
     assert services_of(tables)[0][:4] == ("sched1", PROGRAM, "scheduler", 0)
     assert len(services_of(tables)) == 1
-    wait_until(lambda: services_of(tables)[0][4] >= 2, 60, "two heartbeats")
+    if workers == 1:  # the first comes after five seconds
+        wait_until(lambda: services_of(tables)[0][4] >= 1, 60, "a heartbeat")
 
-    assert scheduler.terminate() == 0
-    assert f"means of {backend}" in scheduler.log
-    assert "INFO scheduler.daemon.worker [-] Starting scheduler node (" in scheduler.log
-    assert not re.search(r"^\S+ \S+ \d+ (ERROR|CRITICAL|WARNING scheduler)", scheduler.log, re.M)
-    assert "Traceback" not in scheduler.log
+    assert daemon.terminate() == 0
+    assert f"means of {backend}" in daemon.log
+    assert "INFO scheduler.daemon.worker [-] Starting scheduler node (" in daemon.log
+    assert not re.search(r"^\S+ \S+ \d+ (ERROR|CRITICAL|WARNING scheduler)", daemon.log, re.M)
+    assert "Traceback" not in daemon.log
 
 
 def test_periodic_task_of_the_driver(
-    daemon: StartDaemon, tables: str, backend: str, gate: pathlib.Path
+    scheduler: StartScheduler, backend: str, gate: pathlib.Path
 ) -> None:
-    text = config("fake://", tables, driver=GATE, periodic_task_interval=1)
-    text = text.replace("[DEFAULT]", "[DEFAULT]\nperiodic_fuzzy_delay = 0")
-    daemon(PROGRAM, text, backend=backend, extra_environment=gate_environment(gate)).wait_ready()
+    options = {"driver": GATE, "periodic_task_interval": 1}
+    scheduler("fake://", backend, gate, {"periodic_fuzzy_delay": 0}, **options).wait_ready()
 
     wait_until(lambda: len(list(gate.glob(f"{gate_driver.PERIODIC_PREFIX}*"))) >= 2, 60)
 
 
 def test_sigterm_finishes_and_answers_what_is_in_hand(
-    daemon: StartDaemon,
+    scheduler: StartScheduler,
     transport_url: str,
-    tables: str,
     api: SchedulerAPI,
     backend: str,
     gate: pathlib.Path,
 ) -> None:
-    text = config(transport_url, tables, driver=GATE)
-    environment = gate_environment(gate)
-    scheduler = daemon(PROGRAM, text, backend=backend, extra_environment=environment)
-    scheduler.wait_ready()
+    daemon = scheduler(transport_url, backend, gate, driver=GATE).wait_ready()
     with concurrent.futures.ThreadPoolExecutor() as callers:
         answers = [
             callers.submit(api.select_destinations, CONTEXT, a_request(), [str(uuid.uuid4())])
             for _ in range(5)
         ]
         wait_until(lambda: begun(gate) == 5, describe="all requests in hand")
-        scheduler.signal(signal.SIGTERM)
-        scheduler.wait_log("graceful shutdown started")
+        daemon.signal(signal.SIGTERM)
+        daemon.wait_log("graceful shutdown started")
         (gate / gate_driver.OPEN).touch()
 
         hosts = [answer.result(timeout=60)[0]["host"] for answer in answers]
 
     assert hosts == ["cmp1"] * 5
-    assert scheduler.wait() == 0
+    assert daemon.wait() == 0
 
 
 def test_requests_after_sigterm_wait_for_the_next_scheduler(
-    daemon: StartDaemon,
+    scheduler: StartScheduler,
     transport_url: str,
-    tables: str,
     api: SchedulerAPI,
     backend: str,
     gate: pathlib.Path,
 ) -> None:
     def start() -> Daemon:
-        text = config(transport_url, tables, driver=GATE)
-        environment = gate_environment(gate)
-        return daemon(PROGRAM, text, backend=backend, extra_environment=environment).wait_ready()
+        return scheduler(transport_url, backend, gate, driver=GATE).wait_ready()
 
     (gate / gate_driver.OPEN).touch()
     assert start().terminate() == 0
@@ -191,13 +166,10 @@ def test_requests_after_sigterm_wait_for_the_next_scheduler(
 
 
 def test_start_that_fails_in_the_worker_ends_the_daemon(
-    daemon: StartDaemon, transport_url: str, tables: str, backend: str
+    scheduler: StartScheduler, transport_url: str, backend: str
 ) -> None:
     driver = "tests.functional.gate_driver.StatelessDriver"
-    text = config(transport_url, tables, driver=driver, workers=2)
-    environment = {"PYTHONPATH": str(REPOSITORY)}
-
-    failed = daemon(PROGRAM, text, backend=backend, extra_environment=environment)
+    failed = scheduler(transport_url, backend, driver=driver, workers=2)
 
     assert failed.wait() == 1
     assert "there is none" in failed.log
@@ -212,14 +184,9 @@ def test_start_that_fails_in_the_worker_ends_the_daemon(
     ],
 )
 def test_a_broker_that_refuses_ends_the_daemon_with_one_line(
-    daemon: StartDaemon,
-    rabbitmq: RabbitMQ,
-    tables: str,
-    right: str,
-    wrong: str,
-    reason: str,
+    scheduler: StartScheduler, rabbitmq: RabbitMQ, right: str, wrong: str, reason: str
 ) -> None:
-    refused = daemon(PROGRAM, config(rabbitmq.url().replace(right, wrong), tables))
+    refused = scheduler(rabbitmq.url().replace(right, wrong))
 
     assert refused.wait() == 1
     lines = [line for line in refused.log.splitlines() if " CRITICAL " in line]
@@ -231,9 +198,8 @@ def test_a_broker_that_refuses_ends_the_daemon_with_one_line(
     assert "wrong-secret" not in refused.log
 
 
-def test_sigterm_while_the_broker_is_away(daemon: StartDaemon, tables: str, backend: str) -> None:
-    text = config("rabbit://u:p@127.0.0.1:1/", tables)
-    waiting = daemon(PROGRAM, text, backend=backend)
+def test_sigterm_while_the_broker_is_away(scheduler: StartScheduler, backend: str) -> None:
+    waiting = scheduler("rabbit://u:p@127.0.0.1:1/", backend)
     waiting.wait_log("Connection failed")
 
     assert waiting.terminate() == 0

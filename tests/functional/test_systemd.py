@@ -15,7 +15,6 @@ from tests.functional import slow_filter
 from tests.house.tree import ROOT
 from tests.servers import programs, systemd
 from tests.servers.fixtures import require
-from tests.servers.gate import Gate
 from tests.servers.mariadb import MariaDB
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
@@ -23,6 +22,7 @@ from tests.world import fleet
 from tests.world.bus import RawCaller
 from tests.world.calling import a_request, crowd
 from tests.world.deployment import render
+from tests.world.proxy import Proxy
 
 pytestmark = pytest.mark.systemd
 
@@ -62,11 +62,11 @@ RestartSec=1
 
 @dataclass
 class Scene:
-    """A machine whose scheduler reaches broker and database through gates."""
+    """A machine whose scheduler reaches broker and database through proxies."""
 
     machine: systemd.Machine
-    broker: Gate
-    database: Gate
+    broker: Proxy
+    database: Proxy
     transport_url: str
 
     def state(self) -> str:
@@ -90,13 +90,13 @@ class Scene:
 
 @pytest.fixture
 def scene(rabbitmq: RabbitMQ, mariadb: MariaDB, mariadb_url: str) -> Iterator[Scene]:
-    """A machine whose scheduler is not started yet, and hosts for it; both gates are closed."""
+    """A machine whose scheduler is not started yet, and hosts for it; both proxies are closed."""
     require((*systemd.PROGRAMS, programs.LOGROTATE))
     fleet.install(mariadb_url)
     vhost = rabbitmq.create_vhost()
     with ExitStack() as stack:
-        broker = stack.enter_context(Gate(rabbitmq.port))
-        database = stack.enter_context(Gate(make_url(mariadb_url).port or mariadb.port))
+        broker = stack.enter_context(Proxy(rabbitmq.port, is_open=False))
+        database = stack.enter_context(Proxy(mariadb.port, is_open=False))
         try:
             machine = systemd.Machine(SETUP)
             write_files(machine, rabbitmq.url(vhost), mariadb_url, broker, database)
@@ -109,7 +109,7 @@ def scene(rabbitmq: RabbitMQ, mariadb: MariaDB, mariadb_url: str) -> Iterator[Sc
 
 
 def write_files(
-    machine: systemd.Machine, broker_url: str, database_url: str, broker: Gate, database: Gate
+    machine: systemd.Machine, broker_url: str, database_url: str, broker: Proxy, database: Proxy
 ) -> None:
     (machine.units / UNIT).write_text((ROOT / "systemd" / UNIT).read_text())
     (machine.units / f"{UNIT}.d").mkdir()

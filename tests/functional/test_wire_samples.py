@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from scheduler import objects
+from scheduler.concurrency import EVENTLET
 from scheduler.db import aggregates, compute_nodes, migration, services
 from scheduler.db.database import Database
 from tests.functional.conftest import ServingScheduler
@@ -33,8 +34,11 @@ from tests.world.bus import (
     recorded,
     scheduler_api,
 )
-from tests.world.deployment import Deployment
+from tests.world.fixtures import MakeDeployment
 from tests.world.process import BACKENDS
+
+#: What a caller sees while a request takes long depends on the back end, all else does not.
+ONE_BACKEND = pytest.mark.parametrize("recorded_scheduler", [EVENTLET], indirect=True)
 
 FILTERS = (
     "AvailabilityZoneFilter", "ComputeFilter", "ComputeCapabilitiesFilter",
@@ -106,42 +110,33 @@ def install(database_url: str) -> None:
 
 @pytest.fixture(scope="module", params=BACKENDS)
 def recorded_scheduler(
-    request: pytest.FixtureRequest,
-    rabbitmq: RabbitMQ,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[ServingScheduler, RabbitMQ, str]]:
+    request: pytest.FixtureRequest, on_sqlite: MakeDeployment
+) -> Iterator[ServingScheduler]:
     """A scheduler as the recorded one was configured."""
-    folder = tmp_path_factory.mktemp("recorded")
-    vhost = rabbitmq.create_vhost()
-    url = f"sqlite:///{folder}/nova.sqlite"
-    filters = ",".join(FILTERS)
     settings = {
         "DEFAULT": {"host": "sched1", "service_down_time": 3600},
         "scheduler": {"cell_uuid": CELL},
         "filter_scheduler": {
-            "available_filters": "nova.scheduler.filters.all_filters\n"
-            "available_filters = slow_filter.PausingFilter",
-            "enabled_filters": filters,
+            "available_filters": [
+                "nova.scheduler.filters.all_filters",
+                "slow_filter.PausingFilter",
+            ],
+            "enabled_filters": ",".join(FILTERS),
         },
         "oslo_messaging_notifications": {"driver": "messagingv2"},
         "notifications": {"notification_format": "both"},
     }
-    deployment = Deployment(
-        folder, rabbitmq.url(vhost), url, backend=request.param, settings=settings
-    )
-    try:
-        install(url)
+    with on_sqlite(backend=request.param, settings=settings) as deployment:
+        install(deployment.database_url)
         found = {"PYTHONPATH": str(Path(__file__).parent)}
         daemon = deployment.start_scheduler(extra_environment=found).wait_ready()
-        yield ServingScheduler(daemon, rabbitmq.url(vhost)), rabbitmq, vhost
-    finally:
-        deployment.close()
+        yield ServingScheduler(daemon, deployment.transport_url)
 
 
 @pytest.fixture
-def caller(recorded_scheduler: tuple[ServingScheduler, RabbitMQ, str]) -> Iterator[RawCaller]:
+def caller(recorded_scheduler: ServingScheduler) -> Iterator[RawCaller]:
     """Writes messages to that scheduler by hand."""
-    with RawCaller(recorded_scheduler[0].transport_url) as raw:
+    with RawCaller(recorded_scheduler.transport_url) as raw:
         yield raw
 
 
@@ -151,14 +146,13 @@ def fresh(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def replies(
-    recorded_scheduler: tuple[ServingScheduler, RabbitMQ, str],
-) -> dict[str, dict[str, Any]]:
+def replies(recorded_scheduler: ServingScheduler) -> dict[str, dict[str, Any]]:
     """Replies to the recorded requests, before any other uses up a host."""
-    with RawCaller(recorded_scheduler[0].transport_url) as raw:
+    with RawCaller(recorded_scheduler.transport_url) as raw:
         return {name: raw.call(fresh(name)) for name in PAIRS}
 
 
+@ONE_BACKEND
 @pytest.mark.parametrize("name", PAIRS)
 def test_replies_field_by_field(replies: dict[str, dict[str, Any]], name: str) -> None:
     theirs = recorded(PAIRS[name])
@@ -198,6 +192,7 @@ def _without_placement(chosen: dict[str, Any]) -> dict[str, Any]:
     return {**chosen, DATA: {k: v for k, v in chosen[DATA].items() if k not in OF_PLACEMENT}}
 
 
+@ONE_BACKEND
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
@@ -220,6 +215,7 @@ def test_errors_field_by_field(caller: RawCaller, name: str, changes: dict[str, 
     assert ours["tb"][-1] == theirs["tb"][-1]
 
 
+@ONE_BACKEND
 def test_the_raw_body(caller: RawCaller) -> None:
     text = json.loads((WIRE / "envelope-raw-example.json").read_text())["amqp_body_text"]
     message = json.loads(json.loads(text)["oslo.message"])
@@ -236,6 +232,7 @@ def told_of(caller: RawCaller, queue: str, *requests: dict[str, Any]) -> list[di
     return [each for each in caller.taken_from(queue) if each["_context_request_id"] in known]
 
 
+@ONE_BACKEND
 @pytest.mark.parametrize("kind", ["simple", "rich"])
 def test_notifications_in_both_forms(caller: RawCaller, kind: str) -> None:
     caller.collect(EVENTS)
@@ -269,6 +266,7 @@ def test_notifications_in_both_forms(caller: RawCaller, kind: str) -> None:
                 assert message[f"_context_{key}"] == theirs[f"_context_{key}"]
 
 
+@ONE_BACKEND
 def test_no_end_is_told_of_a_failure(caller: RawCaller) -> None:
     caller.collect(EVENTS)
     request = fresh("select_destinations-simple.request")
@@ -320,14 +318,14 @@ def test_a_slow_request_shows_that_it_lives(caller: RawCaller) -> None:
 
 @pytest.mark.parametrize("hint", [PAUSE_HINT, COMPUTE_HINT])
 def test_a_caller_with_little_patience_gets_a_thousand_servers(
-    recorded_scheduler: tuple[ServingScheduler, RabbitMQ, str], tmp_path: Path, hint: str
+    recorded_scheduler: ServingScheduler, tmp_path: Path, hint: str
 ) -> None:
     """The request takes longer than ``rpc_response_timeout``, which only bounds the silence."""
     patience_seconds = 4
     uuids = [str(uuid.uuid4()) for _ in range(1000)]
     hints = {hint: ["0.0015"]}  # for each of the three hosts and each server
     spec = fleet.a_spec(uuids[0], num_instances=len(uuids), scheduler_hints=hints)
-    url = recorded_scheduler[0].transport_url
+    url = recorded_scheduler.transport_url
     began = time.monotonic()
     with scheduler_api(tmp_path, url, response_seconds=patience_seconds) as api:
         chosen = api.select_destinations(a_context(), spec, uuids, True, True)
@@ -335,11 +333,12 @@ def test_a_caller_with_little_patience_gets_a_thousand_servers(
     assert len(chosen) == len(uuids)
 
 
+@ONE_BACKEND
 def test_what_is_on_the_broker(
-    recorded_scheduler: tuple[ServingScheduler, RabbitMQ, str], caller: RawCaller
+    recorded_scheduler: ServingScheduler, rabbitmq: RabbitMQ, caller: RawCaller
 ) -> None:
     """Queues, exchanges and bindings, with their arguments (page rpc, section 9)."""
-    _scheduler, rabbitmq, vhost = recorded_scheduler
+    vhost = recorded_scheduler.transport_url.rpartition("/")[2]
     caller.collect([])
     caller.call(fresh("select_destinations-simple.request"))
     theirs = json.loads((WIRE / "rabbit-topology.json").read_text())

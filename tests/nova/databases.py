@@ -58,18 +58,6 @@ class NovaDatabases:
             raise RuntimeError(f"nova-manage {arguments} ended with {done.returncode}: {done}")
         return done.stdout
 
-    def map_cell(self, name: str, database_connection: str) -> None:
-        """Let the mapping of a cell name another database URL, which may be a template."""
-        listed = self.manage("cell_v2", "list_cells").splitlines()
-        (row,) = [line.split() for line in listed if line.startswith(f"| {name} ")]
-        target = [
-            "--database_connection",
-            database_connection,
-            "--transport-url",
-            f"{NOBODY}/{name}",
-        ]
-        self.manage("cell_v2", "update_cell", "--cell_uuid", row[3], "--name", name, *target)
-
     def empty(self) -> None:
         """Remove all rows but those that say which cells there are."""
         for url in (self.api_url, *self.cells.values()):

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scheduler import concurrency
 from tests.nova.databases import NovaDatabases, merged
 from tests.nova.driver import NovaDriver
 from tests.servers.rabbitmq import RabbitMQ
@@ -100,7 +99,6 @@ def deployed(
     tables: NovaDatabases,
     rabbitmq: RabbitMQ,
     folder: Path,
-    backend: str = concurrency.EVENTLET,
     settings: Settings | None = None,
     of_both: Settings | None = None,
 ) -> Iterator[Deployed]:
@@ -116,10 +114,7 @@ def deployed(
         nova = NovaDriver(made.python, made.config, folder / "nova.log")
         stack.callback(nova.close)
         of_ours = merged(shared, {"api_database": {"connection": made.api_url}}, settings or {})
-        (folder / "scheduler").mkdir()
-        deployment = Deployment(
-            folder / "scheduler", bus, made.cell_url, backend=backend, settings=of_ours
-        )
+        deployment = Deployment(folder / "scheduler", bus, made.cell_url, settings=of_ours)
         stack.callback(deployment.close)
         daemon = deployment.start_scheduler().wait_ready()
         yield Deployed(made, nova, deployment, daemon, bus)

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.nova import environment
 from tests.nova.databases import THREADING
+from tests.servers.venvs import CHECKOUT
 
 ANSWER_SECONDS = 120
 
@@ -41,7 +41,7 @@ class NovaDriver:
         with log_path.open("wb") as log:
             self._process = subprocess.Popen(
                 [str(python), "-m", "tests.nova.inside.program", "--config-file", str(config)],
-                cwd=environment.CHECKOUT,
+                cwd=CHECKOUT,
                 env={**os.environ, **THREADING},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from tests.nova import databases, environment
+from tests.nova import databases
 from tests.nova.databases import NovaDatabases
+from tests.servers.fixtures import made
 from tests.servers.mariadb import MariaDB
+from tests.servers.venvs import NOVA
 
 
 @pytest.fixture(scope="session")
 def nova_python() -> Path:
     """The Python of an environment with Nova; skips if it cannot be made, fails with CI=true."""
-    try:
-        return environment.ensure()
-    except environment.NotAvailable as error:
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail(str(error), pytrace=False)
-        pytest.skip(str(error))
+    return made(NOVA)
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,9 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler.cli import app
-from scheduler.db import layout
+from scheduler.db import layout, migration
 from scheduler.db.database import Database
+from scheduler.errors import DatabaseNotReady
 from tests import nova_layouts
 from tests.nova.databases import NovaDatabases
 from tests.nova_layouts import API, CELL, TODAY
@@ -56,3 +57,11 @@ def test_db_check_finds_every_cell(nova_databases: NovaDatabases, tmp_path, caps
     assert cells == list(nova_databases.cells)
     assert {row["Usable"] for row in rows} == {"yes"}
     assert [row["Missing"] for row in rows if row["Missing"]] == []
+
+
+def test_what_nova_made_is_used_but_not_changed(nova_databases: NovaDatabases) -> None:
+    database = Database(nova_databases.cell_url)
+    migration.check_ready(database)
+    with pytest.raises(DatabaseNotReady, match="alembic_version"):
+        migration.sync(database)
+    database.dispose()

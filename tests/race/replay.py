@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tests.race.callers import Request, hosts_of
@@ -112,25 +112,6 @@ def _visible(
         yield at, step.host, step.memory_mb
 
 
-@dataclass
-class Verdict:
-    """Everything that broke a promise, in words."""
-
-    #: Moments at which more was on, or claimed for, a host than it has.
-    excesses: list[str] = field(default_factory=list)
-    #: Requests that were refused although some hosts could have held them all the time.
-    refusals: list[str] = field(default_factory=list)
-    #: Requests that ended with an error of another kind.
-    errors: list[str] = field(default_factory=list)
-    #: Answers that differ for one request.
-    contradictions: list[str] = field(default_factory=list)
-    #: Answers without a claim, claims nobody asked for, claims without an end.
-    claims: list[str] = field(default_factory=list)
-    #: Hosts whose report at the end is not what is on them.
-    reports: list[str] = field(default_factory=list)
-    lines: int = 0
-
-
 def judge(
     plan: Plan,
     requests: Sequence[Request],
@@ -138,22 +119,30 @@ def judge(
     freed_at: Mapping[str, float],
     seen_at: Mapping[int, float],
     end_state: Mapping[str, Sequence[Any]],
-) -> Verdict:
-    """Compare."""
-    return Verdict(
-        excesses=excesses(lines, plan.host_mb),
-        refusals=list(_unjust_refusals(plan, requests, lines, freed_at, seen_at)),
-        errors=_errors(requests),
-        contradictions=[each.id for each in requests if each.contradictions],
-        claims=list(_claims_at_odds(requests, lines)) if plan.claims == "database" else [],
-        reports=list(_reports_at_odds(lines, end_state)),
-        lines=len(lines),
-    )
+) -> dict[str, list[str]]:
+    """Everything that broke a promise, in words, by the promise."""
+    with_claims = plan.claims == "database"
+    return {
+        f"moments with a host over its memory, of {len(lines)} changes": excesses(
+            lines, plan.host_mb
+        ),
+        "requests without an end, or with another error": _errors(requests),
+        "different answers to the same request": [e.id for e in requests if e.contradictions],
+        "refusals while there was room": list(
+            _unjust_refusals(plan, requests, lines, freed_at, seen_at)
+        ),
+        "claims not accounted for": list(_claims_at_odds(requests, lines)) if with_claims else [],
+        "hosts that report something else than is on them": _reports_at_odds(lines, end_state),
+    }
 
 
 def _errors(requests: Sequence[Request]) -> list[str]:
     expected = (None, "NoValidHost", "timeout")
-    return [f"{each.id}: {each.failure}" for each in requests if each.failure not in expected]
+    return [
+        f"{each.id}: {each.failure}"
+        for each in requests
+        if each.failure not in expected or not each.ended_at
+    ]
 
 
 def _unjust_refusals(

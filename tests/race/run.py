@@ -10,8 +10,9 @@ import tempfile
 import time
 import uuid
 from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -46,13 +47,13 @@ class Outcome:
 
     requests: list[Request]
     counts: Counter[str]
-    verdict: replay.Verdict
-    audit: list[dict[str, object]] = field(default_factory=list)
-    tracebacks: list[str] = field(default_factory=list)
-    took_seconds: float = 0.0
-    most_mb: int = 0
-    double_bookings: int = 0
-    worst_mb: int = 0
+    #: What broke a promise, by the promise.
+    wrong: Mapping[str, Sequence[object]]
+    tracebacks: list[str]
+    took_seconds: float
+    most_mb: int
+    double_bookings: int
+    worst_mb: int
 
 
 def race(plan: Plan) -> Outcome:
@@ -228,10 +229,8 @@ class _Race:
         lines = journal.read(self._url)
         counts = self._callers.counts + self._computes.counts + self._schedulers.counts
         counts += self._cycle.counts
-        return Outcome(
-            self._requests,
-            counts,
-            replay.judge(
+        wrong: dict[str, Sequence[object]] = {
+            **replay.judge(
                 self._plan,
                 self._requests,
                 lines,
@@ -239,7 +238,12 @@ class _Race:
                 self._watch.seen_at,
                 journal.end_state(self._url),
             ),
-            self._audit(),
+            "differences that `claims audit` names": self._audit(),
+        }
+        return Outcome(
+            self._requests,
+            counts,
+            wrong,
             self._schedulers.tracebacks(),
             took_seconds,
             self._computes.most_mb,

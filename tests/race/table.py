@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Final
 
 from tests.race.plan import Plan
@@ -50,8 +49,21 @@ def broken(plan: Plan, outcome: Outcome) -> bool:
 
 def rows(plan: Plan, outcome: Outcome) -> list[Row]:
     """What the table says."""
-    with_claims = plan.claims != "none"
-    return [*_course(plan, outcome), *_promises(outcome, with_claims=with_claims)]
+    doubled, counts = outcome.double_bookings, outcome.counts
+    share = counts["rescheduled"] / max(1, counts["builds"])
+    worst = f", by up to {outcome.worst_mb} MiB" if doubled else ""
+    beyond = "answers that promise a host beyond its memory"
+    sent_back = "servers that a host sent back as full"
+    text = f"{counts['rescheduled']} ({100 * share:.2f} %)"
+    promises: list[Row] = [
+        *((what, "0", str(len(found)), not found) for what, found in outcome.wrong.items()),
+        (beyond, "0", f"{doubled}{worst}", not doubled),
+        (sent_back, "≤ 0.1 %", text, share <= MAY_RESCHEDULE),
+    ]
+    if plan.claims == "none":
+        promises = [(what, "", found, None) for what, _promised, found, _kept in promises]
+    tracebacks = ("tracebacks in the logs", "", str(len(outcome.tracebacks)), None)
+    return [*_course(plan, outcome), *promises, tracebacks]
 
 
 def _course(plan: Plan, outcome: Outcome) -> list[Row]:
@@ -75,55 +87,9 @@ def _course(plan: Plan, outcome: Outcome) -> list[Row]:
     return [(what, "", found, None) for what, found in facts.items()]
 
 
-def _promises(outcome: Outcome, *, with_claims: bool) -> list[Row]:
-    verdict, counts = outcome.verdict, outcome.counts
-    share = counts["rescheduled"] / max(1, counts["builds"])
-    unanswered = [each for each in outcome.requests if not each.ended_at]
-    failures: list[tuple[str, Sequence[object]]] = [
-        (f"moments with a host over its memory, of {verdict.lines} changes", verdict.excesses),
-        ("requests without an end, or with another error", [*unanswered, *verdict.errors]),
-        ("different answers to the same request", verdict.contradictions),
-        ("refusals while there was room", verdict.refusals),
-        ("claims not accounted for", verdict.claims),
-        ("differences that `claims audit` names", outcome.audit),
-        ("hosts that report something else than is on them", verdict.reports),
-    ]
-    found: list[Row] = [
-        (what, "0" if with_claims else "", str(len(wrong)), not wrong if with_claims else None)
-        for what, wrong in failures
-    ]
-    doubled = outcome.double_bookings
-    found.append(
-        (
-            "answers that promise a host beyond its memory",
-            "0" if with_claims else "",
-            f"{doubled}" + (f", by up to {outcome.worst_mb} MiB" if doubled else ""),
-            not doubled if with_claims else None,
-        )
-    )
-    text = f"{counts['rescheduled']} ({100 * share:.2f} %)"
-    kept = share <= MAY_RESCHEDULE if with_claims else None
-    found.append(
-        ("servers that a host sent back as full", "≤ 0.1 %" if with_claims else "", text, kept)
-    )
-    found.append(("tracebacks in the logs", "", str(len(outcome.tracebacks)), None))
-    return found
-
-
 def _examples(outcome: Outcome) -> list[str]:
-    verdict = outcome.verdict
-    wrong: dict[str, Sequence[object]] = {
-        "over its memory": verdict.excesses,
-        "refused": verdict.refusals,
-        "errors": verdict.errors,
-        "contradictions": verdict.contradictions,
-        "claims": verdict.claims,
-        "audit": outcome.audit,
-        "reports": verdict.reports,
-        "tracebacks": outcome.tracebacks,
-    }
     return [
         f"\n{name}:\n" + "\n".join(f"  {each}" for each in several[:SHOWN])
-        for name, several in wrong.items()
+        for name, several in {**outcome.wrong, "tracebacks": outcome.tracebacks}.items()
         if several
     ]

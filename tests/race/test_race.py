@@ -10,13 +10,13 @@ from tests.race import run, table
 from tests.race.plan import Plan
 
 pytestmark = pytest.mark.functional
-TINY = {"callers": 32, "hosts": 6, "host_mb": 8192, "edge_requests": 40, "answer_seconds": 8.0}
+TINY = {"callers": 16, "hosts": 4, "host_mb": 8192, "edge_requests": 30, "answer_seconds": 8.0}
 
 
 def test_nothing_is_promised_twice_and_nothing_is_lost(
     transport_url: str, mariadb_url: str, tmp_path: Path
 ) -> None:
-    plan = Plan(requests=250, daemon_every=4, **TINY)
+    plan = Plan(requests=130, daemon_every=4, **TINY)
     outcome = run.race_on(plan, tmp_path, transport_url, mariadb_url)
     text = table.render(plan, outcome)
     assert not table.broken(plan, outcome), text
@@ -29,7 +29,7 @@ def test_nothing_is_promised_twice_and_nothing_is_lost(
 def test_without_claims_hosts_are_promised_twice(
     transport_url: str, mariadb_url: str, tmp_path: Path
 ) -> None:
-    plan = Plan(requests=150, claims="none", kill_seconds=0, **TINY)
+    plan = Plan(requests=90, claims="none", kill_seconds=0, **TINY)
     outcome = run.race_on(plan, tmp_path, transport_url, mariadb_url)
     text = table.render(plan, outcome)
     assert outcome.double_bookings, text

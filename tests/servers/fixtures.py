@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -15,21 +17,30 @@ from tests.servers import rabbitmq as rabbitmq_server
 from tests.servers.certificates import Authority
 from tests.servers.chromium import Chromium
 from tests.servers.mariadb import MariaDB
-from tests.servers.placement import ENVIRONMENT, Placement
+from tests.servers.placement import Placement
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.rabbitmq import RabbitMQ
-from tests.servers.venvs import NotAvailable
+from tests.servers.venvs import PLACEMENT, Environment, NotAvailable
 
 
 def require(needed: tuple[programs.Program, ...]) -> None:
     """Skip the test, naming the Debian packages to install; with CI=true fail instead."""
-    packages = programs.missing_packages(needed)
-    if not packages:
-        return
-    text = f"missing Debian packages: {' '.join(packages)}"
+    if packages := programs.missing_packages(needed):
+        _skip(f"missing Debian packages: {' '.join(packages)}")
+
+
+def made(environment: Environment) -> Path:
+    """Its Python; skip the test if it cannot be made, with CI=true fail instead."""
+    try:
+        return environment.ensure()
+    except NotAvailable as error:
+        _skip(str(error))
+
+
+def _skip(reason: str) -> NoReturn:
     if os.environ.get("CI", "").lower() == "true":
-        pytest.fail(text, pytrace=False)
-    pytest.skip(text)
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
 
 
 @pytest.fixture(scope="session")
@@ -73,12 +84,7 @@ def chromium() -> Iterator[Chromium]:
 @pytest.fixture(scope="session")
 def placement_server(mariadb: MariaDB) -> Iterator[Placement]:
     """The worker's Placement service.  Leave it running; to break one, make your own."""
-    try:
-        python = ENVIRONMENT.ensure()
-    except NotAvailable as error:
-        if os.environ.get("CI", "").lower() == "true":
-            pytest.fail(str(error), pytrace=False)
-        pytest.skip(str(error))
+    python = made(PLACEMENT)
     name = mariadb.create_database()
     with Placement(python, mariadb.url(name)) as server:
         yield server

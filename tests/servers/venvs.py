@@ -1,6 +1,7 @@
 """Programs that are pip-installed into a virtual environment of their own, made once and kept.
 
-Only the standard library is needed here.
+``python -m tests.servers.venvs nova`` makes that of Nova if it is not there (or made from other
+constraints) and prints the path of its Python.  Only the standard library is needed here.
 """
 
 from __future__ import annotations
@@ -91,3 +92,20 @@ class Environment:
             told = " ".join(wrong[-2:]) or done.stderr
             raise NotAvailable(f"pip cannot install {self.packages}: {told}")
         (self.folder / _STAMP).write_text(self.fingerprint, encoding="utf-8")
+
+
+def _constraints(name: str) -> Path:
+    return Path(__file__).with_name(f"{name}-constraints.txt")
+
+
+#: PyMySQL is the driver for MariaDB of both here, waitress the WSGI server of Placement.
+NOVA = Environment(".venv-nova", "NOVA_VENV", _constraints("nova"), ("nova", "PyMySQL"))
+PLACEMENT = Environment(
+    ".venv-placement",
+    "PLACEMENT_VENV",
+    _constraints("placement"),
+    ("openstack-placement", "PyMySQL", "waitress"),
+)
+
+if __name__ == "__main__":
+    print({"nova": NOVA, "placement": PLACEMENT}[sys.argv[1]].ensure())  # noqa: T201

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import os
 import random
-import threading
 import time
-import uuid
 from collections import Counter
 from typing import Any, Final
 from unittest import mock
@@ -20,8 +17,6 @@ from benchmarks import configuration, install
 from benchmarks.fleet import FleetPlan
 from scheduler import errors
 from scheduler.daemon.service import build_manager
-from scheduler.db import services
-from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.explain.store import Store
 from scheduler.idempotency import ReplyCache
@@ -31,7 +26,7 @@ from scheduler.rpc.context import RequestContext, get_admin_context
 from tests.soak import look
 from tests.soak.demands import LARGE_COUNTS, Demand, Demands
 from tests.soak.estate import Estate
-from tests.soak.plan import DESCRIPTORS, OBJECTS, ROWS, THREADS, Plan, settings
+from tests.soak.plan import Plan, settings
 from tests.soak.verdict import DECISIONS, Scale
 from tests.world.connection import chosen_host
 
@@ -66,51 +61,6 @@ class Clock:
         return datetime.datetime.fromtimestamp(self._now, datetime.UTC).replace(tzinfo=None)
 
 
-class Leak:
-    """A leak as *plan* says, planted to see that it is found.
-
-    ``close`` gives back what does not end with it.
-    """
-
-    def __init__(self, plan: Plan, database: Database) -> None:
-        self._database = database
-        self._per_request, self._due = plan.leak, 0.0
-        self._plant: Final = {
-            OBJECTS: lambda: self._objects.append([]),
-            DESCRIPTORS: self._a_descriptor,
-            THREADS: self._a_thread,
-            ROWS: self._a_row,
-        }[plan.leak_of]
-        self._objects: list[Any] = []
-        self._descriptors: list[int] = []
-        self._over = threading.Event()
-
-    def step(self) -> None:
-        """As much as one request leaks; a part of one is leaked when it is a whole."""
-        self._due += self._per_request
-        while self._due >= 1.0:
-            self._due -= 1.0
-            self._plant()
-
-    def close(self) -> None:
-        """Close descriptors, end threads."""
-        self._over.set()
-        for each in self._descriptors:
-            os.close(each)
-
-    def _a_descriptor(self) -> None:
-        self._descriptors.append(os.open(os.devnull, os.O_RDONLY))
-
-    def _a_thread(self) -> None:
-        threading.Thread(target=self._over.wait, name="leaked", daemon=True).start()
-
-    def _a_row(self) -> None:
-        """A service of no compute host: nobody deletes it."""
-        name = str(uuid.uuid4())
-        with self._database.write() as connection:
-            services.create_many(connection, [name], "nova-console", "console", 66)
-
-
 class Engine:
     """A manager on the database at *url*, which is empty; ``step`` lets a little happen."""
 
@@ -141,8 +91,8 @@ class Engine:
         )
         self._subject = Subject(self._conf, self.manager, 1, 1)
         self.requests = 0
-        self._leak = Leak(plan, database)
-        self._ending.callback(self._leak.close)
+        #: A leak of so many objects per request, planted to see that it is found.
+        self._leak, self._leaked = plan.leak, list[Any]()
         self.counts: Counter[str] = self._estate.counts
         self.manager.driver.host_manager.refresh()
         self.manager.driver.claims.prepare()
@@ -178,7 +128,8 @@ class Engine:
         self.clock.move(self._rng.expovariate(1 / PAUSE_SECONDS))
         demand = self._demands.next()
         self._ask(demand)
-        self._leak.step()
+        leaks = int(self.requests * self._leak) - len(self._leaked)
+        self._leaked += [[] for _number in range(leaks)]
         due = {
             REPEAT_EVERY: lambda: self._ask(demand, is_new=False),
             EXPLAIN_EVERY: lambda: worker.explain(self._subject, demand.request_id),

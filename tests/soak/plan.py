@@ -8,7 +8,6 @@ from typing import Any, Final
 from tests.world.options import option
 
 BUS, ENGINE = "bus", "engine"
-OBJECTS, DESCRIPTORS, THREADS, ROWS = "objects", "descriptors", "threads", "rows"
 #: Chains and weighers that look at everything there is.
 FILTERS: Final = (
     "AvailabilityZoneFilter",
@@ -37,8 +36,7 @@ class Plan:
     minutes: float = option(10.0, "run for so long; 0: until there were enough decisions")
     decisions: int = option(0, "run until there were so many decisions; 0: any number")
     allowance: float = option(1.0, "multiplies the growth that is allowed")
-    leak: float = option(0.0, "leak so much per request in process; it must be found")
-    leak_of: str = option(OBJECTS, "what is leaked", choices=(OBJECTS, DESCRIPTORS, THREADS, ROWS))
+    leak: float = option(0.0, "leak so many objects per request in process; it must be found")
     seed: int = option(1, "what is drawn is drawn from this")
     hosts: int = option(240, "compute hosts, of which some come and go")
     servers: int = option(6000, "servers that live at the same time")

@@ -9,12 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.db import migration
-from scheduler.db.database import Database
 from tests.soak import engine, look, verdict
 from tests.soak.demands import Demands
-from tests.soak.engine import Leak
-from tests.soak.plan import DESCRIPTORS, OBJECTS, ROWS, THREADS, Plan
+from tests.soak.plan import Plan
 from tests.soak.verdict import DECISIONS, Scale
 
 HOUR = 3600.0
@@ -91,27 +88,6 @@ def test_types_that_grow_are_found(values: list[int], grows: bool) -> None:
     found = verdict.growing_types(samples, Scale(DECISIONS, by_type=True))
     assert [each.name for each in found] == ["objects Leaked"] * grows
     assert verdict.growing_types(samples, Scale(DECISIONS)) == []
-
-
-@pytest.mark.parametrize("kind", [OBJECTS, DESCRIPTORS, THREADS, ROWS])
-def test_what_is_planted_shows(tmp_path: Path, kind: str) -> None:
-    database = Database(f"sqlite:///{tmp_path}/nova.sqlite")
-    migration.sync(database)
-    leak = Leak(Plan(leak=0.5, leak_of=kind), database)
-
-    def seen() -> dict[str, float]:
-        return {**look.own()[0], **look.rows(database)}
-
-    name = {OBJECTS: "gc_objects", DESCRIPTORS: "fds", THREADS: "threads", ROWS: "rows services"}
-    leak.step()
-    before = seen().get(name[kind], 0.0)
-    for _number in range(8001 if kind == OBJECTS else 41):
-        leak.step()
-    try:
-        assert seen()[name[kind]] >= before + 20
-    finally:
-        leak.close()
-        database.dispose()
 
 
 @pytest.mark.parametrize(

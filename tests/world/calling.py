@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +12,9 @@ from typing import Any
 from tests.waiting import wait_until
 from tests.world.bus import RawCaller, recorded
 
-BETWEEN = 60
+Answered = Callable[[dict[str, Any]], object]
+
+BETWEEN = 40
 """How many answers are many more."""
 
 
@@ -26,11 +28,17 @@ def a_request(**hints: list[str]) -> dict[str, Any]:
 
 
 class Caller:
-    """Keeps calling until told to stop; two calls are always on the way."""
+    """Keeps calling until told to stop; two calls are always on the way.
 
-    def __init__(self, transport_url: str, stopping: threading.Event) -> None:
+    *answered* gets each reply that is no failure.
+    """
+
+    def __init__(
+        self, transport_url: str, stopping: threading.Event, answered: Answered | None
+    ) -> None:
         self._url = transport_url
         self._stopping = stopping
+        self._answered = answered
         self.sent: list[str] = []
         self.failures: list[str] = []
 
@@ -42,6 +50,9 @@ class Caller:
                 self.sent += calls
                 replies = [raw.answer_to(call) for call in calls]
                 self.failures += [reply["failure"] for reply in replies if reply["failure"]]
+                for reply in replies if self._answered else ():
+                    if not reply["failure"]:
+                        self._answered(reply)
             # Replies come in the order they were sent: a second one to a call came before this.
             raw.call(recorded("baseapi-ping.request"))
             return {call: len(raw.answers_to(call)) for call in self.sent}
@@ -76,10 +87,10 @@ class Crowd:
 
 
 @contextmanager
-def crowd(transport_url: str, count: int) -> Iterator[Crowd]:
+def crowd(transport_url: str, count: int, answered: Answered | None = None) -> Iterator[Crowd]:
     """*count* callers at work; a test that fails does not wait for them."""
     stopping = threading.Event()
-    callers = [Caller(transport_url, stopping) for _ in range(count)]
+    callers = [Caller(transport_url, stopping, answered) for _ in range(count)]
     with ThreadPoolExecutor(count) as threads:
         made = Crowd(callers, stopping)
         made.start(threads)

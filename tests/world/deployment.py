@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -43,7 +44,10 @@ class Deployment:
         backend: str = concurrency.EVENTLET,
         settings: Settings | None = None,
     ) -> None:
+        folder.mkdir(exist_ok=True)
         self.folder = folder
+        self.transport_url = transport_url
+        self.database_url = database_url
         self.backend = backend
         self.config_path = folder / "nova.conf"
         self.daemons: list[Daemon] = []
@@ -64,13 +68,19 @@ class Deployment:
             self._settings.setdefault(group, {}).update(options)
         self.config_path.write_text(render(self._settings), encoding="utf-8")
 
-    def sync_database(self) -> None:
-        """Make the tables, as ``db sync`` does, but without starting a process for it."""
-        database = Database(self._settings["database"]["connection"])
+    @contextlib.contextmanager
+    def database(self) -> Iterator[Database]:
+        """The database that it begins on."""
+        database = Database(self.database_url)
         try:
-            migration.sync(database)
+            yield database
         finally:
             database.dispose()
+
+    def sync_database(self) -> None:
+        """Make the tables, as ``db sync`` does, but without starting a process for it."""
+        with self.database() as database:
+            migration.sync(database)
 
     def start(self, hosts: int = 4, *compute_options: str) -> Self:
         """Make the tables and start one scheduler, one conductor stub and the compute stub."""
@@ -149,6 +159,12 @@ class Deployment:
         """Leave no process behind."""
         for daemon in self.daemons:
             daemon.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
 
 def render(settings: Settings) -> str:

@@ -1,43 +1,21 @@
-"""Fixtures that start the project's programs and end them with the test."""
+"""Fixtures that start the project's programs and end them with the test, or with its module."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import pytest
 
-from scheduler import concurrency
-from tests.world.deployment import Deployment, Settings
-from tests.world.process import BACKENDS, Daemon
+from tests.servers.rabbitmq import RabbitMQ
+from tests.world.deployment import Deployment
+from tests.world.process import BACKENDS
 
-
-class StartDaemon(Protocol):
-    """The type of the ``daemon`` fixture."""
-
-    def __call__(
-        self,
-        name: str,
-        config_text: str,
-        *arguments: str,
-        backend: str = concurrency.EVENTLET,
-        extra_environment: dict[str, str] | None = None,
-    ) -> Daemon: ...
-
-
-class MakeDeployment(Protocol):
-    """The type of the ``deployment`` fixture."""
-
-    def __call__(
-        self,
-        transport_url: str,
-        database_url: str,
-        driver: str = "filter_scheduler",
-        backend: str = concurrency.EVENTLET,
-        settings: Settings | None = None,
-    ) -> Deployment: ...
+MakeDeployment = Callable[..., Deployment]
+"""Makes a deployment of what :class:`Deployment` takes, but for the folder."""
 
 
 @pytest.fixture(params=BACKENDS)
@@ -47,51 +25,25 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[StartDaemon]:
-    """A function that starts a program on a configuration text."""
-    with ExitStack() as stack:
-        count = 0
-
-        def start(
-            name: str,
-            config_text: str,
-            *arguments: str,
-            backend: str = concurrency.EVENTLET,
-            extra_environment: dict[str, str] | None = None,
-        ) -> Daemon:
-            nonlocal count
-            count += 1
-            folder = tmp_path / f"{name}-{count}"
-            folder.mkdir()
-            config = folder / "nova.conf"
-            config.write_text(config_text, encoding="utf-8")
-            words = ["--config-file", str(config), *arguments]
-            started = Daemon(name, words, folder, backend, extra_environment)
-            stack.callback(started.close)
-            return started
-
-        yield start
-
-
-@pytest.fixture
 def deployment(tmp_path: Path) -> Iterator[MakeDeployment]:
-    """A function that makes a :class:`Deployment`; see there for the arguments."""
+    """A function that makes a :class:`Deployment` in a folder of its own."""
+    numbers = itertools.count(1)
     with ExitStack() as stack:
-        count = 0
 
-        def make(
-            transport_url: str,
-            database_url: str,
-            driver: str = "filter_scheduler",
-            backend: str = concurrency.EVENTLET,
-            settings: Settings | None = None,
-        ) -> Deployment:
-            nonlocal count
-            count += 1
-            folder = tmp_path / f"deployment-{count}"
-            folder.mkdir()
-            made = Deployment(folder, transport_url, database_url, driver, backend, settings)
-            stack.callback(made.close)
-            return made
+        def make(*arguments: Any, **named: Any) -> Deployment:
+            folder = tmp_path / f"deployment-{next(numbers)}"
+            return stack.enter_context(Deployment(folder, *arguments, **named))
 
         yield make
+
+
+@pytest.fixture(scope="session")
+def on_sqlite(rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory) -> MakeDeployment:
+    """A function that makes one on a virtual host and a file of its own; its user closes it."""
+
+    def make(**named: Any) -> Deployment:
+        folder = tmp_path_factory.mktemp("deployment")
+        url = rabbitmq.url(rabbitmq.create_vhost())
+        return Deployment(folder, url, f"sqlite:///{folder}/nova.sqlite", **named)
+
+    return make

@@ -1,4 +1,4 @@
-"""A TCP proxy whose delay can be changed while connections are open."""
+"""A TCP port that leads to a server: it can be closed, delayed, silenced and cut."""
 
 from __future__ import annotations
 
@@ -14,62 +14,66 @@ _CHUNK_BYTES = 65536
 
 
 class Proxy:
-    """Passes on to *port* what comes to its own, of *address*.
+    """Passes on to *target_port* of this machine what comes to its own port, of *address*.
 
-    What clients send waits for ``delay_seconds``.
+    What clients send waits for ``delay_seconds``.  Connections are refused until it is opened.
     """
 
-    def __init__(self, port: int, address: str = LOOPBACK) -> None:
+    def __init__(self, target_port: int, address: str = LOOPBACK, *, is_open: bool = True) -> None:
         self.delay_seconds = 0.0
         #: Whether whatever is sent is lost on the way.
         self.is_silent = False
-        self._target = port
-        self._listening = socket.create_server((address, 0))
-        self._open: set[socket.socket] = set()
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-
-    @property
-    def port(self) -> int:
-        """Where clients connect."""
-        return int(self._listening.getsockname()[1])
+        self._target = (LOOPBACK, target_port)
+        self._starts_open = is_open
+        # Bound without listening: the port is taken and refuses.
+        self._socket = socket.socket()
+        self._socket.bind((address, 0))
+        self._connected: set[socket.socket] = set()
+        self.port = int(self._socket.getsockname()[1])
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        if self._starts_open:
+            self.open()
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._listening.close()
+        with contextlib.suppress(OSError):  # it was never opened
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
         self.cut()
+
+    def open(self) -> None:
+        """From now on connections reach the target."""
+        self._socket.listen()
+        threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
         """Cut every connection that is open."""
-        for each in list(self._open):
+        for each in list(self._connected):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
-        while True:
-            try:
-                client, _address = self._listening.accept()
-            except OSError:
-                return  # closed
-            try:
-                server = socket.create_connection((LOOPBACK, self._target))
-            except OSError:
-                client.close()
-                continue
-            for ends in ((client, server, True), (server, client, False)):
-                threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                client, _address = self._socket.accept()
+                try:
+                    server = socket.create_connection(self._target)
+                except OSError:
+                    client.close()
+                    continue
+                for ends in ((client, server, True), (server, client, False)):
+                    threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
 
     def _pass_on(self, source: socket.socket, sink: socket.socket, is_delayed: bool) -> None:
-        self._open.add(source)
+        self._connected.add(source)
         with contextlib.suppress(OSError):
             while data := source.recv(_CHUNK_BYTES):
                 if is_delayed and self.delay_seconds:
                     time.sleep(self.delay_seconds)
                 if not self.is_silent:
                     sink.sendall(data)
-        self._open.discard(source)
+        self._connected.discard(source)
         for each in (source, sink):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)

@@ -10,15 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.servers.private import LOOPBACK, PrivateServer
-from tests.servers.venvs import Environment
 
-#: PyMySQL is Placement's driver for MariaDB here, waitress its WSGI server.
-ENVIRONMENT = Environment(
-    ".venv-placement",
-    "PLACEMENT_VENV",
-    Path(__file__).with_name("constraints.txt"),
-    ("openstack-placement", "PyMySQL", "waitress"),
-)
 VERSION = "1.39"
 # Its own retries take more than there is (docs/placement.md); callers have theirs.
 _CONF = """
