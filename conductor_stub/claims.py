@@ -53,29 +53,10 @@ class Claims:
     release: Release = nothing_to_release
 
 
-def exhausted(instance_uuid: str) -> errors.MaxRetriesExceeded:
-    """The error of an instance for which no alternate is left."""
-    return errors.MaxRetriesExceeded(
-        reason="Exhausted all hosts available for retrying build failures for instance "
-        f"{instance_uuid}."
-    )
-
-
 def allocation_request(selection: objects.Selection) -> dict[str, Any] | None:
     """The allocation to claim; None where the scheduler works without Placement."""
     text = selection.allocation_request
     return json.loads(text) if text else None
-
-
-def fill_provider_mapping(
-    spec: objects.RequestSpec | None, allocation: dict[str, Any] | None
-) -> None:
-    """Note in the resource groups of *spec* the providers of their *allocation*."""
-    groups = (spec.requested_resources if spec is not None else None) or ()
-    mappings = (allocation or {}).get("mappings") or {}
-    for group in groups:
-        if group.requester_id in mappings:
-            group.provider_uuids = mappings[group.requester_id]
 
 
 def book_first(
@@ -91,10 +72,17 @@ def book_first(
         # Without one it is from an older scheduler, whose hosts want no booking.
         if selection is None or claim(context, spec, instance_uuid, selection):
             return position
-    raise exhausted(instance_uuid)
+    raise errors.MaxRetriesExceeded(
+        reason="Exhausted all hosts available for retrying build failures for instance "
+        f"{instance_uuid}."
+    )
 
 
 def booked_providers(spec: objects.RequestSpec | None, chosen: Candidate) -> None:
-    """Note in *spec* which providers the booking of *chosen* went to."""
-    if chosen.selection is not None:
-        fill_provider_mapping(spec, allocation_request(chosen.selection))
+    """Note in the resource groups of *spec* the providers of the booking of *chosen*."""
+    if spec is None or chosen.selection is None:
+        return
+    mappings = (allocation_request(chosen.selection) or {}).get("mappings") or {}
+    for group in spec.requested_resources or ():
+        if group.requester_id in mappings:
+            group.provider_uuids = mappings[group.requester_id]

@@ -31,7 +31,7 @@ from conductor_stub.conductor_rpcapi import NAMESPACE
 from conductor_stub.failure import FailureBranch
 from conductor_stub.moving import Mover
 from conductor_stub.planning import GivenHostLists, Planner
-from conductor_stub.records import MoveRequest, Order
+from conductor_stub.records import MoveRequest, Order, refuse_unknown
 from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import flavors
@@ -41,8 +41,8 @@ from scheduler.rpc.context import RequestContext
 LOG = logging.getLogger(__name__)
 
 REBUILD_ARGUMENTS = (
-    *("image_ref", "orig_image_ref", "injected_files", "new_pass", "orig_sys_metadata"),
-    *("bdms", "recreate", "on_shared_storage", "preserve_ephemeral"),
+    "image_ref orig_image_ref injected_files new_pass orig_sys_metadata bdms recreate "
+    "on_shared_storage preserve_ephemeral"
 )
 """Arguments of ``rebuild_instance`` that go on to the host as they are."""
 
@@ -53,25 +53,14 @@ class ComputeTaskManager:
     target = messaging.Target(namespace=NAMESPACE, version="1.26")
 
     def __init__(
-        self,
-        stores: Stores,
-        planner: Planner,
-        builder: Builder,
-        failures: FailureBranch,
+        self, stores: Stores, planner: Planner, builder: Builder, failures: FailureBranch
     ) -> None:
         self._stores = stores
         self._planner = planner
         self._builder = builder
         self._failures = failures
         self._first_builds = FirstBuilds(planner, builder, failures)
-        self._mover = Mover(
-            stores,
-            planner,
-            builder.compute,
-            builder.claims,
-            failures.notifications,
-            failures.host,
-        )
+        self._mover = Mover(stores, planner, builder.compute, builder.claims, failures)
 
     @messaging.expose
     def build_instances(
@@ -87,7 +76,7 @@ class ComputeTaskManager:
 
         *given* is an order; disks in it are not read, as they are in the rows since 1.7.
         """
-        order = Order.from_arguments(context, given)
+        order = Order.from_arguments(context, given, "block_device_mapping legacy_bdm")
         self._run(order, list(instances), filter_properties, request_spec, host_lists)
 
     @messaging.expose
@@ -101,7 +90,7 @@ class ComputeTaskManager:
     ) -> None:
         """Make the servers of *build_requests* on hosts found for them; *given* is an order."""
         groups = _security_groups(request_specs)
-        order = Order.from_arguments(context, {**given, "security_groups": groups})
+        order = Order.from_arguments(context, {**given, "security_groups": groups}, "tags")
         servers = [
             NewServer(_with_disks(wanted, block_device_mapping), spec)
             for wanted, spec in zip(build_requests, request_specs, strict=True)
@@ -121,9 +110,10 @@ class ComputeTaskManager:
         clean_shutdown: bool = True,
         request_spec: objects.RequestSpec | None = None,
         host_list: list[objects.Selection] | None = None,
-        **_unread: Any,  # of live migrations, and quota of the API
+        **unread: Any,  # of live migrations, and quota of the API
     ) -> None:
         """Move *instance* to another host, with *flavor* from then on (its own: a migration)."""
+        refuse_unknown(unread, "block_migration disk_over_commit reservations")
         if live or rebuild or flavor is None:
             reason = "only resizes and cold migrations are done here"
             raise errors.InvalidRequest(field="migrate_server", reason=reason)
@@ -156,8 +146,9 @@ class ComputeTaskManager:
         **given: Any,
     ) -> None:
         """Rebuild *instance* on *host*, or let another host than its own take it over."""
+        refuse_unknown(given, f"{REBUILD_ARGUMENTS} reimage_boot_volume target_state")
         given.setdefault("preserve_ephemeral", False)
-        passed = {name: given.get(name) for name in REBUILD_ARGUMENTS}
+        passed = {name: given.get(name) for name in REBUILD_ARGUMENTS.split()}
         self._mover.rebuild(context, instance, passed, host, request_spec)
 
     def _run(

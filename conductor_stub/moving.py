@@ -17,13 +17,12 @@ from sqlalchemy import Connection
 from conductor_stub import claims, planning, request_dicts
 from conductor_stub.claims import Claims
 from conductor_stub.compute_rpcapi import ComputeAPI
-from conductor_stub.failure import SERVICE
+from conductor_stub.failure import SERVICE, FailureBranch
 from conductor_stub.planning import Planner
 from conductor_stub.records import Candidate, MoveRequest
 from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import instances
-from scheduler.notifications.notifier import Notifications
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
@@ -51,14 +50,13 @@ class Move:
 
 @dataclasses.dataclass(frozen=True)
 class Mover:
-    """Finds the hosts and tells them; *host* is the name that faults carry."""
+    """Finds the hosts and tells them, or tells of the failure as *failures* does."""
 
     stores: Stores
     planner: Planner
     compute: ComputeAPI
     claims: Claims
-    notifications: Notifications
-    host: str
+    failures: FailureBranch
 
     def resize(self, request: MoveRequest) -> None:
         """Have the instance moved to another host, where it has the flavor requested.
@@ -236,21 +234,21 @@ class Mover:
         LOG.warning("Failed to %s_%s: %s", SERVICE, method, errors.message_of(error), extra=extra)
         state = instance.vm_state or "active"
         fault = errors.Fault.from_error(error)
+        host = self.failures.host
 
         def write(conn: Connection) -> None:
             instances.update(conn, instance.uuid, vm_state=state, task_state=None)
-            instances.add_fault(
-                conn, instance.uuid, fault.code, fault.message, fault.details, self.host
-            )
+            instances.add_fault(conn, instance.uuid, fault.code, fault.message, fault.details, host)
 
         try:
             self.stores.of_instance(instance.uuid).write_retrying(write)
         except errors.InstanceNotFound:
             LOG.debug("Instance %s was deleted before its move", instance.uuid)
             return
-        legacy = request_dicts.legacy_spec_of(spec)
-        task = f"{SERVICE}.{method}"
-        self.notifications.task_failed(context, task, instance.uuid, legacy, spec, error, state)
+        legacy, task = request_dicts.legacy_spec_of(spec), f"{SERVICE}.{method}"
+        self.failures.notifications.task_failed(
+            context, task, instance.uuid, legacy, spec, error, state
+        )
 
     def _set_task(self, instance: objects.Instance, task: str | None) -> None:
         try:

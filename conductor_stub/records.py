@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler import objects
+from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
+
+
+def refuse_unknown(given: Iterable[str], known: str) -> None:
+    """Raise InvalidRequest naming the first argument *given* that is none of *known*."""
+    for name in given:
+        if name not in known.split():
+            raise errors.InvalidRequest(field=name, reason="no such argument")
 
 
 @dataclass(frozen=True)
@@ -38,8 +45,11 @@ class Order:
     security_groups: list[str]
 
     @classmethod
-    def from_arguments(cls, context: RequestContext, given: Mapping[str, Any]) -> Order:
-        """Read the arguments of a call; other ones are ignored."""
+    def from_arguments(
+        cls, context: RequestContext, given: Mapping[str, Any], unread: str = ""
+    ) -> Order:
+        """Read the arguments of a call, which may have those *unread*, too, but no others."""
+        refuse_unknown(given, f"{' '.join(cls.__dataclass_fields__)} {unread}")
         return cls(
             context=context,
             image=given.get("image") or {},

@@ -131,35 +131,20 @@ class SchedulerAPI:
         self, context: Any, host_name: str, instance_info: objects.InstanceList
     ) -> None:
         """Tell every scheduler of instances of *host_name*: one that changed, or all of them."""
-        self._fanout(
-            context,
-            "4.2",
-            "update_instance_info",
-            host_name=host_name,
-            instance_info=instance_info,
-        )
+        told = {"host_name": host_name, "instance_info": instance_info}
+        self._fanout(context, "4.2", "update_instance_info", **told)
 
     def delete_instance_info(self, context: Any, host_name: str, instance_uuid: str) -> None:
         """Tell every scheduler of an instance that left *host_name*."""
-        self._fanout(
-            context,
-            "4.2",
-            "delete_instance_info",
-            host_name=host_name,
-            instance_uuid=instance_uuid,
-        )
+        told = {"host_name": host_name, "instance_uuid": instance_uuid}
+        self._fanout(context, "4.2", "delete_instance_info", **told)
 
     def sync_instance_info(
         self, context: Any, host_name: str, instance_uuids: Sequence[str]
     ) -> None:
         """Tell every scheduler which instances *host_name* has."""
-        self._fanout(
-            context,
-            "4.2",
-            "sync_instance_info",
-            host_name=host_name,
-            instance_uuids=list(instance_uuids),
-        )
+        told = {"host_name": host_name, "instance_uuids": list(instance_uuids)}
+        self._fanout(context, "4.2", "sync_instance_info", **told)
 
     def ping(self, context: Any, arg: Any, timeout_seconds: float | None = None) -> dict[str, Any]:
         """Ask any scheduler for a sign of life; MessagingTimeout when there is none."""

@@ -17,6 +17,7 @@ from conductor_stub.scheduler_rpcapi import BaseClient
 from conductor_stub.servers import Server, Watch
 from scheduler import errors, objects
 from scheduler.cli import bus
+from scheduler.cli.command import Argument, argument
 from scheduler.db import flavors
 from scheduler.db.database import Database
 from scheduler.rpc.context import get_admin_context
@@ -71,15 +72,17 @@ def follow(
         return Watch(database).until(read, lambda seen: settled(seen) == len(seen), timeout, show)
 
 
-def add_wait_options(parser: Any, what: str) -> None:
+def wait_arguments(what: str) -> tuple[Argument, Argument]:
     """``--wait`` and ``--timeout``."""
-    parser.add_argument("--wait", action="store_true", help=f"wait until {what}")
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=DEFAULT_TIMEOUT_SECONDS,
-        metavar="SECONDS",
-        help="how long to wait at most (default: %(default)g)",
+    return (
+        argument("--wait", action="store_true", help=f"wait until {what}"),
+        argument(
+            "--timeout",
+            type=float,
+            default=DEFAULT_TIMEOUT_SECONDS,
+            metavar="SECONDS",
+            help="how long to wait at most (default: %(default)g)",
+        ),
     )
 
 

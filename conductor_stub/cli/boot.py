@@ -16,6 +16,7 @@ from conductor_stub.records import Order
 from conductor_stub.servers import Watch, summary, unheard_of
 from scheduler import errors, exit_codes, objects
 from scheduler.cli import bus, command
+from scheduler.cli.command import Table, argument
 from scheduler.db import aggregates, compute_nodes, groups, instances
 from scheduler.rpc.context import RequestContext
 
@@ -28,38 +29,41 @@ COLUMNS = ("ID", "Name", "Host", "Attempts", "State", "Fault")
 class Boot(base.OnBus, command.List):
     """Boot servers; with --wait, show where they went."""
 
-    _failed = False
-
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """As ``openstack server create``, as far as there is something behind it."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("name", metavar="NAME", nargs="?", help="several get numbers behind")
-        parser.add_argument("--flavor", required=True, metavar="FLAVOR", help="name or id")
-        parser.add_argument("--image", required=True, metavar="IMAGE", help="any name, or a uuid")
-        parser.add_argument("--count", type=command.positive, default=1, help="how many")
-        parser.add_argument(
+    arguments = (
+        argument("name", metavar="NAME", nargs="?", help="several get numbers behind"),
+        argument("--flavor", required=True, metavar="FLAVOR", help="name or id"),
+        argument("--image", required=True, metavar="IMAGE", help="any name, or a uuid"),
+        argument("--count", type=command.positive, default=1, help="how many"),
+        argument(
             "--api",
             choices=APIS,
             default=NEWTON,
             help="ask as the API of Newton (build_instances), or of today "
             "(schedule_and_build_instances)",
-        )
-        _add_placement(parser)
-        _add_properties(parser)
-        parser.add_argument("--project", default=base.LOCAL_PROJECT, help="whose servers")
-        parser.add_argument("--user", default=base.LOCAL_USER, help="who boots them")
-        base.add_wait_options(parser, "the servers are active or in error")
-        return parser
+        ),
+        argument("--availability-zone", metavar="ZONE[:HOST[:NODE]]", help="where"),
+        argument("--ignore-host", action="append", default=[], metavar="HOST"),
+        argument("--group", metavar="GROUP", help="name or id of a server group"),
+        argument(
+            "--hint",
+            action="append",
+            type=command.key_value,
+            default=[],
+            metavar="KEY=VALUE",
+            help="scheduler hint; the same key again makes a list",
+        ),
+        command.pairs_option("of the servers", dest="property"),
+        command.pairs_option("of the image", "--image-property", "image_property"),
+        argument("--project", default=base.LOCAL_PROJECT, help="whose servers"),
+        argument("--user", default=base.LOCAL_USER, help="who boots them"),
+        *base.wait_arguments("the servers are active or in error"),
+    )
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Boot; FAILURE also when one of the servers is not active in the end."""
-        status = super().run(parsed_args)
-        return exit_codes.FAILURE if self._failed else status
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Write the rows, ask the conductor, and with --wait wait for services and servers.
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        """Write the rows, ask the conductor, and with --wait wait for services and servers."""
+        The status is FAILURE also when one of the servers is not active in the end.
+        """
         with self.bus() as connection:
             if parsed_args.wait:
                 base.await_services(connection, parsed_args.timeout, self.tell)
@@ -69,8 +73,10 @@ class Boot(base.OnBus, command.List):
             )
             self._ask(conductor, parsed_args, request, wanted)
         uuids = [each.instance_uuid for each in wanted]
-        seen = self._wait(uuids, parsed_args.timeout) if parsed_args.wait else self._read(uuids)
-        return COLUMNS, [_row(each) for each in seen]
+        if parsed_args.wait:
+            return COLUMNS, [_row(each) for each in self._wait(uuids, parsed_args.timeout)]
+        with self.database.read() as conn:
+            return COLUMNS, [_row(each) for each in servers.read(conn, uuids)]
 
     def _create(
         self, conn: Connection, arguments: argparse.Namespace
@@ -118,10 +124,6 @@ class Boot(base.OnBus, command.List):
 
         self.database.write_retrying(record)
 
-    def _read(self, uuids: list[str]) -> list[servers.Server]:
-        with self.database.read() as conn:
-            return servers.read(conn, uuids)
-
     def _wait(self, uuids: list[str], timeout: float) -> Sequence[servers.Server]:
         wanted = len(uuids)
         seen, in_time = base.follow(
@@ -134,7 +136,8 @@ class Boot(base.OnBus, command.List):
         if not in_time:
             living = Watch(self.database).has_living_conductor(self.conf.service_down_time)
             self.tell(unheard_of(seen, wanted, timeout, living))
-        self._failed = len(seen) < wanted or not all(each.is_active for each in seen)
+        if len(seen) < wanted or not all(each.is_active for each in seen):
+            self.status = exit_codes.FAILURE
         return seen
 
 
@@ -142,28 +145,6 @@ def _row(server: servers.Server) -> Sequence[Any]:
     fault = server.fault.message if server.fault else None
     host = server.instance.host
     return server.uuid, server.name, host, server.attempts, server.state, fault
-
-
-def _add_placement(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--availability-zone", metavar="ZONE[:HOST[:NODE]]", help="where")
-    parser.add_argument("--ignore-host", action="append", default=[], metavar="HOST")
-    parser.add_argument("--group", metavar="GROUP", help="name or id of a server group")
-    parser.add_argument(
-        "--hint",
-        action="append",
-        type=command.key_value,
-        default=[],
-        metavar="KEY=VALUE",
-        help="scheduler hint; the same key again makes a list",
-    )
-
-
-def _add_properties(parser: argparse.ArgumentParser) -> None:
-    for names, settings in (
-        command.pairs_option("of the servers", dest="property"),
-        command.pairs_option("of the image", "--image-property", "image_property"),
-    ):
-        parser.add_argument(*names, **settings)
 
 
 def boot_request(conn: Connection, arguments: argparse.Namespace, conf: Any) -> BootRequest:

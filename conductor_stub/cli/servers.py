@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 from cliff import columns
 from sqlalchemy import Connection
@@ -19,12 +19,16 @@ from conductor_stub.servers import delete_server
 from conductor_stub.stores import Stores
 from scheduler import errors, exit_codes, objects
 from scheduler.cli import bus, command
+from scheduler.cli.command import Argument, Shown, Table, argument
 from scheduler.db import instances
 from scheduler.db.databases import Databases
 from scheduler.rpc.context import RequestContext
 
 COLUMNS = ("ID", "Name", "State", "Host", "Flavor", "Zone")
 LONG_COLUMNS = (*COLUMNS, "Node", "Attempts", "Image", "Project", "User", "Properties", "Fault")
+
+
+_SERVER = argument("server", metavar="SERVER", help="name or id")
 
 
 class LongText(columns.FormattableColumn[str]):
@@ -41,15 +45,9 @@ class LongText(columns.FormattableColumn[str]):
 class List(command.List):
     """List the servers."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """``--long``."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("--long", action="store_true", help="more columns")
-        return parser
+    arguments = (argument("--long", action="store_true", help="more columns"),)
 
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Read them."""
         with self.database.read() as conn:
             found = servers.read(conn)
@@ -61,18 +59,13 @@ class List(command.List):
 class Show(command.Show):
     """Show everything about one server."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The server."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("server", metavar="SERVER", help="name or id")
-        return parser
+    arguments = (_SERVER,)
 
-    def take_action(self, parsed_args: argparse.Namespace) -> tuple[Sequence[str], Iterable[Any]]:
+    def take_action(self, parsed_args: argparse.Namespace) -> Shown:
         """Read it."""
         with self.database.read() as conn:
             (server,) = servers.find(conn, [parsed_args.server])
-        details = _details(server)
-        return tuple(details), tuple(details.values())
+        return self.dict2columns(_details(server))
 
 
 def _brief(server: servers.Server) -> Sequence[Any]:
@@ -127,36 +120,30 @@ MOVABLE = ("active", "stopped")
 class _Move(base.OnBus, command.List):
     """One server, told to its conductor and waited for."""
 
-    _failed = False
+    arguments: ClassVar[Sequence[Argument]] = (
+        _SERVER,
+        *base.wait_arguments("the server is on its new host"),
+    )
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The server, and how long to wait."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("server", metavar="SERVER", help="name or id")
-        base.add_wait_options(parser, "the server is on its new host")
-        return parser
+    def take_action(self, parsed_args: argparse.Namespace) -> Table:
+        """Ask the conductor, which answers when a host has been found and told.
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """Move; FAILURE also when the server is where it was in the end."""
-        status = super().run(parsed_args)
-        return exit_codes.FAILURE if self._failed else status
-
-    def take_action(
-        self, parsed_args: argparse.Namespace
-    ) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
-        """Ask the conductor, which answers when a host has been found and told."""
+        The status is FAILURE also when the server is where it was in the end.
+        """
         with self.database.read() as conn:
             (server,) = servers.find(conn, [parsed_args.server])
             flavor = self._flavor(conn, parsed_args, server)
         request = self._request(server, flavor)
-        source = server.instance.host
         with self.bus() as connection:
             self._begin(server)
             self._ask(ComputeTaskAPI(connection, retry=bus.BROKER_RETRIES), request, server)
-        seen = self._wait(server, parsed_args.timeout) if parsed_args.wait else self._read(server)
-        if parsed_args.wait:
-            self._failed = seen is None or seen.instance.host == source
-        return MOVED_COLUMNS, [] if seen is None else [_row(seen)]
+        if not parsed_args.wait:
+            with self.database.read() as conn:
+                return MOVED_COLUMNS, [_row(each) for each in servers.read(conn, [server.uuid])]
+        seen = self._wait(server, parsed_args.timeout)
+        if not seen or seen[0].instance.host == request.instance.host:
+            self.status = exit_codes.FAILURE
+        return MOVED_COLUMNS, [_row(each) for each in seen]
 
     def _flavor(
         self, conn: Connection, arguments: argparse.Namespace, server: servers.Server
@@ -205,11 +192,7 @@ class _Move(base.OnBus, command.List):
             )
             raise base.Failed(reason=errors.message_of(error)) from error
 
-    def _read(self, server: servers.Server) -> servers.Server | None:
-        with self.database.read() as conn:
-            return next(iter(servers.read(conn, [server.uuid])), None)
-
-    def _wait(self, server: servers.Server, timeout: float) -> servers.Server | None:
+    def _wait(self, server: servers.Server, timeout: float) -> Sequence[servers.Server]:
         def moved(each: servers.Server) -> bool:
             return each.instance.task_state is None
 
@@ -222,17 +205,16 @@ class _Move(base.OnBus, command.List):
         )
         if not in_time:
             self.tell(f"not within {timeout:g} seconds: no host has taken {server.name}")
-        return seen[0] if seen else None
+        return seen
 
 
 class Resize(_Move):
     """Give a server another flavor, on another host."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The flavor."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("--flavor", required=True, metavar="FLAVOR", help="name or id")
-        return parser
+    arguments = (
+        *_Move.arguments,
+        argument("--flavor", required=True, metavar="FLAVOR", help="name or id"),
+    )
 
     def _flavor(
         self, conn: Connection, arguments: argparse.Namespace, server: servers.Server
@@ -261,12 +243,10 @@ def _row(server: servers.Server) -> Sequence[Any]:
 class Delete(base.OnBus):
     """Delete servers."""
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The servers."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument("servers", metavar="SERVER", nargs="+", help="name or id")
-        base.add_wait_options(parser, "the servers are gone")
-        return parser
+    arguments = (
+        argument("servers", metavar="SERVER", nargs="+", help="name or id"),
+        *base.wait_arguments("the servers are gone"),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
         """Tell the hosts, or delete the rows; wait if told to."""

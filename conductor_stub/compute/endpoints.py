@@ -10,13 +10,17 @@ from oslo_log import log as logging
 
 from conductor_stub.compute.builds import BuildRequest
 from conductor_stub.compute.hosts import ComputeHosts
-from conductor_stub.records import MoveRequest, Order
+from conductor_stub.records import MoveRequest, Order, refuse_unknown
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
 
-TOPIC = "compute"
+REBUILD_UNREAD = (
+    "orig_image_ref image_ref injected_files new_pass orig_sys_metadata bdms recreate "
+    "on_shared_storage preserve_ephemeral migration scheduled_node request_spec accel_uuids "
+    "reimage_boot_volume target_state"
+)
 VERSIONS = ("6.5", "5.13", "4.22", "3.40")
 """The newest version of each major one; an endpoint serves one major version."""
 
@@ -54,24 +58,25 @@ class ComputeEndpoint:
         if node not in (None, self._host):
             LOG.warning("Host %s was asked to build on node %s of another", self._host, node)
         request = BuildRequest(
-            order=Order.from_arguments(context, given),
+            order=Order.from_arguments(context, given, "block_device_mapping accel_uuids"),
             instance=instance,
             request_spec=request_spec,
             filter_properties=filter_properties or {},
             limits=limits or {},
             host_list=None if host_list is None else list(host_list),
         )
-        self._hosts.build(self._host, request)
+        self._hosts.builds[self._host].build(request)
 
     @messaging.expose
     def terminate_instance(
         self,
         context: RequestContext,
         instance: objects.Instance,
-        **_unread: Any,  # volumes, and quota of the API
+        **unread: Any,  # volumes, and quota of the API
     ) -> None:
         """Delete the instance and free what it used."""
-        self._hosts.terminate(self._host, context, instance.uuid)
+        refuse_unknown(unread, "bdms reservations")
+        self._hosts.builds[self._host].terminate(context, instance.uuid)
 
     @messaging.expose
     def prep_resize(  # the wire names these arguments, hence so many
@@ -84,9 +89,10 @@ class ComputeEndpoint:
         instance_type: objects.Flavor | dict[str, Any] | None = None,
         clean_shutdown: bool = True,
         host_list: Sequence[objects.Selection] | None = None,
-        **_unread: Any,  # image, node, migration and quota: no disks or records are kept
+        **unread: Any,  # no disks or records are kept
     ) -> None:
         """Take the instance over with its new flavor."""
+        refuse_unknown(unread, "image node migration reservations")
         given = flavor if flavor is not None else instance_type
         if given is None:
             raise errors.InvalidRequest(field="flavor", reason="there is none in prep_resize")
@@ -99,17 +105,18 @@ class ComputeEndpoint:
             clean_shutdown=clean_shutdown,
             host_list=None if host_list is None else list(host_list),
         )
-        self._hosts.moves(self._host).prep_resize(request)
+        self._hosts.moves[self._host].prep_resize(request)
 
     @messaging.expose
     def confirm_resize(
         self,
         context: RequestContext,
         instance: objects.Instance,
-        **_unread: Any,  # migration and quota, of which no record is kept
+        **unread: Any,  # no record is kept of moves
     ) -> None:
         """Forget the instance, which has moved away."""
-        self._hosts.moves(self._host).confirm_resize(context, instance.uuid)
+        refuse_unknown(unread, "migration reservations")
+        self._hosts.moves[self._host].confirm_resize(context, instance.uuid)
 
     @messaging.expose
     def unshelve_instance(
@@ -117,11 +124,12 @@ class ComputeEndpoint:
         context: RequestContext,
         instance: objects.Instance,
         filter_properties: dict[str, Any] | None,
-        **_unread: Any,  # image, node, request: the limits say enough
+        **unread: Any,  # the limits say enough
     ) -> None:
         """Let the shelved instance run."""
+        refuse_unknown(unread, "image node request_spec accel_uuids")
         limits = (filter_properties or {}).get("limits") or {}
-        self._hosts.moves(self._host).unshelve(context, instance.uuid, limits)
+        self._hosts.moves[self._host].unshelve(context, instance.uuid, limits)
 
     @messaging.expose
     def rebuild_instance(
@@ -129,10 +137,11 @@ class ComputeEndpoint:
         context: RequestContext,
         instance: objects.Instance,
         limits: dict[str, Any] | None = None,
-        **_unread: Any,  # images and disks, of which there are none
+        **unread: Any,  # there are no images and disks
     ) -> None:
         """Build the instance anew, or take it over from a host that is down."""
-        self._hosts.moves(self._host).rebuild(context, instance.uuid, limits or {})
+        refuse_unknown(unread, REBUILD_UNREAD)
+        self._hosts.moves[self._host].rebuild(context, instance.uuid, limits or {})
 
 
 VERSION = "2.47"
@@ -169,8 +178,10 @@ class OlderEndpoint:
             "request_spec": {**spec, "instance_uuids": [_uuid(instance)]},
             **{name: given.get(name, default) for name, default in RUN_AGAIN.items()},
         }
-        groups = spec.get("security_group")
-        order = {**given, "image": spec.get("image"), "security_groups": groups}
+        refuse_unknown(given, f"{' '.join(RUN_AGAIN)} node")
+        order = {name: given.get(name) for name in ("admin_password", "injected_files")}
+        order["requested_networks"] = given.get("requested_networks")
+        order |= {"image": spec.get("image"), "security_groups": spec.get("security_group")}
         request = BuildRequest(
             order=Order.from_arguments(context, order),
             instance=self._hosts.instance(_uuid(instance)),
@@ -181,17 +192,18 @@ class OlderEndpoint:
             host_list=None,
             run_again=again,
         )
-        self._hosts.build(self._host, request)
+        self._hosts.builds[self._host].build(request)
 
     @messaging.expose
     def terminate_instance(
         self,
         context: RequestContext,
         instance: Mapping[str, Any] | objects.Instance,
-        **_unread: Any,  # volumes, and quota of the API
+        **unread: Any,  # volumes, and quota of the API
     ) -> None:
         """Delete the instance and free what it used."""
-        self._hosts.terminate(self._host, context, _uuid(instance))
+        refuse_unknown(unread, "bdms reservations")
+        self._hosts.builds[self._host].terminate(context, _uuid(instance))
 
 
 def _uuid(instance: Mapping[str, Any] | objects.Instance) -> str:

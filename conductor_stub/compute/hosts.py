@@ -13,7 +13,7 @@ from oslo_log import log as logging
 from sqlalchemy import Connection
 
 from conductor_stub import mappings
-from conductor_stub.compute.builds import BuildRequest, Builds, BuildSettings
+from conductor_stub.compute.builds import Builds, BuildSettings
 from conductor_stub.compute.clients import Announcer, Clients
 from conductor_stub.compute.host_rows import HostRows
 from conductor_stub.compute.moves import Moves
@@ -25,7 +25,7 @@ from scheduler.db import aggregates, compute_nodes, instances, services
 from scheduler.db import rows as db_rows
 from scheduler.db.database import Database
 from scheduler.hosts.consumption import Fitting
-from scheduler.rpc.context import RequestContext, get_admin_context
+from scheduler.rpc.context import get_admin_context
 
 LOG = logging.getLogger(__name__)
 
@@ -82,6 +82,8 @@ def _complete(
 class ComputeHosts:
     """The hosts of *plans*, to be driven by RPC servers and timers, or directly in a process.
 
+    Builds and moves are found by the name of the host.
+
     *clock* gives naive UTC without fractions, *luck* decides which builds fail, *pause* waits
     for a number of seconds.
     """
@@ -110,12 +112,11 @@ class ComputeHosts:
         reports = [NodeReport(plan, reserved, conf.my_ip, clock, fitting) for plan in plans]
         self._rows = {each.host: HostRows(database, each, clock) for each in reports}
         luck = luck or random.Random()
-        self._builds = {
+        self.builds = {
             host: Builds(each, clients, self._announcer, settings, luck, pause)
             for host, each in self._rows.items()
         }
-
-        self._moves = {
+        self.moves = {
             host: Moves(each, clients, self._announcer) for host, each in self._rows.items()
         }
 
@@ -177,19 +178,7 @@ class ComputeHosts:
         for host, rows in self._rows.items():
             self._announcer.list_of(context, host, rows.uuids())
 
-    def build(self, host: str, request: BuildRequest) -> None:
-        """Build an instance on *host*, which takes as long as builds take here."""
-        self._builds[host].build(request)
-
-    def terminate(self, host: str, context: RequestContext, uuid: str) -> None:
-        """Delete an instance that is on *host*, or pass the order on to the host that has it."""
-        self._builds[host].terminate(context, uuid)
-
     def instance(self, uuid: str) -> objects.Instance:
         """The instance as it is in the database; raises InstanceNotFound."""
         with self._database.read() as conn:
             return instances.get(conn, uuid)
-
-    def moves(self, host: str) -> Moves:
-        """The moves of *host*."""
-        return self._moves[host]

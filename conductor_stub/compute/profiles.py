@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import pathlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -196,10 +197,13 @@ def _integer(minimum: int) -> Check:
     return check
 
 
-def _number(value: Any, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Wrong(where, f"must be a number, not {value!r}")
-    return float(value)
+def _is(what: str, is_right: Callable[[Any], Any], convert: Callable[[Any], Any]) -> Check:
+    def check(value: Any, where: str) -> Any:
+        if not is_right(value):
+            raise _Wrong(where, f"must be {what}, not {value!r}")
+        return convert(value)
+
+    return check
 
 
 def _ratio(value: Any, where: str) -> float:
@@ -208,29 +212,19 @@ def _ratio(value: Any, where: str) -> float:
     return float(value)
 
 
-def _text(value: Any, where: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise _Wrong(where, f"must be a text, not {value!r}")
-    return value
-
-
-def _scalar(value: Any, where: str) -> str:
-    if isinstance(value, dict | list) or value is None:
-        raise _Wrong(where, f"must be a single value, not {value!r}")
-    return str(value)
-
-
-def _hex_id(value: Any, where: str) -> str:
-    text = _scalar(value, where).lower()
-    if len(text) != 4 or set(text) - set("0123456789abcdef"):
-        raise _Wrong(where, f"must be four hexadecimal digits in quotes, not {value!r}")
-    return text
-
-
-def _mapping(value: Any, where: str) -> dict[Any, Any]:
-    if not isinstance(value, dict):
-        raise _Wrong(where, f"must be a mapping, not {value!r}")
-    return value
+_number = _is(
+    "a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool), float
+)
+_text = _is("a text", lambda value: isinstance(value, str) and value, str)
+_scalar = _is(
+    "a single value", lambda value: value is not None and not isinstance(value, dict | list), str
+)
+_hex_id = _is(
+    "four hexadecimal digits in quotes",
+    lambda value: re.fullmatch("[0-9a-fA-F]{4}", str(value)),
+    lambda value: str(value).lower(),
+)
+_mapping = _is("a mapping", lambda value: isinstance(value, dict), dict)
 
 
 def _list_of(check: Check) -> Check:

@@ -125,10 +125,6 @@ def _together(outcome: Outcome) -> bool:
     )
 
 
-def _rescheduled(outcome: Outcome) -> bool:
-    return outcome.servers[UNLUCKY].attempts == 2
-
-
 def _refused(outcome: Outcome) -> bool:
     return (outcome.servers[REFUSED].fault or "").startswith("No valid host was found.")
 

@@ -10,9 +10,8 @@ import pytest
 from conductor_stub import build_requests, mappings
 from scheduler import errors
 from scheduler.db import groups, instances, services
-from scheduler.notifications import payloads
 from tests.unit.conductor_stub import builders
-from tests.unit.conductor_stub.driving import attempts, build, fault, request_spec, states, tried
+from tests.unit.conductor_stub.driving import attempts, build, fault, states, tried
 
 NO_VALID_HOST = errors.NoValidHost(reason="There are not enough hosts available.")
 
@@ -53,39 +52,6 @@ def test_the_rows_are_the_recorded_ones(conductor):
     assert attempts(conductor, instance) == "3"
 
 
-def test_the_notification_has_the_recorded_keys(conductor):
-    recorded = builders.WIRE / "notification-legacy-build_instances-error.json"
-    message = json.loads(recorded.read_text())["message"]
-    (instance,) = asked_for = conductor.asked_for()
-    conductor.scheduler.answer = NO_VALID_HOST
-
-    build(conductor, asked_for)
-
-    (told,) = conductor.told.errors
-    payload = payloads.legacy_failure(
-        told.legacy_spec, told.instance_uuid, "build_instances", told.error
-    )
-    assert told.task == message["event_type"]
-    assert set(payload) == set(message["payload"])
-    assert (payload["instance_id"], payload["state"]) == (instance.uuid, "error")
-    assert payload["reason"] == str(NO_VALID_HOST)
-    assert set(payload["request_spec"]) == set(message["payload"]["request_spec"])
-    theirs = set(message["payload"]["instance_properties"]) - {"numa_topology", "pci_requests"}
-    assert theirs <= set(payload["instance_properties"])
-    json.dumps(payload)
-
-
-def test_the_versioned_notification_carries_the_request_that_was_given(conductor):
-    (instance,) = asked_for = conductor.asked_for()
-    spec = request_spec(instance)
-
-    build(conductor, asked_for, request_spec=spec, host_lists=[[]])
-
-    (told,) = conductor.told.errors
-    assert told.spec is spec
-    assert isinstance(told.error, errors.MaxRetriesExceeded)
-
-
 def test_an_instance_that_is_gone_does_not_stop_the_failure_of_the_others(conductor):
     asked_for = conductor.asked_for(3)
     with conductor.database.write() as conn:
@@ -99,34 +65,32 @@ def test_an_instance_that_is_gone_does_not_stop_the_failure_of_the_others(conduc
 
 
 @pytest.mark.parametrize(
-    "lose",
+    ("lose", "state"),
     [
-        pytest.param(lambda conn, uuid: instances.destroy(conn, uuid), id="instance gone"),
-        pytest.param(lambda conn, uuid: build_requests.destroy(conn, uuid), id="request gone"),
+        pytest.param(lambda conn, uuid: instances.destroy(conn, uuid), None, id="instance gone"),
+        pytest.param(build_requests.destroy, "building", id="request gone"),
+        pytest.param(None, "error", id="no way to its host"),
     ],
 )
-def test_one_that_is_gone_does_not_stop_the_builds_of_the_others(conductor, lose):
+def test_one_that_is_lost_does_not_stop_the_builds_of_the_others(conductor, lose, state):
     asked_for = conductor.asked_for(3)
-    with conductor.database.write() as conn:
-        lose(conn, asked_for[1].uuid)
+    lost = asked_for[1]
+    if lose is None:
+        conductor.compute.unreachable = {"b"}
+    else:
+        with conductor.database.write() as conn:
+            lose(conn, lost.uuid)
     conductor.scheduler.answer = [[builders.selection(name)] for name in "abc"]
-
     build(conductor, asked_for)
-
     assert [host for host, _ in conductor.compute.casts] == ["a", "c"]
-    assert conductor.told.errors == []
-
-
-def test_a_dropped_build_loses_its_mapping_too(conductor):
-    (instance,) = asked_for = conductor.asked_for()
-    with conductor.database.write() as conn:
-        build_requests.destroy(conn, instance.uuid)
-    conductor.scheduler.answer = [[builders.selection("a")]]
-
-    build(conductor, asked_for)
-
-    with conductor.database.read() as conn:
-        assert mappings.get_instance_mapping(conn, instance.uuid) is None
+    assert [each.error.args[0] for each in conductor.told.errors] == (
+        ["no way to b"] if state == "error" else []
+    )
+    if state is not None:
+        assert states(conductor, [lost]) == [state]
+    if state == "building":
+        with conductor.database.read() as conn:
+            assert mappings.get_instance_mapping(conn, lost.uuid) is None, "nor is it mapped"
 
 
 @pytest.mark.parametrize(("api_version", "casts"), [(11, 1), (12, 0), (None, 0)])
@@ -140,18 +104,6 @@ def test_an_api_from_before_build_requests_needs_none(conductor, api_version, ca
     build(conductor, asked_for)
 
     assert len(conductor.compute.casts) == casts
-
-
-def test_one_that_fails_does_not_stop_the_others(conductor):
-    asked_for = conductor.asked_for(3)
-    conductor.compute.unreachable = {"b"}
-    conductor.scheduler.answer = [[builders.selection(name)] for name in "abc"]
-
-    build(conductor, asked_for)
-
-    assert [host for host, _ in conductor.compute.casts] == ["a", "c"]
-    assert states(conductor, asked_for) == ["building", "error", "building"]
-    assert fault(conductor, asked_for[1]).message == "no way to b"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from conductor_stub import block_devices, build_requests, mappings
 from scheduler import errors, objects
-from scheduler.db import groups, instances
+from scheduler.db import instances
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import attempts, fault, request_spec
@@ -150,35 +150,6 @@ def test_a_cancelled_server_leaves_nothing_and_the_others_are_built(conductor, c
     assert states(conductor, wanted)[0][0] is None
     assert released == [wanted[0].instance_uuid]
     assert [host for host, _ in conductor.compute.casts] == ["b"]
-
-
-def test_a_broken_cast_ends_that_build_only(conductor):
-    wanted = conductor.wanted(2)
-    conductor.compute.unreachable = {"a"}
-    conductor.scheduler.answer = [[builders.selection("a")], [builders.selection("b")]]
-
-    start(conductor, wanted)
-
-    assert [state for state, _ in states(conductor, wanted)] == ["error", "building"]
-
-
-def test_the_members_of_a_group_are_looked_up(conductor):
-    wanted = conductor.wanted(2)
-    (sibling,) = conductor.asked_for(uuid=builders.UUIDS[7], host="h1")
-    with conductor.database.write() as conn:
-        group = groups.create(conn, "g", "anti-affinity")
-        uuids = [sibling.uuid, *(each.instance_uuid for each in wanted)]
-        groups.add_members(conn, group.uuid, uuids)
-    conductor.scheduler.answer = [[builders.selection("a")], [builders.selection("b")]]
-    given = objects.InstanceGroup(uuid=group.uuid, hosts=["h0"])
-
-    start(conductor, wanted, specs_of(wanted, instance_group=given))
-
-    (asked,) = conductor.scheduler.asked
-    assert (asked.instance_group.policy, asked.instance_group.members) == ("anti-affinity", uuids)
-    assert asked.instance_group.hosts == ["h0", "h1"]
-    _, second = conductor.compute.casts[1]
-    assert second.request_spec.instance_group.policy == "anti-affinity"
 
 
 def test_the_host_knows_the_providers_of_the_resources(conductor):

@@ -6,7 +6,7 @@ import pytest
 from oslo_messaging.rpc import dispatcher
 
 from scheduler import errors
-from scheduler.db import groups, instances
+from scheduler.db import groups
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import fault, request_spec, tried
@@ -101,16 +101,6 @@ def test_a_move_that_failed_goes_on_with_the_alternates(conductor, properties, h
 
     assert conductor.scheduler.asked == []
     assert [host for host, _ in conductor.compute.resizes] == ([goes_to] if goes_to else [])
-
-
-def test_newtons_retry_of_a_move_asks_again_with_what_was_tried(conductor):
-    instance = running(conductor)
-    conductor.scheduler.answer = [[builders.selection("a")]]
-
-    resize(conductor, instance, properties=tried(1))
-
-    (asked,) = conductor.scheduler.asked
-    assert asked.retry.to_dict() == {"num_attempts": 2, "hosts": [["cmp0", "cmp0"]]}
 
 
 def test_the_group_of_a_moving_server_counts(conductor):
@@ -221,15 +211,3 @@ def test_without_a_host_nothing_is_rebuilt(conductor):
     assert (row.vm_state, row.task_state) == ("active", None)
     (told,) = conductor.told.errors
     assert (told.task, told.state) == ("compute_task.rebuild_server", "active")
-
-
-def test_an_instance_that_is_gone_is_no_trouble_of_its_own(conductor):
-    instance = running(conductor)
-    with conductor.database.write() as conn:
-        instances.destroy(conn, instance.uuid)
-    conductor.scheduler.answer = NO_VALID_HOST
-
-    with pytest.raises(errors.NoValidHost):
-        resize(conductor, instance)
-
-    assert conductor.told.errors == []

@@ -6,7 +6,7 @@ import oslo_messaging as messaging
 import pytest
 
 from conductor_stub import planning
-from conductor_stub.planning import PolicySupport, setup_instance_group
+from conductor_stub.planning import PolicySupport
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
@@ -119,26 +119,3 @@ def test_a_policy_needs_what_enforces_it(policy, filters, weighers, missing):
     else:
         with pytest.raises(errors.UnsupportedPolicyException, match=f"{missing} not configured"):
             support.check([policy])
-
-
-@pytest.mark.parametrize(
-    ("group", "policies"),
-    [
-        (objects.InstanceGroup(uuid="u", policy="anti-affinity", members=["m"]), ["anti-affinity"]),
-        (objects.InstanceGroup(uuid="u", policies=["affinity"], members=["m"]), ["affinity"]),
-    ],
-)
-def test_the_group_joins_the_filter_properties(group, policies):
-    given = {"group_hosts": ["b", "a"], "other": 1}
-
-    updated = setup_instance_group(given, group, ["c", "a"], PolicySupport(builders.conf()))
-
-    assert updated == {
-        "other": 1,
-        "group_updated": True,
-        "group_hosts": ["a", "b", "c"],
-        "group_policies": policies,
-        "group_members": ["m"],
-        "group_uuid": "u",
-    }
-    assert given == {"group_hosts": ["b", "a"], "other": 1}

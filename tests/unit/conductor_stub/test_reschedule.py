@@ -8,7 +8,7 @@ import pytest
 
 from scheduler import objects
 from tests.unit.conductor_stub import builders
-from tests.unit.conductor_stub.driving import attempts, build, fault, request_spec, states, tried
+from tests.unit.conductor_stub.driving import attempts, build, fault, tried
 
 ALLOCATION = {
     "allocations": {"rp": {"resources": {"VCPU": 1}}},
@@ -94,35 +94,6 @@ def test_without_placement_a_host_that_wants_booking_is_passed_over(conductor, c
 
     assert [host for host, _ in conductor.compute.casts] == ["b"]
     assert "has no Placement client" in caplog.text
-
-
-def test_a_booking_that_breaks_ends_that_build_only(conductor):
-    def claim(context, spec, instance_uuid, selection):
-        if selection.service_host == "a":
-            raise ConnectionError("placement is away")
-        return True
-
-    conductor.claim = claim
-
-    asked_for = reschedule(
-        conductor, [[needs_booking("a")], [builders.selection("b")], []], count=3
-    )
-
-    assert states(conductor, asked_for) == ["error", "building", "error"]
-    assert fault(conductor, asked_for[0]).message == "placement is away"
-    assert fault(conductor, asked_for[2]).message == EXHAUSTED.format(asked_for[2].uuid)
-
-
-def test_the_booking_tells_the_request_its_providers(conductor):
-    conductor.claim = lambda *_: True
-    spec = request_spec(
-        builders.instance(), requested_resources=[objects.RequestGroup(requester_id="r")]
-    )
-
-    reschedule(conductor, [[needs_booking("a")]], spec=spec)
-
-    ((_, cast),) = conductor.compute.casts
-    assert [each.provider_uuids for each in cast.request_spec.requested_resources] == [["p1"]]
 
 
 @pytest.mark.parametrize(

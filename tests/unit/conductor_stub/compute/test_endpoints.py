@@ -74,7 +74,7 @@ def test_an_order_to_delete_follows_the_instance(fleet, transport):
     context = RequestContext(user_id="u", project_id="p")
     with contextlib.ExitStack() as ending:
         compute_daemon.serve(transport, fleet.hosts, ending)
-        fleet.hosts.terminate(fleet.second, context, instance.uuid)
+        fleet.hosts.builds[fleet.second].terminate(context, instance.uuid)
         wait_until(lambda: fleet.node().running_vms == 0)
     with pytest.raises(errors.InstanceNotFound):
         fleet.row(instance.uuid)

@@ -79,6 +79,8 @@ def test_a_host_without_cells_and_devices():
     columns = a_layout().columns([])
     assert columns["numa_topology"] is None
     assert list(objects.PciDevicePoolList.from_text(columns["pci_stats"]) or ()) == []
+    place = a_layout().place([], an_instance(cells=guest(want())), {})
+    assert (place.topology, place.devices) == (None, None)
 
 
 def test_the_cells_read_back():
@@ -129,11 +131,6 @@ def test_what_is_not_there_is_refused(parts, guests, reason):
     present = moved_in(layout, *guests[:-1])
     with pytest.raises(errors.ComputeResourcesUnavailable, match=reason):
         layout.place(present, guests[-1], {})
-
-
-def test_guests_with_cells_live_on_a_host_that_reports_none():
-    place = a_layout().place([], an_instance(cells=guest(want())), {})
-    assert (place.topology, place.devices) == (None, None)
 
 
 @pytest.mark.parametrize(

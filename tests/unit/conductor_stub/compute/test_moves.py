@@ -8,7 +8,7 @@ import pytest
 
 from conductor_stub import compute_daemon
 from conductor_stub.compute.endpoints import ComputeEndpoint
-from scheduler import objects
+from scheduler import errors, objects
 from scheduler.db import instances
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub.compute.fleets import an_instance
@@ -119,23 +119,14 @@ def test_without_retry_a_server_stays_where_it_is(fleet, conductor):
     assert instance.uuid not in conductor.moves
 
 
-@pytest.mark.parametrize("task_state", [None, "deleting"])
-def test_an_instance_that_is_not_on_its_way_is_left_alone(fleet, task_state):
+@pytest.mark.parametrize("task_state", [None, "deleting", "gone"])
+def test_an_instance_that_is_not_on_its_way_is_left_alone(fleet, conductor, task_state):
     instance = running(fleet, task_state)
-
+    if task_state == "gone":
+        with fleet.database.write() as conn:
+            instances.destroy(conn, instance.uuid)
     prep_resize(fleet, instance)
-
-    assert fleet.row(instance.uuid).host == fleet.first
-    assert fleet.node(fleet.second).running_vms == 0
-
-
-def test_an_instance_that_is_gone_is_left_alone(fleet, conductor):
-    instance = running(fleet)
-    with fleet.database.write() as conn:
-        instances.destroy(conn, instance.uuid)
-
-    prep_resize(fleet, instance)
-
+    assert task_state == "gone" or fleet.row(instance.uuid).host == fleet.first
     assert fleet.node(fleet.second).running_vms == 0
     assert instance.uuid not in conductor.moves
 
@@ -168,3 +159,8 @@ def test_others_that_come_from_elsewhere(
     if is_here:
         expected = ("update", fleet.second, [instance.uuid])
         wait_until(lambda: expected in scheduler.about(fleet.prefix))
+
+
+def test_an_argument_that_nobody_knows_is_named(fleet):
+    with pytest.raises(errors.InvalidRequest, match="spped"):
+        prep_resize(fleet, an_instance(fleet.database), spped=9)
