@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pathlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
@@ -34,133 +34,99 @@ class Mistake:
     text: str
     names: tuple[str, ...]
     status: int
-    words: tuple[str, ...] = field(default=())
+    words: tuple[str, ...] = ()
+
+
+#: What is wrong: the group, then lines of it. Below, what the line of output names.
+OPTIONS = """
+[scheduler] max_attempts = many
+    :6: [scheduler] max_attempts: | many
+[DEFAULT] scheduler_max_attempts = many
+    :6: [scheduler] max_attempts:
+[scheduler] workers = -1
+    [scheduler] workers | 0
+[scheduler] max_attempts = 0
+    [scheduler] max_attempts | >= 1
+[DEFAULT] servicegroup_driver = zk
+    servicegroup_driver | zk
+[DEFAULT] default_log_levels = amqp=LOUD
+    default_log_levels | LOUD
+[DEFAULT] host =
+    [DEFAULT] host | empty
+[oslo_messaging_rabbit] rabbit_retry_backoff = x
+    [oslo_messaging_rabbit] rabbit_retry_backoff
+[scheduler] max_attemps = 3
+    :6: [scheduler] max_attemps: | did you mean max_attempts?
+[DEFAULT] scheduler_defualt_filters = RamFilter
+    scheduler_defualt_filters | scheduler_default_filters
+[scheduler] host_subset_size = 3
+    did you mean [filter_scheduler] host_sub
+[filter_schedular] host_subset_size = 3
+    [filter_schedular] host_subset_size | [filter_scheduler] host_subset_size
+[DEFAULT] log-file = x
+    log-file | did you mean log_file?
+[DEFAULT] transport_url = carrier://u:s3cret@h/
+    [DEFAULT] transport_url | carrier
+[upgrade_levels] scheduler = newtn
+    [upgrade_levels] scheduler | newtn
+[pci] alias = {
+    [pci] alias
+"""
+PLUGINS = f"""
+[scheduler] driver = filter_schedular
+    :6: [scheduler] driver: | filter_schedular | filter_scheduler
+[scheduler] host_manager = nobody
+    [scheduler] host_manager | nobody
+[filter_scheduler] enabled_filters = RamFilter,RamFiltre
+    [filter_scheduler] enabled_filters | RamFiltre
+[filter_scheduler] available_filters = no.such.Filter; enabled_filters =
+    [filter_scheduler] available_filters | no.such.Filter
+[filter_scheduler] available_filters = {__name__}.FilterThatFails; enabled_filters = FilterThatFails
+    [filter_scheduler] enabled_filters | no licence
+[filter_scheduler] weight_classes = nova.scheduler.weights.ram.RAMWeiger
+    [filter_scheduler] weight_classes | RAMWeigher
+[oslo_messaging_notifications] driver = mesaging
+    [oslo_messaging_notifications] driver | mesaging
+"""
+DATABASES = """
+[database] connection = sqlight:///x
+    [database] connection | sqlight
+[database] connection = sqlite:////no/such/nova.sqlite
+    :6: [database] connection: | /no/such/nova.sqlite
+[database] connection = mysql+pymysql://u:s3cret@127.0.0.1:1/nova; max_retries = 0
+    [database] connection | 127.0.0.1
+[scheduler] claims = placement
+    [placement] auth_type | claims
+"""
+OTHERS = """
+[DEFAULT] log_config_append = /no/such.conf
+    [DEFAULT] log_config_append | /no/such.conf
+[DEFAULT] log_dir = /no/such
+    [DEFAULT] log_dir | /no/such
+[DEFAULT] tempdir = /no/such
+    [DEFAULT] tempdir | /no/such
+[DEFAULT] scheduler_json_config_location = /no/such.json
+    scheduler_json_config_location | /no/such.json
+[metrics_endpoint] enabled = true; host = 192.0.2.1
+    [metrics_endpoint] host | 192.0.2.1
+"""
+
+
+def mistakes(table: str, status: int) -> dict[str, Mistake]:
+    found = {}
+    lines = table.strip().splitlines()
+    for wrong, named in zip(lines[::2], lines[1::2], strict=True):
+        group, _space, options = wrong.partition(" ")
+        text = "\n".join([group, *options.split("; "), ""])
+        found[wrong] = Mistake(text, tuple(named.strip().split(" | ")), status)
+    return found
 
 
 MISTAKES = {
-    "text for a number": Mistake(
-        "[scheduler]\nmax_attempts = many\n", (":6: [scheduler] max_attempts:", "many"), OPTION
-    ),
-    "old spelling": Mistake(
-        "[DEFAULT]\nscheduler_max_attempts = many\n", (":6: [scheduler] max_attempts:",), OPTION
-    ),
-    "number out of range": Mistake(
-        "[scheduler]\nworkers = -1\n", ("[scheduler] workers", "0"), OPTION
-    ),
-    "attempts that cannot work": Mistake(
-        "[scheduler]\nmax_attempts = 0\n", ("[scheduler] max_attempts", ">= 1"), OPTION
-    ),
-    "no choice": Mistake(
-        "[DEFAULT]\nservicegroup_driver = zk\n", ("servicegroup_driver", "zk"), OPTION
-    ),
-    "log level": Mistake(
-        "[DEFAULT]\ndefault_log_levels = amqp=LOUD\n", ("default_log_levels", "LOUD"), OPTION
-    ),
-    "empty host": Mistake("[DEFAULT]\nhost =\n", ("[DEFAULT] host", "empty"), OPTION),
-    "option of the bus": Mistake(
-        "[oslo_messaging_rabbit]\nrabbit_retry_backoff = x\n",
-        ("[oslo_messaging_rabbit] rabbit_retry_backoff",),
-        OPTION,
-    ),
-    "misspelt option": Mistake(
-        "[scheduler]\nmax_attemps = 3\n",
-        (":6: [scheduler] max_attemps:", "did you mean max_attempts?"),
-        OPTION,
-    ),
-    "misspelt old option": Mistake(
-        "[DEFAULT]\nscheduler_defualt_filters = RamFilter\n",
-        ("scheduler_defualt_filters", "scheduler_default_filters"),
-        OPTION,
-    ),
-    "option in another group": Mistake(
-        "[scheduler]\nhost_subset_size = 3\n", ("did you mean [filter_scheduler] host_sub",), OPTION
-    ),
-    "misspelt group": Mistake(
-        "[filter_schedular]\nhost_subset_size = 3\n",
-        ("[filter_schedular] host_subset_size", "[filter_scheduler] host_subset_size"),
-        OPTION,
-    ),
-    "dashes": Mistake("[DEFAULT]\nlog-file = x\n", ("log-file", "did you mean log_file?"), OPTION),
-    "unknown bus": Mistake(
-        "[DEFAULT]\ntransport_url = carrier://u:s3cret@h/\n",
-        ("[DEFAULT] transport_url", "carrier"),
-        OPTION,
-    ),
-    "cap of no release": Mistake(
-        "[upgrade_levels]\nscheduler = newtn\n", ("[upgrade_levels] scheduler", "newtn"), OPTION
-    ),
-    "alias that is no JSON": Mistake("[pci]\nalias = {\n", ("[pci] alias",), OPTION),
-    "unknown driver": Mistake(
-        "[scheduler]\ndriver = filter_schedular\n",
-        (":6: [scheduler] driver:", "filter_schedular", "filter_scheduler"),
-        PLUGIN,
-    ),
-    "unknown host manager": Mistake(
-        "[scheduler]\nhost_manager = nobody\n", ("[scheduler] host_manager", "nobody"), PLUGIN
-    ),
-    "unknown filter": Mistake(
-        "[filter_scheduler]\nenabled_filters = RamFilter,RamFiltre\n",
-        ("[filter_scheduler] enabled_filters", "RamFiltre"),
-        PLUGIN,
-    ),
-    "filter of no module": Mistake(
-        "[filter_scheduler]\navailable_filters = no.such.Filter\nenabled_filters =\n",
-        ("[filter_scheduler] available_filters", "no.such.Filter"),
-        PLUGIN,
-    ),
-    "filter that fails": Mistake(
-        f"[filter_scheduler]\navailable_filters = {__name__}.FilterThatFails\n"
-        "enabled_filters = FilterThatFails\n",
-        ("[filter_scheduler] enabled_filters", "no licence"),
-        PLUGIN,
-    ),
-    "unknown weigher": Mistake(
-        "[filter_scheduler]\nweight_classes = nova.scheduler.weights.ram.RAMWeiger\n",
-        ("[filter_scheduler] weight_classes", "RAMWeigher"),
-        PLUGIN,
-    ),
-    "unknown way to notify": Mistake(
-        "[oslo_messaging_notifications]\ndriver = mesaging\n",
-        ("[oslo_messaging_notifications] driver", "mesaging"),
-        PLUGIN,
-    ),
-    "unknown database": Mistake(
-        "[database]\nconnection = sqlight:///x\n", ("[database] connection", "sqlight"), DATABASE
-    ),
-    "database that is not there": Mistake(
-        "[database]\nconnection = sqlite:////no/such/nova.sqlite\n",
-        (":6: [database] connection:", "/no/such/nova.sqlite"),
-        DATABASE,
-    ),
-    "database that does not answer": Mistake(
-        "[database]\nconnection = mysql+pymysql://u:s3cret@127.0.0.1:1/nova\nmax_retries = 0\n",
-        ("[database] connection", "127.0.0.1"),
-        DATABASE,
-    ),
-    "placement without a login": Mistake(
-        "[scheduler]\nclaims = placement\n", ("[placement] auth_type", "claims"), DATABASE
-    ),
-    "no logging file": Mistake(
-        "[DEFAULT]\nlog_config_append = /no/such.conf\n",
-        ("[DEFAULT] log_config_append", "/no/such.conf"),
-        SURROUNDINGS,
-    ),
-    "no directory for logs": Mistake(
-        "[DEFAULT]\nlog_dir = /no/such\n", ("[DEFAULT] log_dir", "/no/such"), SURROUNDINGS
-    ),
-    "no directory for temporary files": Mistake(
-        "[DEFAULT]\ntempdir = /no/such\n", ("[DEFAULT] tempdir", "/no/such"), SURROUNDINGS
-    ),
-    "no JSON": Mistake(
-        "[DEFAULT]\nscheduler_json_config_location = /no/such.json\n",
-        ("scheduler_json_config_location", "/no/such.json"),
-        SURROUNDINGS,
-    ),
-    "address of another machine": Mistake(
-        "[metrics_endpoint]\nenabled = true\nhost = 192.0.2.1\n",
-        ("[metrics_endpoint] host", "192.0.2.1"),
-        SURROUNDINGS,
-    ),
+    **mistakes(OPTIONS, OPTION),
+    **mistakes(PLUGINS, PLUGIN),
+    **mistakes(DATABASES, DATABASE),
+    **mistakes(OTHERS, SURROUNDINGS),
     "line without a value": Mistake("[scheduler]\nworkers\n", ("nova.conf", "workers"), FILE),
     "broker that does not answer": Mistake(
         "", ("[DEFAULT] transport_url", "127.0.0.1:1"), BROKER, ("--broker",)
