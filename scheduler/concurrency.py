@@ -110,29 +110,6 @@ def native(module: str) -> Any:
     return importlib.import_module("eventlet.patcher").original(module)
 
 
-class _Call:
-    """One call that a native thread waits for."""
-
-    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        self._function = function
-        self._arguments = arguments
-        self._result: Any = None
-        self._error: Exception | None = None
-        self.is_done = native("threading").Event()
-
-    def make(self) -> None:
-        try:
-            self._result = self._function(*self._arguments)
-        except Exception as error:  # noqa: BLE001 - raised where the result is waited for
-            self._error = error
-        self.is_done.set()
-
-    def result(self) -> Any:
-        if self._error is not None:
-            raise self._error
-        return self._result
-
-
 class HubCalls:
     """Lets native threads call functions in the thread whose locks and sockets these use.
 
@@ -143,7 +120,7 @@ class HubCalls:
     def __init__(self, wait_seconds: float) -> None:
         """A call that the hub does not come to in *wait_seconds* raises TimeoutError."""
         self._wait_seconds = wait_seconds
-        self._calls: collections.deque[_Call] = collections.deque()
+        self._calls: collections.deque[Callable[[], None]] = collections.deque()
         self._waking_end: socket.socket | None = None
 
     def start(self) -> None:
@@ -155,20 +132,32 @@ class HubCalls:
         threading.Thread(target=self._run, args=(woken_end,), name="calls", daemon=True).start()
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What *function* returns or raises."""
+        """Call *function* there; return or raise what it does."""
         if self._waking_end is None:
             return function(*arguments)
-        call = _Call(function, arguments)
-        self._calls.append(call)
+        is_done = native("threading").Event()
+        outcome: list[tuple[Any, Exception | None]] = []
+
+        def make() -> None:
+            try:
+                outcome.append((function(*arguments), None))
+            except Exception as error:  # noqa: BLE001 - raised where the result is waited for
+                outcome.append((None, error))
+            is_done.set()
+
+        self._calls.append(make)
         os.write(self._waking_end.fileno(), b"\0")
-        if not call.is_done.wait(self._wait_seconds):
+        if not is_done.wait(self._wait_seconds):
             raise TimeoutError(f"not called within {self._wait_seconds} s")
-        return call.result()
+        [(result, error)] = outcome
+        if error is not None:
+            raise error
+        return result
 
     def _run(self, woken_end: socket.socket) -> None:
         while woken_end.recv(4096):
             while self._calls:
-                threading.Thread(target=self._calls.popleft().make, daemon=True).start()
+                threading.Thread(target=self._calls.popleft(), daemon=True).start()
 
 
 class Greenlets:

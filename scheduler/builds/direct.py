@@ -27,17 +27,6 @@ LOG = logging.getLogger(__name__)
 EVENT = f"{SERVICE}.{RUN_INSTANCE}"
 
 
-@dataclass(frozen=True)
-class Order:
-    """Arguments of the message to a host besides the server, passed through."""
-
-    injected_files: list[Any] | None
-    requested_networks: list[Any] | None
-    admin_password: str | None
-    is_first_time: bool
-    legacy_bdm_in_spec: bool
-
-
 @dataclass
 class DirectBuilds:
     """Builds that a driver finds the hosts for; it passes itself.
@@ -65,8 +54,8 @@ class DirectBuilds:
     ) -> None:
         """Build every server of ``request_spec["instance_uuids"]``.
 
-        *order* has the fields of :class:`Order`.  Raises NoValidHost, and builds none, when this
-        would be one attempt too many.
+        *order* are arguments of the message to a host besides the server.  Raises NoValidHost,
+        and builds none, when this would be one attempt too many.
         """
         uuids = instance_uuids(request_spec)
         spec = copy.deepcopy(dict(request_spec))
@@ -81,7 +70,7 @@ class DirectBuilds:
             if not isinstance(spec.get("instance_properties"), objects.WireObject):
                 own = spec.get("instance_properties") or {}
                 spec["instance_properties"] = {**own, "launch_index": number}
-            self._build_one(context, uuid, chooser, spec, properties, Order(**order))
+            self._build_one(context, uuid, chooser, spec, properties, order)
             if properties.get("retry"):
                 properties["retry"]["hosts"] = []
         self._notify("end", context, {"request_spec": spec})
@@ -109,7 +98,7 @@ class DirectBuilds:
         chooser: Chooser,
         spec: dict[str, Any],
         properties: dict[str, Any],
-        order: Order,
+        order: Mapping[str, Any],
     ) -> None:
         try:
             chosen = chooser.choose(uuid)
@@ -127,7 +116,7 @@ class DirectBuilds:
         chosen: Mapping[str, Any],
         spec: dict[str, Any],
         properties: dict[str, Any],
-        order: Order,
+        order: Mapping[str, Any],
     ) -> None:
         weighted = {"weight": None, "host": chosen["host"]}
         payload = {"request_spec": spec, "weighted_host": weighted, "instance_id": uuid}
@@ -148,7 +137,7 @@ class DirectBuilds:
             request_spec=spec,
             filter_properties=properties,
             node=chosen["nodename"],
-            **vars(order),
+            **order,
         )
 
     def _notify(self, phase: str, context: Any, payload: dict[str, Any]) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from oslo_log import log as logging
 
@@ -20,21 +20,10 @@ LOG = logging.getLogger(__name__)
 PREP_RESIZE = "prep_resize"
 
 
-class Manager(Protocol):
-    """The manager that serves today's callers."""
-
-    limits: Any
-    driver: Any
-
-    @property
-    def select_destinations(self) -> Callable[..., list[Any]]:
-        """Hosts for every instance."""
-
-
 class OlderTasks:
     """The work behind the endpoints of 2.x and 3.x."""
 
-    def __init__(self, builds: DirectBuilds, manager: Manager, database: Database) -> None:
+    def __init__(self, builds: DirectBuilds, manager: Any, database: Database) -> None:
         self._builds = builds
         self._manager = manager
         self._database = database
@@ -148,7 +137,12 @@ class OlderTasks:
         self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
     ) -> list[Any]:
         """The same for callers that have counted the attempt."""
-        return self._asked(context, request_spec, filter_properties)
+        return self._manager.select_destinations(
+            context,
+            request_spec=request_spec,
+            filter_properties=filter_properties,
+            instance_uuids=request_spec.get("instance_uuids"),
+        )
 
     def _destinations(
         self, context: Any, request_spec: dict[str, Any], properties: dict[str, Any]
@@ -156,17 +150,7 @@ class OlderTasks:
         named = request_spec.get("instance_uuids") is not None
         uuids = self._uuids(request_spec) if named else []
         count_attempt(properties, uuids[0] if uuids else None, self._builds.max_attempts)
-        return self._asked(context, request_spec, properties)
-
-    def _asked(
-        self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
-    ) -> list[Any]:
-        return self._manager.select_destinations(
-            context,
-            request_spec=request_spec,
-            filter_properties=filter_properties,
-            instance_uuids=request_spec.get("instance_uuids"),
-        )
+        return self.select_counted_destinations(context, request_spec, properties)
 
     def select_hosts(
         self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]

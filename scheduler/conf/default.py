@@ -40,10 +40,9 @@ OPTIONS: list[cfg.Opt] = [
         "host",
         default=socket.gethostname(),
         sample_default="<name of this machine>",
-        help="Name of this service: the server name on the message bus (queue "
-        "`scheduler.<host>`) and the `host` of its row in the services table. Any non-empty "
-        "text; it need not be a DNS name. Two daemons must not share one name unless they "
-        "are workers of the same service.",
+        help="Name of this service: the server name on the message bus (queue `scheduler.<host>`) "
+        "and the `host` of its row in the services table. Any non-empty text; it need not be a DNS "
+        "name. Two daemons must not share one name unless they are workers of the same service.",
     ),
     cfg.StrOpt(
         "my_ip",
@@ -132,9 +131,8 @@ OPTIONS: list[cfg.Opt] = [
     cfg.IntOpt(
         "periodic_fuzzy_delay",
         default=60,
-        help="The first run of the periodic tasks is delayed by a random number of seconds "
-        "up to this one, so that daemons started together do not run in step. "
-        "0 or less: no delay.",
+        help="The first run of the periodic tasks is delayed by a random number of seconds up to "
+        "this one, so that daemons started together do not run in step. 0 or less: no delay.",
     ),
     cfg.StrOpt(
         "default_availability_zone",
