@@ -1,4 +1,4 @@
-"""Booking one host that a scheduler named, for who decides nothing: the conductor.
+"""Claiming one host that a scheduler named, for who decides nothing: the conductor.
 
 The claim is the schedulers' own, with the same compare-and-swap; whether the host still fits is
 judged by the limits that came with its name.
@@ -73,7 +73,7 @@ class AlternateClaims:
         instance_uuid: str,
         selection: objects.Selection,
     ) -> bool:
-        """Book the host of *selection* for the instance, instead of what was booked before.
+        """Claim the host of *selection* for the instance, instead of what was claimed before.
 
         False if it does not fit there any more, or if others are always faster.
         """
@@ -91,14 +91,19 @@ class AlternateClaims:
                     instance_uuid,
                 )
                 return False
-            values = self._values(instance_uuid, selection, request_id, state)
-            if self._write({**values, **amounts.to_columns(amount)}, state, spec):
+            values = {
+                "consumer_uuid": instance_uuid,
+                "request_id": request_id,
+                "flavor_id": spec.flavor.id,
+                **amounts.to_columns(amount),
+            }
+            if self._write(values, selection, state):
                 return True
         LOG.warning("Host %s could not be claimed: others were faster", selection.service_host)
         return False
 
     def release(self, context: Any, instance_uuid: str) -> None:
-        """Whatever is booked for the instance is free again."""
+        """Whatever is claimed for the instance is free again."""
         del context
         now = db_rows.utcnow()
         self._database.write_retrying(lambda conn: claim_rows.close_of(conn, instance_uuid, now))
@@ -112,8 +117,8 @@ class AlternateClaims:
         with self._database.read() as conn:
             host = _host_of(conn, key)
             own = claim_rows.of_consumers(conn, [uuid]).get(uuid)
-            promised = claim_rows.list_all(conn, host=key[0])
-        here = [each for each in promised if each.node == key[1] and each.consumer_uuid != uuid]
+            claimed = claim_rows.list_all(conn, host=key[0])
+        here = [each for each in claimed if each.node == key[1] and each.consumer_uuid != uuid]
         with self._fleet_of(selection).read() as conn:
             found = instances.rows_by_uuid(conn, [uuid, *(each.consumer_uuid for each in here)])
             report = compute_nodes.living_row(conn, *key)
@@ -121,19 +126,13 @@ class AlternateClaims:
         row = None
         if report is not None:
             row = table.put(rows.key(report), rows.values(report, self._ratios, None))
-            self._count(table, row, here, found)
+            reported_at, now = table.value(row, "updated_at"), self._clock()
+            for each in here:
+                terms = evidence.terms_of(each, rows.key(report))
+                instance = found.get(each.consumer_uuid)
+                if evidence.end_of(terms, instance, reported_at, now) is None:
+                    consumption.take(table, row, amounts.of_row(each, self._fitting))
         return _State(host.id, host.generation, own, table, row, _home_of(found.get(uuid)))
-
-    def _count(
-        self, table: HostTable, row: int, promised: list[Any], found: Mapping[str, Any]
-    ) -> None:
-        reported_at, now = table.value(row, "updated_at"), self._clock()
-        key = table.value(row, "host"), table.value(row, "nodename")
-        for each in promised:
-            terms = evidence.terms_of(each, key)
-            instance = found.get(each.consumer_uuid)
-            if evidence.end_of(terms, instance, reported_at, now) is None:
-                consumption.take(table, row, amounts.of_row(each, self._fitting))
 
     def _begin_host(self, key: claim_rows.Key) -> None:
         try:
@@ -141,28 +140,24 @@ class AlternateClaims:
         except db_exception.DBDuplicateEntry:
             LOG.debug("A scheduler has begun to count the claims on %s just now", key)
 
-    def _values(
-        self, uuid: str, selection: objects.Selection, request_id: str, state: _State
-    ) -> dict[str, Any]:
+    def _write(self, values: dict[str, Any], selection: objects.Selection, state: _State) -> bool:
+        """Claim as *values* say, in place of what was claimed; False if others were faster."""
         now = db_rows.utcnow()
-        return {
-            "consumer_uuid": uuid,
+        values |= {
             "host": selection.service_host,
             "node": selection.nodename or "",
             "generation": state.generation + 1,
             "source_host": state.source_host,
-            "request_id": request_id,
             "answer": answer_to_text([selection]),
             "created_at": now,
             "expires_at": now + self._expiry,
         }
 
-    def _write(self, values: Mapping[str, Any], state: _State, spec: objects.RequestSpec) -> bool:
         def write(conn: Connection) -> bool:
             if not claim_rows.compare_and_swap(conn, {state.host_id: (state.generation, 1)}):
                 return False
-            claim_rows.retire(conn, [state.own] if state.own else [], db_rows.utcnow())
-            claim_rows.insert(conn, [{**values, "flavor_id": spec.flavor.id}])
+            claim_rows.retire(conn, [state.own] if state.own else [], now)
+            claim_rows.insert(conn, [values])
             return True
 
         try:
@@ -177,7 +172,7 @@ def _host_of(conn: Connection, key: claim_rows.Key) -> Any:
 
 
 def _is_own(own: Any, selection: objects.Selection, request_id: str) -> bool:
-    """Whether this very host was booked before, by a delivery of the same message."""
+    """Whether this very host was claimed before, by a delivery of the same message."""
     if own is None or own.request_id != request_id:
         return False
     return bool(own.host == selection.service_host and own.node == (selection.nodename or ""))

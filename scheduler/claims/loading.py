@@ -29,27 +29,23 @@ LOG = logging.getLogger(__name__)
 
 OPTION: Final = "[scheduler] claims"
 CONNECTION: Final = "[claims] connection"
+Clock = Callable[[], float]
 NONE, DATABASE, PLACEMENT = "none", "database", "placement"
 
 
 class Backend:
     """No claims: the reservations of one worker are its own."""
 
-    def reservations(
-        self, clock: Callable[[], float] = time.time
-    ) -> Callable[[HostTable], Reservations]:
+    def reservations(self, _clock: Clock = time.time) -> Callable[[HostTable], Reservations]:
         """What makes those of a host manager; *clock* gives seconds since the epoch."""
-        del clock
         return Reservations
 
-    def claims(self, host_manager: Any) -> Claims:
-        """What claims the decisions on the table of *host_manager*."""
-        del host_manager
+    def claims(self, _host_manager: Any) -> Claims:
+        """What claims the decisions on the table of a host manager."""
         return Claims()
 
-    def serves(self, driver: Any) -> bool:
-        """Whether the decisions of a *driver*, given by its class, are to be claimed."""
-        del driver
+    def serves(self, _driver: Any) -> bool:
+        """Whether the decisions of a driver, given by its class, are to be claimed."""
         return True
 
     def check_ready(self) -> None:
@@ -64,9 +60,7 @@ class DatabaseBackend(Backend):
         self._fitting = Fitting.from_conf(conf)
         self._expiry_seconds = float(conf.claims.expiry_seconds)
 
-    def reservations(
-        self, clock: Callable[[], float] = time.time
-    ) -> Callable[[HostTable], Reservations]:
+    def reservations(self, clock: Clock = time.time) -> Callable[[HostTable], Reservations]:
         """See the base class."""
         return functools.partial(
             SharedReservations,

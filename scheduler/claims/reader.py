@@ -19,8 +19,7 @@ from scheduler.hosts.table import Key
 
 #: How long closed claims are kept: for requests that arrive twice, and for workers that read late.
 KEPT = datetime.timedelta(seconds=300)
-#: Seconds between two reads of all hosts' generations, and of all open claims.
-HOSTS_READ_SECONDS = 60.0
+#: Seconds between two reads of all open claims.
 ALL_READ_SECONDS = 5.0
 #: How far clocks may differ, and how long a write may take, for the end of a claim to be read
 #: before all open claims are read again.
@@ -75,7 +74,7 @@ class ClaimRead:
     *rows* are the claims that were not known.  A read of all has the *open_ids* of all that are
     open, and the *newest* id of any.  A read of the news has None there, but the *closed_ids* of
     those that were closed of late, and closed ones among its rows.  *hosts* are the rows of all
-    hosts, if they were asked for; *held* the generations that were held when the read began.
+    hosts, in the first read; *held* the generations that were held when the read began.
     """
 
     number: int
@@ -103,8 +102,8 @@ class ClaimReader:
         self._poll = ClaimPoll()
         #: Held during a read: requests read the news while the state is read.
         self._reading = threading.Lock()
-        self._needs_all = True
-        self._all_read_at = self._hosts_read_at = self._read_at = NEVER
+        self._needs_all = self._needs_hosts = True
+        self._all_read_at = self._read_at = NEVER
         self._closed_at = self._purged_at = NEVER
 
     def want_all(self) -> None:
@@ -114,15 +113,14 @@ class ClaimReader:
     def read(
         self, now: float, known: Callable[[], Collection[int]], held: Mapping[Key, int]
     ) -> ClaimRead:
-        """Read what has changed; now and then, and if generations are *held*, all claims.
+        """Read what has changed; now and then, and where generations are *held*, all claims.
 
         Claims whose ids are *known* are not read again.
         """
         number = self._begun()
         if not (held or self._needs_all or is_due(self._all_read_at, ALL_READ_SECONDS, now)):
             return self._news(number, now, utc(min(now, self._read_at) - LATE_SECONDS))
-        with_hosts = is_due(self._hosts_read_at, HOSTS_READ_SECONDS, now)
-        return self._all(ClaimRead(number, now, held=dict(held)), known(), with_hosts=with_hosts)
+        return self._all(ClaimRead(number, now, held=dict(held)), known())
 
     def read_new(self, now: float) -> ClaimRead:
         """Read the claims that came."""
@@ -138,14 +136,13 @@ class ClaimReader:
         if read.open_ids is not None:
             self._all_read_at, self._needs_all = read.at, False
             self.ids.add(read.open_ids | {read.newest}, read.at)
-        if read.hosts:
-            self._hosts_read_at = read.at
+            self._needs_hosts = False
 
-    def _all(self, read: ClaimRead, known: Collection[int], *, with_hosts: bool) -> ClaimRead:
-        """Hosts are read before claims, so that no generation is without the claim that made it."""
+    def _all(self, read: ClaimRead, known: Collection[int]) -> ClaimRead:
+        """The first one reads the generations of all hosts, before the claims that made them."""
 
         def ask(connection: Connection) -> ClaimRead:
-            hosts = claim_rows.hosts(connection) if with_hosts else ()
+            hosts = claim_rows.hosts(connection) if self._needs_hosts else ()
             newest = claim_rows.newest_id(connection)
             ids = claim_rows.open_ids(connection)
             rows = claim_rows.by_ids(connection, ids.difference(known))

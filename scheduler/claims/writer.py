@@ -7,6 +7,7 @@ has moved on are lost, and the others are written without them (docs/decisions/0
 from __future__ import annotations
 
 import functools
+import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,6 @@ from sqlalchemy import Connection
 from scheduler import concurrency, errors, objects
 from scheduler.claims import amounts
 from scheduler.claims.backend import Booked, Decided, Lost, Repeated, Result
-from scheduler.claims.batches import Batches
 from scheduler.claims.reader import utc
 from scheduler.claims.shared_reservations import SharedReservations, db_key
 from scheduler.db import claims as claim_rows
@@ -57,6 +57,63 @@ Written = tuple[dict[Key, int], Sequence[Any]]
 
 class _Moved(Exception):
     """A host is not at the generation that was expected."""
+
+
+class Batches:
+    """Hands what callers bring to *write*, together with what others brought meanwhile.
+
+    One write runs at a time; before it begins, *gather* lets others come.  *write* must leave its
+    outcome in each item; an error of either is raised in every caller whose item was among them.
+    """
+
+    def __init__(
+        self, write: Callable[[list[Any]], None], gather: Callable[[], None] = lambda: None
+    ) -> None:
+        self._write = write
+        self._gather = gather
+        self._changed = threading.Condition()
+        self._waiting: list[Any] = []
+        self._finished: dict[int, BaseException | None] = {}
+        self._is_writing = False
+
+    def __call__(self, item: Any) -> None:
+        """Return when *item* was part of a write."""
+        with self._changed:
+            self._waiting.append(item)
+            while id(item) not in self._finished and self._is_writing:
+                self._changed.wait()
+            if id(item) in self._finished:
+                error = self._finished.pop(id(item))
+                if error is not None:
+                    raise error
+                return
+            self._is_writing = True
+        self._run(item)
+
+    def wait(self) -> None:
+        """Return when the write that is under way, if there is one, has ended."""
+        with self._changed:
+            if self._is_writing:
+                self._changed.wait()
+
+    def _run(self, own: Any) -> None:
+        error: BaseException | None = None
+        batch: list[Any] = []
+        try:
+            try:
+                self._gather()
+            finally:
+                with self._changed:
+                    batch, self._waiting = self._waiting, []
+            self._write(batch)
+        except BaseException as caught:
+            error = caught
+            raise
+        finally:
+            with self._changed:
+                self._finished.update((id(each), error) for each in batch if each is not own)
+                self._is_writing = False
+                self._changed.notify_all()
 
 
 class ClaimWriter:

@@ -22,8 +22,8 @@ from scheduler.claims.placement.client import (
     READING_VERSION,
     PlacementClient,
     Unavailable,
-    error_of,
-    told,
+    error_text,
+    first_error,
 )
 
 LOG = logging.getLogger(__name__)
@@ -105,9 +105,11 @@ class Allocations:
                 raise Unsure(str(error), before) from error
             if response.status_code == NO_CONTENT:
                 return before
-            code, detail = error_of(response)
+            code, detail = first_error(response)
             if code != CONCURRENT and "concurrently updated" not in detail:
-                LOG.warning("Failed to save allocation for %s. Got %s", consumer, told(response))
+                LOG.warning(
+                    "Failed to save allocation for %s. Got %s", consumer, error_text(response)
+                )
                 return None
             if CONSUMER_CONFLICT in detail:
                 raise errors.AllocationUpdateFailed(
@@ -131,7 +133,7 @@ class Allocations:
             response = self._client.put(consumer, body, version, requester.request_id)
             if response.status_code == NO_CONTENT:
                 return
-        raise Unavailable(told(response))
+        raise Unavailable(error_text(response))
 
 
 class PlacementAlternates:

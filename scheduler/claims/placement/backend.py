@@ -153,16 +153,16 @@ class _Claiming(Claiming):
         Raises Unavailable, and AllocationUpdateFailed when another process changes the allocations
         of one of the instances meanwhile.
         """
+        result: Result | None = None
         try:
             result = self._claim_all(decided.selections)
         except errors.AllocationUpdateFailed as error:
-            self._release(decided)
-            return self.refused(error)
-        except BaseException:
-            self._release(decided)
-            raise
-        if not isinstance(result, Booked):
-            self._release(decided)
+            result = self.refused(error)
+        finally:
+            if not isinstance(result, Booked):
+                with self._host_manager.lock:
+                    for each in reversed(decided.reservations):
+                        self._host_manager.reservations.release(each)
         return result
 
     def refused(self, error: errors.NovaException) -> Lost | Repeated:
@@ -192,11 +192,6 @@ class _Claiming(Claiming):
                 stay = ", ".join([uuid, *self._held])
                 LOG.error("Allocations stay that nobody needs, for instances %s: %s", stay, error)
                 self._held.clear()
-
-    def _release(self, decided: Decided) -> None:
-        with self._host_manager.lock:
-            for each in reversed(decided.reservations):
-                self._host_manager.reservations.release(each)
 
     # --- claiming ------------------------------------------------------------------------
 

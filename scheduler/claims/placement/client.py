@@ -67,12 +67,12 @@ class PlacementClient:
         """Take from *consumer* whatever it has."""
         response = self._call("DELETE", f"/allocations/{consumer}", READING_VERSION, request_id)
         if response.status_code not in (NO_CONTENT, NOT_FOUND):
-            raise Unavailable(told(response))
+            raise Unavailable(error_text(response))
 
     def _read(self, path: str, version: str, request_id: str | None) -> dict[str, Any]:
         response = self._call("GET", path, version, request_id)
         if response.status_code != OK:
-            raise Unavailable(told(response))
+            raise Unavailable(error_text(response))
         try:
             body = response.json()
         except ValueError as error:
@@ -98,12 +98,12 @@ class PlacementClient:
             raise Unavailable(str(error)) from error
 
 
-def told(response: Any) -> str:
+def error_text(response: Any) -> str:
     """Status and text of a *response* that is not what was hoped for."""
     return f"HTTP {response.status_code}: {response.text[:_TEXT_SHOWN]}"
 
 
-def error_of(response: Any) -> tuple[str, str]:
+def first_error(response: Any) -> tuple[str, str]:
     """Code and detail of the first error that *response* names; empty where it names none."""
     try:
         first = response.json()["errors"][0]

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from scheduler.claims.batches import Batches
+from scheduler.claims.writer import Batches
 from tests.waiting import wait_until
 
 SECONDS = 30

@@ -19,16 +19,6 @@ SECONDS = 30
 SIGNS = ("FROM claims", "instances.task_state", "compute_nodes.free_ram_mb")
 
 
-def test_a_claim_is_seen_by_every_worker_at_once(fleet, worker):
-    one, other = worker(), worker()
-    name = a_name()
-    (host,) = one.hosts("req-1", 3 * GB, name)
-    assert fleet.claims() == {name: host}
-    other.manager.refresh()
-    assert other.free_mb()[host] == GB
-    assert one.free_mb()[host] == GB
-
-
 @pytest.mark.parametrize("gb", [1, 3])
 def test_what_was_decided_before_others_claimed_is_decided_again(fleet, worker, gb):
     """Also where both would fit: only a decision can tell."""
@@ -101,17 +91,6 @@ def test_an_arrival_is_counted_once_all_the_time(fleet, worker):
         assert each.free_mb()[host] == GB
 
 
-@pytest.mark.parametrize("state", [None, "scheduling"])
-def test_an_instance_that_is_not_counted_yet_keeps_its_claim(fleet, worker, state):
-    one = worker()
-    name = a_name()
-    fleet.wait_for_host(name, 3 * GB)
-    (host,) = one.hosts("req-1", 3 * GB, name)
-    fleet.change(name, None, host=host, node=host, vm_state="building", task_state=state)
-    one.manager.refresh()
-    assert one.free_mb()[host] == GB
-
-
 @pytest.mark.parametrize("end", ["fail", "delete"])
 def test_a_claim_ends_with_its_instance(fleet, worker, clock, end):
     one, other = worker(), worker()
@@ -152,18 +131,6 @@ def test_a_claim_for_an_instance_that_never_comes_expires(fleet, worker, clock):
     clock.ahead_seconds += 5
     one.manager.refresh()
     assert fleet.claims() == {}
-
-
-def test_a_move_is_not_ended_by_the_instance_on_its_source(fleet, worker):
-    one = worker()
-    name = a_name()
-    fleet.wait_for_host(name, GB)
-    fleet.arrive(name, "h3")
-    (host,) = one.hosts("req-1", 2 * GB, name)
-    assert host != "h3"
-    for _time in range(2):
-        one.manager.refresh()
-        assert one.free_mb() == {"h1": 4 * GB, "h2": 4 * GB, "h3": 3 * GB, host: 2 * GB}
 
 
 def test_a_retry_replaces_the_claim_of_the_instance(fleet, worker):
@@ -227,13 +194,6 @@ def test_all_instances_of_a_request_or_none(fleet, worker):
     assert sorted(one.hosts("req-2", 3 * GB, *[a_name() for _ in range(3)])) == fleet.hosts
 
 
-def test_a_caching_driver_sees_new_claims(fleet, worker):
-    one, caching = worker(), worker(driver="caching_scheduler")
-    (host,) = one.hosts("req-1", 3 * GB, a_name())
-    assert caching.hosts("req-2", 3 * GB, a_name()) != [host]
-    fleet.check()
-
-
 def test_a_caching_driver_misses_no_claim_that_came_and_went(fleet, worker, clock):
     one, caching = worker(), worker(driver="caching_scheduler")
     name = a_name()
@@ -279,18 +239,6 @@ def test_claims_are_read_before_instances_and_those_before_reports(fleet, worker
     sa.event.listen(one.database.engine, "before_cursor_execute", note)
     one.manager.refresh()
     assert tuple(dict.fromkeys(read)) == SIGNS
-
-
-@pytest.mark.parametrize("end", ["fail", "delete"])
-def test_an_end_that_only_a_full_read_can_see(fleet, worker, clock, end):
-    one = worker()
-    name = a_name()
-    fleet.wait_for_host(name, 3 * GB)
-    (host,) = one.hosts("req-1", 3 * GB, name)
-    getattr(fleet, end)(name)
-    clock.ahead_seconds += 400
-    one.manager.refresh()
-    assert one.free_mb()[host] == 4 * GB
 
 
 def test_claims_are_counted_on_every_host_before_the_first_request(fleet, worker):

@@ -75,12 +75,3 @@ def test_nothing_stays_of_hosts_that_are_gone(fleet: Fleet, worker: Any) -> None
     manager.refresh_everything()  # ends the claim
     manager.refresh_everything()
     assert holders(manager, "passing") <= KEPT
-
-
-def test_who_told_of_a_host_that_never_came_is_forgotten(fleet: Fleet, worker: Any) -> None:
-    manager = worker().manager
-    for number in range(3):
-        manager.update_service_capabilities("compute", f"ghost-{number}", {})
-    manager.update_service_capabilities("compute", "h1", {})
-    manager.refresh_everything()
-    assert list(manager.table.capabilities) == [("h1", None)]

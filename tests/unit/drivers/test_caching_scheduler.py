@@ -8,7 +8,7 @@ from unittest import mock
 
 import pytest
 
-from scheduler import errors, objects
+from scheduler import errors
 from scheduler.hosts.reservations import NewtonReservations, PlacementReservations, Reservations
 from tests.builders import a_request
 from tests.unit.drivers.scheduling import Clock, a_driver, select
@@ -118,32 +118,6 @@ def test_heartbeats_are_those_of_the_fill(
     assert world.ask() == ["h1"]
     world.clock.seconds += late
     assert world.ask() == expected
-
-
-def test_messages_count_without_a_fill(semantics: Any) -> None:
-    world = World(
-        a_fleet(4096), options=semantics, enabled_filters=["AggregateInstanceExtraSpecsFilter"]
-    )
-    wanted = {"extra_specs": {"aggregate_instance_extra_specs:ssd": "true"}}
-    request = a_request(flavor=wanted)
-    with pytest.raises(errors.NoValidHost):
-        select(world.driver, request)
-    aggregate = objects.Aggregate(id=1, uuid="u", name="a", hosts=["h1"], metadata={"ssd": "true"})
-    world.driver.host_manager.update_aggregates(aggregate)
-    assert select(world.driver, request) == ["h1"]
-
-
-@pytest.mark.parametrize(("cell", "expected"), [("c1", "h1"), ("c2", "h2"), ("c9", None)])
-def test_a_request_that_names_its_cell_stays_there(cell: str, expected: str | None) -> None:
-    cells = [{"uuid": f"c{number}", "hosts": [f"h{number}"]} for number in (1, 2)]
-    world = World({**a_fleet(4096, 4096), "cells": cells})
-    destination = objects.Destination(cell=objects.CellMapping(uuid=cell))
-    request = a_request(requested_destination=destination)
-    if expected is None:
-        with pytest.raises(errors.NoValidHost):
-            select(world.driver, request)
-    else:
-        assert select(world.driver, request) == [expected]
 
 
 def test_the_database_is_read_once_for_any_number_of_requests() -> None:

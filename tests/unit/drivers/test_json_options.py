@@ -33,10 +33,6 @@ def write(path: Any, data: Any, modified_at: float) -> None:
     os.utime(path, (modified_at, modified_at))
 
 
-def test_without_a_file_there_are_no_options(clock: Clock) -> None:
-    assert JsonOptions("", clock).current() == {}
-
-
 @pytest.mark.parametrize(
     ("data", "modified_at", "after_seconds", "expected"),
     [
@@ -58,6 +54,7 @@ def test_edits(
     path: Any, clock: Clock, data: Any, modified_at: float, after_seconds: float, expected: Any
 ) -> None:
     options = JsonOptions(str(path), clock)
+    assert JsonOptions("", clock).current() == {}
     assert options.current() == {"a": 1}
     if data == "\udcff":
         path.write_bytes(b"\xff")
@@ -66,16 +63,6 @@ def test_edits(
         write(path, data, modified_at)
     clock.seconds += after_seconds
     assert options.current() == expected
-
-
-def test_broken_options_are_gone_until_the_file_changes_again(path: Any, clock: Clock) -> None:
-    options = JsonOptions(str(path), clock)
-    write(path, "{", 1001)
-    assert options.current() == {}
-    for modified_at, expected in ((1001, {}), (1002, {"c": 3})):
-        write(path, {"c": 3}, modified_at)
-        clock.seconds += 300
-        assert options.current() == expected
 
 
 def test_a_missing_file_leaves_what_was_read_and_is_logged_once_per_check(

@@ -111,12 +111,6 @@ def load(cls: type) -> Any:
 CONTEXT = object()
 
 
-def nothing() -> objects.RequestSpec:
-    request = a_request()
-    request.num_instances = 0
-    return request
-
-
 def hosts_of(answer: list[list[objects.Selection]]) -> list[tuple[str, str | None]]:
     return [(first.service_host, first.nodename) for first, *_others in answer]
 
@@ -135,59 +129,33 @@ def test_older_drivers_answer_with_selections(cls: type) -> None:
     assert driver.host_manager.refreshed == 1
 
 
-def test_request_as_newton_saw_it() -> None:
-    driver, request = load(Newtons), a_request()
-
-    driver.select_destinations(CONTEXT, request, [OWN_UUID, OTHER_UUID], return_alternates=True)
-
-    context, spec, _uuids = driver.asked
-    assert context is CONTEXT
-    assert (spec.num_instances, request.num_instances) == (2, 1)
-
-
-def test_request_as_pike_saw_it() -> None:
-    driver = load(Pikes)
-
-    driver.select_destinations(CONTEXT, a_request(), [OWN_UUID])
-
-    assert driver.asked[2] == [OWN_UUID]
-
-
-def test_request_as_havana_saw_it() -> None:
-    driver = load(Havanas)
+def test_requests_as_each_release_saw_them() -> None:
+    newton, pike, havana = map(load, (Newtons, Pikes, Havanas))
     request = a_request(hints={"near": ["h1"]}, ignore_hosts=["h7"])
-
-    driver.select_destinations(CONTEXT, request, [OWN_UUID, OTHER_UUID])
-
-    _context, request_spec, filter_properties = driver.asked
+    for driver in (newton, pike, havana):
+        driver.select_destinations(CONTEXT, request, [OWN_UUID, OTHER_UUID], return_alternates=True)
+        assert driver.asked[0] is CONTEXT
+    assert (newton.asked[1].num_instances, request.num_instances) == (2, 1)
+    assert pike.asked[2] == [OWN_UUID, OTHER_UUID]
+    _context, request_spec, filter_properties = havana.asked
     assert request_spec["num_instances"] == 2
     assert request_spec["instance_uuids"] == [OWN_UUID, OTHER_UUID]
     assert request_spec["instance_properties"]["memory_mb"] == 512
     assert filter_properties["scheduler_hints"] == {"near": "h1"}
     assert filter_properties["ignore_hosts"] == ["h7"]
     assert filter_properties["instance_type"]["name"] == "m1.tiny"
+    havana.select_destinations(CONTEXT, request, None)
+    assert "instance_uuids" not in havana.asked[1], "nobody named them"
 
 
-def test_uuids_that_nobody_named_are_not_made_up() -> None:
-    driver = load(Havanas)
-
-    driver.select_destinations(CONTEXT, a_request(), None)
-
-    assert "instance_uuids" not in driver.asked[1]
-
-
-@pytest.mark.parametrize(
-    ("cls", "limits", "exact"), [(Newtons, 6144, LIMITS), (Pikes, 6144, LIMITS)]
-)
-def test_limits_keep_their_fractions(cls: type, limits: int, exact: dict[str, float]) -> None:
+@pytest.mark.parametrize("cls", [Newtons, Pikes])
+def test_limits_keep_their_fractions(cls: type) -> None:
     [[selection]] = load(cls).select_destinations(CONTEXT, a_request(), [OWN_UUID])
-
-    assert (selection.limits.memory_mb, selection.limits_exact) == (limits, exact)
+    assert (selection.limits.memory_mb, selection.limits_exact) == (6144, LIMITS)
 
 
 def test_no_limits_stay_none() -> None:
     [[selection]] = load(Havanas).select_destinations(CONTEXT, a_request(), [OWN_UUID])
-
     assert selection.limits is None
 
 
@@ -211,19 +179,18 @@ def test_constructor_without_arguments_finds_the_host_manager() -> None:
     driver = load(Bare)
 
     assert driver.seen is driver.host_manager
-    assert driver.select_destinations(CONTEXT, nothing(), None) == []
+    request = a_request()
+    request.num_instances = 0
+    assert driver.select_destinations(CONTEXT, request, None) == []
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("method", "arguments"),
     [
-        (lambda driver: driver.select_hosts(None, {}, {}), "implement select_hosts"),
-        (
-            lambda driver: driver.schedule_run_instance(None, {}, "", [], [], True, {}, False),
-            "implement schedule_run_instance",
-        ),
+        ("select_hosts", (None, {}, {})),
+        ("schedule_run_instance", (None, {}, "", [], [], True, {}, False)),
     ],
 )
-def test_havanas_methods_are_for_drivers_to_write(call: Any, message: str) -> None:
-    with pytest.raises(NotImplementedError, match=message):
-        call(load(Newtons))
+def test_havanas_methods_are_for_drivers_to_write(method: str, arguments: Any) -> None:
+    with pytest.raises(NotImplementedError, match=f"implement {method}"):
+        getattr(load(Newtons), method)(*arguments)

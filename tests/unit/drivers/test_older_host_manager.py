@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from scheduler import errors
 from scheduler.drivers.older_host_manager import OlderHostManager
 from scheduler.drivers.settings import configured_policy
 from scheduler.hosts.host_manager import HostManager
@@ -60,22 +59,6 @@ def test_filtered_with_limits(manager: OlderHostManager) -> None:
     assert [state.limits for state in left] == [{"memory_mb": 6144.0}] * 2
 
 
-@pytest.mark.parametrize(
-    ("request_fields", "left"),
-    [
-        ({"ignore_hosts": ["h1"]}, ["h3"]),
-        ({"force_hosts": ["h2"]}, ["h2"]),
-        ({"force_hosts": ["h9"]}, []),
-    ],
-)
-def test_what_the_request_excludes(
-    manager: OlderHostManager, request_fields: dict[str, Any], left: list[str]
-) -> None:
-    hosts = manager.get_all_host_states(CONTEXT)
-
-    assert names(manager.get_filtered_hosts(iter(hosts), a_request(**request_fields))) == left
-
-
 def test_weighed(manager: OlderHostManager) -> None:
     hosts = manager.get_all_host_states(CONTEXT)
     weighed = manager.get_weighed_hosts(hosts, a_request())
@@ -102,9 +85,3 @@ def test_what_is_picked_is_taken(manager: OlderHostManager) -> None:
 
     # 1.5 times 4096 MB: h3 has room for 12 and h1, of which 3072 MB are taken, for 6.
     assert (chosen.count("h3"), chosen.count("h1"), len(chosen)) == (12, 6, 18)
-
-
-def test_a_wrong_filter_stops_the_start() -> None:
-    own = Fleet()
-    with pytest.raises(errors.SchedulerHostFilterNotFound):
-        configured_policy(a_conf(enabled_filters=["NoSuchFilter"]), own)

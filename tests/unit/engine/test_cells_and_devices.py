@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from scheduler import errors, numa, objects
+from scheduler import errors, objects
 from scheduler.drivers.selections import selections_of
 from scheduler.engine import Policy
 from scheduler.engine.evaluation import FilterChain
@@ -85,20 +85,6 @@ def test_a_request_that_fails_leaves_no_trace(request_):
 
     assert decision.record.placed_before_failure > 0
     assert random_fleets.snapshot(table) == before
-
-
-def test_one_server_changes_one_host_and_only_that_is_fitted_again(monkeypatch):
-    table = a_fleet(*[{"numa_topology": random_fleets.TOPOLOGY}] * 20)
-    asked = []
-    fits = numa.fits
-    monkeypatch.setattr(numa, "fits", lambda *args, **kw: asked.append(args) or fits(*args, **kw))
-
-    decision = a_decision(table)
-    decision.place(asking(PINNED), UUIDS[:4], 4, 0)
-    decision.place(asking(PINNED), UUIDS[4:5])
-
-    # All hosts at first, then the ones with a server, which are alike.
-    assert len(asked) == 2
 
 
 def test_a_server_with_devices_lands_on_their_cell():

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scheduler import semantics
 from scheduler.engine.evaluation import bounds_of, extremes, restore_bounds, weigh, weighted
@@ -14,9 +12,6 @@ from scheduler.weights.disk import DiskWeigher
 from scheduler.weights.io_ops import IoOpsWeigher
 from scheduler.weights.ram import RAMWeigher
 from tests.builders import a_conf, a_fleet, a_request, candidates, names
-
-_values = st.lists(st.integers(-(2**50), 2**50), min_size=1, max_size=20).map(np.array)
-_bound = st.one_of(st.none(), st.integers(-100, 100))
 
 # Two rounds of the worked example: free MB of memory and disk, operations; totals; pick.
 WORKED_EXAMPLE = [
@@ -47,38 +42,6 @@ def ranked(weighers, table, request=None, chosen=semantics.CURRENT):
     totals, parts = weigh(weighers, hosts, request or a_request(), chosen)
     order = np.argsort(-totals, kind="stable")
     return names(hosts.take(order)), totals[order], parts
-
-
-@given(_values, _bound, _bound)
-def test_between_sensible_bounds_all_is_within_0_and_1(values, low, high):
-    if low is not None and high is not None and low > high:
-        low, high = high, low
-
-    found = normalised(values, low, high)
-
-    if (low is None or low <= values.max()) and (high is None or high >= values.min()):
-        assert ((found >= 0.0) & (found <= 1.0)).all()
-
-
-@given(_values)
-def test_order_is_kept_and_the_best_is_1(values):
-    found = normalised(values, None, None)
-
-    assert (np.diff(found[np.argsort(values, kind="stable")]) >= 0).all()
-    if values.max() > values.min():
-        assert found[np.argmax(values)] == 1.0
-        assert found[np.argmin(values)] == 0.0
-    else:
-        assert not found.any()
-
-
-@given(_values)
-def test_a_minimum_of_0_keeps_proportions(values):
-    found = normalised(values, 0, None)
-
-    assert not found[values <= 0].any()
-    if values.max() > 0:
-        assert found == pytest.approx(np.maximum(values, 0) / values.max())
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-import urllib.parse
 from types import SimpleNamespace
 
 import pytest
@@ -287,26 +286,3 @@ def test_what_was_claimed_is_given_back_when_placement_goes_away(answers, calls)
     assert made[-len(calls) :] == calls
     assert "Placement is not available" in driver.records[-1].failure
     assert not list(driver.host_manager.reservations)
-
-
-def test_a_host_that_refuses_makes_room_for_the_next():
-    sample = exchanges("placement-simple.http")
-    refused = [NOTHING, (409, FULL), NOTHING, (204, None)]
-    with a_placement(answers_of(sample)[0], *refused) as (server, conf):
-        context, spec = request_of(sample)
-        driver = a_driver(conf, sample)
-        ((chosen,),) = driver.select_destinations(context, spec, [CONSUMER])
-    assert chosen.service_host == "h2"
-    assert [pick.key[0] for pick in driver.host_manager.reservations] == ["h2"]
-    assert len(server.calls) == 5
-
-
-def test_every_sample_is_held():
-    held = {
-        "placement-simple.http",
-        "placement-conductor_claim.http",
-        "placement-conflict_retry.http",
-    }
-    assert set(wire_samples.names("placement-*")) == held
-    paths = {each["path"] for name in held for each in exchanges(name)}
-    assert all(urllib.parse.urlsplit(path).path.startswith("/alloc") for path in paths)

@@ -1,4 +1,4 @@
-"""A look asks for what has changed of the claims, and misses nothing for all that."""
+"""A read asks for what has changed of the claims, and misses nothing for all that."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def statements(worker):
     sa.event.remove(worker.database.engine, "before_cursor_execute", note)
 
 
-def looks_at_all(worker):
+def reads_all(worker):
     with statements(worker) as asked:
         worker.manager.refresh()
     return any(ALL in each for each in asked)
@@ -71,16 +71,16 @@ def watching(fleet, worker):
 
 
 def test_all_open_claims_are_read_now_and_then(watching, clock):
-    assert [looks_at_all(watching) for _time in range(3)] == [False, False, False]
+    assert [reads_all(watching) for _time in range(3)] == [False, False, False]
     clock.ahead_seconds += ALL_READ_SECONDS
-    assert [looks_at_all(watching) for _time in range(2)] == [True, False]
+    assert [reads_all(watching) for _time in range(2)] == [True, False]
 
 
 @pytest.mark.parametrize("numbers", [(101, 102), (102, 101), (150, 120), (9000, 8500)])
 def test_a_claim_is_seen_at_once_whichever_is_committed_first(fleet, watching, numbers):
     for generation, number in enumerate(numbers, 2):
         a_claim(fleet, "h1", number, generation, GB)
-        assert not looks_at_all(watching)
+        assert not reads_all(watching)
         assert watching.free_mb()["h1"] == (4 - generation) * GB
         assert watching.manager.reservations.known["h1", "h1"] == generation
 
@@ -88,14 +88,14 @@ def test_a_claim_is_seen_at_once_whichever_is_committed_first(fleet, watching, n
 @pytest.mark.parametrize("ago_seconds", [0, LATE_SECONDS - 1])
 def test_the_end_of_a_claim_is_seen_at_once(fleet, watching, ago_seconds):
     close(fleet, 100, ago_seconds)
-    assert not looks_at_all(watching)
+    assert not reads_all(watching)
     assert watching.free_mb()["h1"] == 4 * GB
 
 
 def test_the_end_of_a_claim_is_seen_after_a_pause(fleet, watching, clock):
     clock.ahead_seconds += ALL_READ_SECONDS - 0.5
     close(fleet, 100, ALL_READ_SECONDS - 1)
-    assert not looks_at_all(watching)
+    assert not reads_all(watching)
     assert watching.free_mb()["h1"] == 4 * GB
 
 
@@ -126,15 +126,15 @@ def test_nothing_is_lost_with_a_read_that_fails(fleet, watching, monkeypatch):
 def test_a_claim_that_came_and_went_leaves_nothing_but_its_generation(fleet, watching):
     a_claim(fleet, "h1", 101, 2, GB)
     close(fleet, 101)
-    assert not looks_at_all(watching)
+    assert not reads_all(watching)
     assert watching.free_mb()["h1"] == 3 * GB
     assert watching.manager.reservations.known["h1", "h1"] == 2
 
 
-def test_a_claim_whose_forerunner_was_never_seen_calls_for_a_look_at_all(fleet, watching):
+def test_a_claim_whose_forerunner_was_never_seen_calls_for_a_read_of_all(fleet, watching):
     a_claim(fleet, "h1", 101, 3, GB)
-    assert not looks_at_all(watching)
+    assert not reads_all(watching)
     assert watching.manager.reservations.known["h1", "h1"] == 1
-    assert looks_at_all(watching)
+    assert reads_all(watching)
     assert watching.manager.reservations.known["h1", "h1"] == 3
     assert watching.free_mb()["h1"] == 2 * GB
