@@ -17,7 +17,7 @@ from scheduler.db.cells import CellsReader
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import load_host_manager
 from scheduler.hosts.table import Key
-from scheduler.introspection.host_dump import NAMES, Portrait, differences, portrait, presence
+from scheduler.introspection.host_dump import NAMES, HostDump, differences, dump_host, presence
 from scheduler.introspection.state import MOST_IN_A_PAGE
 
 SUMMARY = {
@@ -51,7 +51,7 @@ class DatabaseState:
         self._manager = load_host_manager(conf, CellsReader.from_conf(conf, databases))
         self._reading = threading.Lock()
 
-    def portraits(self, hosts: Iterable[str] | None = None) -> dict[Key, Portrait]:
+    def host_dumps(self, hosts: Iterable[str] | None = None) -> dict[Key, HostDump]:
         """Of all hosts, or of some, as of now; StateUnavailable if a part cannot be read."""
         with self._reading:
             self._manager.refresh_everything()
@@ -63,7 +63,7 @@ class DatabaseState:
             table, reservations = self._manager.table, self._manager.reservations
             wanted = None if hosts is None else set(hosts)
             return {
-                key: portrait(table, reservations, key)
+                key: dump_host(table, reservations, key)
                 for key in table.rows
                 if wanted is None or key[0] in wanted
             }
@@ -79,8 +79,8 @@ def _compare(ask: Ask, database: DatabaseState, *, with_update: bool) -> list[di
     for _look in range(LOOKS):
         if with_update:
             ask("state_update")
-        of_worker = {(each["host"], each["node"]): each for each in _portraits(ask, hosts)}
-        now = _differences(of_worker, database.portraits(hosts))
+        of_worker = {(each["host"], each["node"]): each for each in _host_dumps(ask, hosts)}
+        now = _differences(of_worker, database.host_dumps(hosts))
         found = now if found is None else [each for each in now if each in found]
         if all(each["explained"] for each in found):
             break
@@ -181,9 +181,9 @@ def _place(answer: Answer[Any], difference: dict[str, Any]) -> Sequence[Any]:
     return answer.worker.host, answer.worker.number, *place, *values
 
 
-def _portraits(ask: Ask, hosts: Sequence[str] | None) -> list[Portrait]:
+def _host_dumps(ask: Ask, hosts: Sequence[str] | None) -> list[HostDump]:
     """Of all hosts, or of the few that are worth another look, page by page."""
-    found: list[Portrait] = []
+    found: list[HostDump] = []
     after = None
     while True:
         page = ask("state_hosts", hosts=hosts, after=after, limit=MOST_IN_A_PAGE)

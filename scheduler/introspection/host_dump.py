@@ -22,13 +22,13 @@ _NUMBERS: Final = tuple(
     if name not in _INTERNAL and not name.startswith(consumption.IDLE)
 )
 _TEXTS: Final = tuple(name for name in columns.OBJECT_COLUMNS if name not in _INTERNAL)
-#: Everything that a portrait says of a host under ``values``.
+#: Everything that a host dump says of a host under ``values``.
 NAMES: Final = (*_NUMBERS, *_TEXTS, *columns.DOCUMENT_PARSERS, columns.INSTANCES)
 
-Portrait = dict[str, Any]
+HostDump = dict[str, Any]
 
 
-def portrait(table: HostTable, reservations: Reservations, key: Key) -> Portrait:
+def dump_host(table: HostTable, reservations: Reservations, key: Key) -> HostDump:
     """The row of *key*: ``values`` as decisions see them, ``reported`` what of it differs in the
     host's own report because of the open ``picks``.
 
@@ -123,7 +123,7 @@ def _lists(content: Any) -> Any:
 
 
 def is_same(name: str, one: Any, other: Any) -> bool:
-    """Whether two values of a portrait mean the same: texts of cells may be written differently."""
+    """Whether two values mean the same: texts of cells may be written differently."""
     if one == other:
         return True
     if name not in CHANGED_BY_RESERVATIONS or one is None or other is None:
@@ -136,7 +136,7 @@ def is_same(name: str, one: Any, other: Any) -> bool:
 
 
 def differences(memory: Mapping[str, Any], database: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What two portraits of one host say differently, as the values of both.
+    """What two host dumps of one host say differently, as the values of both.
 
     ``explained``: the host's own report, as the worker knows it, is what the database holds, and
     the open picks are all the difference.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import uuid
 from collections.abc import Mapping, Sequence
@@ -81,13 +82,9 @@ class Builder:
         return made
 
     def _names(self, prefix: str, count: int) -> list[str]:
-        found: list[str] = []
-        number = 0
-        while len(found) < count:
-            number += 1
-            if f"{prefix}-{number}" not in self._table.rows_of_host:
-                found.append(f"{prefix}-{number}")
-        return found
+        known = self._table.rows_of_host
+        free = (f"{prefix}-{number}" for number in itertools.count(1))
+        return list(itertools.islice((name for name in free if name not in known), count))
 
     def _like(self, profile: Mapping[str, Any], argument: str) -> Key | None:
         host = profile.get("like")

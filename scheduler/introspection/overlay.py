@@ -44,50 +44,32 @@ OPTIONS: Final[Mapping[Name, cfg.Opt]] = _known()
 
 
 class Overlay:
-    """*conf* with other *values*."""
+    """*options*, a configuration or a group of it, with some *values* in their place."""
 
-    def __init__(self, conf: Any, values: Mapping[Name, Any]) -> None:
-        self._conf = conf
-        self._values = values
-        self._groups = {group: _Group(conf[group], values, group) for group in _groups(values)}
-
-    def __getattr__(self, name: str) -> Any:
-        return self[name]
-
-    def __getitem__(self, name: str) -> Any:
-        if (DEFAULT, name) in self._values:
-            return self._values[DEFAULT, name]
-        return self._groups[name] if name in self._groups else getattr(self._conf, name)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._conf
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._conf)
-
-
-class _Group:
-    """One group of options."""
-
-    def __init__(self, options: Any, values: Mapping[Name, Any], group: str) -> None:
+    def __init__(self, options: Any, values: Mapping[str, Any]) -> None:
         self._options = options
-        self._own = {name: value for (of, name), value in values.items() if of == group}
+        self._values = values
+
+    @classmethod
+    def from_values(cls, conf: Any, values: Mapping[Name, Any]) -> Overlay:
+        """*conf* with other *values*, by group and name."""
+        groups: dict[str, dict[str, Any]] = {}
+        for (group, name), value in values.items():
+            groups.setdefault(group, {})[name] = value
+        own = groups.pop(DEFAULT, {})
+        return cls(conf, own | {group: cls(conf[group], of) for group, of in groups.items()})
 
     def __getattr__(self, name: str) -> Any:
         return self[name]
 
     def __getitem__(self, name: str) -> Any:
-        return self._own[name] if name in self._own else getattr(self._options, name)
+        return self._values[name] if name in self._values else getattr(self._options, name)
 
     def __contains__(self, name: str) -> bool:
         return name in self._options
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._options)
-
-
-def _groups(values: Mapping[Name, Any]) -> set[str]:
-    return {group for group, _name in values if group != DEFAULT}
 
 
 def values_of(settings: Sequence[str]) -> dict[Name, Any]:

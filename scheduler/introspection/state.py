@@ -1,22 +1,25 @@
-"""A worker's state: in numbers, host by host, and read again."""
+"""A worker's state: in numbers, host by host, as one hash, and read again."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import hashlib
 import heapq
+import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from scheduler import errors
+from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.host_manager import HostManager
-from scheduler.hosts.reservations import Reservations
+from scheduler.hosts.reservations import Reservation, Reservations
 from scheduler.hosts.table import HostTable, Key
-from scheduler.introspection.host_dump import Portrait, differences, portrait, presence
-from scheduler.introspection.state_hash import state_hash
+from scheduler.introspection.host_dump import HostDump, differences, dump_host, presence
 from scheduler.introspection.worker import Subject, require_texts, worker
 
 #: Hosts that one answer shows, and for how many the lock is held without a break.
@@ -24,6 +27,10 @@ MOST_IN_A_PAGE: Final = 500
 _AT_A_TIME: Final = 50
 #: So many of the things that a full read has put right are named.
 MOST_NAMED: Final = 200
+
+#: Times, which say nothing of what is decided.
+_LEFT_OUT: Final = frozenset({"service_last_seen", "updated_at"})
+_DIGEST_BYTES: Final = 16
 
 
 @contextlib.contextmanager
@@ -84,7 +91,7 @@ def state_hosts(
     after: Sequence[str | None] | None = None,
     limit: int = MOST_IN_A_PAGE,
 ) -> dict[str, Any]:
-    """Portraits of *hosts*, or of all, in the order of their names.
+    """Host dumps of *hosts*, or of all, in the order of their names.
 
     The answer holds at most *limit*, and under ``next`` what to give as *after* to get more; under
     ``unknown`` which of *hosts* there are none of, each with a name that is spelt like it or null.
@@ -102,11 +109,11 @@ def state_hosts(
         keys = _keys(manager.table, hosts, after, limit + 1)
         unknown = _unknown(manager.table, hosts or ())
     is_more = len(keys) > limit
-    found: list[Portrait] = []
+    found: list[HostDump] = []
     for begin in range(0, min(limit, len(keys)), _AT_A_TIME):
         with manager.lock:
             found += [
-                portrait(manager.table, manager.reservations, key)
+                dump_host(manager.table, manager.reservations, key)
                 for key in keys[begin : min(begin + _AT_A_TIME, limit)]
                 if key in manager.table.rows
             ]
@@ -138,12 +145,12 @@ def _keys(
         candidates = list(table.rows)
     if after is not None:
         host, node = after
-        beyond = _in_order((str(host), node))
-        candidates = [key for key in candidates if _in_order(key) > beyond]
-    return heapq.nsmallest(most, candidates, key=_in_order)
+        beyond = in_order((str(host), node))
+        candidates = [key for key in candidates if in_order(key) > beyond]
+    return heapq.nsmallest(most, candidates, key=in_order)
 
 
-def _in_order(key: Key) -> tuple[str, str]:
+def in_order(key: Key) -> tuple[str, str]:
     return key[0], key[1] or ""
 
 
@@ -191,14 +198,86 @@ def _repairs(
     ``memory`` is what was known before, ``database`` what is known now.
     """
     found: list[dict[str, Any]] = []
-    for key in sorted(before.rows.keys() | after.rows.keys(), key=_in_order):
+    for key in sorted(before.rows.keys() | after.rows.keys(), key=in_order):
         if key not in after.rows or key not in before.rows:
             found.append(presence(key, key in before.rows, key in after.rows))
             continue
-        old = portrait(before, books_before, key)
-        new = portrait(after, books_after, key)
+        old = dump_host(before, books_before, key)
+        new = dump_host(after, books_after, key)
         if old != new:
             for each in (old, new):
                 each["values"] = {**each["values"], **each["reported"]}
             found += differences({**old, "reported": {}}, new)
     return found
+
+
+# --- the hash ----------------------------------------------------------------------------
+
+
+def state_hash(table: HostTable, reservations: Reservations) -> str:
+    """The hash of all that a decision depends on, as hexadecimal digits.
+
+    Times are left out: heartbeats and reports that change nothing else come all the time.  Nobody
+    may change *table* and *reservations* meanwhile.
+    """
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    for part in _parts(table, reservations):
+        digest.update(part)
+        time.sleep(0)  # requests come first, also under eventlet
+    return digest.hexdigest()
+
+
+def _parts(table: HostTable, reservations: Reservations) -> Iterator[bytes]:
+    keys = sorted(table.rows, key=lambda key: (key[0], key[1] or ""))
+    rows = np.array([table.rows[key] for key in keys], dtype=np.int64)
+    yield _bytes(keys)
+    for name in columns.COLUMN_TYPES:
+        if name not in _LEFT_OUT:
+            yield table.column(name)[rows].tobytes()
+    for name in columns.DOCUMENT_PARSERS:
+        yield from _of_documents(table, name, rows)
+    for name in columns.OBJECT_COLUMNS:
+        yield _bytes([table.text(row, name) for row in rows.tolist()])
+    yield _bytes(sorted(table.cells.items()))
+    yield _bytes(sorted(table.host_of_instance.items()))
+    yield _bytes(sorted(map(_amounts, reservations)))
+
+
+def _of_documents(table: HostTable, name: str, rows: np.ndarray) -> Iterable[bytes]:
+    """Per row the digest of its document, which is worked out once per distinct document."""
+    numbers, positions = np.unique(table.document_numbers(name)[rows], return_inverse=True)
+    pool = table.pools[name]
+    of_number = [
+        hashlib.blake2b(_document(pool, name, number), digest_size=_DIGEST_BYTES).digest()
+        for number in numbers.tolist()
+    ]
+    return [of_number[position] for position in positions.tolist()]
+
+
+def _document(pool: Any, name: str, number: int) -> bytes:
+    """A document that picks change is taken as what it says, and not in which form it is kept."""
+    is_changed = name in columns.CHANGED_BY_RESERVATIONS
+    return _bytes(pool.parsed(number) if is_changed else pool.content(number))
+
+
+def _amounts(pick: Reservation) -> tuple[Any, ...]:
+    amount = pick.amount
+    return (*pick.key, pick.uuid or "", amount.ram_mb, amount.disk_mb, amount.vcpus)
+
+
+def _bytes(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, default=_plain).encode("utf-8", "surrogatepass")
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold of the values of cells and devices."""
+    if isinstance(value, frozenset):
+        return sorted(value)
+    names = _FIELDS.get(type(value))
+    if names is None:
+        fields = dataclasses.fields(value)
+        names = _FIELDS[type(value)] = tuple(each.name for each in fields if each.compare)
+    return [getattr(value, name) for name in names]
+
+
+_FIELDS: dict[type, tuple[str, ...]] = {}

@@ -1,7 +1,7 @@
 """The same request decided twice on copies of a worker's state: as it is, and with changes.
 
-Nothing is kept, claimed, told or counted: the copies are thrown away, and filters and weighers are
-made anew, so that those at work learn nothing of it.
+Nothing is kept, claimed, notified or counted: the copies are thrown away, and filters and
+weighers are made anew, so that those at work learn nothing of it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from scheduler.hosts import columns
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.rows import Ratios
-from scheduler.hosts.table import HostTable
+from scheduler.hosts.table import HostTable, Key
 from scheduler.introspection import hypothetical_hosts, overlay, worker
-from scheduler.introspection.state import copied
+from scheduler.introspection.state import copied, in_order
 from scheduler.introspection.worker import Subject
 
 LOG = logging.getLogger(__name__)
@@ -85,13 +85,13 @@ def what_if(
     driver = _driver(subject)
     asked = _asked(subject, request, remembered)
     changes = _changes(driver, enable, disable, settings, add_hosts, without_hosts)
-    trial = _Trial(driver, asked, float(min(max_seconds, MOST_SECONDS)))
+    hypothetical = _WhatIf(driver, asked, float(min(max_seconds, MOST_SECONDS)))
     LOG.info("Trying out request %s for an operator; nothing is kept of it", asked.uuids)
     driver.bring_state_up_to_date(None)
     with copied(subject) as (table, reservations):
-        notes, second = list(_without_own_promises(reservations, asked)), table.copy()
-        before = trial.decide(driver.conf, table, reservations)
-        after = trial.changed(second, reservations.copy(second), changes, notes)
+        notes, second = list(_without_own_reservations(reservations, asked)), table.copy()
+        before = hypothetical.decide(driver.conf, table, reservations)
+        after = hypothetical.changed(second, reservations.copy(second), changes, notes)
     if subject.conf.scheduler.claims == "placement":
         notes.append("Placement was not asked: hosts that it would not offer are among these.")
     return {
@@ -99,8 +99,8 @@ def what_if(
         "host": subject.host,
         "state_age_seconds": subject.known_host_manager.state_age_seconds,
         "decided": asked.decided,
-        "before": before.told,
-        "after": after.told,
+        "before": before.record,
+        "after": after.record,
         "passing": _passing(before, after),
         "notes": notes,
     }
@@ -120,11 +120,11 @@ def _driver(subject: Subject) -> FilterScheduler:
 class Outcome:
     """A decision as ``answer.to_dict`` has it, and for each host that was left why not or "" ."""
 
-    told: dict[str, Any]
-    verdicts: dict[tuple[str, str | None], str]
+    record: dict[str, Any]
+    verdicts: dict[Key, str]
 
 
-class _Trial:
+class _WhatIf:
     """Decides one request on copies."""
 
     def __init__(self, driver: FilterScheduler, asked: Asked, seconds: float) -> None:
@@ -139,7 +139,7 @@ class _Trial:
         """The decision with *changes*; *notes* learn what they did."""
         manager, conf = self._driver.host_manager, self._driver.conf
         if changes.values:
-            conf = overlay.Overlay(conf, changes.values)
+            conf = overlay.Overlay.from_values(conf, changes.values)
         ratios = Ratios.from_conf(conf)
         notes.extend(_apply_ratios(table, ratios, changes.values))
         with manager.lock:
@@ -210,11 +210,11 @@ def _asked(subject: Subject, request: objects.RequestSpec | None, remembered: st
         raise errors.InvalidRequest(field=str(remembered), reason="not remembered here")
     latest = records[0]
     uuids = latest.instance_uuids if len(latest.instance_uuids) == latest.num_instances else ()
-    told_then = {
+    decided = {
         "outcome": latest.outcome,
         "chosen": [{"host": host, "node": node} for host, node in latest.chosen],
     }
-    return Asked(latest.request, uuids, latest.num_instances, latest.seed, told_then)
+    return Asked(latest.request, uuids, latest.num_instances, latest.seed, decided)
 
 
 def _changes(
@@ -231,7 +231,7 @@ def _changes(
     worker.require_list("add_hosts", add_hosts)
     values = overlay.values_of(settings)
     if enable or disable:
-        changed = overlay.Overlay(driver.conf, values)
+        changed = overlay.Overlay.from_values(driver.conf, values)
         option = driver.host_manager.option_of_filters(driver.conf)
         values |= overlay.chain_of(changed, option, names_available(changed), enable, disable)
     return Changes(values, add_hosts, without_hosts)
@@ -251,8 +251,8 @@ def _settings(conf: Any, driver: FilterScheduler) -> Settings:
     return settings
 
 
-def _without_own_promises(reservations: Reservations, asked: Asked) -> Iterator[str]:
-    """Undo what is promised to the servers of the request, as if they were not placed yet."""
+def _without_own_reservations(reservations: Reservations, asked: Asked) -> Iterator[str]:
+    """Release what is reserved for the servers of the request, as if they were not placed yet."""
     uuids = set(asked.uuids)
     own = [pick for pick in reservations if pick.uuid in uuids]
     for pick in own:
@@ -283,7 +283,7 @@ def _apply_ratios(
             yield f"{stated} of {len(table)} hosts state a {name} of their own."
 
 
-def _verdicts(record: DecisionRecord, table: HostTable) -> dict[tuple[str, str | None], str]:
+def _verdicts(record: DecisionRecord, table: HostTable) -> dict[Key, str]:
     """For each host that filters were asked about what removed it; "" for those that passed."""
     verdicts = record.verdicts
     if verdicts is None:
@@ -299,17 +299,8 @@ def _verdicts(record: DecisionRecord, table: HostTable) -> dict[tuple[str, str |
 
 def _passing(before: Outcome, after: Outcome) -> dict[str, Any]:
     """Which hosts pass only without, or only with the changes, and what keeps them out else."""
-    gone = "not among the hosts"
-    now_pass = [
-        {"host": key[0], "node": key[1], "before": before.verdicts.get(key, gone)}
-        for key, why in sorted(after.verdicts.items(), key=_in_order)
-        if not why and before.verdicts.get(key, gone)
-    ]
-    no_longer = [
-        {"host": key[0], "node": key[1], "after": after.verdicts.get(key, gone)}
-        for key, why in sorted(before.verdicts.items(), key=_in_order)
-        if not why and after.verdicts.get(key, gone)
-    ]
+    now_pass = _only_in(after, before, "before")
+    no_longer = _only_in(before, after, "after")
     return {
         "gained": len(now_pass),
         "lost": len(no_longer),
@@ -318,6 +309,8 @@ def _passing(before: Outcome, after: Outcome) -> dict[str, Any]:
     }
 
 
-def _in_order(item: tuple[tuple[str, str | None], str]) -> tuple[str, str]:
-    (host, node), _why = item
-    return host, node or ""
+def _only_in(one: Outcome, other: Outcome, when: str) -> list[dict[str, Any]]:
+    """The hosts that pass in *one* only, with what keeps them out of the *other*."""
+    passing = sorted((key for key, why in one.verdicts.items() if not why), key=in_order)
+    reasons = ((key, other.verdicts.get(key, "not among the hosts")) for key in passing)
+    return [{"host": key[0], "node": key[1], when: why} for key, why in reasons if why]

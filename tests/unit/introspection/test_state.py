@@ -12,7 +12,7 @@ import sqlalchemy
 from scheduler import errors, objects
 from scheduler.db.tables import compute_nodes
 from scheduler.introspection import state
-from scheduler.introspection.host_dump import differences, portrait
+from scheduler.introspection.host_dump import differences, dump_host
 from tests.unit.introspection.subjects import World, a_world
 from tests.world import fleet, random_fleets
 from tests.world.fleet import a_spec
@@ -144,4 +144,4 @@ def test_no_state_is_read_while_the_database_is_away(
     for ask in (state.state_update, state.state_refresh):
         with pytest.raises(errors.StateUnavailable, match="does not answer"):
             ask(world.subject)
-    assert portrait(manager.table, manager.reservations, ("cmp1", "cmp1"))
+    assert dump_host(manager.table, manager.reservations, ("cmp1", "cmp1"))

@@ -9,7 +9,7 @@ import pytest
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
-from scheduler.introspection.state_hash import state_hash
+from scheduler.introspection.state import state_hash
 from scheduler.numa import HostCell, HostTopology
 from tests.builders import NOW, a_fleet, a_host
 
