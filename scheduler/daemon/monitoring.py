@@ -28,11 +28,9 @@ from scheduler.metrics.samples import Samples, render
 from scheduler.metrics.snapshots import Snapshots
 from scheduler.notifications.outbox import Outbox
 from scheduler.web import server
-from scheduler.web.folder import PrivateFolder
-from scheduler.web.hosts import KnownNames
 from scheduler.web.routes import Request, Response, Routes
-from scheduler.web.server import Server
-from scheduler.web.workers import Answer, Workers
+from scheduler.web.server import KnownNames, Server
+from scheduler.web.workers import Answer, PrivateFolder, Workers
 
 LOG = logging.getLogger(__name__)
 

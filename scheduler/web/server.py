@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import http
 import http.server
+import ipaddress
 import socket
+from collections.abc import Iterable
 from typing import Any, Final
 
 from oslo_log import log as logging
@@ -18,7 +20,6 @@ from oslo_log import log as logging
 import scheduler
 from scheduler import errors
 from scheduler.concurrency import native
-from scheduler.web.hosts import OPTION, KnownNames
 from scheduler.web.routes import Response, Routes
 
 LOG = logging.getLogger(__name__)
@@ -30,6 +31,10 @@ IDLE_SECONDS: Final = 10.0
 MOST_CONNECTIONS: Final = 64
 """Served at once by one worker; more wait in the socket's queue."""
 BACKLOG: Final = 128
+
+OPTION: Final = "[metrics_endpoint] allowed_hosts"
+ANY: Final = "*"
+LOCALHOST: Final = "localhost"
 
 COMMON_HEADERS: Final = {
     "Cache-Control": "no-store",
@@ -66,6 +71,47 @@ def _unusable(host: str, port: int, option: str, error: OSError) -> errors.Confi
 def at(host: str, port: int) -> str:
     """How an address is written in a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class KnownNames:
+    """By which names a daemon may be asked: addresses, ``localhost``, this machine's name, *more*.
+
+    With ``*`` among them any name.  A page of somebody else can have its own name resolve to this
+    machine's address, and then read in the visitor's browser what is served here (DNS rebinding).
+    The browser says which name it asked for, and an address cannot be rebound.
+    """
+
+    def __init__(self, more: Iterable[str] = ()) -> None:
+        wanted = [_plain(each) for each in more]
+        self._is_any = ANY in wanted
+        self._names = {LOCALHOST, _plain(socket.gethostname()), *wanted}
+
+    def knows(self, header: str | None) -> bool:
+        """Whether who sent *header*, ``Host``, may be answered; no browser leaves it out."""
+        if self._is_any or header is None:
+            return True
+        name = _plain(_without_port(header))
+        return name in self._names or _is_address(name)
+
+
+def _plain(name: str) -> str:
+    return name.strip().rstrip(".").lower()
+
+
+def _without_port(header: str) -> str:
+    """The name or address in a ``Host``."""
+    header = header.strip()
+    if not header.startswith("["):
+        return header.partition(":")[0]
+    inside, _, after = header[1:].partition("]")
+    return "" if after.strip(":0123456789") else inside
+
+
+def _is_address(name: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):

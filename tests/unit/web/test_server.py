@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,8 +12,11 @@ import pytest
 from scheduler import errors
 from scheduler.web import server
 from scheduler.web.routes import Request, Response, Routes
-from scheduler.web.server import Server
+from scheduler.web.server import KnownNames, Server
 from tests.unit.web.asking import SECONDS, ask
+
+MACHINE = "sched1"
+MORE = ["Metrics.Example.org", "proxy"]
 
 
 def hello(request: Request) -> Response:
@@ -35,7 +39,7 @@ def routes() -> Routes:
 @pytest.fixture
 def served(listening: socket.socket, routes: Routes) -> Iterator[socket.socket]:
     """A socket that one server answers."""
-    started = Server(listening, routes, "test")
+    started = Server(listening, routes, "test", KnownNames())
     started.start()
     yield listening
     started.stop()
@@ -141,3 +145,68 @@ def test_ipv6() -> None:
     assert server.at("::1", 80) == "[::1]:80"
     with server.bind("::1", 0, "[x] y") as opened:
         assert opened.family == socket.AF_INET6
+
+
+# --- names -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "is_known"),
+    [
+        (None, True),
+        ("127.0.0.1:9642", True),
+        ("127.0.0.1", True),
+        ("10.1.2.3:80", True),
+        ("[::1]:9642", True),
+        ("[::1]", True),
+        ("localhost:9642", True),
+        ("LocalHost.", True),
+        (f"{MACHINE}:9642", True),
+        ("metrics.example.org", True),
+        ("METRICS.example.org.:80", True),
+        ("proxy", True),
+        ("", False),
+        (":9642", False),
+        ("evil.example:9642", False),
+        ("localhost.evil.example", False),
+        (f"{MACHINE}.evil.example", False),
+        ("127.0.0.1.evil.example", False),
+        ("0x7f000001", False),
+        ("2130706433", False),
+        ("[evil.example]", False),
+        ("[::1].evil.example", False),
+        ("127.0.0.1@evil.example", False),
+    ],
+)
+def test_known_names(header: str | None, is_known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: MACHINE)
+    assert KnownNames(MORE).knows(header) is is_known
+
+
+def test_any_name_where_that_is_wanted() -> None:
+    assert KnownNames(["*"]).knows("evil.example")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "status"),
+    [
+        (["127.0.0.1:1"], 200),
+        (["evil.example"], 403),
+        (["localhost", "evil.example"], 403),
+        (["evil.example", "localhost"], 403),
+        ([], 200),
+    ],
+)
+def test_names_over_a_socket(served: socket.socket, hosts: list[str], status: int) -> None:
+    connection = http.client.HTTPConnection(*served.getsockname()[:2], timeout=60)
+    connection.putrequest("GET", "/", skip_host=True)
+    for each in hosts:
+        connection.putheader("Host", each)
+    connection.endheaders()
+    response = connection.getresponse()
+    body = response.read().decode()
+    connection.close()
+    assert response.status == status
+    if status == 403:
+        assert "'evil.example'" in body
+        assert "[metrics_endpoint] allowed_hosts" in body
