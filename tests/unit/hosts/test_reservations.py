@@ -30,15 +30,13 @@ AMOUNT = Consumption(ram_mb=512, disk_mb=1024, vcpus=2)
 ONE_DEVICE = objects.InstancePCIRequests(
     requests=[objects.InstancePCIRequest(count=1, spec=[{"vendor_id": "8086"}])]
 )
-PINNED = Consumption.from_request(
-    a_request(numa_topology=guest(want(range(2), "dedicated")).to_object()), {}, Fitting()
-)
+PINNED = guest(want(range(2), "dedicated")).to_object()
 ROWS = st.fixed_dictionaries(
     {
         "free_ram_mb": st.integers(0, 4096),
         "num_io_ops": st.integers(0, 3),
-        "bare_metal": st.booleans(),
-        "numa_topology": random_fleets.topologies,
+        "bare_metal": st.sampled_from([False, False, False, True]),
+        "numa_topology": st.one_of(st.just(random_fleets.TOPOLOGY), random_fleets.topologies),
         "pci_stats": random_fleets.pools,
     }
 )
@@ -53,7 +51,7 @@ KEYS = st.sampled_from([KEY, ("h2", "n2")])
 def amounts(draw):
     request = a_request(
         flavor={"memory_mb": draw(st.sampled_from([256, 512])), "vcpus": draw(st.integers(0, 2))},
-        numa_topology=draw(st.one_of(st.none(), random_fleets.guests())),
+        numa_topology=draw(st.one_of(st.none(), st.just(PINNED), random_fleets.guests())),
         pci_requests=draw(st.one_of(st.none(), random_fleets.devices())),
     )
     semantics = draw(st.sampled_from([numa.CURRENT, numa.NEWTON]))
@@ -182,6 +180,21 @@ TestReservations = ReservationMachine.TestCase
 TestReservations.settings = settings(deadline=None, max_examples=60, stateful_step_count=20)
 
 
+def test_others_find_their_cells_as_if_the_first_took_none():
+    table = a_fleet({"numa_topology": random_fleets.TOPOLOGY})
+    reservations = Reservations(table)
+    amount = Consumption.from_request(a_request(numa_topology=PINNED), {}, Fitting())
+    first, *_others = [reservations.reserve(0, f"u{n}", amount, NOW) for n in range(3)]
+
+    def pinned():
+        return [sorted(each.pinned) for each in table.value(0, "numa_topology").cells]
+
+    assert pinned() == [[0, 1, 2, 3], [4, 5]]
+    with reservations.without([first]):
+        assert pinned() == [[0, 1], [4, 5]]
+    assert pinned() == [[0, 1, 2, 3], [4, 5]]
+
+
 # --- when they are over ---------------------------------------------------------------------------
 
 
@@ -264,8 +277,9 @@ def test_one_that_found_no_room_beside_a_reported_one_finds_it_when_that_is_over
     """The report has u1 already; until its reservation is over the host looks too full."""
     table = a_fleet({"numa_topology": host(cell())})
     reservations = Reservations(table)
+    amount = Consumption.from_request(a_request(numa_topology=PINNED), {}, Fitting())
     for uuid in ("u1", "u2"):
-        reservations.reserve(0, uuid, PINNED, NOW)
+        reservations.reserve(0, uuid, amount, NOW)
     numbers = {"free_ram_mb": 4096, "num_instances": 0, "num_io_ops": 0, "updated_at": NOW + 5}
     table.put(KEY, {**numbers, "numa_topology": host(cell(pinned={2, 3})).to_text()})
     reservations.reapply(KEY)
