@@ -10,8 +10,7 @@ import numpy as np
 
 from scheduler.drivers.settings import configured_policy
 from scheduler.engine.evaluation import Policy, evaluate, filtered
-from scheduler.hosts import selector
-from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.candidates import Candidates, Scope, narrow
 from scheduler.hosts.host_state import HostState
 
 
@@ -73,7 +72,7 @@ class OlderHostManager:
             return []
         policy = self._policy_of(states)
         with self.host_manager.lock:
-            narrowed = selector.narrow(_together(states), spec_obj, policy.semantics)
+            narrowed = narrow(_together(states), spec_obj, policy.semantics)
             if narrowed.skip_filters:
                 return narrowed.hosts.states()
             left = filtered(policy, narrowed.hosts, spec_obj, index).hosts.states()

@@ -39,8 +39,8 @@ from scheduler.engine.record import (
     Top,
     Verdicts,
 )
-from scheduler.hosts import consumption, selector
-from scheduler.hosts.candidates import Candidates, NeedsTable, Scope
+from scheduler.hosts import consumption
+from scheduler.hosts.candidates import Candidates, NeedsTable, Scope, narrow
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.reservations import Reservation, Reservations
@@ -187,7 +187,7 @@ class _Decision:
         without_service, not_offered = len(table) - len(table.order), len(table.order) - len(rows)
         missing = {NO_SERVICE: without_service, NOT_OFFERED: not_offered}
         record.not_considered = {cause: number for cause, number in missing.items() if number}
-        narrowed = selector.narrow(Candidates(self.scope, rows), request, self.policy.semantics)
+        narrowed = narrow(Candidates(self.scope, rows), request, self.policy.semantics)
         self._skip_filters = record.filters_skipped = narrowed.skip_filters
         self._narrowed = narrowed.hosts
         record.removed_before_filters = narrowed.removed

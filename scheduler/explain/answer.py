@@ -23,8 +23,7 @@ from scheduler.explain import cause
 from scheduler.explain.conditions import describe
 from scheduler.explain.refusal import CAUSES, NOW, THEN, failures, reason_text
 from scheduler.filters.base import BaseHostFilter
-from scheduler.hosts import selector
-from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.candidates import Candidates, Scope, narrow
 
 #: One answer has so many decisions at most: those of one request are few.
 MOST_RECORDS: Final = 20
@@ -157,7 +156,7 @@ class _HostLookup:
         if request is None or is_asked:
             return None
         rules = semantics.CURRENT if self.policy is None else self.policy.semantics
-        removed = selector.narrow(self.alone, request, rules).removed
+        removed = narrow(self.alone, request, rules).removed
         if verdicts is not None and not removed:
             return NOT_OFFERED
         return next(iter(removed), None)

@@ -8,8 +8,7 @@ from typing import Any
 from scheduler import semantics
 from scheduler.filters import addresses
 from scheduler.filters.base import Condition, HostFilter, Reason, hinted
-from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.selector import has_group
+from scheduler.hosts.candidates import Candidates, has_group
 
 PRESENT = Reason("different_host.present", "the host runs a server that is to be avoided")
 ABSENT = Reason("same_host.absent", "the host runs none of the servers to be joined")

@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.candidates import CHECK_TYPE_HINT, Candidates
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.selector import CHECK_TYPE_HINT
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,24 @@ heartbeat seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from oslo_log import log as logging
 
+from scheduler import semantics
 from scheduler.hosts import columns
 from scheduler.hosts.consumption import Fitting
 from scheduler.hosts.documents import DocumentPool
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.table import HostTable
+from scheduler.semantics import Semantics
+
+LOG = logging.getLogger(__name__)
+
+#: The scheduler hint with which Nova asks for a check of a host instead of a placement.
+CHECK_TYPE_HINT = "_nova_check_type"
 
 
 def heard_in_time(last_seen: np.ndarray, now: float, tolerance_seconds: float) -> np.ndarray:
@@ -290,3 +299,97 @@ def rows_of_nodes(table: HostTable, uuids: Iterable[str]) -> np.ndarray:
     """Rows of the compute nodes with these *uuids* that have a service, in the table's order."""
     everyone = Candidates(Scope(table, 0.0, 0.0), table.order)
     return everyone.rows[everyone.having("uuid", uuids)]
+
+
+# --- before any filter (reference page filters, section 4) ------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """The hosts left; ``skip_filters`` when forcing decided alone; removed hosts per reason."""
+
+    hosts: Candidates
+    skip_filters: bool
+    removed: dict[str, int]
+
+
+def narrow(hosts: Candidates, request: Any, chosen: Semantics = semantics.CURRENT) -> Narrowed:
+    """Apply cell, destination, ignore and force lists of *request*, in that order.
+
+    A disabled cell takes no request but those that ask for it (page database, section 7).  Names
+    of the ignore and force lists compare without case, nodes and the destination exactly.  The
+    *chosen* semantics say which nodes a destination without a node means.
+    """
+    cells, destination = hosts.table.cells, request.requested_destination
+    cell = None
+    if destination is not None and not destination.allow_cross_cell_move:
+        cell = destination.cell
+    disabled = [] if cell else [uuid for uuid, is_disabled in cells.items() if is_disabled]
+    wished = destination if destination is not None and destination.host else None
+    steps: tuple[tuple[str, Any, Callable[[Candidates, Any], Candidates]], ...] = (
+        ("cell.disabled", disabled, lambda left, _: left.take(~left.having("cell_uuid", disabled))),
+        (
+            "destination.other_cell",
+            cell if cells else None,  # of an undivided fleet all
+            lambda left, cell: left.take(left.having("cell_uuid", (cell.uuid,))),
+        ),
+        ("destination.other", wished, lambda left, _: _at_destination(left, wished, chosen)),
+        ("ignore_hosts.named", request.ignore_hosts, _without_ignored),
+        ("force_hosts.other", request.force_hosts, _forced_hosts),
+        ("force_nodes.other", request.force_nodes, _forced_nodes),
+    )
+    removed: dict[str, int] = {}
+    for code, wanted, step in steps:
+        if wanted:
+            left = step(hosts, wanted)
+            if len(left) != len(hosts):
+                removed[code] = len(hosts) - len(left)
+            hosts = left
+    forced = bool(request.force_hosts or request.force_nodes)
+    checking = bool((request.scheduler_hints or {}).get(CHECK_TYPE_HINT))
+    return Narrowed(hosts, forced and not checking, removed)
+
+
+def has_group(request: Any, policy: str) -> bool:
+    """Whether the request is for a server of a group with this policy."""
+    group = request.instance_group
+    return group is not None and group.policy == policy
+
+
+def _at_destination(hosts: Candidates, destination: Any, chosen: Semantics) -> Candidates:
+    host, node = destination.host, destination.node
+    left = hosts.take(hosts.named([host]))
+    left = left.take(left.per_value("nodename", lambda n: chosen.destination_node(node, n)))
+    if len(left):
+        LOG.info("Host filter only checking host %s and node %s", host, node)
+    else:
+        LOG.info("No hosts matched due to not matching requested destination (%s, %s)", host, node)
+    return left
+
+
+def _without_ignored(hosts: Candidates, names: list[str]) -> Candidates:
+    spelled = {name.lower(): name for name in names}
+    ignored = hosts.named(hosts.table.spellings(spelled))
+    dropped = [spelled[state.host.lower()] for state in hosts.take(ignored)]
+    LOG.info("Host filter ignoring hosts: %s", ", ".join(dropped))
+    return hosts.take(~ignored)
+
+
+def _forced_hosts(hosts: Candidates, names: list[str]) -> Candidates:
+    wanted = {name.lower() for name in names}
+    left = hosts.take(hosts.named(hosts.table.spellings(wanted)))
+    return _log_forced(left, "hosts", "host", names)
+
+
+def _forced_nodes(hosts: Candidates, names: list[str]) -> Candidates:
+    return _log_forced(hosts.take(hosts.having("nodename", names)), "nodes", "nodename", names)
+
+
+def _log_forced(left: Candidates, kind: str, column: str, names: list[str]) -> Candidates:
+    if len(left):
+        found = ", ".join(str(left.table.value(row, column)) for row in left.rows.tolist())
+        LOG.info("Host filter forcing available %s to %s", kind, found)
+    else:
+        listed = ", ".join(names)
+        LOG.info("No %s matched due to not matching 'force_%s' value of '%s'", kind, kind, listed)
+    return left

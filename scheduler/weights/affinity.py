@@ -11,8 +11,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from scheduler import semantics
-from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.selector import has_group
+from scheduler.hosts.candidates import Candidates, has_group
 from scheduler.weights.base import HostWeigher
 
 LOG = logging.getLogger(__name__)

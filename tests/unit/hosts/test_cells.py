@@ -15,7 +15,7 @@ from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import FleetReader
 from scheduler.db.fleet_rows import IMAGE_KEY_PREFIX
-from scheduler.hosts import selector
+from scheduler.hosts.candidates import narrow
 from scheduler.hosts.host_manager import HostManager
 from tests import builders, nova_layouts
 from tests.nova_layouts import NEWTON
@@ -76,7 +76,7 @@ def manager(nova, managers):
 def seen(manager, request=None):
     """The hosts, by cell, that a request may get before any filter."""
     hosts = builders.candidates(manager.table)
-    narrowed = selector.narrow(hosts, request or builders.a_request()).hosts
+    narrowed = narrow(hosts, request or builders.a_request()).hosts
     return [state.host for state in narrowed.states()]
 
 
