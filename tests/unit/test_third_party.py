@@ -141,44 +141,23 @@ def test_host_manager(tmp_path: pathlib.Path, entry: str) -> None:
     assert type(loading.load_host_manager(conf, reader)).__name__ == "Shelf"
 
 
+WEIGHER, DRIVER = "[filter_scheduler]\nweight_classes = ", "[scheduler]\ndriver = "
+UNUSABLE, NO_CLASS = errors.ConfigurationError, errors.ClassNotFound
+NO_FILTER = errors.SchedulerHostFilterNotFound
+
+
 @pytest.mark.parametrize(
     ("lines", "load", "error", "message"),
     [
-        (f"{FILTER}broken", load_filters, errors.ConfigurationError, "enabled_filters: 'broken': "),
+        (f"{FILTER}broken", load_filters, UNUSABLE, "enabled_filters: 'broken': "),
+        (f"{FILTER}not_one", load_filters, NO_CLASS, "Class not_one could not be found"),
+        (f"{FILTER}odd_nodes", load_filters, NO_FILTER, "Filter odd_nodes could not be found"),
+        (f"{WEIGHER}broken", load_weighers, UNUSABLE, "'broken': No module named"),
+        (f"{WEIGHER}most", load_weighers, UNUSABLE, "weight_classes: 'most'"),
+        (f"{DRIVER}broken", loading.driver_class, UNUSABLE, "acme_no_such_module"),
         (
-            f"{FILTER}not_one",
-            load_filters,
-            errors.ClassNotFound,
-            "Class not_one could not be found",
-        ),
-        (
-            f"{FILTER}odd_nodes",
-            load_filters,
-            errors.SchedulerHostFilterNotFound,
-            "Scheduler Host Filter odd_nodes could not be found",
-        ),
-        (
-            "[filter_scheduler]\nweight_classes = broken",
-            load_weighers,
-            errors.ConfigurationError,
-            "weight_classes: 'broken': No module named",
-        ),
-        (
-            "[filter_scheduler]\nweight_classes = most",
-            load_weighers,
-            errors.ConfigurationError,
-            "weight_classes: 'most'",
-        ),
-        (
-            "[scheduler]\ndriver = broken",
-            loading.driver_class,
-            errors.ConfigurationError,
-            "acme_no_such_module",
-        ),
-        (
-            "[scheduler]\ndriver = acme_scheduling.NotOne",
-            loading.driver_class,
-            errors.ConfigurationError,
+            f"{DRIVER}acme_scheduling.NotOne",
+            *(loading.driver_class, UNUSABLE),
             "is not a class with a method select_destinations",
         ),
     ],

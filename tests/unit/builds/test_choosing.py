@@ -1,4 +1,4 @@
-"""One decision per server, and what each request tells the driver."""
+"""Attempts as Havana counted them, and one decision per server of an old request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from scheduler import errors
-from scheduler.builds.choosing import Chooser, hinted_group, instance_uuids
+from scheduler.builds.choosing import (
+    Chooser,
+    count_attempt,
+    hinted_group,
+    instance_uuids,
+    record_choice,
+)
 from tests.unit.rpc.fakes import a_selection
 
 UUIDS = [f"00000000-0000-4000-a000-00000000000{number}" for number in range(3)]
@@ -81,3 +87,63 @@ def test_groups_in_hints(hints: Any, group: str | None) -> None:
 def test_requests_that_name_no_servers(spec: Any) -> None:
     with pytest.raises(errors.InvalidRequest, match="request_spec"):
         instance_uuids(spec)
+
+
+# --- attempts ---------------------------------------------------------------------------------
+
+TRIED = [["h1", "n1"]]
+
+
+@pytest.mark.parametrize(
+    ("properties", "most", "retry"),
+    [
+        ({}, 3, {"num_attempts": 1, "hosts": []}),
+        ({"retry": {"num_attempts": 1, "hosts": TRIED}}, 3, {"num_attempts": 2, "hosts": TRIED}),
+        ({"retry": {"num_attempts": 1}}, 1, None),
+        ({"force_hosts": ["a", "b"]}, 3, None),
+        ({"force_nodes": ["a"], "retry": {}}, 3, None),
+        ({"force_hosts": []}, 3, {"num_attempts": 1, "hosts": []}),
+    ],
+)
+def test_counting(properties: dict[str, Any], most: int, retry: dict[str, Any] | None) -> None:
+    count_attempt(properties, "uuid", most)
+    assert properties.get("retry") == retry
+
+
+def test_one_too_many() -> None:
+    properties = {"retry": {"num_attempts": 3, "hosts": TRIED}}
+    with pytest.raises(errors.NoValidHost, match="attempts 3 for instance u"):
+        count_attempt(properties, "u", 3)
+
+
+@pytest.mark.parametrize(
+    ("retry", "field"),
+    [
+        ("once", "retry"),
+        ({"hosts": "h1"}, "retry"),
+        ({"num_attempts": "x"}, "retry.num_attempts"),
+        ({"num_attempts": [1]}, "retry.num_attempts"),
+    ],
+)
+def test_what_cannot_be_counted_on_is_refused(retry: Any, field: str) -> None:
+    with pytest.raises(errors.InvalidRequest) as refused:
+        count_attempt({"retry": retry}, "uuid", 3)
+    assert refused.value.kwargs["field"] == f"filter_properties.{field}"
+
+
+LIMITS = {"limits": {"vcpu": 4.0}}
+NOTED = {"retry": {"num_attempts": 1, "hosts": [["h", "n"]]}, **LIMITS}
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({"retry": {"num_attempts": 1}}, NOTED),
+        ({"retry": {"num_attempts": 1, "hosts": None}}, NOTED),
+        ({}, LIMITS),
+        ({"force_hosts": ["h"]}, {"force_hosts": ["h"]}),
+    ],
+)
+def test_noting(properties: dict[str, Any], expected: dict[str, Any]) -> None:
+    record_choice(properties, {"host": "h", "nodename": "n", **LIMITS})
+    assert properties == expected

@@ -5,11 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import pathlib
-import queue
 from collections.abc import Iterator
-from typing import Any
 
-import oslo_messaging
 import pytest
 from oslo_config import cfg
 
@@ -17,24 +14,13 @@ from scheduler import objects
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request
 from tests.process_options import on_in_process_bus
+from tests.unit.nova_compat.conftest import Host, listening
 
 DEADLINE_SECONDS = 20
 WIRE = pathlib.Path(__file__).parents[2] / "data" / "wire"
 RECORDED = json.loads((WIRE / "derived-havana-compute-run_instance-v2.37.cast.json").read_text())
 CONTEXT = RequestContext("u", "p", remote_address="10.1.7.42", overwrite=False)
 TOPIC = "compute_of_havana"
-
-
-class Host:
-    """Records what reaches it, undecoded."""
-
-    target = oslo_messaging.Target(version="2.37")
-
-    def __init__(self) -> None:
-        self.received: queue.Queue[tuple[dict[str, Any], dict[str, Any]]] = queue.Queue()
-
-    def run_instance(self, context: dict[str, Any], **arguments: Any) -> None:
-        self.received.put((context, arguments))
 
 
 @pytest.fixture
@@ -47,20 +33,8 @@ def conf(tmp_path: pathlib.Path) -> Iterator[cfg.ConfigOpts]:
 @pytest.fixture
 def host(conf: cfg.ConfigOpts) -> Iterator[Host]:
     """A host named ``cmp1`` on the bus."""
-    transport = oslo_messaging.get_rpc_transport(conf, url="fake://")
-    target = oslo_messaging.Target(topic=TOPIC, server="cmp1", exchange="nova")
-    recording = Host()
-    server = oslo_messaging.get_rpc_server(
-        transport,
-        target,
-        [recording],
-        executor="threading",
-        access_policy=oslo_messaging.DefaultRPCAccessPolicy,
-    )
-    server.start()
-    yield recording
-    server.stop()
-    server.wait()
+    with listening(conf, "cmp1", TOPIC) as host:
+        yield host
 
 
 @pytest.mark.usefixtures("installed")
