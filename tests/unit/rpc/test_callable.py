@@ -14,60 +14,22 @@ from scheduler.introspection.endpoint import IntrospectionEndpoint
 from scheduler.rpc import endpoints, transport
 from scheduler.rpc.dispatcher import EndpointPolicy
 
-CALLABLE: dict[type, set[str]] = {
-    endpoints.SchedulerEndpoint: {
-        "select_destinations",
-        "update_aggregates",
-        "delete_aggregate",
-        "update_instance_info",
-        "delete_instance_info",
-        "sync_instance_info",
-    },
-    endpoints.HavanaEndpoint: {
-        "run_instance",
-        "prep_resize",
-        "select_hosts",
-        "select_destinations",
-        "update_service_capabilities",
-        "show_host_resources",
-        "get_backdoor_port",
-        "create_volume",
-        "live_migration",
-    },
-    endpoints.IcehouseEndpoint: {
-        "run_instance",
-        "prep_resize",
-        "select_hosts",
-        "select_destinations",
-    },
-    endpoints.BaseAPI: {"ping", "get_backdoor_port"},
-    IntrospectionEndpoint: {
-        "worker",
-        "explain",
-        "state_summary",
-        "state_hash",
-        "state_hosts",
-        "state_update",
-        "state_refresh",
-        "what_if",
-    },
-    ComputeTaskManager: {
-        "build_instances",
-        "schedule_and_build_instances",
-        "migrate_server",
-        "unshelve_instance",
-        "rebuild_instance",
-    },
-    BackportAPI: {"object_backport_versions"},
-    ComputeEndpoint: {
-        "build_and_run_instance",
-        "terminate_instance",
-        "prep_resize",
-        "confirm_resize",
-        "unshelve_instance",
-        "rebuild_instance",
-    },
-    OlderCompute: {"run_instance", "terminate_instance"},
+CALLABLE: dict[type, str] = {
+    endpoints.SchedulerEndpoint: "select_destinations update_aggregates delete_aggregate"
+    " update_instance_info delete_instance_info sync_instance_info",
+    endpoints.HavanaEndpoint: "run_instance prep_resize select_hosts select_destinations"
+    " update_service_capabilities show_host_resources get_backdoor_port create_volume"
+    " live_migration",
+    endpoints.IcehouseEndpoint: "run_instance prep_resize select_hosts select_destinations",
+    endpoints.BaseAPI: "ping get_backdoor_port",
+    IntrospectionEndpoint: "worker explain state_summary state_hash state_hosts state_update"
+    " state_refresh what_if",
+    ComputeTaskManager: "build_instances schedule_and_build_instances migrate_server"
+    " unshelve_instance rebuild_instance",
+    BackportAPI: "object_backport_versions",
+    ComputeEndpoint: "build_and_run_instance terminate_instance prep_resize confirm_resize"
+    " unshelve_instance rebuild_instance",
+    OlderCompute: "run_instance terminate_instance",
 }
 
 
@@ -82,7 +44,9 @@ def an_endpoint(kind: type) -> Any:
 def test_exactly_these(kind: type) -> None:
     endpoint, policy = an_endpoint(kind), EndpointPolicy()
     names = {*dir(endpoint), *dir(kind)}
-    assert {name for name in names if policy.is_allowed(endpoint, name)} == CALLABLE[kind]
+    assert {name for name in names if policy.is_allowed(endpoint, name)} == {
+        *CALLABLE[kind].split()
+    }
 
 
 class Careless:
@@ -102,23 +66,9 @@ class Careless:
     attribute = 1
 
 
-@pytest.mark.parametrize(
-    ("name", "is_allowed"),
-    [
-        ("meant", True),
-        ("left_open", False),
-        ("_private", False),
-        ("__call__", False),
-        ("__init__", False),
-        ("__class__", False),
-        ("attribute", False),
-        ("nosuch", False),
-        ("meant.__func__", False),
-        ("", False),
-    ],
-)
-def test_only_what_is_marked_can_be_called(name: str, is_allowed: bool) -> None:
-    assert EndpointPolicy().is_allowed(Careless(), name) is is_allowed
+@pytest.mark.parametrize("name", [*dir(Careless), "nosuch", "meant.__func__", ""])
+def test_only_what_is_marked_can_be_called(name: str) -> None:
+    assert EndpointPolicy().is_allowed(Careless(), name) is (name == "meant")
 
 
 def test_no_class_is_made_of_what_comes_back_as_an_error() -> None:
