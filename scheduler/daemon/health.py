@@ -77,78 +77,72 @@ class WorkerHealth:
 
     def readiness(self) -> list[Check]:
         """The checks of ``/readyz``."""
+        hosts, consumer, stage = self._hosts(), self.consumer(), self.stage()
+        is_read = hosts is not None and getattr(hosts, "state_age_seconds", 0.0) is not None
+        is_consuming = consumer is not None and consumer.is_consuming
+        is_refused, name = self.refused_reload(), stage.name.lower()
         return [
-            self._stage(),
-            self._snapshot(),
-            self._state(),
-            self._cells(),
-            self._consumer(),
-            self._configuration(),
+            _check("stage", stage in (Stage.SERVING, Stage.RELOADING), name, name),
+            _check("snapshot", is_read, "the hosts were read", "the hosts were not read yet"),
+            self._state(hosts),
+            self._cells(hosts),
+            _check(
+                "consumer",
+                is_consuming,
+                "requests are taken from the message bus",
+                "requests are not taken from the message bus",
+            ),
+            _check(
+                "configuration",
+                not is_refused,
+                "as read",
+                "the last reload was refused; the old one goes on",
+                Status.WARN,
+            ),
         ]
-
-    def _requests(self) -> Check:
-        stuck = self.in_flight.stuck_for(self.stuck_seconds)
-        if stuck is not None:
-            return _fail("requests", f"a request has not moved for {stuck:.0f} s")
-        return _pass("requests", f"{self.in_flight.in_hand} in hand")
-
-    def _listener(self) -> Check:
-        consumer = self.consumer()
-        if consumer is None or self.stage() is not Stage.SERVING:
-            return _pass("listener", "not started" if consumer is None else "not serving")
-        if not consumer.is_listening:
-            return _fail("listener", "nothing listens to the message bus any more")
-        return _pass("listener", "listens to the message bus")
-
-    def _stage(self) -> Check:
-        stage = self.stage()
-        is_serving = stage in (Stage.SERVING, Stage.RELOADING)
-        return (_pass if is_serving else _fail)("stage", stage.name.lower())
 
     def _hosts(self) -> Any:
         manager = self.manager()
         return None if manager is None else manager.driver.host_manager
 
-    def _snapshot(self) -> Check:
-        hosts = self._hosts()
-        if hosts is None or getattr(hosts, "state_age_seconds", 0.0) is None:
-            return _fail("snapshot", "the hosts were not read yet")
-        return _pass("snapshot", "the hosts were read")
+    def _requests(self) -> Check:
+        stuck = self.in_flight.stuck_for(self.stuck_seconds) or 0.0
+        in_hand = f"{self.in_flight.in_hand} in hand"
+        return _check("requests", not stuck, in_hand, f"a request has not moved for {stuck:.0f} s")
 
-    def _state(self) -> Check:
-        hosts = self._hosts()
+    def _listener(self) -> Check:
+        consumer = self.consumer()
+        if consumer is None or self.stage() is not Stage.SERVING:
+            told = "not started" if consumer is None else "not serving"
+            return Check("listener", Status.PASS, told)
+        return _check(
+            "listener",
+            consumer.is_listening,
+            "listens to the message bus",
+            "nothing listens to the message bus any more",
+        )
+
+    def _state(self, hosts: Any) -> Check:
         age = getattr(hosts, "state_age_seconds", None)
         if age is None:
-            return _pass("state", "nothing is known of its age")
+            return Check("state", Status.PASS, "nothing is known of its age")
         told = f"read {age:.0f} s ago"
         if not getattr(hosts, "is_failing", False):
-            return _pass("state", told)
+            return Check("state", Status.PASS, told)
+        told = f"the database does not answer; {told}"
         if self.manager().driver.claims.needs_database:
-            return _fail("state", f"the database does not answer; {told}")
+            return Check("state", Status.FAIL, told)
         try:
             hosts.require_state()
         except errors.StateUnavailable as error:
-            return _fail("state", str(error))
-        return _warn("state", f"the database does not answer; {told}")
+            return Check("state", Status.FAIL, str(error))
+        return Check("state", Status.WARN, told)
 
-    def _cells(self) -> Check:
-        hosts = self._hosts()
+    def _cells(self, hosts: Any) -> Check:
         cells = hosts.cell_health() if hasattr(hosts, "cell_health") else []
-        left_out = [cell.name or cell.uuid for cell in cells if cell.is_left_out]
-        if left_out:
-            return _warn("cells", f"left out: {', '.join(left_out)}")
-        return _pass("cells", f"{len(cells)} answer" if cells else "none")
-
-    def _consumer(self) -> Check:
-        consumer = self.consumer()
-        if consumer is None or not consumer.is_consuming:
-            return _fail("consumer", "requests are not taken from the message bus")
-        return _pass("consumer", "requests are taken from the message bus")
-
-    def _configuration(self) -> Check:
-        if self.refused_reload():
-            return _warn("configuration", "the last reload was refused; the old one goes on")
-        return _pass("configuration", "as read")
+        left_out = ", ".join(cell.name or cell.uuid for cell in cells if cell.is_left_out)
+        answering = f"{len(cells)} answer" if cells else "none"
+        return _check("cells", not left_out, answering, f"left out: {left_out}", Status.WARN)
 
 
 class IdleLook:
@@ -170,13 +164,5 @@ class IdleLook:
                 self._hosts.refresh()
 
 
-def _pass(name: str, message: str) -> Check:
-    return Check(name, Status.PASS, message)
-
-
-def _warn(name: str, message: str) -> Check:
-    return Check(name, Status.WARN, message)
-
-
-def _fail(name: str, message: str) -> Check:
-    return Check(name, Status.FAIL, message)
+def _check(name: str, is_well: bool, well: str, ill: str, status: Status = Status.FAIL) -> Check:
+    return Check(name, Status.PASS, well) if is_well else Check(name, status, ill)

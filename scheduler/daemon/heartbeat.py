@@ -79,26 +79,18 @@ class ServiceHeartbeat:
             self._is_failing = True
             LOG.exception("Unexpected error while reporting service status")
             return
-        if not is_registered:
-            self._say_gone()
-            return
-        self._is_gone = False
-        if self._is_failing:
+        if not is_registered and not self._is_gone:  # an operator has deleted the row
+            LOG.error(
+                "The services table record for the %s service on host %s is gone. You either need "
+                "to stop this service if it should be deleted or restart it to recreate the "
+                "record in the database.",
+                self._binary,
+                self._host,
+            )
+        self._is_gone = not is_registered
+        if is_registered and self._is_failing:
             self._is_failing = False
             LOG.info("Recovered from being unable to report status.")
-
-    def _say_gone(self) -> None:
-        """Tell, once, that an operator has deleted the row."""
-        if self._is_gone:
-            return
-        self._is_gone = True
-        LOG.error(
-            "The services table record for the %s service on host %s is gone. You either need "
-            "to stop this service if it should be deleted or restart it to recreate the record "
-            "in the database.",
-            self._binary,
-            self._host,
-        )
 
     def _write(self, connection: Connection, now: datetime.datetime) -> bool:
         if self._service_id is None:

@@ -23,6 +23,8 @@ from scheduler.objects.host import (
     HVSpec,
     MonitorMetric,
     MonitorMetricList,
+    PciDevicePool,
+    PciDevicePoolList,
     Service,
     ServiceList,
 )
@@ -33,6 +35,8 @@ from scheduler.objects.instance import (
     BuildRequest,
     Instance,
     InstanceList,
+    InstancePCIRequest,
+    InstancePCIRequests,
     Migration,
     Tag,
     TagList,
@@ -47,12 +51,6 @@ from scheduler.objects.numa import (
     NUMATopology,
     NUMATopologyLimits,
     VirtCPUTopology,
-)
-from scheduler.objects.pci import (
-    InstancePCIRequest,
-    InstancePCIRequests,
-    PciDevicePool,
-    PciDevicePoolList,
 )
 from scheduler.objects.request_parts import (
     Destination,

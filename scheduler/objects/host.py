@@ -1,13 +1,14 @@
-"""Hosts: compute nodes, metrics, services, aggregates, cells (objects page, section 6)."""
+"""Hosts: compute nodes, PCI pools, metrics, services, aggregates, cells (objects, 5 and 6)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from scheduler import errors
-from scheduler.objects.base import PERSISTENT, WireObject, described
+from scheduler.objects import registry
+from scheduler.objects.base import PERSISTENT, WireObject, described, from_primitive
 from scheduler.objects.enums import (
     ARCHITECTURES,
     HYPERVISOR_TYPES,
@@ -26,6 +27,7 @@ from scheduler.objects.fields import (
     IP,
     STR,
     UUID,
+    BadValue,
     DictOf,
     EnumOf,
     Field,
@@ -33,7 +35,6 @@ from scheduler.objects.fields import (
     fields,
 )
 from scheduler.objects.nested import ListObject, ObjectOf
-from scheduler.objects.pci import PciDevicePoolList
 from scheduler.objects.texts import read_json
 
 
@@ -69,6 +70,56 @@ class HVSpec(WireObject):
     def to_list(self) -> list[str]:
         """The triple, as JSON columns hold it."""
         return [self.arch, self.hv_type, self.vm_mode]
+
+
+class PciDevicePool(WireObject):
+    """Devices of a host that are alike."""
+
+    VERSION = "1.1"
+    FIELDS = {
+        "product_id": Field(STR),
+        "vendor_id": Field(STR),
+        "numa_node": Field(INT, nullable=True),
+        "tags": Field(DictOf(STR, nullable=True), unset=dict),
+        "count": Field(INT),
+    }
+
+    @classmethod
+    def read_dict(cls, value: Any) -> Self:
+        """Read the flat form, in which every key that is no field is a tag; raises BadValue."""
+        if not isinstance(value, Mapping) or not isinstance(value.get("tags") or {}, Mapping):
+            raise BadValue(f"a mapping is needed, not {described(value)}")
+        tags = {k: v for k, v in value.items() if k not in cls.FIELDS}
+        return cls.read_fields(
+            {"numa_node": None, **value, "tags": {**(value.get("tags") or {}), **tags}}
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The flat form: tags beside the other keys."""
+        values = self.set_fields()
+        return {**values.pop("tags", {}), **values}
+
+
+class PciDevicePoolList(ListObject, of=PciDevicePool, version="1.1"):
+    """The PCI pools of one host."""
+
+    @classmethod
+    def from_text(cls, text: str | None) -> Self | None:
+        """Read ``compute_nodes.pci_stats``: an envelope, a list of flat pools, or one flat pool.
+
+        Null gives None; a text that is no JSON gives an empty list.  Raises InvalidRequest for
+        pools with bad values.
+        """
+        if text is None:
+            return None
+        try:
+            value = read_json(text)
+        except ValueError:
+            return cls()
+        if isinstance(value, dict) and registry.NAMESPACE_KEY in value:
+            return from_primitive(value)
+        pools = value if isinstance(value, list) else [value]
+        return cls(objects=[PciDevicePool.from_dict(pool) for pool in pools if pool])
 
 
 class ComputeNode(WireObject):

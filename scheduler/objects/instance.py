@@ -1,15 +1,16 @@
 """Instances and the objects that travel with them, most of them only carried along.
 
-Follows reference pages objects (section 7) and conductor (sections 8.2 and 11).
+Follows reference pages objects (sections 5 and 7) and conductor (sections 8.2 and 11).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 from scheduler.objects import registry
-from scheduler.objects.base import PERSISTENT, WireObject
-from scheduler.objects.enums import DEVICE_TYPE, ENCRYPTION_FORMATS, carried
+from scheduler.objects.base import PERSISTENT, WireObject, described
+from scheduler.objects.enums import DEVICE_TYPE, ENCRYPTION_FORMATS, PCI_NUMA_POLICY, carried
 from scheduler.objects.fields import (
     BOOL,
     DATETIME,
@@ -21,15 +22,74 @@ from scheduler.objects.fields import (
     BadValue,
     DictOf,
     Field,
+    ListOf,
     fields,
+    located,
 )
 from scheduler.objects.nested import AnyObject, ListObject, ObjectOf
 from scheduler.objects.numa import InstanceNUMATopology
-from scheduler.objects.pci import InstancePCIRequests
 from scheduler.objects.request_parts import Flavor, SecurityGroupList
 
 _Take = Callable[[str], None]
 NAME_TEMPLATE = "instance-%08x"
+
+
+class InstancePCIRequest(WireObject):
+    """A number of devices that match one of several specs; no ``numa_policy`` means legacy."""
+
+    VERSION = "1.4"
+    FIELDS = {
+        "count": Field(INT),
+        "spec": Field(ListOf(DictOf(STR, nullable=True)), unset=list),
+        "alias_name": Field(STR, nullable=True),
+        "is_new": Field(BOOL, default=False),
+        "request_id": Field(UUID, nullable=True),
+        "requester_id": Field(STR, nullable=True, since=(1, 3)),
+        "numa_policy": Field(PCI_NUMA_POLICY, nullable=True, since=(1, 2)),
+    }
+
+
+class InstancePCIRequests(WireObject):
+    """All PCI requests of one instance."""
+
+    VERSION = "1.1"
+    FIELDS = {
+        "instance_uuid": Field(UUID),
+        "requests": Field(ListOf(ObjectOf(InstancePCIRequest)), unset=list),
+    }
+
+    @classmethod
+    def read_dict(cls, value: Any) -> Self:
+        """Read a plain dict, or the list of request dicts that database rows and hints hold.
+
+        Raises BadValue that names the request and the field at fault.
+        """
+        if not isinstance(value, Mapping):
+            value = {"requests": value}
+        elif registry.NAME_KEY in value:
+            return cls.read(dict(value))
+        result = cls()
+        uuid = value.get("instance_uuid")
+        if uuid is not None:
+            result.instance_uuid = uuid
+        items = value.get("requests") or []
+        if not isinstance(items, list):
+            raise BadValue(f"a list is needed, not {described(items)}", "requests")
+        result.__dict__["requests"] = [_request(i, item) for i, item in enumerate(items)]
+        return result
+
+
+def _request(number: int, item: Any) -> InstancePCIRequest:
+    if isinstance(item, InstancePCIRequest):
+        return item
+    try:
+        if not isinstance(item, Mapping):
+            raise BadValue(f"a mapping is needed, not {described(item)}")
+        if registry.NAME_KEY in item:
+            return InstancePCIRequest.read(dict(item))
+        return InstancePCIRequest.read_dict(item)
+    except BadValue as exc:
+        raise located(f"requests[{number}]", exc) from exc
 
 
 class Instance(WireObject):

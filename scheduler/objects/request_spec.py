@@ -22,10 +22,9 @@ from scheduler.objects.fields import (
     located,
 )
 from scheduler.objects.image import ImageMeta
-from scheduler.objects.instance import Instance
+from scheduler.objects.instance import Instance, InstancePCIRequests
 from scheduler.objects.nested import ObjectOf, to_plain
 from scheduler.objects.numa import InstanceNUMATopology, NetworkMetadata
-from scheduler.objects.pci import InstancePCIRequests
 from scheduler.objects.request_parts import (
     Destination,
     Flavor,
