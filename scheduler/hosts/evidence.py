@@ -1,4 +1,4 @@
-"""When a promise is over: what the instance's row and its host's report say (docs/decisions/0007).
+"""The end of a reservation, by the instance's row and its host's report (docs/decisions/0007).
 
 The row of the instance must have been read before the report of the host, or in one snapshot.
 """
@@ -21,7 +21,7 @@ CLOCK_TOLERANCE_SECONDS = 2.0
 
 
 class End(enum.Enum):
-    """Why a promise is over."""
+    """Why a reservation is over."""
 
     REPORTED = "reported"
     DELETED = "deleted"
@@ -31,7 +31,7 @@ class End(enum.Enum):
 
 
 class Terms(NamedTuple):
-    """What is promised on one host; times in seconds since the epoch."""
+    """The conditions of one reservation; times in seconds since the epoch."""
 
     host: str
     node: str | None
@@ -42,19 +42,13 @@ class Terms(NamedTuple):
 
 
 def terms_of(row: Any, key: Key) -> Terms:
-    """What the claim of *row* promises on the host that the table knows as *key*."""
-    return Terms(
-        key[0],
-        key[1],
-        row.source_host,
-        row.flavor_id,
-        rows.seconds(row.created_at),
-        rows.seconds(row.expires_at),
-    )
+    """Those of the claim of *row*, on the host that the table knows as *key*."""
+    created_at, expires_at = rows.seconds(row.created_at), rows.seconds(row.expires_at)
+    return Terms(*key, row.source_host, row.flavor_id, created_at, expires_at)
 
 
 def end_of(terms: Terms, instance: Any, reported_at: float, now: float) -> End | None:
-    """Why a promise on these terms is over; None while it stands.
+    """Why a reservation on these terms is over; None while it is not.
 
     *instance* is the row of its instance (None if there is none yet), *reported_at* when the
     report that counts was written.

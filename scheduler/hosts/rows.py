@@ -26,7 +26,8 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 
 #: ``hypervisor_type`` of the bare-metal nodes.
 IRONIC = "ironic"
-#: What is not read from the row of a bare-metal node.
+_DOCUMENTS = ("cpu_info", "stats", "supported_instances", "numa_topology", "metrics")
+#: Columns that are not read from the row of a bare-metal node.
 _UNKNOWN_OF_BARE_METAL = {
     "disk_mb_used": 0,
     "num_instances": 0,
@@ -90,47 +91,39 @@ def values(row: Any, ratios: Ratios, cell_uuid: str | None) -> dict[str, Any]:
     A row that its host never filled in (``free_disk_gb`` is NULL) yields zeros and
     ``reported`` False.
     """
-    identity = _identity(row, cell_uuid)
-    if not identity["reported"]:
-        return identity
-    return {**identity, **_report(row, ratios, _free_disk_gb(row))}
-
-
-def values_of_nodes(row: Any, ratios: Ratios, cell_uuid: str | None) -> dict[str, Any]:
-    """The same where some nodes are bare metal (reference page scheduling, section 5.8)."""
-    if row.hypervisor_type != IRONIC:
-        return {**values(row, ratios, cell_uuid), "bare_metal": False}
-    identity = {**_identity(row, cell_uuid), "bare_metal": True}
-    if not identity["reported"]:
-        return identity
-    report = _report(row, ratios, row.free_disk_gb)
-    return {**identity, **report, **_UNKNOWN_OF_BARE_METAL, "takers": 0}
-
-
-def _identity(row: Any, cell_uuid: str | None) -> dict[str, Any]:
-    if row.free_disk_gb is None:
-        LOG.debug("Ignoring compute node %s as its usage has not been updated yet.", row.uuid)
-    return {
+    identity = {
         "node_id": row.id,
         "uuid": row.uuid,
         "cell_uuid": cell_uuid,
         "updated_at": seconds(row.updated_at),
         "reported": row.free_disk_gb is not None,
     }
+    if row.free_disk_gb is None:
+        LOG.debug("Ignoring compute node %s as its usage has not been updated yet.", row.uuid)
+        return identity
+    documents = {name: getattr(row, name) for name in _DOCUMENTS}
+    documents["pci_stats"] = Pools() if row.pci_stats is None else row.pci_stats
+    return {**identity, **_resources(row), **documents, **_ratios(row, ratios)}
 
 
-def _report(row: Any, ratios: Ratios, free_disk_gb: int) -> dict[str, Any]:
-    return {**_resources(row, free_disk_gb), **_documents(row), **_ratios(row, ratios)}
+def values_of_nodes(row: Any, ratios: Ratios, cell_uuid: str | None) -> dict[str, Any]:
+    """The same where some nodes are bare metal (reference page scheduling, section 5.8)."""
+    is_metal = row.hypervisor_type == IRONIC
+    found = {**values(row, ratios, cell_uuid), "bare_metal": is_metal}
+    if not is_metal or not found["reported"]:
+        return found
+    free_disk_mb = 1024 * int(row.free_disk_gb)
+    return {**found, **_UNKNOWN_OF_BARE_METAL, "free_disk_mb": free_disk_mb, "takers": 0}
 
 
-def _resources(row: Any, free_disk_gb: int) -> dict[str, Any]:
+def _resources(row: Any) -> dict[str, Any]:
     stats = _stats(row.stats)
     return {
         "total_usable_ram_mb": row.memory_mb or 0,
         "free_ram_mb": row.free_ram_mb or 0,
         "total_usable_disk_gb": row.local_gb or 0,
         "disk_mb_used": (row.local_gb_used or 0) * 1024,
-        "free_disk_mb": 1024 * int(free_disk_gb),
+        "free_disk_mb": 1024 * _free_disk_gb(row),
         "vcpus_total": row.vcpus or 0,
         "vcpus_used": row.vcpus_used or 0,
         "num_instances": _count(stats, "num_instances", row),
@@ -140,12 +133,6 @@ def _resources(row: Any, free_disk_gb: int) -> dict[str, Any]:
         "hypervisor_type": once(row.hypervisor_type),
         "host_ip": row.host_ip,
     }
-
-
-def _documents(row: Any) -> dict[str, Any]:
-    names = ("cpu_info", "stats", "supported_instances", "numa_topology", "metrics")
-    documents = {name: getattr(row, name) for name in names}
-    return {**documents, "pci_stats": Pools() if row.pci_stats is None else row.pci_stats}
 
 
 def _ratios(row: Any, ratios: Ratios) -> dict[str, float]:
@@ -160,16 +147,14 @@ def _ratios(row: Any, ratios: Ratios) -> dict[str, float]:
 
 def _free_disk_gb(row: Any) -> int:
     least, free = row.disk_available_least, row.free_disk_gb
-    if least is None:
-        return int(free)
-    if least > free:
+    if least is not None and least > free and row.hypervisor_type != IRONIC:
         LOG.warning(
             "Host %s has more disk space than database expected (%s GB > %s GB)",
             row.hypervisor_hostname,
             least,
             free,
         )
-    return int(min(free, least))
+    return int(free if least is None else min(free, least))
 
 
 def _stats(text: str | None) -> dict[str, Any]:

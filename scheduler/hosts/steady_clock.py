@@ -1,8 +1,8 @@
-"""The time of day, as decisions know it: it goes on steadily where the machine's clock jumps.
+"""The time of day, which goes on steadily where the machine's clock jumps.
 
-With a clock that jumps, heartbeats of all hosts would be too old, or promises over, from one
-moment to the next.  Which is right, the time before or after a jump, is for the database's clock
-to say, which all schedulers of the fleet share.
+With a jump all heartbeats would be too old, or reservations over, from one moment to the next.
+Which is right, the time before or after it, is up to the database's clock, which all schedulers
+of the fleet share.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ LOG = logging.getLogger(__name__)
 JUMP_SECONDS = 2.0
 #: How long nobody is asked again about a jump that was not right, or while there is no answer.
 ASKED_AGAIN_SECONDS = 60.0
+_ADOPTED = "The clock of this machine was set by %+.0f s, to the time that the database has"
+_IGNORED = (
+    "The clock of this machine is off by %+.0f s since it was set; decisions go on with the time "
+    "as it was, which is that of the database"
+)
 
 
 def is_due(done_at: float, every_seconds: float, now: float) -> bool:
@@ -62,16 +67,8 @@ class SteadyClock:
         if right is None:
             return
         of_database = right - self()
-        if abs(of_database - jump_seconds) < abs(of_database):
+        is_right = abs(of_database - jump_seconds) < abs(of_database)
+        if is_right:
             self._offset_seconds += jump_seconds
             self._ask_again_at = float("-inf")
-            LOG.warning(
-                "The clock of this machine was set by %+.0f s, to the time that the database has",
-                jump_seconds,
-            )
-        else:
-            LOG.warning(
-                "The clock of this machine is off by %+.0f s since it was set; decisions go on "
-                "with the time as it was, which is that of the database",
-                jump_seconds,
-            )
+        LOG.warning(_ADOPTED if is_right else _IGNORED, jump_seconds)

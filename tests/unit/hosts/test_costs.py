@@ -64,26 +64,14 @@ def refuse(*_arguments, **_more):
     raise db_exception.DBConnectionError()
 
 
-def test_a_read_that_fails(manager, told, monkeypatch):
-    assert not manager.is_failing
-    monkeypatch.setattr(manager._reader, "read", refuse)
-    manager.refresh()
-    assert [cost.failed for cost in told] == [True]
-    assert manager.is_failing
-    monkeypatch.undo()
-    manager.refresh()
-    assert [cost.failed for cost in told] == [True, False]
-    assert not manager.is_failing
-
-
-def test_who_is_served_by_an_earlier_read_does_not_end_the_failure(manager, monkeypatch, caplog):
+def test_a_read_that_fails(manager, told, monkeypatch, caplog):
     caplog.set_level(logging.INFO)
     monkeypatch.setattr(manager._reader, "read", refuse)
     manager.refresh()
-    manager.refresh(time.monotonic() - 60)
-    assert manager.is_failing
+    manager.refresh(time.monotonic() - 60)  # served by an earlier read, which ends no failure
+    assert ([cost.failed for cost in told], manager.is_failing) == ([True], True)
     assert "being read again" not in caplog.text
     monkeypatch.undo()
     manager.refresh()
-    assert not manager.is_failing
+    assert ([cost.failed for cost in told], manager.is_failing) == ([True, False], False)
     assert caplog.text.count("being read again") == 1

@@ -18,9 +18,9 @@ RATIOS = Ratios(cpu=16.0, ram=1.5, disk=1.0)
 MORE = "Host h1 has more disk space than database expected (100 GB > 90 GB)"
 
 
-def read(**columns):
+def read(read_as=rows.values, **columns):
     fleet = CaseFleet({"compute_nodes": [a_node("h1", **columns)]})
-    return rows.values(fleet.read(moment(NOW))[0].nodes[0], RATIOS, "c1")
+    return read_as(fleet.read(moment(NOW))[0].nodes[0], RATIOS, "c1")
 
 
 @pytest.mark.parametrize(
@@ -79,48 +79,33 @@ def test_a_row_never_filled_in_says_nothing_but_who_it_is():
 
 
 def test_every_value_of_a_row():
+    texts = {
+        **dict.fromkeys(("supported_instances", "metrics", "pci_stats"), "[]"),
+        **dict.fromkeys(("cpu_info", "numa_topology"), "{}"),
+        "stats": '{"num_instances": "3"}',
+        "hypervisor_type": "QEMU",
+        "host_ip": "192.0.2.1",
+    }
+    numbers = {"free_ram_mb": 4096, "vcpus_used": 3, "hypervisor_version": 2005000}
     found = read(
-        memory_mb=8192,
-        free_ram_mb=4096,
+        **{**texts, **numbers, "memory_mb": 8192, "vcpus": 8},
         local_gb=100,
         local_gb_used=30,
         free_disk_gb=70,
-        vcpus=8,
-        vcpus_used=3,
-        hypervisor_version=2005000,
-        hypervisor_type="QEMU",
-        host_ip="192.0.2.1",
-        cpu_info="{}",
-        supported_instances="[]",
-        metrics="[]",
-        numa_topology="{}",
-        pci_stats="[]",
-        stats='{"num_instances": "3"}',
     )
-
-    assert {name: value for name, value in found.items() if name in EXPECTED} == EXPECTED
-
-
-EXPECTED = {
-    "total_usable_ram_mb": 8192,
-    "free_ram_mb": 4096,
-    "total_usable_disk_gb": 100,
-    "disk_mb_used": 30 * 1024,
-    "free_disk_mb": 70 * 1024,
-    "vcpus_total": 8,
-    "vcpus_used": 3,
-    "num_instances": 3,
-    "hypervisor_version": 2005000,
-    "hypervisor_type": "QEMU",
-    "host_ip": "192.0.2.1",
-    "cpu_info": "{}",
-    "supported_instances": "[]",
-    "metrics": "[]",
-    "numa_topology": "{}",
-    "pci_stats": "[]",
-    "stats": '{"num_instances": "3"}',
-    "cell_uuid": "c1",
-}
+    expected = {
+        **texts,
+        **numbers,
+        "total_usable_ram_mb": 8192,
+        "vcpus_total": 8,
+        "total_usable_disk_gb": 100,
+        "disk_mb_used": 30 * 1024,
+        "free_disk_mb": 70 * 1024,
+        "num_instances": 3,
+        "cell_uuid": "c1",
+        "reported": True,
+    }
+    assert {name: value for name, value in found.items() if name in expected} == expected
 
 
 @pytest.mark.parametrize(
@@ -159,27 +144,19 @@ def test_ratios_for_hosts_that_have_none(semantics, options, expected):
     assert (found.cpu, found.ram, found.disk) == expected
 
 
-@pytest.mark.parametrize(("kind", "bare_metal"), [("ironic", True), ("QEMU", False), (None, False)])
-def test_nodes_of_bare_metal(kind, bare_metal):
-    columns = {"hypervisor_type": kind, "free_disk_gb": 70, "disk_available_least": 50}
-    fleet = CaseFleet({"compute_nodes": [a_node("h1", local_gb_used=30, **columns)]})
-    [row] = fleet.read(moment(NOW))[0].nodes
-    found = rows.values_of_nodes(row, RATIOS, "c1")
-    assert found["bare_metal"] is bare_metal
-    assert found["cell_uuid"] == "c1"
-    assert found["free_disk_mb"] == (70 if bare_metal else 50) * 1024
-    assert found["disk_mb_used"] == (0 if bare_metal else 30 * 1024)
+@pytest.mark.parametrize(("kind", "is_metal"), [("ironic", True), ("QEMU", False), (None, False)])
+def test_nodes_of_bare_metal(kind, is_metal):
+    kind = {"hypervisor_type": kind, "read_as": rows.values_of_nodes}
+    found = read(**kind, local_gb_used=30, free_disk_gb=70, disk_available_least=50)
+    assert (found["bare_metal"], found["cell_uuid"]) == (is_metal, "c1")
+    assert found["free_disk_mb"] == (70 if is_metal else 50) * 1024
+    assert found["disk_mb_used"] == (0 if is_metal else 30 * 1024)
     assert found["total_usable_ram_mb"] == 8192
-    assert found["ram_allocation_ratio"] == 1.0
-    assert found.get("takers") == (0 if bare_metal else None)
-
-
-@pytest.mark.parametrize(("kind", "bare_metal"), [("ironic", True), ("QEMU", False)])
-def test_nodes_never_filled_in_say_who_they_are(kind, bare_metal):
-    fleet = CaseFleet({"compute_nodes": [a_node("h1", hypervisor_type=kind, free_disk_gb=None)]})
-    found = rows.values_of_nodes(fleet.read(moment(NOW))[0].nodes[0], RATIOS, "c1")
-    assert (found["reported"], found["bare_metal"]) == (False, bare_metal)
-    assert "free_ram_mb" not in found
+    assert found.get("takers") == (0 if is_metal else None)
+    assert read(**kind, ram_allocation_ratio=None)["ram_allocation_ratio"] == 1.5
+    silent = read(**kind, free_disk_gb=None)
+    assert (silent["reported"], silent["bare_metal"]) == (False, is_metal)
+    assert "free_ram_mb" not in silent
 
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -198,12 +175,3 @@ EAST = datetime.timezone(datetime.timedelta(hours=2))
 )
 def test_times(when, seconds):
     assert rows.seconds(when) == seconds
-
-
-@pytest.mark.parametrize("kind", ["ironic", "QEMU"])
-def test_nodes_without_ratios_have_those_of_the_options(kind):
-    fleet = CaseFleet(
-        {"compute_nodes": [a_node("h1", hypervisor_type=kind, ram_allocation_ratio=None)]}
-    )
-    found = rows.values_of_nodes(fleet.read(moment(NOW))[0].nodes[0], RATIOS, "c1")
-    assert found["ram_allocation_ratio"] == 1.5

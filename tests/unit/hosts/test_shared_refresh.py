@@ -47,12 +47,6 @@ def join(futures):
         future.result(timeout=60)
 
 
-def test_one_caller_reads_once():
-    reads = []
-    SharedRefresh(lambda: reads.append(1))()
-    assert reads == [1]
-
-
 def test_callers_during_a_read_share_the_next_one():
     read = SlowRead()
     shared = SharedRefresh(read)
@@ -71,68 +65,34 @@ def test_callers_during_a_read_share_the_next_one():
 def test_an_error_reaches_every_caller_that_shared_the_read():
     read = SlowRead()
     shared = SharedRefresh(read)
-    caught = []
-
-    def call():
-        try:
-            shared()
-        except RuntimeError as error:
-            caught.append(str(error))
-
-    first = in_threads(call, 1)
+    first = in_threads(shared, 1)
     assert read.begun.acquire(timeout=60)
-    later = in_threads(call, 2)
+    later = in_threads(shared, 2)
     read.go_on.release()
     join(first)
     assert read.begun.acquire(timeout=60)
     read.error = RuntimeError("gone")
     read.go_on.release(2)
-    join(later)
-    assert caught == ["gone", "gone"]
-
-
-def test_a_failed_read_does_not_fail_the_next_one():
-    outcomes = iter([RuntimeError("gone"), None])
-
-    def read():
-        error = next(outcomes)
-        if error:
-            raise error
-
-    shared = SharedRefresh(read)
-    with pytest.raises(RuntimeError):
-        shared()
-    shared()
-
-
-class Clock:
-    """Seconds that pass when told to."""
-
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
+    for each in later:
+        with pytest.raises(RuntimeError, match="gone"):
+            join([each])
 
 
 def test_requests_that_had_arrived_before_a_read_began_share_it_even_when_it_is_over():
-    clock = Clock()
-    reads = []
-    shared = SharedRefresh(lambda: reads.append(clock.now), clock)
+    now, reads = [100.0], []
+    shared = SharedRefresh(lambda: reads.append(now[0]), lambda: now[0])
     shared(99.0)
     shared(99.5)
     assert reads == [100.0]
-    clock.now = 101.0
-    shared(100.5)
-    shared(100.5)
-    shared(101.0)  # not before it began
-    shared()
+    now[0] = 101.0
+    for arrived_at in (100.5, 100.5, 101.0, None):  # the last two not before it began
+        shared(arrived_at)
     assert reads == [100.0, 101.0, 101.0, 101.0]
 
 
 def test_who_had_arrived_before_a_read_began_waits_for_that_one():
-    clock, read = Clock(), SlowRead()
-    shared = SharedRefresh(read, clock)
+    read = SlowRead()
+    shared = SharedRefresh(read, lambda: 100.0)
     first = in_threads(shared, 1)
     assert read.begun.acquire(timeout=10)
     others = in_threads(lambda: shared(99.0), 3)
@@ -142,19 +102,17 @@ def test_who_had_arrived_before_a_read_began_waits_for_that_one():
 
 
 def test_a_failed_read_is_good_for_nobody_who_comes_later():
-    outcomes = iter([RuntimeError("gone"), None])
-    clock = Clock()
+    outcomes = [None, RuntimeError("gone")]
 
     def read():
-        error = next(outcomes)
-        if error:
+        if error := outcomes.pop():
             raise error
 
-    shared = SharedRefresh(read, clock)
+    shared = SharedRefresh(read, lambda: 100.0)
     with pytest.raises(RuntimeError):
         shared(99.0)
     shared(99.0)
-    assert next(outcomes, "none left") == "none left"
+    assert outcomes == []
 
 
 def test_who_comes_before_a_read_begins_shares_it():
