@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 from oslo_messaging.rpc import dispatcher
 
 from scheduler import errors
-from scheduler.db import groups
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import fault, request_spec, tried
@@ -93,27 +94,11 @@ def test_a_move_that_failed_goes_on_with_the_alternates(conductor, properties, h
     instance = running(conductor)
     alternates = [builders.selection(name) for name in host_list]
 
-    if goes_to is None:
-        with pytest.raises(errors.NoValidHost, match="No valid host found for resize"):
-            resize(conductor, instance, BIG, properties, request_spec(instance), alternates)
-    else:
+    refusal = pytest.raises(errors.NoValidHost, match="No valid host found for resize")
+    with nullcontext() if goes_to else refusal:
         resize(conductor, instance, BIG, properties, request_spec(instance), alternates)
-
     assert conductor.scheduler.asked == []
     assert [host for host, _ in conductor.compute.resizes] == ([goes_to] if goes_to else [])
-
-
-def test_the_group_of_a_moving_server_counts(conductor):
-    instance = running(conductor)
-    with conductor.database.write() as conn:
-        group = groups.create(conn, "g", "anti-affinity")
-        groups.add_members(conn, group.uuid, [instance.uuid])
-    conductor.scheduler.answer = [[builders.selection("a")]]
-
-    resize(conductor, instance)
-
-    (asked,) = conductor.scheduler.asked
-    assert (asked.instance_group.policy, asked.instance_group.hosts) == ("anti-affinity", ["old"])
 
 
 @pytest.mark.parametrize(
@@ -128,86 +113,61 @@ def test_what_is_not_done_here_is_refused_by_name(conductor, changes):
         _call(conductor.manager.migrate_server, **arguments)
 
 
-# -- unshelving -----------------------------------------------------------------------------------
-
-
-def shelved(conductor, **changes):
-    state = {
-        "vm_state": "shelved_offloaded",
-        "task_state": "unshelving",
-        "host": None,
-        "node": None,
-    }
-    return running(conductor, **{**state, **changes})
-
-
-def test_a_shelved_server_gets_a_host(conductor):
-    instance = shelved(conductor)
-    conductor.scheduler.answer = [[builders.selection("a"), builders.selection("b")]]
+@pytest.mark.parametrize(
+    ("row", "answer", "raises", "left_in", "goes_to"),
+    [
+        pytest.param({}, "a", None, ("shelved_offloaded", "unshelving"), ["a"], id="a host"),
+        pytest.param({}, None, None, ("shelved_offloaded", None), [], id="no host: stays"),
+        pytest.param(
+            {"vm_state": "active", "host": "h"},
+            "a",
+            "instance.vm_state",
+            ("active", None),
+            [],
+            id="is on a host",
+        ),
+    ],
+)
+def test_unshelving(conductor, caplog, row, answer, raises, left_in, goes_to):
+    shelved = {"vm_state": "shelved_offloaded", "task_state": "unshelving"}
+    instance = running(conductor, **{**shelved, "host": None, "node": None, **row})
+    alternates = [builders.selection("a"), builders.selection("b")]
+    conductor.scheduler.answer = [alternates] if answer else NO_VALID_HOST
     spec = request_spec(instance, force_hosts=["gone"])
-
-    _call(conductor.manager.unshelve_instance, instance=instance, request_spec=spec)
-
-    (asked,) = conductor.scheduler.asked
-    assert asked.force_hosts is None
-    ((host, cast),) = conductor.compute.unshelved
-    assert (host, cast.node, cast.filter_properties["limits"]) == ("a", "a", {"memory_mb": 4096})
-
-
-def test_without_a_host_a_server_stays_shelved(conductor, caplog):
-    instance = shelved(conductor)
-    conductor.scheduler.answer = NO_VALID_HOST
-
-    _call(conductor.manager.unshelve_instance, instance=instance)
-
-    row = conductor.row(instance)
-    assert (row.vm_state, row.task_state) == ("shelved_offloaded", None)
-    assert "No valid host found for unshelve instance" in caplog.text
-
-
-def test_a_server_on_a_host_is_not_unshelved(conductor):
-    instance = shelved(conductor, vm_state="active", host="h")
-
-    with pytest.raises(errors.InvalidRequest, match="instance.vm_state"):
-        _call(conductor.manager.unshelve_instance, instance=instance)
-
-    assert conductor.row(instance).task_state is None
-
-
-# -- rebuilding -----------------------------------------------------------------------------------
-
-
-def rebuild(conductor, instance, **changes):
-    images = {"orig_image_ref": "i", "image_ref": "i", "orig_sys_metadata": {}, "bdms": None}
-    given = {"injected_files": [], "new_pass": "s3cret"}
-    arguments = {**images, **given, "recreate": True, "on_shared_storage": False}
-    _call(conductor.manager.rebuild_instance, instance=instance, **{**arguments, **changes})
+    may_raise = pytest.raises(errors.InvalidRequest, match=raises) if raises else nullcontext()
+    with may_raise:
+        _call(conductor.manager.unshelve_instance, instance=instance, request_spec=spec)
+    assert [each.force_hosts for each in conductor.scheduler.asked] == [None] * (not raises)
+    assert [host for host, _cast in conductor.compute.unshelved] == goes_to
+    for _host, cast in conductor.compute.unshelved:
+        assert (cast.node, cast.filter_properties["limits"]) == ("a", {"memory_mb": 4096})
+    assert (conductor.row(instance).vm_state, conductor.row(instance).task_state) == left_in
+    assert ("No valid host found for unshelve instance" in caplog.text) is (answer is None)
 
 
 @pytest.mark.parametrize(
     ("host", "goes_to", "node", "asks"),
-    [(None, "a", "a", 1), ("given", "given", None, 0), ("old", "old", None, 0)],
+    [
+        (None, "a", "a", 1),
+        ("given", "given", None, 0),
+        ("old", "old", None, 0),
+        (None, None, None, 1),
+    ],
 )
-def test_who_names_no_host_gets_another_one(conductor, host, goes_to, node, asks):
+def test_rebuilding(conductor, host, goes_to, node, asks):
     instance = running(conductor, task_state="rebuilding")
-    conductor.scheduler.answer = [[builders.selection("a")]]
-
-    rebuild(conductor, instance, host=host, request_spec=request_spec(instance))
-
-    ((told, cast),) = conductor.compute.rebuilt
-    assert (told, cast.scheduled_node, cast.new_pass) == (goes_to, node, "s3cret")
-    assert len(conductor.scheduler.asked) == asks
+    conductor.scheduler.answer = [[builders.selection("a")]] if goes_to else NO_VALID_HOST
+    images = {"orig_image_ref": "i", "image_ref": "i", "orig_sys_metadata": {}, "bdms": None}
+    given = {"injected_files": [], "new_pass": "s3cret", "recreate": True}
+    arguments = {**images, **given, "on_shared_storage": False, "host": host, "instance": instance}
+    with nullcontext() if goes_to else pytest.raises(errors.NoValidHost):
+        spec = request_spec(instance)
+        _call(conductor.manager.rebuild_instance, request_spec=spec, **arguments)
     assert [each.ignore_hosts for each in conductor.scheduler.asked] == [["old"]] * asks
-
-
-def test_without_a_host_nothing_is_rebuilt(conductor):
-    instance = running(conductor, task_state="rebuilding")
-    conductor.scheduler.answer = NO_VALID_HOST
-
-    with pytest.raises(errors.NoValidHost):
-        rebuild(conductor, instance)
-
-    row = conductor.row(instance)
-    assert (row.vm_state, row.task_state) == ("active", None)
-    (told,) = conductor.told.errors
-    assert (told.task, told.state) == ("compute_task.rebuild_server", "active")
+    if goes_to:
+        ((told, cast),) = conductor.compute.rebuilt
+        assert (told, cast.scheduled_node, cast.new_pass) == (goes_to, node, "s3cret")
+    else:
+        row, (told,) = conductor.row(instance), conductor.told.errors
+        assert (row.vm_state, row.task_state) == ("active", None)
+        assert (told.task, told.state) == ("compute_task.rebuild_server", "active")

@@ -90,33 +90,26 @@ def test_an_instance_grows_where_it_is(fleet, conductor):
     assert (fleet.node().running_vms, fleet.node().memory_mb_used) == (1, 4096)
 
 
-def test_what_does_not_fit_is_moved_elsewhere_with_the_alternates(fleet, conductor):
+@pytest.mark.parametrize("may_retry", [True, False])
+def test_what_does_not_fit_is_moved_elsewhere_with_the_alternates(fleet, conductor, may_retry):
     instance = running(fleet)
     left = [objects.Selection(service_host="c", nodename="c")]
-
-    prep_resize(fleet, instance, flavor=flavor(8192), host_list=left)
-
-    moved = wait_until(lambda: conductor.moves.get(instance.uuid))
-    properties = moved["scheduler_hint"]["filter_properties"]
-    assert [each.service_host for each in moved["host_list"]] == ["c"]
-    assert moved["request_spec"].instance_uuid == instance.uuid
-    assert "MB of memory" in properties["retry"]["exc_reason"]
+    properties = RETRY if may_retry else {"limits": RETRY["limits"]}
+    prep_resize(fleet, instance, flavor=flavor(8192), host_list=left, filter_properties=properties)
     row = fleet.row(instance.uuid)
-    assert (row.host, row.task_state, row.flavor.name) == (fleet.first, "resize_prep", "small")
+    assert (row.host, row.vm_state, row.flavor.name) == (fleet.first, "active", "small")
+    assert row.task_state == ("resize_prep" if may_retry else None)
     assert fleet.node(fleet.second).running_vms == 0
-
-
-def test_without_retry_a_server_stays_where_it_is(fleet, conductor):
-    instance = running(fleet)
-    limits = {"limits": RETRY["limits"]}
-
-    prep_resize(fleet, instance, flavor=flavor(8192), filter_properties=limits)
-
-    row = fleet.row(instance.uuid)
-    assert (row.host, row.vm_state, row.task_state) == (fleet.first, "active", None)
-    with fleet.database.read() as conn:
-        assert "MB of memory" in instances.latest_fault(conn, instance.uuid).message
-    assert instance.uuid not in conductor.moves
+    if may_retry:
+        moved = wait_until(lambda: conductor.moves.get(instance.uuid))
+        retry = moved["scheduler_hint"]["filter_properties"]["retry"]
+        assert [each.service_host for each in moved["host_list"]] == ["c"]
+        assert moved["request_spec"].instance_uuid == instance.uuid
+        assert "MB of memory" in retry["exc_reason"]
+    else:
+        with fleet.database.read() as conn:
+            assert "MB of memory" in instances.latest_fault(conn, instance.uuid).message
+        assert instance.uuid not in conductor.moves
 
 
 @pytest.mark.parametrize("task_state", [None, "deleting", "gone"])
