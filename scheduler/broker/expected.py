@@ -42,32 +42,22 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Exchange:
-    """An exchange as it is declared."""
+class Declared:
+    """An exchange or queue (*kind*) as it is declared; *more* is its type or its arguments."""
 
-    name: str
-    type: str
-    durable: bool
-    auto_delete: bool
-
-
-@dataclass(frozen=True)
-class Queue:
-    """A queue as it is declared."""
-
+    kind: str
     name: str
     durable: bool
     auto_delete: bool
-    arguments: dict[str, Any]
+    more: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Expected:
-    """The brokers, and what is to be on them."""
+    """The brokers, and the exchanges and queues that they should have."""
 
     nodes: list[Node]
-    exchanges: list[Exchange]
-    queues: list[Queue]
+    declared: list[Declared]
 
 
 def from_conf(conf: cfg.ConfigOpts) -> Expected:
@@ -94,8 +84,7 @@ def from_conf(conf: cfg.ConfigOpts) -> Expected:
             )
             for each in url.hosts or [DEFAULT]
         ],
-        exchanges=_exchanges(conf.control_exchange, conf.scheduler_topic, options),
-        queues=_queues(conf.scheduler_topic, conf.host, options),
+        declared=_declared(conf.control_exchange, conf.scheduler_topic, conf.host, options),
     )
 
 
@@ -116,31 +105,28 @@ def _tls(options: Any) -> Any:
     return arguments or True
 
 
-def _exchanges(name: str, topic: str, options: Any) -> list[Exchange]:
+def _declared(exchange: str, topic: str, host: str, options: Any) -> list[Declared]:
+    """What stays on the broker, as the RPC library declares it."""
+    durable = bool(options.amqp_durable_queues or options.rabbit_quorum_queue)
     transient = bool(options.rabbit_transient_quorum_queue or options.rabbit_stream_fanout)
+    auto_delete = bool(options.amqp_auto_delete)
+    arguments = {"arguments": _queue_arguments(options)}
     return [
-        Exchange(name, "topic", _is_durable(options), bool(options.amqp_auto_delete)),
-        Exchange(f"{topic}_fanout", "fanout", transient, auto_delete=True),
+        Declared("exchange", exchange, durable, auto_delete, {"type": "topic"}),
+        Declared("exchange", f"{topic}_fanout", transient, True, {"type": "fanout"}),
+        Declared("queue", topic, durable, auto_delete, arguments),
+        Declared("queue", f"{topic}.{host}", durable, auto_delete, arguments),
     ]
 
 
-def _queues(topic: str, host: str, options: Any) -> list[Queue]:
-    """The queues that stay, with the arguments of the RPC library."""
-    arguments: dict[str, Any] = {}
+def _queue_arguments(options: Any) -> dict[str, Any]:
     if options.rabbit_ha_queues:
-        arguments = {"x-ha-policy": "all"}
-    elif options.rabbit_quorum_queue:
-        limits = {
-            "x-delivery-limit": options.rabbit_quorum_delivery_limit,
-            "x-max-in-memory-length": options.rabbit_quorum_max_memory_length,
-            "x-max-in-memory-bytes": options.rabbit_quorum_max_memory_bytes,
-        }
-        arguments = {"x-queue-type": "quorum", **{k: v for k, v in limits.items() if v}}
-    return [
-        Queue(name, _is_durable(options), bool(options.amqp_auto_delete), arguments)
-        for name in (topic, f"{topic}.{host}")
-    ]
-
-
-def _is_durable(options: Any) -> bool:
-    return bool(options.amqp_durable_queues or options.rabbit_quorum_queue)
+        return {"x-ha-policy": "all"}
+    if not options.rabbit_quorum_queue:
+        return {}
+    limits = {
+        "x-delivery-limit": options.rabbit_quorum_delivery_limit,
+        "x-max-in-memory-length": options.rabbit_quorum_max_memory_length,
+        "x-max-in-memory-bytes": options.rabbit_quorum_max_memory_bytes,
+    }
+    return {"x-queue-type": "quorum", **{name: value for name, value in limits.items() if value}}

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 import amqp
 import kombu
 
-from scheduler.broker.expected import Exchange, Expected, Queue
+from scheduler.broker.expected import Declared
 from scheduler.broker.management import ListedQueue
 
 PRESENT: Final = "present"
@@ -47,51 +47,26 @@ class Sight:
     detail: str = ""
 
 
-def look_at_all(connection: kombu.Connection, wanted: Expected) -> list[Sight]:
-    """The state of each exchange and queue that is *wanted*."""
-    return [
-        *(at_exchange(connection, each) for each in wanted.exchanges),
-        *(at_queue(connection, each) for each in wanted.queues),
-    ]
-
-
-def at_exchange(connection: kombu.Connection, wanted: Exchange) -> Sight:
-    """The state of an exchange."""
-    flags = {"durable": wanted.durable, "auto_delete": wanted.auto_delete}
-    state, detail, _found = _look(
-        connection,
-        lambda channel, passive: channel.exchange_declare(
-            wanted.name, wanted.type, passive=passive, **flags
-        ),
-    )
-    return Sight("exchange", wanted.name, state, detail=detail)
-
-
-def at_queue(connection: kombu.Connection, wanted: Queue) -> Sight:
-    """The state of a queue, which may be that it has no consumer."""
-    flags = {"durable": wanted.durable, "auto_delete": wanted.auto_delete}
-    state, detail, found = _look(
-        connection,
-        lambda channel, passive: channel.queue_declare(
-            wanted.name, passive=passive, arguments=wanted.arguments, **flags
-        ),
-    )
-    if found is None:
-        return Sight("queue", wanted.name, state, detail=detail)
+def look_at(connection: kombu.Connection, wanted: Declared) -> Sight:
+    """The state of an exchange or queue."""
+    state, detail, found = _look(connection, wanted)
+    if wanted.kind == "exchange" or found is None:
+        return Sight(wanted.kind, wanted.name, state, detail=detail)
     if state == PRESENT and not found.consumer_count:
         state, detail = UNCONSUMED, "nobody answers; is the service running?"
-    return Sight("queue", wanted.name, state, found.message_count, found.consumer_count, detail)
+    counts = (found.message_count, found.consumer_count)
+    return Sight(wanted.kind, wanted.name, state, *counts, detail)
 
 
-def _look(
-    connection: kombu.Connection, declare: Callable[[Any, bool], Any]
-) -> tuple[str, str, Any]:
+def _look(connection: kombu.Connection, wanted: Declared) -> tuple[str, str, Any]:
     """State, detail, and the answer to a passive declaration."""
     found = None
     for passive in (True, False):
         try:
             with _channel(connection) as channel:
-                answer = declare(channel, passive)
+                declare = getattr(channel, f"{wanted.kind}_declare")
+                flags = {"durable": wanted.durable, "auto_delete": wanted.auto_delete}
+                answer = declare(wanted.name, passive=passive, **flags, **wanted.more)
                 found = answer if passive else found
         except amqp.NotFound:
             return MISSING, "made when the service is first started", None

@@ -100,7 +100,7 @@ class Check(command.List):
         api = Management(configured or management.usual_url(node), node, parsed_args.timeout)
         consumers: dict[str, list[str]] = {}
         with connect(node, parsed_args.timeout) as connection:
-            sights = queues.look_at_all(connection, wanted)
+            sights = [queues.look_at(connection, each) for each in wanted.declared]
             if any(sight.state != queues.PRESENT for sight in sights):
                 self._blame(exit_codes.BROKER_QUEUES)
             try:

@@ -99,7 +99,9 @@ class Check(command.List):
         for node in wanted.nodes:
             try:
                 with connecting.connect(node, BROKER_SECONDS) as connection:
-                    different = different or _different(queues.look_at_all(connection, wanted))
+                    different = different or _different(
+                        [queues.look_at(connection, each) for each in wanted.declared]
+                    )
             except connecting.Failure as failure:
                 lost.append(f"{node.name}: {failure.state}: {failure}")
         if different or len(lost) == len(wanted.nodes):

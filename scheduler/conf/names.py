@@ -60,19 +60,6 @@ class Setting:
         return self.name.replace("-", "_").lower()
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """A setting that nothing reads, and what may be meant."""
-
-    setting: Setting
-    meant: str | None
-
-    @property
-    def reason(self) -> str:
-        """The end of a line about it."""
-        return "no such option" + (f"; did you mean {self.meant}?" if self.meant else "")
-
-
 def section(group: str) -> str | None:
     """*group* as the library's functions take it."""
     return None if group == DEFAULT else group
@@ -161,26 +148,29 @@ def settings(paths: Iterable[str]) -> Iterator[Setting]:
             yield Setting(group, line[: min(ends, default=None)].strip(), path, number)
 
 
-def unknown(conf: cfg.ConfigOpts, own_groups: Iterable[str], paths: Iterable[str]) -> list[Unknown]:
-    """The settings in *paths* that neither *conf* nor Nova knows; *own_groups* are ours."""
+def unknown(
+    conf: cfg.ConfigOpts, own_groups: Iterable[str], paths: Iterable[str]
+) -> Iterator[tuple[Setting, str]]:
+    """The settings in *paths* that neither *conf* nor Nova knows, each with what to say of it.
+
+    *own_groups* are those of this project.
+    """
     here, nova = known(conf), names_of_nova()
     own = set(own_groups) - {DEFAULT}
-    found = []
     for setting in settings(paths):
         there = here.get(setting.group, set())
         if setting.name in there or setting.name in nova.get(setting.group, ()):
             continue
         meant: str | None = None
         if setting.group in own:
-            found.append(Unknown(setting, _meant(setting, here, own)))
+            meant = _meant(setting, here, own)
         elif setting.group in here:
             meant = _nearest(setting.plain_name, there, _SLIP)
         elif setting.group not in nova[_GROUPS]:
             group = _nearest(setting.group, own, _SLIP)
             meant = group and f"[{group}] {setting.name}"
-        if meant:
-            found.append(Unknown(setting, meant))
-    return found
+        if meant or setting.group in own:
+            yield setting, "no such option" + (f"; did you mean {meant}?" if meant else "")
 
 
 def _meant(setting: Setting, here: Mapping[str, set[str]], own: set[str]) -> str | None:

@@ -123,9 +123,9 @@ def parse(
 
 def warn_of_unknown(conf: cfg.ConfigOpts) -> None:
     """Name every option in the files that looks like one of this project and is none."""
-    for each in names.unknown(conf, project_options.group_names(), used_files(conf)):
-        setting = each.setting
-        LOG.warning("%s: [%s] %s: %s", setting.place, setting.group, setting.name, each.reason)
+    found = names.unknown(conf, project_options.group_names(), used_files(conf))
+    for setting, reason in found:
+        LOG.warning("%s: [%s] %s: %s", setting.place, setting.group, setting.name, reason)
 
 
 def _settle_logging(conf: cfg.ConfigOpts) -> None:

@@ -331,9 +331,8 @@ def _files(source: startup.Source) -> Iterator[Problem]:
 
 
 def _names(conf: cfg.ConfigOpts, paths: list[str]) -> Iterator[Problem]:
-    for each in names.unknown(conf, project_options.group_names(), paths):
-        setting = each.setting
-        yield Problem(Kind.OPTION, f"[{setting.group}] {setting.name}", each.reason, setting.place)
+    for setting, reason in names.unknown(conf, project_options.group_names(), paths):
+        yield Problem(Kind.OPTION, f"[{setting.group}] {setting.name}", reason, setting.place)
 
 
 def _databases(conf: cfg.ConfigOpts) -> Iterator[Problem]:

@@ -64,7 +64,7 @@ def test_no_name_is_taken_for_a_mistake(tmp_path: pathlib.Path, kind: str) -> No
     )
     path.write_text(text)
     conf = startup.fill(startup.Source(["--config-file", str(path)], PROG))
-    assert names.unknown(conf, project_options.group_names(), [str(path)]) == []
+    assert list(names.unknown(conf, project_options.group_names(), [str(path)])) == []
 
 
 REAL = """\

@@ -48,7 +48,7 @@ def test_one_bad_value_spoils_all_and_is_told(metadata, caplog):
     assert "Could not decode 'ram_weight_multiplier' weight multiplier" in caplog.text
 
 
-def test_more_than_one_value_is_told(caplog):
+def test_more_than_one_value_is_logged(caplog):
     hosts = candidates(a_fleet({"aggregates": [{KEY: "1"}, {KEY: "1.0"}]}, {}))
 
     with caplog.at_level(logging.INFO):
@@ -61,10 +61,9 @@ def test_newton_asks_no_aggregate():
     conf = a_conf()
     conf.set_override("semantics", "newton", group="scheduler")
     hosts = candidates(a_fleet({"aggregates": [{KEY: "-2"}]}, {}))
-    ram = RAMWeigher(conf)
 
-    assert ram.multipliers(hosts) == 1.0
-    assert [ram.weight_multiplier(state) for state in hosts] == [1.0, 1.0]
+    assert RAMWeigher(conf).multipliers(hosts) == 1.0
+    assert [RAMWeigher(conf).weight_multiplier(state) for state in hosts] == [1.0, 1.0]
 
 
 def test_a_multiplier_per_aggregate_counts_for_its_hosts_only():

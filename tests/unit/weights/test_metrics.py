@@ -35,46 +35,29 @@ FULL = [
 LACKING = [FULL[0], measured(frequency=1024), FULL[2]]
 
 
+OPEN = {"required": False}
+PERCENTS = [measured(percent=0.29), measured(percent=1.0)]
+TWICE = [[*measured(frequency=1), *measured(frequency=7)], measured(frequency=9)]
+
+
 @pytest.mark.parametrize(
     ("fleet", "setting", "options", "raw", "weights"),
     [
-        pytest.param(FULL, [], {}, [0.0] * 3, [0.0] * 3, id="nothing set"),
-        pytest.param(FULL, BOTH, {}, [509.5, 1019.0, 3069.5], [0.0, 0.199023, 1.0], id="both"),
-        pytest.param(
-            FULL, BOTH, {"weight_multiplier": -2.0}, [509.5, 1019.0, 3069.5], [0.0, -0.398046, -2.0]
-        ),
-        pytest.param(
-            *(LACKING, BOTH, {"required": False}),
-            *([509.5, -10000.0, 3069.5], [0.804124, 0.0, 1.0]),
-            id="one lacks one",
-        ),
-        pytest.param(
-            *(LACKING, BOTH, {"required": False, "weight_of_unavailable": 0.0}),
-            *([509.5, 0.0, 3069.5], [0.165988, 0.0, 1.0]),
-            id="another value for what is missing",
-        ),
-        pytest.param(
-            *(LACKING, [f"{FREQUENCY}=1", f"{IDLE}=0"], {"required": False}),
-            *([512.0, 1024.0, 3072.0], [0.0, 0.2, 1.0]),
-            id="a ratio of 0 needs no metric",
-        ),
-        pytest.param(
-            *(LACKING, BOTH, {"required": False, "weight_multiplier": 0.0}),
-            *([509.5, 1024.0, 3069.5], [0.0] * 3),
-            id="nor does a multiplier of 0",
-        ),
-        pytest.param(
-            *([measured(percent=0.29), measured(percent=1.0)], [f"{PERCENT}=1"], {}),
-            *([28.0, 100.0], [0.0, 1.0]),
-            id="fractions are cut",
-        ),
-        pytest.param(
-            *([[*measured(frequency=1), *measured(frequency=7)], measured(frequency=9)],),
-            *([f"{FREQUENCY}=1"], {}, [7.0, 9.0], [0.0, 1.0]),
-            id="the later of two",
-        ),
+        (FULL, [], {}, [0.0] * 3, [0.0] * 3),
+        (FULL, BOTH, {}, [509.5, 1019.0, 3069.5], [0.0, 0.199023, 1.0]),
+        (FULL, BOTH, {"weight_multiplier": -2.0}, [509.5, 1019.0, 3069.5], [0.0, -0.398046, -2.0]),
+        # One host lacks one; what is missing may count another value.
+        (LACKING, BOTH, OPEN, [509.5, -10000.0, 3069.5], [0.804124, 0.0, 1.0]),
+        (LACKING, BOTH, {**OPEN, "weight_of_unavailable": 0.0}, [509.5, 0.0, 3069.5],
+         [0.165988, 0.0, 1.0]),
+        # A ratio of 0 needs no metric, nor does a multiplier of 0.
+        (LACKING, [f"{FREQUENCY}=1", f"{IDLE}=0"], OPEN, [512, 1024, 3072], [0.0, 0.2, 1.0]),
+        (LACKING, BOTH, {**OPEN, "weight_multiplier": 0.0}, [509.5, 1024.0, 3069.5], [0.0] * 3),
+        # Fractions of percent are cut; the later of two values counts.
+        (PERCENTS, [f"{PERCENT}=1"], {}, [28.0, 100.0], [0.0, 1.0]),
+        (TWICE, [f"{FREQUENCY}=1"], {}, [7.0, 9.0], [0.0, 1.0]),
     ],
-)
+)  # fmt: skip
 def test_hosts_are_weighed(fleet, setting, options, raw, weights):
     hosts = candidates(a_fleet(*[{"metrics": each} for each in fleet]))
     metrics = weigher(setting, **options)
