@@ -12,6 +12,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_messaging.transport import RPCTransport
 
+from conductor_stub.alternates import AlternateClaims, PlacementAlternates
 from conductor_stub.building import Builder
 from conductor_stub.claims import Claims
 from conductor_stub.cli import boot, servers
@@ -24,8 +25,6 @@ from conductor_stub.scheduler_rpcapi import SchedulerAPI
 from conductor_stub.stores import BuildRows, Stores
 from scheduler import concurrency, errors
 from scheduler.claims import loading
-from scheduler.claims.alternates import AlternateClaims
-from scheduler.claims.placement.allocations import PlacementAlternates
 from scheduler.cli import program
 from scheduler.conf import startup
 from scheduler.daemon import preflight

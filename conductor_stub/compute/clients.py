@@ -9,13 +9,13 @@ import oslo_messaging as messaging
 from oslo_config import cfg
 from oslo_log import log as logging
 
+from conductor_stub.alternates import PlacementAlternates
 from conductor_stub.claims import Release, nothing_to_release
 from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.conductor_rpcapi import ComputeTaskAPI, OlderSchedulerAPI
 from conductor_stub.scheduler_rpcapi import SchedulerAPI
 from scheduler import objects
 from scheduler.claims import loading
-from scheduler.claims.placement.allocations import PlacementAlternates
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)

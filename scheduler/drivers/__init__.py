@@ -1,7 +1,7 @@
 """The drivers: the loop from a request to its answer.
 
 ``base`` is the interface, ``filter_scheduler`` has the loop, ``loading`` turns the configured name
-into a driver, ``older_forms`` and ``older_host_manager`` serve drivers written for older releases.
+into a driver, ``older_forms`` serves drivers written for older releases.
 """
 
 from scheduler.drivers.base import Parts, Scheduler

@@ -6,14 +6,19 @@ only place where a request is decided again.
 
 from __future__ import annotations
 
+import copy
 import functools
+import json
+import math
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_log import log as logging
 
-from scheduler import errors, objects
+from scheduler import errors, objects, semantics
 from scheduler.claims.backend import (
     Booked,
     Claiming,
@@ -27,12 +32,15 @@ from scheduler.claims.backend import (
 )
 from scheduler.drivers.base import Scheduler
 from scheduler.drivers.selections import selection_of, selections_of
-from scheduler.drivers.settings import Settings
 from scheduler.engine.decision import decide
+from scheduler.engine.evaluation import FilterChain, Policy
 from scheduler.engine.record import CLAIM, REFRESH, DecisionRecord
 from scheduler.explain.refusal import note_closest, note_refusal
+from scheduler.filters.registry import load_filters
 from scheduler.hosts.candidates import Scope, rows_of_nodes
+from scheduler.hosts.consumption import Fitting
 from scheduler.hosts.table import HostTable
+from scheduler.weights.registry import load_weighers
 
 LOG = logging.getLogger(__name__)
 
@@ -44,6 +52,97 @@ PAUSES_SECONDS: Final = (0.0, 0.01, 0.02, 0.05, *[0.1] * 16)
 little less than two seconds, far from any caller's timeout.  The first time it reads once more in
 any case: an instance may have arrived between the read of its row and that of its host's report,
 which then counts it beside its claim."""
+
+
+#: Seconds between two looks at the file of options.
+CHECK_SECONDS = 300
+
+
+class JsonOptions:
+    """Options for third-party filters and weighers from the JSON file at *path*, if any.
+
+    Scheduling page, section 12.  *clock* gives seconds.  ``known`` is the content when it was read
+    last; while the file cannot be read, that is what counts.
+    """
+
+    def __init__(self, path: str, clock: Callable[[], float]) -> None:
+        self.path = path
+        self.known: Any = {}
+        self._clock = clock
+        self._checked_at: float | None = None
+        self._modified_at = -math.inf
+
+    def current(self) -> Any:
+        """The content as of at most five minutes ago; empty if it is no JSON."""
+        now = self._clock()
+        # A clock that was set back must not put off the next check.
+        is_new = self._checked_at is not None and 0 <= now - self._checked_at < CHECK_SECONDS
+        if self.path and not is_new:
+            self._checked_at = now
+            LOG.debug("Start to check scheduler configuration file at: %s", self.path)
+            self._read()
+        return self.known
+
+    def _read(self) -> None:
+        try:
+            modified_at = os.stat(self.path).st_mtime
+            if modified_at <= self._modified_at:
+                return
+            LOG.debug("Loading scheduler options file %s", self.path)
+            with open(self.path, "rb") as file:
+                text = file.read()
+        except OSError:
+            LOG.exception("Could not stat scheduler options file %s", self.path)
+            return
+        self._modified_at = modified_at
+        try:
+            self.known = json.loads(text) or {}
+        except (ValueError, RecursionError):
+            LOG.exception("Could not decode scheduler options")
+            self.known = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to choose, and what follows from that: a reload replaces it as a whole.
+
+    A decision takes its settings once, under the decision lock: it never sees half of a reload.
+    """
+
+    policy: Policy
+    json_options: JsonOptions
+    max_attempts: int
+    zone_if_none: str
+
+    @classmethod
+    def from_conf(cls, conf: Any, host_manager: Any) -> Settings:
+        """Everything loaded and built; raises errors that name the option."""
+        return cls(
+            configured_policy(conf, host_manager),
+            JsonOptions(conf.scheduler_json_config_location, host_manager.clock),
+            conf.scheduler.max_attempts,
+            conf.default_availability_zone,
+        )
+
+    def own_spec(self, spec: objects.RequestSpec) -> objects.RequestSpec:
+        """A copy of *spec* for one decision, which changes it; no file is read."""
+        own = spec.copy()
+        own.config_options = copy.deepcopy(self.json_options.known)
+        return own
+
+
+def configured_policy(conf: Any, host_manager: Any) -> Policy:
+    """How to choose, with filters and weighers loaded; raises errors that name the option."""
+    return Policy(
+        chain=FilterChain(load_filters(conf, host_manager.option_of_filters(conf))),
+        weighers=load_weighers(conf),
+        host_subset_size=conf.filter_scheduler.host_subset_size,
+        shuffle_best_same_weighed_hosts=conf.filter_scheduler.shuffle_best_same_weighed_hosts,
+        service_down_time_seconds=conf.service_down_time,
+        semantics=semantics.from_conf(conf),
+        fitting=Fitting.from_conf(conf),
+        most_seconds=conf.scheduler.max_decision_seconds or math.inf,
+    )
 
 
 class FilterScheduler(Scheduler):

@@ -15,9 +15,8 @@ from stevedore import ExtensionManager
 
 from scheduler import errors, plugins
 from scheduler.drivers.base import Parts
-from scheduler.drivers.older_forms import OPTION, OlderDriver, form_of
-from scheduler.drivers.older_host_manager import OlderHostManager
-from scheduler.drivers.settings import configured_policy
+from scheduler.drivers.filter_scheduler import configured_policy
+from scheduler.drivers.older_forms import OPTION, OlderDriver, OlderHostManager, form_of
 from scheduler.explain.recorder import Recorder
 from scheduler.hosts.host_manager import Reader
 from scheduler.hosts.reservations import Reservations

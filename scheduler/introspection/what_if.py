@@ -17,8 +17,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from scheduler import errors, objects
-from scheduler.drivers.filter_scheduler import FilterScheduler
-from scheduler.drivers.settings import Settings
+from scheduler.drivers.filter_scheduler import FilterScheduler, Settings
 from scheduler.engine.decision import decide
 from scheduler.engine.evaluation import NOT_ASKED, bounds_of, restore_bounds
 from scheduler.engine.record import DecisionRecord

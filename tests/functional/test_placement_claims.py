@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from conductor_stub.alternates import PlacementAlternates
 from scheduler import errors, objects
-from scheduler.claims.placement.allocations import PlacementAlternates
 from scheduler.db import migration
 from scheduler.db.database import Database
 from tests.builders import a_request

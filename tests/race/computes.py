@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from benchmarks import configuration
+from conductor_stub.alternates import AlternateClaims
 from scheduler import objects
-from scheduler.claims.alternates import AlternateClaims
 from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
 from tests.race import callers, journal

@@ -14,7 +14,7 @@ from typing import Any
 from scheduler import errors, objects
 from scheduler.db.database import Database
 from scheduler.db.fleet import FleetReader
-from scheduler.drivers.settings import Settings
+from scheduler.drivers.filter_scheduler import Settings
 from scheduler.engine import decide
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable

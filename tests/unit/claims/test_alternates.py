@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.claims.alternates import AlternateClaims
+from conductor_stub.alternates import AlternateClaims
 from scheduler.claims.backend import Lost
 from tests.builders import a_conf, a_request
 from tests.unit.claims.fleets import GB, Context, a_name

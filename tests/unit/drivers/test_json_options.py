@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler import objects
-from scheduler.drivers.settings import JsonOptions
+from scheduler.drivers.filter_scheduler import JsonOptions
 from scheduler.filters.base import BaseHostFilter
 from tests.builders import a_request
 from tests.unit.drivers.scheduling import Clock, a_driver, select

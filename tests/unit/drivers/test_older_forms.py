@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
 
 from scheduler import errors, objects
 from scheduler.drivers import Scheduler, loading
+from scheduler.drivers.filter_scheduler import configured_policy
+from scheduler.drivers.older_forms import OlderHostManager
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.host_state import HostState
-from tests.builders import OWN_UUID, a_conf, a_fleet, a_request
+from tests.builders import NOW, OWN_UUID, a_conf, a_fleet, a_request
 
 OTHER_UUID = "00000000-0000-4000-a000-000000000002"
 UUID = "c0000001-aaaa-4bbb-8ccc-000000000001"
@@ -24,7 +27,11 @@ class Fleet:
 
     def __init__(self, *hosts: dict[str, Any]) -> None:
         self.table = a_fleet(*hosts)
+        self.lock = threading.RLock()
         self.refreshed = 0
+
+    def clock(self) -> float:
+        return NOW
 
     def refresh(self, arrived_at: float | None = None) -> None:
         self.refreshed += 1
@@ -194,3 +201,61 @@ def test_constructor_without_arguments_finds_the_host_manager() -> None:
 def test_havanas_methods_are_for_drivers_to_write(method: str, arguments: Any) -> None:
     with pytest.raises(NotImplementedError, match=f"implement {method}"):
         getattr(load(Newtons), method)(*arguments)
+
+
+# --- the steps of a decision, one by one, as a driver of Newton takes them ----------------------
+
+
+@pytest.fixture
+def manager() -> OlderHostManager:
+    conf = a_conf(
+        enabled_filters=["ComputeFilter", "RamFilter"],
+        weight_classes=["nova.scheduler.weights.ram.RAMWeigher"],
+    )
+    own = Fleet({"free_ram_mb": 1024}, {"last_seen": NOW - 61}, {}, {"free_ram_mb": -2000})
+    return OlderHostManager(own, configured_policy(conf, own))
+
+
+def names(states: list[Any]) -> list[str]:
+    return [state.host for state in states]
+
+
+def test_all_hosts(manager: OlderHostManager) -> None:
+    assert names(manager.get_all_host_states(CONTEXT)) == ["h1", "h2", "h3", "h4"]
+    assert manager.refreshed == 1
+
+
+def test_filtered_with_limits(manager: OlderHostManager) -> None:
+    hosts = manager.get_all_host_states(CONTEXT)
+    left = manager.get_filtered_hosts(hosts, a_request())
+
+    assert names(left) == ["h1", "h3"]
+    assert [state.limits for state in left] == [{"memory_mb": 6144.0}] * 2
+
+
+def test_weighed(manager: OlderHostManager) -> None:
+    hosts = manager.get_all_host_states(CONTEXT)
+    weighed = manager.get_weighed_hosts(hosts, a_request())
+
+    assert names([each.obj for each in weighed])[:2] == ["h2", "h3"]
+    assert [each.to_dict() for each in weighed][0] == {"weight": 1.0, "host": "h2"}
+
+
+def test_nothing_stays_nothing(manager: OlderHostManager) -> None:
+    assert manager.get_filtered_hosts([], a_request()) == []
+    assert manager.get_weighed_hosts([], a_request()) == []
+
+
+def test_what_is_picked_is_taken(manager: OlderHostManager) -> None:
+    """Newton's loop: choose, consume, filter what is left."""
+    request, hosts, chosen = a_request(), manager.get_all_host_states(CONTEXT), []
+    for index in range(20):
+        hosts = manager.get_filtered_hosts(hosts, request, index=index)
+        if not hosts:
+            break
+        best = manager.get_weighed_hosts(hosts, request)[0].obj
+        best.consume_from_request(request)
+        chosen.append(best.host)
+
+    # 1.5 times 4096 MB: h3 has room for 12 and h1, of which 3072 MB are taken, for 6.
+    assert (chosen.count("h3"), chosen.count("h1"), len(chosen)) == (12, 6, 18)

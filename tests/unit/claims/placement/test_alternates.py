@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from conductor_stub.alternates import PlacementAlternates
 from scheduler import objects
-from scheduler.claims.placement.allocations import PlacementAlternates, Requester
+from scheduler.claims.placement.allocations import Requester
 from scheduler.claims.placement.client import PlacementClient
 from tests.builders import a_request
 from tests.unit.claims.placement.test_calls import (

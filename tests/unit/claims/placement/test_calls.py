@@ -9,8 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from conductor_stub.alternates import PlacementAlternates
 from scheduler import errors, objects
-from scheduler.claims.placement.allocations import Allocations, PlacementAlternates, Requester
+from scheduler.claims.placement.allocations import Allocations, Requester
 from scheduler.claims.placement.backend import PlacementClaims
 from scheduler.claims.placement.candidates import CandidateQuery
 from scheduler.claims.placement.client import PlacementClient, Unavailable
