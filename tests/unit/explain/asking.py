@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 from scheduler import exit_codes
@@ -28,46 +29,26 @@ class _Daemons:
 class _App:
     NAME = "nova-scheduler-manage"
 
-    def __init__(self, conf: Any, database: Any = None) -> None:
+    def __init__(self, conf: Any, database: Any) -> None:
         self.stdout = io.StringIO()
         self.conf = conf
-        self.databases = database
+        self.databases = SimpleNamespace(main=database)
 
 
-class _Asked(Explain):
+class _Explain(Explain):
     manager: Any
 
     @contextlib.contextmanager
     def asking(self, parsed_args: Any) -> Iterator[Any]:
-        del parsed_args
+        if self.manager is None:
+            raise bus.NoWorker(reason=f"none of {parsed_args.daemon}")
         yield _Daemons(self.manager)
 
 
-class _Alone(Explain):
-    @contextlib.contextmanager
-    def asking(self, parsed_args: Any) -> Iterator[Any]:
-        raise bus.NoWorker(reason=f"none of {parsed_args.daemon}")
-        yield
-
-
-class _Databases:
-    def __init__(self, main: Any) -> None:
-        self.main = main
-
-
-def explain_stored(database: Any, conf: Any, *words: str) -> str:
-    """The same where no worker answers and there is the *database*."""
-    app = _App(conf, _Databases(database))
-    command = _Alone(app, None)
-    parsed = command.get_parser("explain").parse_args(list(words))
-    assert command.take_action(parsed) == exit_codes.OK
-    return app.stdout.getvalue()
-
-
-def explain(manager: Any, conf: Any, *words: str) -> str:
-    """What ``explain`` with these *words* prints."""
-    app = _App(conf)
-    command = _Asked(app, None)
+def explain(manager: Any, conf: Any, *words: str, database: Any = None) -> str:
+    """What ``explain`` with these *words* prints; without *manager* no worker answers."""
+    app = _App(conf, database)
+    command = _Explain(app, None)
     command.manager = manager
     parsed = command.get_parser("explain").parse_args(list(words))
     assert command.take_action(parsed) == exit_codes.OK
