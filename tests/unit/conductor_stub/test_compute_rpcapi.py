@@ -95,30 +95,6 @@ def test_todays_cast_is_the_recorded_one(transport, hosts):
     assert sent == _without_changes(recorded)
 
 
-@pytest.mark.parametrize(
-    ("cap", "lowest", "major", "names", "spec_is_object"),
-    [
-        ("6.0", None, 6, NEWTON | {"host_list", "accel_uuids"}, True),
-        ("ussuri", None, 5, NEWTON | {"host_list", "accel_uuids"}, True),
-        ("queens", None, 5, NEWTON | {"host_list"}, True),
-        ("4.19", None, 4, NEWTON | {"host_list"}, False),
-        ("newton", None, 4, NEWTON, False),
-        ("juno", None, 3, NEWTON, False),
-        ("auto", None, 6, NEWTON | {"host_list", "accel_uuids"}, True),
-        ("auto", 15, 4, NEWTON, False),
-    ],
-)
-def test_a_cap_decides_the_arguments(transport, hosts, cap, lowest, major, names, spec_is_object):
-    _, build = _recorded_build()
-    api = _api(transport, cap, lowest)
-
-    sent = _build(api, hosts[major], build)
-
-    assert set(sent) == names
-    assert ("nova_object.name" in sent["request_spec"]) is spec_is_object
-    assert api.takes_spec_objects() is spec_is_object
-
-
 def test_numa_limits_travel_as_an_envelope_in_a_plain_dict(transport, hosts):
     _, build = _recorded_build()
     build["limits"]["numa_topology"] = objects.NUMATopologyLimits(
@@ -127,31 +103,6 @@ def test_numa_limits_travel_as_an_envelope_in_a_plain_dict(transport, hosts):
 
     limits = _build(_api(transport), hosts[6], build)["limits"]
     assert limits["numa_topology"]["nova_object.name"] == "NUMATopologyLimits"
-
-
-@pytest.mark.parametrize(
-    ("cap", "major", "names"),
-    [
-        (None, 6, {"instance", "bdms"}),
-        ("5.11", 5, {"instance", "bdms"}),
-        ("pike", 4, {"instance", "bdms", "reservations"}),
-        ("juno", 3, {"instance", "bdms", "reservations"}),
-    ],
-)
-def test_terminate_goes_to_the_instances_host(transport, hosts, cap, major, names):
-    recorded = builders.wire("compute-terminate_instance-v6.0")
-    instance = objects.from_primitive(recorded["instance"])
-    instance.host = hosts[major].name
-
-    _api(transport, cap).terminate_instance(
-        RequestContext(), instance, objects.from_primitive(recorded["bdms"])
-    )
-
-    sent = hosts[major].next()
-    assert sent["instance"]["nova_object.data"].pop("host") == instance.host
-    del recorded["instance"]["nova_object.data"]["host"]
-    assert set(sent) == names
-    assert cap is not None or sent == _without_changes(recorded)
 
 
 def test_an_instance_without_a_host_cannot_be_told_to_end(transport):
@@ -191,6 +142,12 @@ def test_hosts_from_before_kilo_get_their_forms(
     assert set(sent["limits"]) == limits
 
 
+def _recorded_terminate():
+    recorded = builders.wire("compute-terminate_instance-v6.0")
+    given = {name: objects.from_primitive(value) for name, value in recorded.items()}
+    return recorded, given
+
+
 def _recorded_resize():
     recorded = builders.wire("compute-prep_resize-v6.0")
     read = objects.from_primitive
@@ -198,40 +155,6 @@ def _recorded_resize():
     hosts = [read(each) for each in recorded["host_list"]]
     more = {"host_list": hosts, "migration": None, "legacy_spec": {"num_instances": 1}}
     return recorded, {**recorded, **given, **more}
-
-
-def test_todays_order_to_resize_is_the_recorded_one(transport, hosts):
-    recorded, resize = _recorded_resize()
-
-    _api(transport).cast(RequestContext(), hosts[6].name, "prep_resize", **resize)
-
-    expected = _without_changes(recorded)
-    assert expected.pop("migration")["nova_object.name"] == "Migration"  # none is kept here
-    assert hosts[6].next() == {**expected, "migration": None}
-
-
-RESIZE = {"instance", "image", "request_spec", "filter_properties", "node"}
-
-
-@pytest.mark.parametrize(
-    ("cap", "major", "more"),
-    [
-        ("stein", 5, {"instance_type", "clean_shutdown", "migration", "host_list"}),
-        ("4.21", 4, {"instance_type", "clean_shutdown", "migration", "host_list", "reservations"}),
-        ("4.18", 4, {"instance_type", "clean_shutdown", "migration", "reservations"}),
-        ("newton", 4, {"instance_type", "clean_shutdown", "reservations"}),
-        ("kilo", 4, {"instance_type", "reservations"}),
-    ],
-)
-def test_a_cap_decides_the_arguments_of_a_resize(transport, hosts, cap, major, more):
-    _, resize = _recorded_resize()
-
-    _api(transport, cap).cast(RequestContext(), hosts[major].name, "prep_resize", **resize)
-
-    sent = hosts[major].next()
-    assert set(sent) == RESIZE | more
-    assert ("nova_object.name" in sent["instance_type"]) is (cap != "kilo")
-    assert ("nova_object.name" in sent["request_spec"]) is (cap == "stein")
 
 
 @pytest.mark.parametrize(
@@ -309,3 +232,73 @@ def test_a_cap_of_a_major_version_to_come_is_refused():
 )
 def test_the_oldest_compute_service_sets_the_automatic_cap(service_version, cap):
     assert compute_rpcapi.cap_for_service_version(service_version) == cap
+
+
+RECORDED = {
+    "build_and_run_instance": _recorded_build,
+    "terminate_instance": _recorded_terminate,
+    "prep_resize": _recorded_resize,
+}
+ALWAYS = {
+    "build_and_run_instance": NEWTON,
+    "terminate_instance": {"instance", "bdms"},
+    "prep_resize": {"instance", "image", "request_spec", "filter_properties", "node"},
+}
+
+
+@pytest.mark.parametrize("method", ["terminate_instance", "prep_resize"])
+def test_todays_orders_are_the_recorded_ones(transport, hosts, method):
+    recorded, given = RECORDED[method]()
+    _api(transport).cast(RequestContext(), hosts[6].name, method, **given)
+    expected = _without_changes(recorded)
+    if "migration" in expected:
+        expected["migration"] = None  # none is kept here
+    assert hosts[6].next() == expected
+
+
+def test_an_instances_own_host_is_told_to_end_it(transport, hosts):
+    instance = builders.instance(host=hosts[6].name)
+    disks = objects.BlockDeviceMappingList()
+    _api(transport).terminate_instance(RequestContext(), instance, disks)
+    assert hosts[6].next()["instance"]["nova_object.data"]["uuid"] == instance.uuid
+
+
+@pytest.mark.parametrize(
+    ("method", "cap", "lowest", "major", "more", "spec_is_object"),
+    [
+        ("build_and_run_instance", "6.0", None, 6, "host_list accel_uuids", True),
+        ("build_and_run_instance", "ussuri", None, 5, "host_list accel_uuids", True),
+        ("build_and_run_instance", "queens", None, 5, "host_list", True),
+        ("build_and_run_instance", "4.19", None, 4, "host_list", False),
+        ("build_and_run_instance", "newton", None, 4, "", False),
+        ("build_and_run_instance", "juno", None, 3, "", False),
+        ("build_and_run_instance", "auto", None, 6, "host_list accel_uuids", True),
+        ("build_and_run_instance", "auto", 15, 4, "", False),
+        ("terminate_instance", "5.11", None, 5, "", True),
+        ("terminate_instance", "pike", None, 4, "reservations", False),
+        ("terminate_instance", "juno", None, 3, "reservations", False),
+        ("prep_resize", "stein", None, 5, "instance_type clean_shutdown migration host_list", True),
+        (
+            *("prep_resize", "4.21", None, 4),
+            *("instance_type clean_shutdown migration host_list reservations", False),
+        ),
+        (
+            *("prep_resize", "4.18", None, 4),
+            *("instance_type clean_shutdown migration reservations", False),
+        ),
+        ("prep_resize", "newton", None, 4, "instance_type clean_shutdown reservations", False),
+        ("prep_resize", "kilo", None, 4, "instance_type reservations", False),
+    ],
+)
+def test_a_cap_decides_the_arguments(
+    transport, hosts, method, cap, lowest, major, more, spec_is_object
+):
+    api, (_recorded, given) = _api(transport, cap, lowest), RECORDED[method]()
+    api.cast(RequestContext(), hosts[major].name, method, **given)
+    sent = hosts[major].next()
+    assert set(sent) == ALWAYS[method] | set(more.split())
+    assert api.takes_spec_objects() is spec_is_object
+    if "request_spec" in sent:
+        assert ("nova_object.name" in sent["request_spec"]) is spec_is_object
+    if "instance_type" in sent:
+        assert ("nova_object.name" in sent["instance_type"]) is (cap != "kilo")
