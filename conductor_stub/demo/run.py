@@ -35,7 +35,6 @@ from conductor_stub.demo.scenario import (
     UNLUCKY,
     Ask,
     Outcome,
-    Server,
 )
 from conductor_stub.records import Order
 from scheduler import exit_codes, objects
@@ -236,24 +235,18 @@ class Demo:
         for each in known.values():
             if each.instance.host:
                 summed[each.instance.host] += each.instance.memory_mb
-        reported = {host: used for host, (used, _total) in memory.items()}
-        found = {name: self._server(name, known[uuid]) for name, uuid in self.uuids.items()}
-        return Outcome(found, zones, reported, summed)
-
-    def _server(self, name: str, seen: servers.Server) -> Server:
-        record = self.decision_on(seen.uuid)
-        ended_at = self.ended_at.get(seen.uuid, time.monotonic())
-        return Server(
-            name=name,
-            uuid=seen.uuid,
-            flavor=seen.instance.flavor.name,
-            state=seen.instance.vm_state,
-            host=seen.instance.host,
-            zone=seen.instance.availability_zone,
-            attempts=seen.attempts,
-            decision_ms=record.elapsed_ms if record else None,
-            total_ms=(ended_at - self.asked_at[seen.uuid]) * 1000,
-            fault=seen.fault.message if seen.fault else None,
+        now = time.monotonic()
+        records = {name: self.decision_on(uuid) for name, uuid in self.uuids.items()}
+        return Outcome(
+            servers={name: known[uuid] for name, uuid in self.uuids.items()},
+            zone_of_host=zones,
+            decision_ms={name: each.elapsed_ms for name, each in records.items() if each},
+            total_ms={
+                name: (self.ended_at.get(uuid, now) - self.asked_at[uuid]) * 1000
+                for name, uuid in self.uuids.items()
+            },
+            reported_mb={host: used for host, (used, _total) in memory.items()},
+            summed_mb=summed,
         )
 
     def decision_on(self, uuid: str) -> DecisionRecord | None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from conductor_stub.servers import ACTIVE, ERROR, Server
 from scheduler.engine.record import DecisionRecord
 
-ACTIVE = "active"
-ERROR = "error"
 GROUP = "databases"
 ZONE = "az2"
 #: A flavor that no host can hold.
@@ -61,72 +60,59 @@ ASKS = (
 
 
 @dataclass(frozen=True)
-class Server:
-    """One server at the end of the demo; times in milliseconds."""
-
-    name: str
-    uuid: str
-    flavor: str
-    state: str
-    host: str | None
-    zone: str | None
-    attempts: int
-    decision_ms: float | None
-    total_ms: float
-    fault: str | None = None
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """Everything the demo's judgement rests on."""
+    """Everything the demo's judgement rests on; times in milliseconds."""
 
     servers: Mapping[str, Server]
     zone_of_host: Mapping[str, str]
+    #: By the server's name; no decision is known of one that was never asked for.
+    decision_ms: Mapping[str, float]
+    total_ms: Mapping[str, float]
     #: Per host: used according to its compute node's row, and the sum over its instances.
-    reported_mb: Mapping[str, int] = field(default_factory=dict)
-    summed_mb: Mapping[str, int] = field(default_factory=dict)
+    reported_mb: Mapping[str, int]
+    summed_mb: Mapping[str, int]
+
+    def hosts_of(self, ask: Ask) -> list[str | None]:
+        """The hosts of the servers of *ask*."""
+        return [self.servers[name].instance.host for name in ask.names]
 
 
 Check = Callable[[Outcome], bool]
 
 
-def hosts_of(outcome: Outcome, ask: Ask) -> list[str | None]:
-    """The hosts of the servers of *ask*."""
-    return [outcome.servers[name].host for name in ask.names]
-
-
 def _all_built(outcome: Outcome) -> bool:
     return all(
-        server.state == (ERROR if server.flavor == GIANT else ACTIVE)
-        for server in outcome.servers.values()
+        each.instance.vm_state == (ERROR if each.instance.flavor.name == GIANT else ACTIVE)
+        for each in outcome.servers.values()
     )
 
 
 def _spread(outcome: Outcome) -> bool:
-    hosts = [host for ask in ASKS if ask.in_group for host in hosts_of(outcome, ask)]
+    hosts = [host for ask in ASKS if ask.in_group for host in outcome.hosts_of(ask)]
     return None not in hosts and len(set(hosts)) == len(hosts)
 
 
 def _in_zone(outcome: Outcome) -> bool:
     return all(
-        outcome.zone_of_host.get(server.host or "") == ask.zone
+        outcome.zone_of_host.get(each.instance.host or "") == ask.zone
         for ask in ASKS
         if ask.zone
-        for server in (outcome.servers[name] for name in ask.names)
-        if server.state == ACTIVE
+        for each in (outcome.servers[name] for name in ask.names)
+        if each.is_active
     )
 
 
 def _together(outcome: Outcome) -> bool:
     return all(
-        hosts_of(outcome, ask) == [outcome.servers[ask.same_host_as].host]
+        outcome.hosts_of(ask) == [outcome.servers[ask.same_host_as].instance.host]
         for ask in ASKS
         if ask.same_host_as
     )
 
 
 def _refused(outcome: Outcome) -> bool:
-    return (outcome.servers[REFUSED].fault or "").startswith("No valid host was found.")
+    fault = outcome.servers[REFUSED].fault
+    return str(fault and fault.message).startswith("No valid host was found.")
 
 
 def _sums_match(outcome: Outcome) -> bool:
@@ -159,7 +145,7 @@ def servers(outcome: Outcome) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for ask in ASKS:
         for name in ask.names:
-            table.add_row(*_server_row(outcome.servers[name]))
+            table.add_row(*_server_row(outcome, name))
     return table
 
 
@@ -172,17 +158,17 @@ def _table(title: str, texts: Sequence[str], numbers: Sequence[str]) -> Table:
     return table
 
 
-def _server_row(server: Server) -> list[str | Text]:
-    decided = "-" if server.decision_ms is None else f"{server.decision_ms:.1f}"
-    state = Text(server.state.upper(), style=_STYLES.get(server.state, "red"))
+def _server_row(outcome: Outcome, name: str) -> list[str | Text]:
+    server = outcome.servers[name]
+    instance, decided = server.instance, outcome.decision_ms.get(name)
     return [
-        server.name,
-        server.host or "-",
-        server.zone or "-",
+        name,
+        instance.host or "-",
+        instance.availability_zone or "-",
         str(server.attempts),
-        state,
-        decided,
-        f"{server.total_ms:.0f}",
+        Text(instance.vm_state.upper(), style=_STYLES.get(instance.vm_state, "red")),
+        "-" if decided is None else f"{decided:.1f}",
+        f"{outcome.total_ms[name]:.0f}",
     ]
 
 
