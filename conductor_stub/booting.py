@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from conductor_stub import block_devices, build_requests, mappings
+from conductor_stub import block_devices, build_requests, mappings, request_dicts
 from scheduler import errors, numa, objects, pci, semantics
 from scheduler.db import groups, instances
 from scheduler.rpc.context import RequestContext
@@ -176,15 +176,13 @@ def request_spec(
 ) -> objects.RequestSpec:
     """The request for the host of one of the servers, as the API of today makes it."""
     instance = wanted.instance
-    spec = objects.RequestSpec.from_components(
+    spec = request_dicts.request_of_server(
         context,
-        instance.uuid,
+        instance,
         request.image,
         request.flavor,
         instance.numa_topology,
-        instance.pci_requests,
         request.filter_properties(),
-        None,
         instance.availability_zone,
     )
     spec.num_instances = request.count

@@ -181,7 +181,7 @@ class Mover:
         else:
             found = spec.copy()
             found.ignore_hosts = given.get("ignore_hosts") or found.ignore_hosts
-        found.reset_forced_destinations()
+        found.force_hosts = found.force_nodes = None
         return found
 
     def _counted(

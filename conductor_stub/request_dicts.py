@@ -51,6 +51,31 @@ def legacy_spec_of(request_spec: objects.RequestSpec) -> dict[str, Any]:
     return legacy
 
 
+def request_of_server(
+    context: Any,
+    instance: objects.Instance,
+    image: Any,
+    flavor: objects.Flavor,
+    numa_topology: Any,
+    filter_properties: Mapping[str, Any],
+    availability_zone: str | None = None,
+) -> objects.RequestSpec:
+    """A request for one server of the context's project and user, as the API makes it."""
+    properties = {
+        "uuid": instance.uuid,
+        "numa_topology": numa_topology,
+        "pci_requests": instance.pci_requests,
+        "project_id": context.project_id,
+        "user_id": context.user_id,
+        "availability_zone": availability_zone,
+    }
+    legacy = {"image": image, "instance_type": flavor, "instance_properties": properties}
+    spec = objects.RequestSpec.from_primitives(legacy, filter_properties)
+    spec.requested_resources = []
+    spec.request_level_params = objects.RequestLevelParams()
+    return spec
+
+
 def build_request_spec(
     image: dict[str, Any] | None, instances: Sequence[objects.Instance]
 ) -> dict[str, Any]:

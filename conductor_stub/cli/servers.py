@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from cliff import columns
 from sqlalchemy import Connection
 
-from conductor_stub import booting, servers
+from conductor_stub import booting, request_dicts, servers
 from conductor_stub.booting import Wishes
 from conductor_stub.cli import base
 from conductor_stub.compute_rpcapi import ComputeAPI, compute_api
@@ -155,17 +155,8 @@ class _Move(base.OnBus, command.List):
         context = RequestContext(user_id=instance.user_id, project_id=instance.project_id)
         image = booting.image_of_server(instance)
         properties = {"scheduler_hints": {}, "ignore_hosts": [instance.host]}
-        spec = objects.RequestSpec.from_components(
-            context,
-            instance.uuid,
-            image,
-            flavor,
-            Wishes.of(flavor, image, self.conf).cells,
-            instance.pci_requests,
-            properties,
-            None,
-            None,
-        )
+        cells = Wishes.of(flavor, image, self.conf).cells
+        spec = request_dicts.request_of_server(context, instance, image, flavor, cells, properties)
         return MoveRequest(context, instance, flavor, properties, spec)
 
     def _begin(self, server: servers.Server) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -132,11 +132,6 @@ class RequestSpec(WireObject):
         values = hints[name]
         return values[0] if len(values) == 1 else values
 
-    def reset_forced_destinations(self) -> None:
-        """Drop forced hosts and nodes, which allows any other host."""
-        self.force_hosts = None
-        self.force_nodes = None
-
     @classmethod
     def from_primitives(
         cls, request_spec: Mapping[str, Any], filter_properties: Mapping[str, Any]
@@ -147,47 +142,6 @@ class RequestSpec(WireObject):
         """
         try:
             return cls.read_fields(_request_values(request_spec, filter_properties))
-        except BadValue as exc:
-            raise cls.complaint(exc) from exc
-
-    @classmethod
-    def from_components(
-        cls,
-        context: Any,
-        instance_uuid: str,
-        image: Any,
-        flavor: Any,
-        numa_topology: Any,
-        pci_requests: Any,
-        filter_properties: Mapping[str, Any],
-        instance_group: InstanceGroup | None,
-        availability_zone: str | None,
-        *,
-        security_groups: SecurityGroupList | None = None,
-        project_id: str | None = None,
-        user_id: str | None = None,
-        port_resource_requests: Iterable[RequestGroup] | None = None,
-        request_level_params: RequestLevelParams | None = None,
-    ) -> Self:
-        """A request for one instance, by default of the context's project and user (4.7)."""
-        try:
-            values = {
-                **_filter_values(filter_properties),
-                "num_instances": 1,
-                "instance_uuid": instance_uuid,
-                "image": _image(image),
-                "numa_topology": numa_topology,
-                "pci_requests": pci_requests,
-                "instance_group": instance_group or _group(filter_properties),
-                "availability_zone": availability_zone,
-                "project_id": project_id or context.project_id,
-                "user_id": user_id or context.user_id,
-                "requested_resources": list(port_resource_requests or ()),
-                "request_level_params": request_level_params or RequestLevelParams(),
-            }
-            given = {"flavor": _flavor(flavor), "security_groups": security_groups}
-            values.update((name, value) for name, value in given.items() if value is not None)
-            return cls.read_fields(values)
         except BadValue as exc:
             raise cls.complaint(exc) from exc
 

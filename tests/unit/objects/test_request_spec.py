@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import types
-
 import pytest
 
 from scheduler import errors, objects
 
-CONTEXT = types.SimpleNamespace(project_id="p-ctx", user_id="u-ctx")
 FLAVOR = {"vcpus": 2, "memory_mb": 512, "root_gb": 10, "ephemeral_gb": 1, "swap": 64}
 NOTHING_LIMITED = {"numa_topology": None, "vcpu": None, "disk_gb": None, "memory_mb": None}
 GROUP = {
@@ -213,29 +210,3 @@ def test_the_way_back_from_nothing():
     assert spec.to_legacy_filter_properties_dict() == {}
     empty = {"image": {}, "instance_type": {}, "instance_properties": {}}
     assert spec.to_legacy_request_spec_dict() == {"num_instances": 1, **empty}
-
-
-def _components(group=None, **options):
-    of_instance = ("u", {"id": "i"}, FLAVOR, None, None)
-    properties = {"scheduler_hints": {"a": "b"}, **GROUP}
-    return objects.RequestSpec.from_components(
-        CONTEXT, *of_instance, properties, group, "z", **options
-    )
-
-
-def test_from_components():
-    spec = _components()
-    assert (spec.project_id, spec.user_id, spec.num_instances) == ("p-ctx", "u-ctx", 1)
-    assert (spec.instance_uuid, spec.availability_zone, spec.vcpus) == ("u", "z", 2)
-    assert (spec.instance_group.uuid, spec.get_scheduler_hint("a")) == ("g", "b")
-    assert (spec.image.id, spec.requested_resources) == ("i", [])
-    assert (spec.is_set("security_groups"), spec.is_set("request_level_params")) == (False, True)
-
-    groups = objects.SecurityGroupList()
-    spec = _components(
-        objects.InstanceGroup(name="mine"), project_id="p", user_id="v", security_groups=groups
-    )
-    assert (spec.project_id, spec.user_id, spec.instance_group.name) == ("p", "v", "mine")
-    assert spec.is_set("security_groups")
-    with pytest.raises(errors.InvalidRequest, match="filter_properties"):
-        objects.RequestSpec.from_components(CONTEXT, "u", *[None] * 7)
