@@ -27,7 +27,7 @@ from scheduler import concurrency, errors
 from scheduler.conf import startup
 from scheduler.daemon import preflight
 from scheduler.daemon.periodic import RepeatingTask
-from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.watchdog import Readiness
 from scheduler.daemon.worker import Worker, launch
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.database import Database

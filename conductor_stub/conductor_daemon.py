@@ -28,8 +28,8 @@ from scheduler.claims import loading
 from scheduler.cli import program
 from scheduler.conf import startup
 from scheduler.daemon import preflight
-from scheduler.daemon.heartbeat import ServiceHeartbeat
-from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.periodic import ServiceHeartbeat
+from scheduler.daemon.watchdog import Readiness
 from scheduler.daemon.worker import Worker, launch
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.database import Database

@@ -20,7 +20,7 @@ from conductor_stub.compute.moves import Moves
 from conductor_stub.compute.node_report import NodeReport, Reserved
 from conductor_stub.compute.profiles import HostPlan, merged_aggregates
 from scheduler import errors, objects
-from scheduler.daemon.heartbeat import SERVICE_VERSION
+from scheduler.daemon.periodic import SERVICE_VERSION
 from scheduler.db import aggregates, compute_nodes, instances, services
 from scheduler.db import rows as db_rows
 from scheduler.db.database import Database

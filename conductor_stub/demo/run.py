@@ -41,7 +41,7 @@ from scheduler import exit_codes, objects
 from scheduler.conf import startup
 from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.service import Service
-from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.watchdog import Readiness
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db import aggregates, compute_nodes, flavors, groups, instances, migration
 from scheduler.db.database import Database

@@ -14,7 +14,7 @@ from scheduler.conf import startup
 from scheduler.daemon import preflight
 from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.service import BINARY, Service, build_manager
-from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.watchdog import Readiness
 from scheduler.daemon.worker import launch
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.rpc import transport

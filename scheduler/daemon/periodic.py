@@ -1,18 +1,33 @@
-"""Work that is repeated as long as the service runs (reference page service, section 4)."""
+"""Work that is repeated as long as the service runs, and its heartbeats (page service, 2.2, 4)."""
 
 from __future__ import annotations
 
+import datetime
 import random
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
+from oslo_config import cfg
 from oslo_log import log as logging
+from oslo_utils import timeutils
+from sqlalchemy import Connection
+
+from scheduler import errors, objects
+from scheduler.concurrency import native
+from scheduler.db import services
+from scheduler.db.database import Database
 
 LOG = logging.getLogger(__name__)
 
-DEFAULT_SPACING_SECONDS = 60
+DEFAULT_SPACING_SECONDS: Final = 60
+
+SERVICE_VERSION: Final = 74
+"""What Nova's services of the time write to ``services.version``; newer ones refuse far older."""
+
+FIRST_BEAT_SECONDS: Final = 5
+DISABLED_REASON: Final = "New service disabled due to config option."
 
 
 class RepeatingTask:
@@ -80,3 +95,103 @@ class RepeatingTask:
             LOG.exception("Error during %s", self.name)
         extra = int(self._spacing_seconds * random.uniform(0, self._jitter))
         return max(0.0, began + self._spacing_seconds + extra - time.monotonic())
+
+
+class ServiceHeartbeat:
+    """Registers the service *binary* of this host and then shows that it lives.
+
+    No failure ends the heartbeats: they go on when the database is back.  Where nothing may be
+    written there is neither a row nor a heartbeat.
+
+    Heartbeats are written by a native thread, so that a decision that computes for long does not
+    delay them.  Its *database* is therefore one that nobody else uses.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, database: Database, binary: str, topic: str) -> None:
+        self._database = database
+        self._host = conf.host
+        self._binary = binary
+        self._topic = topic
+        self._is_enabled_when_new = conf.enable_new_services
+        self._interval_seconds = conf.report_interval
+        self._service_id: int | None = None
+        self._report_count = 0
+        self._is_failing = False
+        self._is_gone = False
+        self._task = RepeatingTask(
+            f"heartbeat of {binary}",
+            self.beat,
+            self._interval_seconds,
+            threads=native("threading"),
+        )
+
+    def register(self) -> None:
+        """Find or create the row; workers of one daemon share it."""
+        if self._database.is_read_only:
+            return
+        record = self._database.write_retrying(self._get_or_create)
+        self._service_id = record.id
+        self._report_count = record.report_count
+
+    def start(self) -> None:
+        """Begin, with the first heartbeat after 5 seconds; a ``report_interval`` of 0 is none."""
+        if self._interval_seconds > 0 and not self._database.is_read_only:
+            self._task.start(FIRST_BEAT_SECONDS)
+
+    def stop(self) -> None:
+        """End; may be called without a start."""
+        self._task.stop()
+
+    def beat(self) -> None:
+        """Write one heartbeat, or log why that is not possible."""
+        now = timeutils.utcnow().replace(microsecond=0)
+        try:
+            is_registered = self._database.write_retrying(lambda conn: self._write(conn, now))
+        except Exception:
+            self._is_failing = True
+            LOG.exception("Unexpected error while reporting service status")
+            return
+        if not is_registered and not self._is_gone:  # an operator has deleted the row
+            LOG.error(
+                "The services table record for the %s service on host %s is gone. You either need "
+                "to stop this service if it should be deleted or restart it to recreate the "
+                "record in the database.",
+                self._binary,
+                self._host,
+            )
+        self._is_gone = not is_registered
+        if is_registered and self._is_failing:
+            self._is_failing = False
+            LOG.info("Recovered from being unable to report status.")
+
+    def _write(self, connection: Connection, now: datetime.datetime) -> bool:
+        if self._service_id is None:
+            raise errors.ServiceNotFound(service_id=f"{self._binary} on {self._host}")
+        self._report_count += 1
+        return services.heartbeat(connection, self._service_id, self._report_count, now)
+
+    def _get_or_create(self, connection: Connection) -> objects.Service:
+        self._log_version_change(connection)
+        return services.get_or_create(
+            connection,
+            self._host,
+            self._binary,
+            self._topic,
+            SERVICE_VERSION,
+            disabled=not self._is_enabled_when_new,
+            reason=None if self._is_enabled_when_new else DISABLED_REASON,
+        )
+
+    def _log_version_change(self, connection: Connection) -> None:
+        try:
+            found = services.get(connection, self._host, self._binary)
+        except errors.ServiceNotFound:
+            return
+        if found.version != SERVICE_VERSION:
+            LOG.info(
+                "Updating service version for %s on %s from %s to %s",
+                self._binary,
+                self._host,
+                found.version,
+                SERVICE_VERSION,
+            )

@@ -20,12 +20,10 @@ from scheduler.claims import loading
 from scheduler.claims.backend import Claims
 from scheduler.conf import rereading
 from scheduler.daemon.health import IDLE_LOOK_SECONDS, IdleLook, WorkerHealth
-from scheduler.daemon.heartbeat import ServiceHeartbeat
 from scheduler.daemon.monitoring import Monitoring
-from scheduler.daemon.periodic import RepeatingTask
+from scheduler.daemon.periodic import RepeatingTask, ServiceHeartbeat
 from scheduler.daemon.reload import Outcome, PutInForce
-from scheduler.daemon.systemd import Readiness
-from scheduler.daemon.watchdog import WorkerReport
+from scheduler.daemon.watchdog import Readiness, WorkerReport
 from scheduler.daemon.worker import Worker
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.cells import CellsReader

@@ -25,8 +25,7 @@ from scheduler.conf import rereading, startup
 from scheduler.conf.names import Name
 from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.reload import Outcome, PutInForce, Reloading, SighupHandler
-from scheduler.daemon.systemd import Readiness
-from scheduler.daemon.watchdog import Watchdog, WorkerReport
+from scheduler.daemon.watchdog import Readiness, Watchdog, WorkerReport
 from scheduler.daemon.worker_table import Stage, WorkerTable
 from scheduler.rpc import transport
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import sqlalchemy as sa
 
-from scheduler.daemon.heartbeat import SERVICE_VERSION, ServiceHeartbeat
+from scheduler.daemon.periodic import SERVICE_VERSION, ServiceHeartbeat
 from scheduler.db import migration
 from scheduler.db import services as service_rows
 from scheduler.db.database import Database

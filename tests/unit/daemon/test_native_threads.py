@@ -18,10 +18,10 @@ import contextlib, pathlib, sys
 from scheduler import concurrency
 concurrency.activate(concurrency.EVENTLET)
 from scheduler.daemon.health import WorkerHealth
-from scheduler.daemon.heartbeat import ServiceHeartbeat
+from scheduler.daemon.periodic import ServiceHeartbeat
 from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.monitoring import Monitoring
-from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.watchdog import Readiness
 from scheduler.daemon.watchdog import WorkerReport, Watchdog
 from scheduler.daemon.worker_table import WorkerTable, Stage
 from scheduler.db import migration

@@ -15,7 +15,7 @@ from scheduler import conf as project_options
 from scheduler import errors
 from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.service import Service
-from scheduler.daemon.systemd import Readiness
+from scheduler.daemon.watchdog import Readiness
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db import migration
 from scheduler.db.database import Database

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduler.daemon.systemd import VARIABLE, Readiness
+from scheduler.daemon.watchdog import VARIABLE, Readiness
 
 
 @pytest.fixture

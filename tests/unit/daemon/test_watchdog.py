@@ -7,8 +7,7 @@ import math
 import pytest
 
 from scheduler.daemon.in_flight import InFlightRequests
-from scheduler.daemon.systemd import Readiness
-from scheduler.daemon.watchdog import Watchdog, WorkerReport, status
+from scheduler.daemon.watchdog import Readiness, Watchdog, WorkerReport, status
 from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable
 
 
