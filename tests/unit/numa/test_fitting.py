@@ -152,20 +152,6 @@ def test_today_prefers_cells(pack, policy, wants_devices, expected):
 
 
 @pytest.mark.parametrize(
-    ("semantics", "pools", "expected"),
-    [
-        (NEWTON, None, None),
-        (CURRENT, None, [0]),
-        (NEWTON, pci.Pools(), None),
-        (CURRENT, pci.Pools(), None),
-    ],
-)
-def test_unknown_pools(semantics, pools, expected):
-    requests = (pci.Request(1, ((("vendor_id", "1"),),)),)
-    assert fitted(host(cell()), guest(want()), None, requests, pools, semantics) == expected
-
-
-@pytest.mark.parametrize(
     ("wanted", "expected"),
     [
         (Networks(frozenset({"foo"})), [1]),
@@ -182,16 +168,6 @@ def test_networks(wanted, expected):
         cell(2, [8], networks=Networks(frozenset({"far"}))),
     )
     assert fitted(place, guest(want()), Limits(16.0, 1.5, wanted)) == expected
-
-
-@pytest.mark.parametrize(
-    ("floating", "dedicated", "expected"),
-    [({0, 1}, {2, 3}, [0]), ({0}, {1, 2, 3, 4, 5}, None), ({0, 1}, set(), [0])],
-)
-def test_mixed_guests(floating, dedicated, expected):
-    place = host(cell(0, range(4), pcpus=range(4, 8), pinned=[4]))
-    mixed = want(floating, "mixed", floating=frozenset(floating), dedicated=frozenset(dedicated))
-    assert fitted(place, guest(mixed), Limits(16.0, 1.5)) == expected
 
 
 @BOTH

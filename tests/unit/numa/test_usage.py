@@ -84,15 +84,3 @@ def test_today_a_cell_without_pages_cannot_be_counted():
     with pytest.raises(errors.HostPagesUnknown, match="NUMA cell 3"):
         consume(host(cell(3, pages=())), guest(want(number=3)), CURRENT)
     assert consume(host(cell(3, pages=())), guest(want(number=3)), NEWTON).cells[0].cpu_usage == 2
-
-
-def test_numbers_stop_at_zero():
-    after = usage(host(cell(cpu_usage=1, memory_usage_mb=5)), [guest(want())], CURRENT, free=True)
-    assert (after.cells[0].cpu_usage, after.cells[0].memory_usage_mb) == (0, 0)
-
-
-def test_other_cells_are_shared():
-    before = host(cell(0), cell(1, range(4, 8)))
-    after = consume(before, guest(want(number=1)), CURRENT)
-    assert after.cells[0] is before.cells[0]
-    assert after.cells[1] != before.cells[1]

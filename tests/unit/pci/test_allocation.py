@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 
 import pytest
 
@@ -54,15 +53,6 @@ def left(pools):
 )
 def test_specs(semantics, spec, matches):
     assert supports(pools({}), [want(1, "legacy", spec)], None, semantics) is matches
-
-
-@BOTH
-def test_alternatives(semantics):
-    both = want(2, "legacy", {"product_id": "1"}, {"product_id": "2"})
-    have = pools({"product_id": "2"}, {"product_id": "1", "count": 2})
-    assert left(allocate(have, [both], None, semantics).pools) == [1]
-    none = Request(1, ())
-    assert not supports(have, [none], None, semantics)
 
 
 @pytest.mark.parametrize(
@@ -122,22 +112,6 @@ def test_a_socket_that_is_not_known():
     assert supports(NODES, [want(1, "socket")], cells, CURRENT)
 
 
-@pytest.mark.parametrize(("count", "remaining"), [(1, [1, 1, 2]), (2, [1, 2]), (3, None)])
-def test_newton_takes_near_and_unknown_alike(count, remaining):
-    allocation = allocate(NODES, [want(count, "required")], Cells(frozenset({1})), NEWTON)
-    assert allocation.complete is (remaining is not None)
-    if remaining is not None:
-        assert left(allocation.pools) == remaining
-        assert [pool.numa_node for pool in allocation.taken] == [None, 1][:count]
-
-
-@BOTH
-def test_the_fewest_tags_first(semantics):
-    have = pools({"physical_network": "p", "count": 2}, {})
-    (rest,) = allocate(have, [want(2)], None, semantics).pools.to_dicts()
-    assert (rest["physical_network"], rest["count"]) == ("p", 1)
-
-
 @pytest.mark.parametrize(("semantics", "remaining"), [(CURRENT, [1]), (NEWTON, [])])
 def test_requests_behind_a_failed_one(semantics, remaining):
     allocation = allocate(
@@ -152,23 +126,6 @@ def test_no_device_wanted_of_no_pool(semantics, complete):
     assert supports(Pools(), [want(0)], None, semantics) is complete
     assert supports(pools({}), [want(0)], None, semantics)
     assert supports(Pools(), [], None, semantics)
-
-
-@BOTH
-def test_requests_see_what_earlier_ones_took(semantics):
-    assert supports(pools({}), [want()], None, semantics)
-    assert not supports(pools({}), [want(), want()], None, semantics)
-
-
-@BOTH
-def test_what_is_taken_is_what_is_missing(semantics):
-    have = pools({"count": 0}, {"count": 3}, {"count": 2, "physical_network": "p"})
-    allocation = allocate(have, [want(2), want(2)], None, semantics)
-    taken: Counter[int] = Counter()
-    for share in allocation.taken:
-        taken[share.position] += share.count
-    assert +taken == {1: 3, 2: 1}
-    assert {pool.position: pool.count for pool in allocation.pools.pools} == {2: 1}
 
 
 ONE, TWO = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa", "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb"
