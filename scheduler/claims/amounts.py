@@ -70,31 +70,25 @@ def _cells_of(text: str | None) -> tuple[numa.GuestTopology | None, numa.Limits 
     )
 
 
+_PARTS = ("count", "policy", "alias_name", "request_id")
+
+
 def _devices_text(wish: Wish) -> str | None:
-    if not wish.requests:
-        return None
-    return json.dumps(
-        [
-            {
-                "count": each.count,
-                "specs": [dict(spec) for spec in each.specs],
-                "policy": each.policy,
-                "alias_name": each.alias_name,
-                "request_id": each.request_id,
-            }
-            for each in wish.requests
-        ]
-    )
+    several = [
+        {
+            "specs": [dict(spec) for spec in each.specs],
+            **{name: getattr(each, name) for name in _PARTS},
+        }
+        for each in wish.requests
+    ]
+    return json.dumps(several) if several else None
 
 
 def _devices_of(text: str | None) -> tuple[pci.Request, ...]:
     return tuple(
         pci.Request(
-            count=each["count"],
             specs=tuple(tuple(sorted(spec.items())) for spec in each["specs"]),
-            policy=each["policy"],
-            alias_name=each["alias_name"],
-            request_id=each["request_id"],
+            **{name: each[name] for name in _PARTS},
         )
         for each in (texts.read_json(text) if text else ())
     )

@@ -20,17 +20,8 @@ NOW = 1000.0
 KEY = ("h1", "n1")
 RATIOS = Ratios(cpu=2.0, ram=1.5, disk=1.0)
 FITTING = Fitting.from_conf(a_conf())
-ONE_GPU = json.dumps(
-    [
-        {
-            "count": 1,
-            "specs": [{"vendor_id": "10de"}],
-            "policy": "legacy",
-            "alias_name": None,
-            "request_id": None,
-        }
-    ]
-)
+GPU = {"count": 1, "specs": [{"vendor_id": "10de"}], "policy": "legacy"}
+ONE_GPU = json.dumps([{**GPU, "alias_name": None, "request_id": None}])
 GPUS = json.dumps([{"vendor_id": "10de", "product_id": "1db4", "numa_node": None, "count": 2}])
 
 

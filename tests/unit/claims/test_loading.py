@@ -17,7 +17,7 @@ from scheduler.db.database import Database
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
-from tests.builders import a_conf
+from tests.builders import a_conf, a_fleet
 from tests.unit.db.conftest import empty_url
 
 __all__ = ["empty_url"]
@@ -137,23 +137,17 @@ def test_a_database_for_claims_that_does_not_answer_stops_the_start(database):
     assert "hidden" not in str(refused.value)
 
 
-def test_books_keep_promises_for_as_long_as_is_configured(database):
+def test_reservations_last_for_as_long_as_is_configured(database):
     conf = claiming(a_conf(), "database")
     conf.set_override("expiry_seconds", 77, group="claims")
     made = loading.backend_from_conf(conf, database)
-    reservations = made.reservations(lambda: 12.0)(HostTable())
+    reservations = made.reservations(lambda: 12.0)(a_fleet({}))
     assert (type(reservations), reservations.clock()) == (SharedReservations, 12.0)
     assert made.reservations()(HostTable()).clock is time.time
-    pick = reservations.reserve(
-        a_row(reservations.table), "u1", Consumption(ram_mb=1, disk_mb=1, vcpus=1), 12.0
-    )
-    assert (pick.terms.created_at, pick.terms.expires_at) == (12.0, 12.0 + 77)
+    reserved = reservations.reserve(0, "u1", Consumption(ram_mb=1, disk_mb=1, vcpus=1), 12.0)
+    assert (reserved.terms.created_at, reserved.terms.expires_at) == (12.0, 12.0 + 77)
     manager = SimpleNamespace(reservations=reservations, lock=threading.Lock())
     assert type(made.claims(manager)) is DatabaseClaims
-
-
-def a_row(table):
-    return table.put(("h1", "n1"), {"free_ram_mb": 1024, "total_usable_ram_mb": 1024})
 
 
 def test_without_claims_everything_is_one_workers_own(database):

@@ -58,84 +58,47 @@ def pinned(policy="dedicated", thread_policy=None, emulator=None):
     return objects.InstanceNUMATopology(cells=[cell], emulator_threads_policy=emulator)
 
 
-def test_a_plain_flavor():
-    assert query(a_spec()) == {
-        "limit": ["1000"],
-        "resources": [SIZES],
-        "root_required": [DISABLED],
-    }
-
-
 DESTINATION = objects.Destination(
     aggregates=[f"{OTHER},{AGGREGATE}", NODE], forbidden_aggregates={OTHER}
 )
-CASES = {
-    "a root volume takes no disk": (
-        a_spec(is_bfv=True),
-        {"resources": ["DISK_GB:3,MEMORY_MB:512,VCPU:2"]},
+PORT = a_group("p1", resources={"NET_BW": 5}, required_traits={"T"}, in_tree=NODE)
+PARAMS = objects.RequestLevelParams(
+    root_required={"R"}, root_forbidden={"F"}, same_subtree=[["a", "b"]]
+)
+NO_DISK = {"root_gb": 0, "ephemeral_gb": 0, "swap": 0}
+NUMBERED = {"resources1:VGPU": "1", "resources_b:SRIOV_NET_VF": "2", "trait1:X": "required"}
+TRAITS = {"trait:CUSTOM_B": "required", "trait:HW_A": "required", "trait:X": "forbidden"}
+IRON = {"resources:VCPU": "0", "resources:CUSTOM_METAL": "1"}
+CASES = {  # what is asked for -> parts of the query; nothing behind "=": no such part
+    "a plain flavor": ({}, f"limit=1000 resources={SIZES} root_required={DISABLED}"),
+    "a root volume takes no disk": ({"is_bfv": True}, "resources=DISK_GB:3,MEMORY_MB:512,VCPU:2"),
+    "without disk": ({"flavor": NO_DISK}, "resources=MEMORY_MB:512,VCPU:2"),
+    "extra specs first": (IRON, "resources=CUSTOM_METAL:1,DISK_GB:8,MEMORY_MB:512"),
+    "traits": (TRAITS, "required=CUSTOM_B,HW_A,!X"),
+    "groups": (NUMBERED, "resources1=VGPU:1 required1=X resources_b=SRIOV_NET_VF:2"),
+    "several groups have a policy": (NUMBERED, "group_policy=none"),
+    "one needs none": ({"resources1:VGPU": "1"}, "resources1=VGPU:1 group_policy="),
+    "its own": ({"resources1:VGPU": "1", "group_policy": "isolate"}, "group_policy=isolate"),
+    "a port": ({"requested_resources": [PORT]}, f"resourcesp1=NET_BW:5 in_treep1={NODE}"),
+    "roots": ({"request_level_params": PARAMS}, f"root_required=R,{DISABLED},!F same_subtree=a,b"),
+    "aggregates": (
+        {"requested_destination": DESTINATION},
+        f"member_of=!in:{OTHER}|in:{AGGREGATE},{OTHER}|in:{NODE}",
     ),
-    "without disk": (
-        a_spec(flavor={"root_gb": 0, "ephemeral_gb": 0, "swap": 0}),
-        {"resources": ["MEMORY_MB:512,VCPU:2"]},
-    ),
-    "extra specs go before sizes": (
-        a_spec({"resources:VCPU": "0", "resources:CUSTOM_METAL": "1"}),
-        {"resources": ["CUSTOM_METAL:1,DISK_GB:8,MEMORY_MB:512"]},
-    ),
-    "traits": (
-        a_spec({"trait:CUSTOM_B": "required", "trait:HW_A": "required", "trait:X": "forbidden"}),
-        {"required": ["CUSTOM_B,HW_A,!X"]},
-    ),
-    "numbered groups": (
-        a_spec({"resources1:VGPU": "1", "resources_b:SRIOV_NET_VF": "2", "trait1:X": "required"}),
-        {
-            "resources1": ["VGPU:1"],
-            "required1": ["X"],
-            "resources_b": ["SRIOV_NET_VF:2"],
-            "group_policy": ["none"],
-        },
-    ),
-    "one group needs no policy": (
-        a_spec({"resources1:VGPU": "1"}),
-        {"resources1": ["VGPU:1"], "group_policy": None},
-    ),
-    "a group policy": (
-        a_spec({"resources1:VGPU": "1", "group_policy": "isolate"}),
-        {"group_policy": ["isolate"]},
-    ),
-    "groups of ports": (
-        a_spec(
-            requested_resources=[
-                a_group("p1", resources={"NET_BW": 5}, required_traits={"T"}, in_tree=NODE)
-            ]
-        ),
-        {"resourcesp1": ["NET_BW:5"], "requiredp1": ["T"], "in_treep1": [NODE]},
-    ),
-    "subtrees and roots": (
-        a_spec(
-            request_level_params=objects.RequestLevelParams(
-                root_required={"R"}, root_forbidden={"F"}, same_subtree=[["a", "b"]]
-            )
-        ),
-        {"root_required": [f"R,{DISABLED},!F"], "same_subtree": ["a,b"]},
-    ),
-    "aggregates of the destination": (
-        a_spec(requested_destination=DESTINATION),
-        {"member_of": [f"!in:{OTHER}", f"in:{AGGREGATE},{OTHER}", f"in:{NODE}"]},
-    ),
-    "traits of the image": (
-        a_spec(image={"traits_required": ["CUSTOM_I"]}),
-        {"required": ["CUSTOM_I"]},
-    ),
-    "hints of all hosts": (a_spec(hints={"different_host": [NODE]}), {"limit": None}),
+    "an image": ({"image": {"traits_required": ["CUSTOM_I"]}}, "required=CUSTOM_I"),
+    "hints of all hosts": ({"hints": {"different_host": [NODE]}}, "limit="),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_asked(name):
-    spec, wanted = CASES[name]
-    found = query(spec)
-    assert {key: found.get(key) for key in wanted} == wanted
+    given, text = CASES[name]
+    is_specs = all(":" in key or key == "group_policy" for key in given)
+    found = query(a_spec(given) if is_specs else a_spec(**given))
+    assert given or found.keys() == {"limit", "resources", "root_required"}
+    for part in text.split():
+        key, _equals, value = part.partition("=")
+        assert found.get(key) == (value.split("|") if value else None)
 
 
 @pytest.mark.parametrize(
@@ -274,3 +237,13 @@ def test_the_oldest_service(versions, lowest):
     found = fleet_of(manager(*({"service": {"version": each}} for each in versions)), a_request())
 
     assert (found.lowest_version, found.aggregates) == (lowest, ("a1", "a2"))
+
+
+def test_the_oldest_service_is_updated_or_goes():
+    table = a_fleet({"service": {"version": 74}}, {"service": {"version": 60}})
+    twin = table.copy()
+    table.set_service("h2", {"version": 75}, 0.0)
+    assert (table.lowest_service_version, twin.lowest_service_version) == (74, 60)
+    for host in ("h1", "h2"):
+        table.set_service(host, None, 0.0)
+    assert table.lowest_service_version == 0
