@@ -229,7 +229,7 @@ class ConfigurationError(NovaException):
 
 
 class BadCase(NovaException):
-    """What is to be evaluated is not a case; *place* is file and line."""
+    """A recorded case cannot be read; *place* is file and line."""
 
     msg_fmt = "%(place)s: %(reason)s"
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.metadata
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn
-
-import stevedore.exception
-from stevedore import driver as stevedore_driver
+from typing import Any
 
 from scheduler import errors
 
@@ -29,21 +27,19 @@ def import_path(path: str) -> Any:
         raise ImportError(f"Class {name} cannot be found in module {module_name}") from error
 
 
+def entry_point_names(namespace: str) -> set[str]:
+    """The names of all entry points of *namespace*."""
+    return set(importlib.metadata.entry_points(group=namespace).names)
+
+
 def entry_point(namespace: str, name: str) -> Any:
-    """What the entry point *name* of *namespace* stands for; None if there is none.
+    """The object behind the entry point *name* of *namespace*; None if there is none.
 
     Whatever its import raises is raised.
     """
-    try:
-        return stevedore_driver.DriverManager(
-            namespace,
-            name,
-            invoke_on_load=False,
-            warn_on_missing_entrypoint=False,
-            on_load_failure_callback=_refuse,
-        ).driver
-    except stevedore.exception.NoMatches:
-        return None
+    for entry in importlib.metadata.entry_points(group=namespace, name=name):
+        return entry.load()
+    return None
 
 
 def entry_point_class(namespace: str, name: str, base: type, option: str) -> Any:
@@ -60,10 +56,6 @@ def entry_point_class(namespace: str, name: str, base: type, option: str) -> Any
         return found
     reason = f"Not a class of the correct type for {option}"
     raise errors.ClassNotFound(class_name=name, exception=reason)
-
-
-def _refuse(_manager: Any, _entry_point: Any, error: BaseException) -> NoReturn:
-    raise error
 
 
 def classes_at(path: str, base: type, known: Mapping[str, Any], option: str) -> Iterable[type]:

@@ -1,4 +1,4 @@
-"""Where Newton and today's releases decide differently, each difference as one named entry.
+"""Differences between the decisions of Newton and today's releases, each a named entry.
 
 ``[scheduler] semantics`` chooses one of the two.  Whoever decides gets the chosen ``Semantics``
 and uses the entry that concerns it; nobody asks which of the two it is.  The compatibility page

@@ -106,7 +106,7 @@ def _tls(options: Any) -> Any:
 
 
 def _declared(exchange: str, topic: str, host: str, options: Any) -> list[Declared]:
-    """What stays on the broker, as the RPC library declares it."""
+    """The exchanges and queues that stay, as the RPC library declares them."""
     durable = bool(options.amqp_durable_queues or options.rabbit_quorum_queue)
     transient = bool(options.rabbit_transient_quorum_queue or options.rabbit_stream_fanout)
     auto_delete = bool(options.amqp_auto_delete)

@@ -1,4 +1,4 @@
-"""Which filters and weighers run, and their options.
+"""Filters and weighers that run, and their options.
 
 ``[filter_scheduler]``, ``[metrics]`` and ``[trusted_computing]``: reference page config,
 sections 3 and 4.

@@ -1,12 +1,13 @@
-"""What is wrong with a logging file of Python's kind, without using it: use makes log files."""
+"""Check a logging file of Python's kind without using it: use makes log files."""
 
 from __future__ import annotations
 
 import configparser
-import importlib
 import logging
 import logging.handlers
 from collections.abc import Iterator
+
+from scheduler import plugins
 
 
 def problems(path: str) -> Iterator[str]:
@@ -47,14 +48,14 @@ def _bad_classes(parser: configparser.ConfigParser, path: str) -> Iterator[str]:
 
 
 def _exists(name: str) -> bool:
-    """Whether the class is one of logging's own, or can be imported."""
+    """True if the class is one of logging's own, or can be imported."""
     found: object = logging
     for word in name.split("."):
         found = getattr(found, word, None)
     if found is not None:
         return True
-    module, _, attribute = name.rpartition(".")
     try:
-        return hasattr(importlib.import_module(module), attribute)
+        plugins.import_path(name)
     except (ImportError, ValueError):
         return False
+    return True

@@ -1,4 +1,4 @@
-"""What changed between two readings of the configuration, and what of it can take effect at once.
+"""Changes between two readings of the configuration, and those that take effect at once.
 
 Reference page config, section 1.4.
 """
@@ -63,7 +63,7 @@ class Change:
 
 
 def compare(before: cfg.ConfigOpts, fresh: cfg.ConfigOpts, live: Collection[Name]) -> Change:
-    """What changed from *before* to *fresh*; what is not *live* is put back in *fresh*."""
+    """Changes from *before* to *fresh*; in *fresh* those that are not *live* are undone."""
     changed: dict[bool, list[Name]] = {True: [], False: []}
     still_there = set(registered(fresh))
     for group, name in registered(before):

@@ -38,7 +38,7 @@ _TRANSPORT_URL_VARIABLE = "OS_DEFAULT__TRANSPORT_URL"
 
 @dataclass(frozen=True)
 class Source:
-    """Where a program's configuration comes from: what :func:`parse` was given."""
+    """Source of a program's configuration: arguments of :func:`parse`."""
 
     argv: Sequence[str]
     prog: str
@@ -223,7 +223,7 @@ def used_files(conf: cfg.ConfigOpts) -> list[str]:
 
 
 def is_embedded(conf: cfg.ConfigOpts, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether nobody configured anything: no file was found and no transport URL is given.
+    """True if no file was found and no transport URL is given.
 
     The program then runs on the in-process bus, :data:`EMBEDDED_TRANSPORT_URL`.
     """

@@ -20,10 +20,9 @@ from typing import Any, Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
-from stevedore import ExtensionManager
 
 from scheduler import conf as project_options
-from scheduler import errors
+from scheduler import errors, plugins
 from scheduler.broker import expected
 from scheduler.broker.connecting import Failure, connect
 from scheduler.claims import loading
@@ -207,7 +206,7 @@ def _buses(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 
 
 def _notification_drivers(conf: cfg.ConfigOpts) -> Iterator[Problem]:
-    known = sorted(ExtensionManager(NOTIFICATION_DRIVERS).entry_points_names())
+    known = sorted(plugins.entry_point_names(NOTIFICATION_DRIVERS))
     for name in conf.oslo_messaging_notifications.driver:
         if name not in known:
             reason = f"{name!r} is none of {', '.join(known)}"

@@ -11,8 +11,6 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from stevedore import ExtensionManager
-
 from scheduler import errors, plugins
 from scheduler.drivers.base import Parts
 from scheduler.drivers.filter_scheduler import configured_policy
@@ -100,7 +98,7 @@ def _class_of(namespace: str, value: str, option: str, method: str) -> Any:
         if found is None:
             found = plugins.import_path(name)
     except (ImportError, ValueError) as error:
-        known = ", ".join(sorted(ExtensionManager(namespace).entry_points_names()))
+        known = ", ".join(sorted(plugins.entry_point_names(namespace)))
         reason = f"{value!r} is neither one of {known} nor the path of a class ({error})"
         raise errors.ConfigurationError(option=option, reason=reason) from error
     if not (inspect.isclass(found) and hasattr(found, method)):

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from stevedore import ExtensionManager
-
 from scheduler import errors, plugins
 from scheduler.filters.base import BaseHostFilter
 from scheduler.filters.filter_properties import offered
@@ -108,7 +106,7 @@ def available(conf: Any) -> dict[str, type[BaseHostFilter]]:
 
 def names_available(conf: Any) -> set[str]:
     """What may be named in the option: names of available classes and of entry points."""
-    return {*available(conf), *ExtensionManager(NAMESPACE).entry_points_names()}
+    return {*available(conf), *plugins.entry_point_names(NAMESPACE)}
 
 
 def _not_found(names: str, named_in: str) -> errors.SchedulerHostFilterNotFound:

@@ -1,4 +1,4 @@
-"""What code written for Nova imports, where there is no Nova.
+"""Modules of Nova that code written for it imports, where there is no Nova.
 
 ``table`` lists what is provided and what it stands for, ``importing`` makes Python find it.
 """

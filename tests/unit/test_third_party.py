@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from oslo_config import cfg
-from stevedore import ExtensionManager
 
 from scheduler import errors
 from scheduler.drivers import loading
@@ -79,10 +78,7 @@ def acme(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-scheduling\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(ENTRY_POINTS)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.syspath_prepend(tmp_path)
-    # Entry points that were looked up before are remembered by the class.
-    monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
     yield
     sys.modules.pop("acme_scheduling", None)
 
