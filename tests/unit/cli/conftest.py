@@ -12,7 +12,7 @@ import pytest
 
 from scheduler import exit_codes
 from scheduler.cli import app
-from scheduler.db import compute_nodes, migration, rows, services
+from scheduler.db import compute_nodes, rows, services
 from scheduler.db.database import Database
 
 Run = Callable[..., Any]
@@ -38,12 +38,9 @@ def config_file(tmp_path) -> str:
 
 
 @pytest.fixture
-def database(tmp_path) -> Iterator[Database]:
+def database(synced_database) -> Database:
     """Tables ready, no rows but what ``db sync`` makes."""
-    found = Database(f"sqlite:///{tmp_path}/nova.sqlite")
-    migration.sync(found)
-    yield found
-    found.dispose()
+    return synced_database
 
 
 @pytest.fixture

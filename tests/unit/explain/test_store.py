@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -18,11 +17,8 @@ from tests.unit.explain.asking import explain
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Any:
-    found = Database(f"sqlite:///{tmp_path}/nova.sqlite")
-    migration.sync(found)
-    yield found
-    found.dispose()
+def database(synced_database: Database) -> Database:
+    return synced_database
 
 
 def a_record(number: int) -> DecisionRecord:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pathlib
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +9,6 @@ import oslo_messaging as messaging
 import pytest
 from oslo_config import cfg
 
-from scheduler.db import migration
 from scheduler.db.database import Database
 from scheduler.rpc import transport as bus
 from scheduler.rpc.server import Server
@@ -21,23 +18,10 @@ from tests.unit.conductor_stub.compute.fleets import Fleet
 from tests.waiting import wait_until
 
 
-@pytest.fixture(scope="session")
-def _empty_database(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    path = tmp_path_factory.mktemp("database") / "nova.sqlite"
-    database = Database(f"sqlite:///{path}")
-    migration.sync(database)
-    database.dispose()
-    return path
-
-
 @pytest.fixture
-def database(_empty_database: pathlib.Path, tmp_path: pathlib.Path) -> Iterator[Database]:
+def database(synced_database: Database) -> Database:
     """A SQLite database with all tables and nothing but the first content in them."""
-    path = tmp_path / "nova.sqlite"
-    shutil.copy(_empty_database, path)
-    database = Database(f"sqlite:///{path}")
-    yield database
-    database.dispose()
+    return synced_database
 
 
 @pytest.fixture(scope="module")
