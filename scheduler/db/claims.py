@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import functools
 import uuid
-from collections import defaultdict, namedtuple
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -31,9 +31,7 @@ _IDS_AT_ONCE = 32
 _HOSTS_AT_ONCE = 50
 #: Everything but the answer, which only a repeated request needs.
 COLUMNS = [column for column in claims.c if column.name != "answer"]
-_INSERT_RETURNING = claims.insert().returning(claims.c.id, claims.c.consumer_uuid)
-_Row: Any = namedtuple("_Row", [column.name for column in COLUMNS])  # type: ignore[misc]
-_NOTHING: dict[str, Any] = dict.fromkeys(_Row._fields)
+_INSERT_RETURNING = claims.insert().returning(*COLUMNS)
 
 
 # --- hosts ----------------------------------------------------------------------------------
@@ -160,16 +158,7 @@ def insert(connection: Connection, values: Iterable[Mapping[str, Any]]) -> Seque
     if not connection.dialect.insert_executemany_returning:
         connection.execute(claims.insert(), several)
         return ()
-    drawn = connection.execute(_INSERT_RETURNING, several)
-    ids = {row.consumer_uuid: row.id for row in drawn}
-    return [_row(each, ids[each["consumer_uuid"]]) for each in several]
-
-
-def _row(values: Mapping[str, Any], number: int) -> Any:
-    """The row that *values* have become."""
-    written = {**_NOTHING, **values, "id": number}
-    written.pop("answer", None)
-    return _Row(**written)
+    return connection.execute(_INSERT_RETURNING, several).all()
 
 
 def refusal(

@@ -125,12 +125,6 @@ def update_usage(
         raise errors.ComputeHostNotFound(host=f"with node id {node_id}")
 
 
-def delete(connection: Connection, host: str, node: str) -> None:
-    """Soft-delete the node; raises ComputeHostNotFound."""
-    if not rows.soft_delete(connection, compute_nodes, *_is(host, node)):
-        raise errors.ComputeHostNotFound(host=host)
-
-
 def _is(host: str, node: str) -> tuple[ColumnElement[bool], ...]:
     return (compute_nodes.c.host == host, compute_nodes.c.hypervisor_hostname == node)
 

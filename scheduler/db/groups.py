@@ -77,14 +77,6 @@ def add_members(connection: Connection, group_uuid: str, instance_uuids: Iterabl
     rows.insert_many(connection, instance_group_member, members)
 
 
-def delete(connection: Connection, group_uuid: str) -> None:
-    """Delete the group, not its members' instances; raises InstanceGroupNotFound."""
-    group = _by_uuid(connection, group_uuid)
-    for table in (instance_group_member, instance_group_policy):
-        connection.execute(table.delete().where(table.c.group_id == group.id))
-    connection.execute(instance_groups.delete().where(instance_groups.c.id == group.id))
-
-
 def lock(connection: Connection, group_uuid: str) -> None:
     """Let nobody else who calls this go on with the group before this transaction ends.
 

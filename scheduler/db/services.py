@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection
 
 from scheduler import errors, objects
 from scheduler.db import rows
-from scheduler.db.tables import compute_nodes, services
+from scheduler.db.tables import services
 
 COMPUTE_BINARY = "nova-compute"
 
@@ -129,16 +129,6 @@ def set_forced_down(connection: Connection, host: str, binary: str, forced_down:
     """Declare the service dead, whatever it reports, or lift that; raises ServiceNotFound."""
     if not rows.update(connection, services, *_living(host, binary), forced_down=forced_down):
         raise errors.ServiceNotFound(service_id=f"{binary} on {host}")
-
-
-def soft_delete(connection: Connection, host: str, binary: str) -> None:
-    """Delete the service, and with a compute service its compute nodes; raises ServiceNotFound."""
-    if not rows.soft_delete(connection, services, *_living(host, binary)):
-        raise errors.ServiceNotFound(service_id=f"{binary} on {host}")
-    if binary == COMPUTE_BINARY:
-        of_host = (compute_nodes.c.host == host, compute_nodes.c.deleted == 0)
-        rows.update(connection, compute_nodes, *of_host, mapped=0)
-        rows.soft_delete(connection, compute_nodes, *of_host)
 
 
 def _living(host: str, binary: str) -> tuple[ColumnElement[bool], ...]:

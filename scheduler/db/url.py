@@ -126,16 +126,8 @@ def fill_template(text: str, base: str | None, column: str, option: str) -> str:
 def _template_fields(base: str) -> dict[str, object]:
     """The fields of a template; a part that *base* lacks is None, which becomes that very word."""
     url = urllib.parse.urlparse(base)
-    return {
-        "scheme": url.scheme,
-        "username": url.username,
-        "password": url.password,
-        "hostname": url.hostname,
-        "port": url.port,
-        "path": url.path.lstrip("/"),
-        "query": url.query,
-        "fragment": url.fragment,
-    }
+    names = ("scheme", "username", "password", "hostname", "port", "query", "fragment")
+    return {**{name: getattr(url, name) for name in names}, "path": url.path.lstrip("/")}
 
 
 # --- TLS ------------------------------------------------------------------------------------

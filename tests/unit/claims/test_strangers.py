@@ -7,6 +7,7 @@ from typing import Any
 
 from scheduler.db import compute_nodes, services, tables
 from tests.unit.claims.fleets import Fleet, a_name
+from tests.unit.db.builders import delete_host
 
 #: One row per host that ever was is kept in the database, and read again and again.
 KEPT = {"known", "host_ids"}
@@ -52,8 +53,7 @@ def go(fleet: Fleet, host: str) -> None:
     with fleet.database.write() as conn:
         table = tables.instances
         conn.execute(table.delete().where(table.c.host == host))
-        compute_nodes.delete(conn, host, host)
-        services.soft_delete(conn, host, "nova-compute")
+        delete_host(conn, host)
 
 
 def test_nothing_stays_of_hosts_that_are_gone(fleet: Fleet, worker: Any) -> None:

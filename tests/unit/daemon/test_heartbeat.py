@@ -14,6 +14,7 @@ from scheduler.db import services as service_rows
 from scheduler.db.database import Database
 from scheduler.db.tables import services
 from tests.builders import a_conf
+from tests.unit.db.builders import delete_host
 
 BINARY = "nova-scheduler"
 
@@ -123,7 +124,7 @@ def test_deleted_row_is_reported_once(database: Database, caplog: pytest.LogCapt
     heartbeat = a_heartbeat(database)
     heartbeat.register()
     with database.write() as connection:
-        service_rows.soft_delete(connection, "sched1", BINARY)
+        delete_host(connection, "sched1")
 
     heartbeat.beat()
     heartbeat.beat()

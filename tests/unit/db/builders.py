@@ -11,7 +11,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from scheduler import objects
-from scheduler.db import tables
+from scheduler.db import rows, tables
 from scheduler.db.database import Database
 from scheduler.db.migrations import VERSION_TABLE
 
@@ -84,3 +84,9 @@ def schema_differences(database: Database) -> list[Any]:
             connection, opts={"version_table": VERSION_TABLE, "compare_type": True}
         )
         return compare_metadata(context, tables.metadata)
+
+
+def delete_host(conn: sa.Connection, host: str) -> None:
+    """Soft-delete services and compute nodes of *host*, as Nova does."""
+    for table in (tables.services, tables.compute_nodes):
+        rows.soft_delete(conn, table, table.c.host == host)

@@ -7,7 +7,7 @@ import pytest
 from scheduler import errors, objects
 from scheduler.db import compute_nodes
 from scheduler.db.tables import compute_nodes as table
-from tests.unit.db.builders import NOW, age, columns, is_fresh, node_values
+from tests.unit.db.builders import NOW, age, columns, delete_host, is_fresh, node_values
 
 UUID = "f4a0f8c0-0000-4000-8000-000000000001"
 
@@ -95,18 +95,14 @@ def test_usage(conn):
 
 def test_deleted_node_comes_back_into_its_row_by_uuid(conn):
     node_id = compute_nodes.upsert(conn, "h1", "n1", node_values(uuid=UUID))
-    compute_nodes.delete(conn, "h1", "n1")
+    delete_host(conn, "h1")
     assert columns(conn, table)[0]["deleted"] == node_id
     assert compute_nodes.list_all(conn) == []
     assert compute_nodes.upsert(conn, "h9", "n1", node_values(uuid=UUID)) == node_id
     (row,) = columns(conn, table)
     assert (row["deleted"], row["deleted_at"], row["host"]) == (0, None, "h9")
-
-
-def test_deleted_node_does_not_block_a_new_one(conn):
-    first = compute_nodes.upsert(conn, "h1", "n1", node_values())
-    compute_nodes.delete(conn, "h1", "n1")
-    assert compute_nodes.upsert(conn, "h1", "n1", node_values()) != first
+    delete_host(conn, "h9")
+    assert compute_nodes.upsert(conn, "h9", "n1", node_values()) != node_id
 
 
 def test_uuid_of_another_living_node_is_refused(conn):
@@ -120,7 +116,6 @@ def test_uuid_of_another_living_node_is_refused(conn):
     [
         lambda conn: compute_nodes.get(conn, "h1", "no"),
         lambda conn: compute_nodes.get(conn, "no", "n1", for_update=True),
-        lambda conn: compute_nodes.delete(conn, "h1", "no"),
         lambda conn: compute_nodes.update_usage(conn, 999, {"vcpus_used": 1}),
     ],
 )

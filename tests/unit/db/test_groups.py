@@ -4,7 +4,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.db import groups, instances
-from scheduler.db.tables import instance_group_member, instance_group_policy, instance_groups
+from scheduler.db.tables import instance_group_member, instance_group_policy
 from tests.unit.db.builders import columns, instance
 
 UUID = "f4a0f8c0-0000-4000-8000-00000000aaaa"
@@ -60,21 +60,12 @@ def test_hosts_of_living_members(conn):
     assert groups.member_hosts(conn, groups.get(conn, made.uuid)) == ["h1", "h2"]
 
 
-def test_delete(conn):
-    made = groups.create(conn, "web", "affinity")
-    groups.add_members(conn, made.uuid, ["i1"])
-    groups.delete(conn, made.uuid)
-    left = (instance_groups, instance_group_member, instance_group_policy)
-    assert [columns(conn, each) for each in left] == [[]] * 3
-
-
 @pytest.mark.parametrize(
     "call",
     [
         lambda conn: groups.get(conn, "no"),
         lambda conn: groups.by_instance(conn, "no"),
         lambda conn: groups.add_members(conn, "web", ["i1"]),
-        lambda conn: groups.delete(conn, "no"),
     ],
 )
 def test_missing(conn, call):

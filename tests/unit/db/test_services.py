@@ -3,11 +3,10 @@ from __future__ import annotations
 import pytest
 
 from scheduler import errors
-from scheduler.db import compute_nodes, services
+from scheduler.db import services
 from scheduler.db.database import Database
-from scheduler.db.tables import compute_nodes as node_table
 from scheduler.db.tables import services as table
-from tests.unit.db.builders import NOW, age, columns, is_fresh, node_values, seconds
+from tests.unit.db.builders import NOW, age, columns, delete_host, is_fresh, seconds
 
 BINARY = "nova-compute"
 
@@ -66,7 +65,7 @@ def test_heartbeat_moves_both_times_and_the_count_while_there_is_a_row(conn):
     assert services.heartbeat(conn, made.id, 5, NOW)
     (row,) = columns(conn, table)
     assert (row["report_count"], row["last_seen_up"], row["updated_at"]) == (5, NOW, NOW)
-    services.soft_delete(conn, "h1", BINARY)
+    delete_host(conn, "h1")
     assert not services.heartbeat(conn, made.id, 5, NOW)
     assert services.heartbeat_many(conn, [made.id], NOW) == 0
 
@@ -106,28 +105,11 @@ def test_switching_off_and_on(conn):
         lambda conn: services.get(conn, "no", BINARY),
         lambda conn: services.set_disabled(conn, "no", BINARY, True),
         lambda conn: services.set_forced_down(conn, "no", BINARY, True),
-        lambda conn: services.soft_delete(conn, "no", BINARY),
     ],
 )
 def test_missing_service(conn, call):
     with pytest.raises(errors.ServiceNotFound, match="nova-compute on no"):
         call(conn)
-
-
-def test_soft_delete_takes_the_compute_nodes_of_the_host_along(conn):
-    made = make(conn)
-    for host, node in (("h1", "n1"), ("h1", "n2"), ("h2", "n3")):
-        compute_nodes.upsert(conn, host, node, node_values(mapped=1))
-    age(conn, node_table)
-    services.soft_delete(conn, "h1", BINARY)
-    (row,) = columns(conn, table)
-    assert row["deleted"] == made.id
-    assert is_fresh(row["deleted_at"])
-    assert is_fresh(row["updated_at"])
-    assert [node.hypervisor_hostname for node in compute_nodes.list_all(conn)] == ["n3"]
-    gone = columns(conn, node_table, host="h1")
-    assert [(row["deleted"], row["mapped"]) for row in gone] == [(row["id"], 0) for row in gone]
-    assert make(conn).id != made.id
 
 
 def test_list_all_by_binary_and_get_by_exact_host(conn):

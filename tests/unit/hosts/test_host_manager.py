@@ -18,6 +18,7 @@ from scheduler.hosts import host_manager
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.host_manager import HostManager
 from tests.builders import a_conf
+from tests.unit.db.builders import delete_host
 from tests.unit.hosts.reading import (
     NODE,
     a_manager,
@@ -65,7 +66,7 @@ def test_a_row_emptied_by_its_host_keeps_its_numbers_and_its_picks(manager, data
 
 
 def test_a_deleted_service_hides_its_host_and_a_new_one_shows_it(manager, database):
-    change(database, services.soft_delete, "h2", "nova-compute")
+    change(database, delete_host, "h2")
     manager.refresh()
     assert candidates(manager) == ["h1", "h3"]
 

@@ -18,6 +18,7 @@ from scheduler.db import compute_nodes, groups, instances
 from scheduler.db.database import Database
 from scheduler.hosts.consumption import Fitting
 from tests.unit.conductor_stub.compute.fleets import an_instance
+from tests.unit.db.builders import delete_host
 from tests.unit.numa.builders import guest, want
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5)
@@ -213,7 +214,7 @@ def test_an_audit_repairs_what_was_written_from_outside(database):
 def test_a_node_deleted_under_a_running_host_comes_back(database):
     host, instance = a_host(database), an_instance(database)
     with database.write() as conn:
-        compute_nodes.delete(conn, "h1", "h1")
+        delete_host(conn, "h1")
     assert host.claim(instance.uuid, LIMITS)
     assert sums(database) == (1, 1024, 10, 1)
 
