@@ -50,11 +50,11 @@ class TableUpdater:
         self._warned_without_service: set[str] = set()
         #: Rows of instances as they were read last, oldest first, and when.
         self._recent: dict[str, tuple[Any, float]] = {}
-        #: Instances that are on no host any more, as soon as nothing is promised to them.
+        #: Instances that are on no host any more, as soon as they have no reservation.
         self._to_drop: set[str] = set()
 
     def apply(self, changes: FleetChanges, now: float) -> None:
-        """Apply *changes*; *now* (seconds since the epoch) closes the picks that are settled."""
+        """Apply *changes*; *now* (seconds since the epoch) ends reservations."""
         cell = changes.cell or self._undivided
         if changes.cell is not None:
             self.table.cells[cell.uuid] = cell.disabled
@@ -148,7 +148,7 @@ class TableUpdater:
         self._flagged[cell.uuid] = flagged
 
     def _instances(self, changes: FleetChanges, cell: Cell) -> None:
-        placed = self.reservations.uuids()  # placeholders stay while the pick is open
+        placed = self.reservations.uuids()  # placeholders stay with their reservation
         for row in changes.instances:
             self._to_drop.discard(row.uuid)
             if row.host and not row.deleted:
@@ -173,9 +173,9 @@ class TableUpdater:
                 self.table.drop_instance(uuid)
 
     def _settle(self, found: Sequence[Any], now: float) -> None:
-        """Close picks by the rows just *found*, and by those of late that are not shown again.
+        """End reservations by the rows just *found*, and by those of late, not shown again.
 
-        A pick may be made after the row was read that tells that its instance is gone.
+        A reservation may be made after the row was read that tells that its instance is gone.
         """
         for row in found:
             self._recent.pop(row.uuid, None)

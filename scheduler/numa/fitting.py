@@ -5,8 +5,9 @@ Host and pools are values: keeping the earlier ones is undoing the placement.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from scheduler import errors
 from scheduler.numa.pairing import Terms, is_counted, may_pair, pair
@@ -17,7 +18,6 @@ from scheduler.numa.topology import (
     HostCell,
     HostTopology,
     Limits,
-    Networks,
     reachable,
 )
 from scheduler.numa.usage import consume
@@ -44,8 +44,10 @@ def fit(
         return None
     if requests and pools is None and semantics.missing_pools_refuse:
         return None
-    search = _Search(host, guest, limits, requests, pools, semantics)
-    return search.run(semantics.order(host, guest, pools, bool(requests), pack))
+    order = semantics.order(host, guest, pools, bool(requests), pack)
+    is_served = partial(_is_served, host, limits, requests, pools, semantics)
+    search = _Search(order, guest, limits, semantics, is_served)
+    return replace(guest, cells=tuple(search.fitted)) if search.place(0, 0) else None
 
 
 def fits(
@@ -70,28 +72,24 @@ def fits(
         return False
     [wanted] = guest.cells
     terms = Terms(int(guest.isolates_emulator), limits, semantics)
-    networks = None if limits is None else limits.networks
-    return any(
-        may_pair(cell, wanted, terms)
-        and _are_served(host, (cell,), requests, pools, networks, semantics)
-        for cell in host.cells
-    )
+    is_served = partial(_is_served, host, limits, requests, pools, semantics)
+    return any(may_pair(cell, wanted, terms) and is_served((cell,)) for cell in host.cells)
 
 
-def _are_served(
+def _is_served(
     host: HostTopology,
-    chosen: Sequence[HostCell],
+    limits: Limits | None,
     requests: Sequence[Request],
     pools: Pools | None,
-    networks: Networks | None,
     semantics: NumaSemantics,
+    chosen: Sequence[HostCell],
 ) -> bool:
     """Whether devices and networks are near the *chosen* cells."""
     if requests and pools is not None:
         cells = host.around(frozenset([cell.id for cell in chosen]))
         if not supports(pools, requests, cells, semantics.pci):
             return False
-    return reachable(networks, chosen, host.cells)
+    return reachable(None if limits is None else limits.networks, chosen, host.cells)
 
 
 class _Search:
@@ -104,19 +102,14 @@ class _Search:
 
     def __init__(
         self,
-        host: HostTopology,
+        order: tuple[HostCell, ...],
         guest: GuestTopology,
         limits: Limits | None,
-        requests: Sequence[Request],
-        pools: Pools | None,
         semantics: NumaSemantics,
+        is_served: Callable[[Sequence[HostCell]], bool],
     ) -> None:
-        self.host = host
-        self.guest = guest
-        self.requests = requests
-        self.pools = pools
-        self.semantics = semantics
-        self.networks = None if limits is None else limits.networks
+        self.order = order
+        self.is_served = is_served
         self.terms = [
             Terms(int(position == 0 and guest.isolates_emulator), limits, semantics)
             for position in range(len(guest))
@@ -125,25 +118,18 @@ class _Search:
         self.fitted: list[GuestCell] = []
         self.pairs: dict[tuple[int, int, int | None], tuple[bool, GuestCell]] = {}
         self.dead: set[tuple[int, tuple[int | None, ...]]] = set()
-        self.order: tuple[HostCell, ...] = ()
 
-    def run(self, order: tuple[HostCell, ...]) -> GuestTopology | None:
-        self.order = order
-        return replace(self.guest, cells=tuple(self.fitted)) if self._place(0, 0) else None
-
-    def _place(self, depth: int, used: int) -> bool:
+    def place(self, depth: int, used: int) -> bool:
+        """Fit the guest cells from number *depth* on, beside the host cells *used* (a bit mask)."""
         if depth == len(self.now):
-            return self._is_served()
+            ids = {cell.id for cell in self.fitted}
+            return self.is_served([cell for cell in self.order if cell.id in ids])
         state = (used, tuple(cell.pagesize for cell in self.now[depth:]))
         if state in self.dead:
             return False
         for number in range(len(self.order)):
             mask = 1 << number
-            if (
-                not used & mask
-                and self._pair(depth, number)
-                and self._place(depth + 1, used | mask)
-            ):
+            if not used & mask and self._pair(depth, number) and self.place(depth + 1, used | mask):
                 return True
             del self.fitted[depth:]
         self.dead.add(state)
@@ -159,13 +145,6 @@ class _Search:
         if fits:
             self.fitted.append(after)
         return fits
-
-    def _is_served(self) -> bool:
-        ids = frozenset(cell.id for cell in self.fitted)
-        chosen = [cell for cell in self.order if cell.id in ids]
-        return _are_served(
-            self.host, chosen, self.requests, self.pools, self.networks, self.semantics
-        )
 
 
 @dataclass(frozen=True, slots=True)

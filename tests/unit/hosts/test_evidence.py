@@ -1,4 +1,4 @@
-"""(what is promised, row of the instance, report of the host) -> over, and why."""
+"""(terms of a reservation, row of the instance, report of the host) -> over, and why."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_row_that_was_never_updated_counts_from_its_creation():
         (row("h2"), EXPIRES + 0.1, End.ELSEWHERE),
     ],
 )
-def test_a_promise_expires(instance, now, end):
+def test_a_reservation_expires(instance, now, end):
     assert evidence.end_of(BUILD, instance, float("-inf"), now) is end
 
 

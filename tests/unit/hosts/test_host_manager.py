@@ -55,13 +55,13 @@ def test_a_second_report_in_the_same_second_is_seen_however_late(manager, databa
     assert value(manager, "h2", "free_ram_mb") == 300
 
 
-def test_a_row_emptied_by_its_host_keeps_its_numbers_and_its_picks(manager, database):
+def test_a_row_emptied_by_its_host_keeps_its_numbers_and_its_reservations(manager, database):
     amount = Consumption(ram_mb=512, disk_mb=1024, vcpus=1)
-    pick = manager.reservations.reserve(row_of(manager, "h2"), "u1", amount, manager.clock())
+    made = manager.reservations.reserve(row_of(manager, "h2"), "u1", amount, manager.clock())
     change(database, compute_nodes.upsert, "h2", "h2.example", {**NODE, "free_disk_gb": None})
     manager.refresh()
     assert value(manager, "h2", "free_ram_mb") == 7680 - 512
-    manager.reservations.release(pick)
+    manager.reservations.release(made)
     assert value(manager, "h2", "free_ram_mb") == 7680
 
 

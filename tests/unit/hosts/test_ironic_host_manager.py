@@ -134,37 +134,37 @@ def test_other_types_are_ordinary(database, manager, kind):
 def test_cells_and_devices_of_a_node_are_not_booked(manager):
     amount = Consumption.from_request(a_request(numa_topology=CELLS), {}, Fitting())
     assert amount.wish is not None
-    pick = manager.reservations.reserve(manager.table.rows[KEY], "u1", amount, manager.clock())
+    made = manager.reservations.reserve(manager.table.rows[KEY], "u1", amount, manager.clock())
     assert values(manager, TAKEN) == TAKEN
-    manager.reservations.release(pick)
+    manager.reservations.release(made)
     assert values(manager, FREE) == FREE
 
 
 def test_a_report_without_the_instance_leaves_the_node_taken(database, manager):
-    pick = manager.reservations.reserve(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
+    made = manager.reservations.reserve(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
     report(database, memory_mb=16384, free_ram_mb=16384, vcpus=16)
     manager.refresh()
     assert values(manager, TAKEN) == {**TAKEN, "vcpus_used": 16}
-    manager.reservations.release(pick)
+    manager.reservations.release(made)
     assert values(manager, FREE) == {**FREE, "free_ram_mb": 16384}
 
 
-def test_a_node_that_turns_ordinary_keeps_its_picks(database, manager):
-    pick = manager.reservations.reserve(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
+def test_a_node_that_turns_ordinary_keeps_its_reservations(database, manager):
+    made = manager.reservations.reserve(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
     report(database, hypervisor_type="QEMU")
     manager.refresh()
     assert values(manager, ["free_ram_mb", "vcpus_used"]) == {"free_ram_mb": 7680, "vcpus_used": 1}
-    manager.reservations.release(pick)
+    manager.reservations.release(made)
     assert values(manager, ["free_ram_mb", "vcpus_used"]) == {"free_ram_mb": 8192, "vcpus_used": 0}
 
 
 def test_newton_reads_every_row_of_bare_metal(database):
     manager = a_manager(a_conf(), database, NewtonReservations)
     for key in (KEY, ("h1", "h1")):
-        pick = manager.reservations.reserve(
+        made = manager.reservations.reserve(
             manager.table.rows[key], "u1", AMOUNT, manager.clock() + 100
         )
-        manager.reservations.confirm([pick])
+        manager.reservations.confirm([made])
     report(database, free_ram_mb=4096)
     report(database, "h1", "h1", free_ram_mb=4096, hypervisor_type="QEMU")
     manager.refresh()
