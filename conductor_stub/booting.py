@@ -50,7 +50,7 @@ class Wishes:
     devices: tuple[objects.InstancePCIRequest, ...] = ()
 
     @classmethod
-    def of(cls, flavor: objects.Flavor, image: dict[str, Any], conf: Any) -> Wishes:
+    def from_flavor(cls, flavor: objects.Flavor, image: dict[str, Any], conf: Any) -> Wishes:
         """The cells and devices of *flavor* and *image*, by the aliases of ``[pci]`` in *conf*.
 
         Raises InvalidRequest naming the extra spec, image property or option at fault (reference

@@ -168,7 +168,7 @@ def boot_request(conn: Connection, arguments: argparse.Namespace, conf: Any) -> 
         group=groups.get(conn, arguments.group) if arguments.group else None,
         hints=hints_of(arguments.hint),
         metadata=dict(arguments.property),
-        wishes=Wishes.of(flavor, image, conf),
+        wishes=Wishes.from_flavor(flavor, image, conf),
     )
 
 

@@ -155,7 +155,7 @@ class _Move(base.OnBus, command.List):
         context = RequestContext(user_id=instance.user_id, project_id=instance.project_id)
         image = booting.image_of_server(instance)
         properties = {"scheduler_hints": {}, "ignore_hosts": [instance.host]}
-        cells = Wishes.of(flavor, image, self.conf).cells
+        cells = Wishes.from_flavor(flavor, image, self.conf).cells
         spec = request_dicts.request_of_server(context, instance, image, flavor, cells, properties)
         return MoveRequest(context, instance, flavor, properties, spec)
 

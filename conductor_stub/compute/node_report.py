@@ -47,7 +47,7 @@ class Amounts:
     disk_gb: int = 0
 
     @classmethod
-    def of(cls, instance: Any) -> Amounts:
+    def from_instance(cls, instance: Any) -> Amounts:
         """The usage of one instance.  Its swap disk does not count, as in Nova."""
         return cls(
             vcpus=instance.vcpus or 0,
@@ -64,7 +64,7 @@ def used(instances: Iterable[Any], reserved: Reserved) -> Amounts:
     """The usage of *instances* and the host itself."""
     total = Amounts(0, reserved.memory_mb, reserved.disk_gb)
     for instance in instances:
-        total += Amounts.of(instance)
+        total += Amounts.from_instance(instance)
     return total
 
 
@@ -202,5 +202,5 @@ class NodeReport:
     def place(self, present: Sequence[Any], newcomer: Any, limits: dict[str, Any]) -> Place:
         """Cells and devices of *newcomer*; ComputeResourcesUnavailable if it does not fit."""
         total = used(present, self.reserved)
-        check_limits(total, Amounts.of(newcomer), limits)
+        check_limits(total, Amounts.from_instance(newcomer), limits)
         return self._layout.place(present, newcomer, limits)

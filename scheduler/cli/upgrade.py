@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from oslo_log import log as logging
 from oslo_upgradecheck.upgradecheck import UPGRADE_CHECK_MSG_MAP, Code, Result
@@ -24,7 +24,6 @@ LOG = logging.getLogger(__name__)
 COLUMNS = ("Check", "Result", "Details")
 BROKER_SECONDS = 10
 NAMES_SHOWN = 10
-IN_DATABASES = ("Schedulers", "Compute hosts")
 USAGE_COLUMNS = ("free_ram_mb", "free_disk_gb")
 
 SUCCESS = Result(Code.SUCCESS)
@@ -41,11 +40,11 @@ class Check(command.List):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
         """One row per check; the status is the worst result."""
-        results = list(self.results())
-        self.status = int(max(result.code for _name, result in results))
+        results = self.results()
+        self.status = int(max(each.code for each in results.values()))
         return COLUMNS, [
-            (name, str(UPGRADE_CHECK_MSG_MAP[result.code]), result.details)
-            for name, result in results
+            (name, str(UPGRADE_CHECK_MSG_MAP[each.code]), each.details)
+            for name, each in results.items()
         ]
 
     def run(self, parsed_args: argparse.Namespace) -> int:
@@ -56,25 +55,20 @@ class Check(command.List):
             LOG.exception("The check itself failed")
             return exit_codes.UPGRADE_ERROR
 
-    def results(self) -> Iterator[tuple[str, Result]]:
-        """Every check by name, and what it found; what is in unusable databases is left out."""
+    def results(self) -> dict[str, Result]:
+        """What every check found, by its name; what is in unusable databases is left out."""
         checks = {
             "Databases": self.check_databases,
             "Claims": self.check_claims,
             "Message broker": self.check_broker,
             "Driver, filters and weighers": self.check_parts,
             "Deprecated options": self.check_options,
-            "Schedulers": self.check_schedulers,
-            "Compute hosts": self.check_computes,
         }
-        is_usable = True
-        for name, check in checks.items():
-            if name in IN_DATABASES and not is_usable:
-                return
-            result = _done(check, self.database)
-            yield name, result
-            if name == "Databases":
-                is_usable = result.code is not Code.FAILURE
+        found = {name: _done(check, self.database) for name, check in checks.items()}
+        if found["Databases"].code is not Code.FAILURE:
+            found["Schedulers"] = _done(self.check_schedulers, self.database)
+            found["Compute hosts"] = _done(self.check_computes, self.database)
+        return found
 
     def check_databases(self) -> Result:
         """Each answers and has its tables at the revision that this release needs."""

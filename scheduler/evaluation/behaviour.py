@@ -65,7 +65,7 @@ class Configuration:
         self._conf([], default_config_files=[], default_config_dirs=[])
         self._given: list[tuple[str, str | None]] = []
 
-    def of(self, case: Case, behaviour: Behaviour) -> cfg.ConfigOpts:
+    def for_case(self, case: Case, behaviour: Behaviour) -> cfg.ConfigOpts:
         """The configuration of *case*, until the next call.
 
         Raises an error that names the option that cannot be used.

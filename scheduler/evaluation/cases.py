@@ -31,7 +31,7 @@ class Example:
     expected: Mapping[str, Mapping[str, Any]]
 
     @classmethod
-    def of(cls, content: Mapping[str, Any], behaviours: Sequence[str]) -> Example:
+    def from_entry(cls, content: Mapping[str, Any], behaviours: Sequence[str]) -> Example:
         """Read an entry, which says of the last of *behaviours* how it differs from the others."""
         recorded = content["expect"]
         absent = content.get("later_absent", ())
@@ -103,8 +103,10 @@ class CaseSource:
         if not isinstance(content, dict):
             raise errors.BadCase(place=place, reason="not an object")
         if "examples" in content:
-            yield from (Example.of(each, _ALL) for each in content["examples"])
-            yield from (Example.of(each, _ALL[-1:]) for each in content.get("later_only", ()))
+            yield from (Example.from_entry(each, _ALL) for each in content["examples"])
+            yield from (
+                Example.from_entry(each, _ALL[-1:]) for each in content.get("later_only", ())
+            )
         elif (case := self._case(content, place)) is not None:
             yield case
 

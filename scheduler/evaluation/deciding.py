@@ -40,7 +40,7 @@ def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> An
     clock = Clock(case.content["now"])
     fleet = CaseFleet(case.fleet)
     try:
-        conf = configuration.of(case, behaviour)
+        conf = configuration.for_case(case, behaviour)
         scheduler = _Scheduler(case, behaviour, conf, fleet, clock)
     except errors.NovaException as error:
         LOG.debug("Case %s: %s", case.name, error)

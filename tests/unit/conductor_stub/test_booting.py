@@ -189,7 +189,7 @@ def wishes(extra_specs, properties, semantics="current"):
     flavor = builders.flavor(extra_specs=extra_specs, vcpus=2)
     image = booting.image_of("cirros", properties)
     conf = builders.conf(pci__alias=[ALIAS], scheduler__semantics=semantics)
-    return flavor, Wishes.of(flavor, image, conf)
+    return flavor, Wishes.from_flavor(flavor, image, conf)
 
 
 def test_flavor_and_image_say_what_cells_and_devices_servers_get(database):

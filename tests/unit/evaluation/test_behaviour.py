@@ -33,10 +33,10 @@ def test_nothing_of_one_case_is_left_for_the_next():
     configuration = Configuration()
     given = {"service_down_time": 5, "report_interval": 10}
     case = a_case(FLEET, config={"DEFAULT": given}, driver="chance_scheduler")
-    conf = configuration.of(case, NEWTON)
+    conf = configuration.for_case(case, NEWTON)
     assert (conf.scheduler.driver, conf.scheduler.semantics) == ("chance_scheduler", "newton")
     assert conf.filter_scheduler.enabled_filters == ["RamFilter"]
-    conf = configuration.of(a_case(FLEET), CURRENT)
+    conf = configuration.for_case(a_case(FLEET), CURRENT)
     assert (conf.service_down_time, conf.report_interval) == (60, 10)
     assert (conf.scheduler.driver, conf.scheduler.semantics) == ("filter_scheduler", "current")
 
@@ -51,4 +51,4 @@ def test_nothing_of_one_case_is_left_for_the_next():
 )
 def test_what_cannot_be_used_is_named(config, part):
     with pytest.raises(errors.ConfigurationError, match=part):
-        Configuration().of(a_case(FLEET, config=config), CURRENT)
+        Configuration().for_case(a_case(FLEET, config=config), CURRENT)

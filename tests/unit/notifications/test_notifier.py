@@ -12,7 +12,7 @@ from oslo_config import cfg
 from oslo_messaging.notify import _impl_test
 
 from scheduler import errors, objects
-from scheduler.notifications.notifier import LIBRARY_LOGGER, Notifications, Notifier
+from scheduler.notifications.notifier import LIBRARY_LOGGER, Notifications
 from scheduler.rpc import transport as bus
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request
@@ -39,16 +39,19 @@ def notification_transport(conf: cfg.ConfigOpts) -> Iterator[Any]:
     _impl_test.reset()
 
 
-def a_notifier(transport: Any, driver: list[str], form: str = "unversioned") -> Notifier:
+def the_notifications(
+    transport: Any, form: str, driver: tuple[str, ...] = ("test",), **options: Any
+) -> Notifications:
     conf = transport.conf
-    conf.set_override("driver", driver, group="oslo_messaging_notifications")
-    conf.set_override("notification_format", form, group="notifications")
-    return Notifier(transport, "scheduler.sched1")
+    conf.set_override("driver", list(driver), group="oslo_messaging_notifications")
+    for name, value in {"notification_format": form, **options}.items():
+        conf.set_override(name, value, group="notifications")
+    return Notifications(transport, "scheduler", "nova-scheduler", "sched1")
 
 
 @pytest.mark.parametrize(("method", "priority"), [("info", "INFO"), ("error", "ERROR")])
 def test_what_is_sent(notification_transport: Any, method: str, priority: str) -> None:
-    notifier = a_notifier(notification_transport, ["test"])
+    notifier = the_notifications(notification_transport, "unversioned").legacy
 
     getattr(notifier, method)(CONTEXT, EVENT, {"flavor": objects.Flavor(name="m1.tiny")})
 
@@ -63,10 +66,10 @@ def test_what_is_sent(notification_transport: Any, method: str, priority: str) -
 
 
 @pytest.mark.parametrize(
-    ("driver", "form"), [([], "unversioned"), (["test"], "versioned")], ids=["off", "versioned"]
+    ("driver", "form"), [((), "unversioned"), (("test",), "versioned")], ids=["off", "versioned"]
 )
-def test_nothing_is_sent(notification_transport: Any, driver: list[str], form: str) -> None:
-    notifier = a_notifier(notification_transport, driver, form)
+def test_nothing_is_sent(notification_transport: Any, driver: tuple[str, ...], form: str) -> None:
+    notifier = the_notifications(notification_transport, form, driver).legacy
 
     notifier.info(CONTEXT, EVENT, {})
 
@@ -77,7 +80,7 @@ def test_nothing_is_sent(notification_transport: Any, driver: list[str], form: s
 def test_payload_that_cannot_be_sent_fails_nothing(
     notification_transport: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    notifier = a_notifier(notification_transport, ["test"])
+    notifier = the_notifications(notification_transport, "unversioned").legacy
     payload: dict[str, Any] = {}
     payload["itself"] = payload
 
@@ -107,14 +110,6 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any], str
 
     monkeypatch.setattr(_impl_test.TestDriver, "notify", Keeping.notify)
     return sent
-
-
-def the_notifications(transport: Any, form: str, **options: Any) -> Notifications:
-    conf = transport.conf
-    conf.set_override("driver", ["test"], group="oslo_messaging_notifications")
-    for name, value in {"notification_format": form, **options}.items():
-        conf.set_override(name, value, group="notifications")
-    return Notifications(transport, "scheduler", "nova-scheduler", "sched1")
 
 
 @pytest.mark.parametrize("form", FORMS)

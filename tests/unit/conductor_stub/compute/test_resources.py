@@ -69,7 +69,7 @@ PRESENT = node_report.Amounts(vcpus=4, memory_mb=1000, disk_gb=50)
     ],
 )
 def test_only_what_has_a_limit_is_checked(limits, refusal):
-    wanted = node_report.Amounts.of(Guest())
+    wanted = node_report.Amounts.from_instance(Guest())
     if refusal is None:
         node_report.check_limits(PRESENT, wanted, limits)
         return
