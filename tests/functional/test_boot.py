@@ -182,3 +182,13 @@ def test_the_chance_driver_takes_any_host_that_is_up(
     assert set(hosts(servers)) == {up[1]}
     delete(cloud, servers)
     assert cloud.servers() == []
+
+
+def test_servers_are_booted_on_postgresql(
+    deployment: MakeDeployment, transport_url: str, postgresql_url: str
+) -> None:
+    """Other tests boot on SQLite and MariaDB."""
+    cloud = deployment(transport_url, postgresql_url).start(2)
+    servers = boot(cloud, "m1.tiny", "--count", "3")
+    assert states(servers) == {"ACTIVE"}
+    assert sum(each["Instances"] for each in cloud.manage("host", "list")) == 3

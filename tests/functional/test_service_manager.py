@@ -17,8 +17,8 @@ from tests.world.process import Daemon
 pytestmark = pytest.mark.functional
 
 REPOSITORY = Path(__file__).parents[2]
-WATCHDOG = {"WATCHDOG_USEC": "4000000"}
-LOOKS = 3
+WATCHDOG = {"WATCHDOG_USEC": "3000000"}
+LOOKS = 2
 STATUS = re.compile(r"STATUS=2 workers, 0 hosts, state read \d+ s ago, 0 decisions")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
-from tests.functional.collecting import collector
+from tests.functional.collecting import Collector
 from tests.world import fleet
 from tests.world.bus import RawCaller, recorded
 from tests.world.fixtures import MakeDeployment
@@ -23,7 +23,7 @@ def test_spans_of_one_request(
 ) -> None:
     database_url = f"sqlite:///{tmp_path}/nova.sqlite"
     fleet.install(database_url)
-    with collector() as collected:
+    with Collector() as collected:
         settings = {
             "DEFAULT": {"host": "sched1", "service_down_time": 3600},
             "scheduler": {"claims": "database"},
@@ -42,7 +42,7 @@ def test_spans_of_one_request(
     # There may be others, of what the scheduler does by itself.
     spans = {
         span.name: span
-        for span in collected.of("nova-scheduler")
+        for span in collected.of_service("nova-scheduler")
         if span.trace_id.hex() == TRACE_ID
     }
     assert spans.keys() >= OWN

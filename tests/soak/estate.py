@@ -15,12 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from benchmarks import fleet, install
 from scheduler import objects
 from scheduler.db import aggregates as aggregate_rows
-from scheduler.db import tables
+from scheduler.db import services, tables
 from scheduler.db.database import Database
 
 HEARTBEAT_SECONDS: Final = 15.0
@@ -252,22 +253,9 @@ class Estate:
             "updated_at": self._now,
         }
         key: Any = connection.execute(NODES.insert().values(fresh)).inserted_primary_key
-        connection.execute(
-            SERVICES.insert().values(
-                uuid=str(uuid.UUID(int=self._rng.getrandbits(128), version=4)),
-                host=name,
-                binary="nova-compute",
-                topic="compute",
-                report_count=1,
-                disabled=False,
-                forced_down=False,
-                version=66,
-                deleted=0,
-                created_at=self._now,
-                updated_at=self._now,
-                last_seen_up=self._now,
-            )
-        )
+        services.create_many(connection, [name], services.COMPUTE_BINARY, "compute", 66)
+        here = SERVICES.c.host == name
+        connection.execute(SERVICES.update().where(here).values(last_seen_up=self._now))
         self._hosts[name] = Host(int(key[0]), name, like)
 
     def _switch(self, connection: Connection) -> None:
@@ -288,13 +276,14 @@ class Estate:
         )
 
     def _report(self, connection: Connection) -> None:
-        """Hosts with something new to say say it, all in one statement; some just report."""
+        """Hosts with something new to say say it; some just report."""
         some = self._rng.sample(list(self._hosts), 5)
         names = dict.fromkeys((*self._changed, *some))
         hosts = [self._hosts[name] for name in names if name in self._hosts]
         self._changed.clear()
-        usages = {host.number: self._usage(host) for host in hosts}
-        connection.exec_driver_sql(_report_of(usages, self._now))
+        usages = [{"which": host.number, **self._usage(host)} for host in hosts]
+        report = NODES.update().where(NODES.c.id == sa.bindparam("which"))
+        connection.execute(report.values(updated_at=self._now), usages)
         self.counts["reports"] += len(hosts)
 
     def _usage(self, host: Host) -> dict[str, Any]:
@@ -342,23 +331,3 @@ class Estate:
             connection, f"passing-{self._steps}", {f"own-{self._steps}": "1"}, some
         )
         self.counts["aggregates changed"] += 1
-
-
-def _report_of(usages: Mapping[int, Mapping[str, Any]], now: datetime.datetime) -> str:
-    """The statement that writes the usage of each node; made of numbers, hence by hand.
-
-    SQLAlchemy takes ten times as long for it as the server does.
-    """
-    names = next(iter(usages.values()))
-    written = {
-        name: " ".join(f"WHEN {number} THEN {_literal(of[name])}" for number, of in usages.items())
-        for name in names
-    }
-    values = ", ".join(f"{name} = CASE id {cases} END" for name, cases in written.items())
-    numbers = ", ".join(map(str, usages))
-    stamp = now.strftime("%Y-%m-%d %H:%M:%S.%f")
-    return f"UPDATE compute_nodes SET {values}, updated_at = '{stamp}' WHERE id IN ({numbers})"
-
-
-def _literal(value: int | str) -> str:
-    return str(value) if isinstance(value, int) else "'" + value.replace("'", "''") + "'"

@@ -11,6 +11,7 @@ import contextlib
 import importlib
 import json
 import os
+import pkgutil
 import runpy
 import signal
 import subprocess
@@ -23,14 +24,14 @@ from typing import Any, Final
 
 from scheduler import concurrency
 
-#: What the programs import, sooner or later.
+#: What the programs import, sooner or later: all of some packages, and some modules.
+_PACKAGES: Final = (
+    *("scheduler.filters", "scheduler.weights", "scheduler.drivers", "scheduler.claims"),
+    *("scheduler.cmd", "scheduler.daemon", "conductor_stub"),
+)
 _MODULES: Final = (
-    *("scheduler.cmd.scheduler", "scheduler.cmd.manage"),
-    *("scheduler.daemon.main", "scheduler.cli.app"),
-    *("conductor_stub.cmd.conductor", "conductor_stub.cmd.compute"),
-    *("conductor_stub.conductor_daemon", "conductor_stub.compute_daemon"),
-    *("oslo_messaging._drivers.impl_rabbit", "kombu.transport.pyamqp", "pymysql", "psycopg"),
-    *("cliff.formatters.json_format", "cliff.formatters.table", "prettytable"),
+    *("scheduler.cli.app", "oslo_messaging._drivers.impl_rabbit", "kombu.transport.pyamqp"),
+    *("pymysql", "psycopg", "cliff.formatters.json_format", "cliff.formatters.table"),
 )
 _READ_BYTES: Final = 65536
 
@@ -158,6 +159,9 @@ def _become(asked: Mapping[str, Any]) -> int:
 def main(backend: str) -> int:
     """Fork whatever is asked for, until nobody can ask any more; returns in those forked, too."""
     concurrency.activate(backend)
+    for package in map(importlib.import_module, _PACKAGES):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(found.name)
     for each in _MODULES:
         importlib.import_module(each)
     signal.signal(signal.SIGCHLD, _reap)
