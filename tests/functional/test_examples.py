@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import subprocess
 import uuid
@@ -133,5 +134,10 @@ def test_the_filter_of_the_page_from_copy_to_service(
         )
     text = (tmp_path / "printed").read_text()
     assert done.returncode == 0, text
+    assert "5 passed" in text
+    (decided,) = [json.loads(line) for line in text.splitlines() if line.startswith('{"')]
+    left = [["h2", "n2"], ["h3", "n3"]]
+    assert decided["filters"][-1] == {"name": "CalmHostsFilter", "passed": left}
+    assert decided["selected"] == left
     assert text.count("ACTIVE") >= 4
     assert "Filter CalmHostsFilter returned" in text

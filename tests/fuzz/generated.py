@@ -21,7 +21,6 @@ from scheduler import concurrency
 concurrency.activate(concurrency.THREADING)
 
 from tests.fuzz import fields, targets  # noqa: E402 - after the back end is chosen
-from tests.fuzz.sampling import tried_out  # noqa: E402
 from tests.fuzz.strategies import PARTS  # noqa: E402
 from tests.fuzz.tally import Tally  # noqa: E402
 from tests.fuzz.targets_listed import BY_CHANCE  # noqa: E402
@@ -67,7 +66,7 @@ def main(name: str, inputs: int, seed: int, out: pathlib.Path) -> None:
             elif name.endswith(BY_CHANCE):
                 whole = name.removesuffix(BY_CHANCE)
                 target = next(each for each in targets.TARGETS if each.name == whole)
-                tally = tried_out(world, target, inputs, seed)
+                tally = targets.tried_out(world, target, inputs, seed)
             else:
                 make_parts(world, tally, name, inputs)
     out.write_text(json.dumps(tally.to_plain()), encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pathlib
+import random
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -18,9 +19,11 @@ from scheduler.hosts import rows as host_rows
 from scheduler.rpc.serializer import ObjectSerializer
 from tests.fuzz import mutations, rows, samples, verdicts
 from tests.fuzz.stores import NOVA, OWN
+from tests.fuzz.tally import Tally
 from tests.fuzz.verdicts import ACCEPTED, Verdict
 from tests.fuzz.world import HOSTS, World
 
+SEED = 20161006
 SERIALIZER = ObjectSerializer()
 RATIOS = host_rows.Ratios(16.0, 1.5, 1.0)
 EXPLAIN = samples.introspection()["ask-explain"]
@@ -201,7 +204,7 @@ def raw(data: bytes, max_size: int, seed: int) -> bytes:
     """Bytes that are changed as bytes, or as the JSON text in them."""
     if seed % 2:
         return mutations.mutated_text(data, max_size, seed)
-    return mutations.broken(data, mutations.random.Random(seed))[:max_size]
+    return mutations.broken(data, random.Random(seed))[:max_size]
 
 
 def legacy_messages() -> list[bytes]:
@@ -236,3 +239,15 @@ TARGETS: tuple[Target, ...] = (
     ),
     Target("configuration files", lambda: list(samples.files()), config, 15, raw),
 )
+
+
+def tried_out(world: World, target: Target, inputs: int = 0, seed: int = SEED) -> Tally:
+    """Give *target* so many inputs by chance, or as many as ``make test`` does: always the same."""
+    chance, tally = random.Random(seed), Tally()
+    seeds = list(target.seeds())
+    for _ in range(inputs or target.few):
+        data = chance.choice(seeds)
+        for _ in range(chance.choice((1, 1, 2))):
+            data = target.mutate(data, 1 << 16, chance.getrandbits(31))
+        tally.count(data, lambda data=data: target.try_out(world, data))
+    return tally

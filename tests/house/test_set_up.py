@@ -42,34 +42,6 @@ def test_bindep_names_every_server() -> None:
     assert packages >= {program.package for program in programs.ALL}
 
 
-def test_the_newest_version_is_found(tmp_path: Path) -> None:
-    for version in ("9.6", "15", "13"):
-        place = tmp_path / f"usr/lib/postgresql/{version}/bin"
-        place.mkdir(parents=True)
-        (place / "initdb").touch()
-    found = programs.find(programs.INITDB, tmp_path)
-    assert found == tmp_path / "usr/lib/postgresql/15/bin/initdb"
-
-
-def test_missing_programs_are_named_by_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert programs.missing_packages(root=tmp_path) == [
-        "chromium",
-        "iproute2",
-        "libfaketime",
-        "logrotate",
-        "mariadb-server",
-        "openssl",
-        "postgresql",
-        "python3-systemd",
-        "rabbitmq-server",
-        "systemd",
-        "util-linux",
-    ]
-
-
 def test_the_list_of_missing_packages_needs_nothing_installed() -> None:
     """The set-up asks before there is an environment, hence the switch that hides packages."""
     done = subprocess.run(

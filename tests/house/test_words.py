@@ -1,13 +1,14 @@
-"""What no file of the project may say: where it was made, and where packages come from."""
+"""What no file of the project may say, and which recorded message a test must name."""
 
 from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
-from tests.house.tree import ROOT, files, name_of
+from tests.house.tree import ROOT, files, name_of, python_files
 
 FORBIDDEN = {
     "the folder of this checkout": re.escape(str(ROOT)) + r"\b",
@@ -26,3 +27,10 @@ def test_no_file_says(what: str) -> None:
         if pattern.search(path.read_text(encoding="utf-8", errors="replace"))
     ]
     assert saying == []
+
+
+def test_every_recorded_message_is_named_by_a_test() -> None:
+    sources = [path for path in python_files("tests") if path != Path(__file__)]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    samples = (ROOT / "tests/data/wire").glob("*.json")
+    assert {path.stem for path in samples if path.stem not in text} == set()
