@@ -33,4 +33,5 @@ def test_every_recorded_message_is_named_by_a_test() -> None:
     sources = [path for path in python_files("tests") if path != Path(__file__)]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     samples = (ROOT / "tests/data/wire").glob("*.json")
-    assert {path.stem for path in samples if path.stem not in text} == set()
+    names = {path.stem.removesuffix(".request") for path in samples}
+    assert {name for name in names if name not in text} == set()

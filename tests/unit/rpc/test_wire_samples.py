@@ -67,9 +67,15 @@ def test_broadcasts_reach_the_host_manager(name: str) -> None:
         assert wire_samples.comparable(ours) == wire_samples.comparable(theirs)
 
 
-@pytest.mark.parametrize(("kind", "reply"), [("simple", ""), ("rich", "-numa")])
+@pytest.mark.parametrize(
+    ("kind", "reply"),
+    [
+        ("simple", "derived-newton-select_destinations.reply"),
+        ("rich", "derived-newton-select_destinations-numa.reply"),
+    ],
+)
 def test_newton_s_reply(kind: str, reply: str) -> None:
-    recorded = wire_samples.load(f"derived-newton-select_destinations{reply}.reply")["result"]
+    recorded = wire_samples.load(reply)["result"]
     limits = dict(recorded[0]["limits"])
     if "numa_topology" in limits:
         limits["numa_topology"] = objects.NUMATopologyLimits(
@@ -87,10 +93,13 @@ def test_newton_s_reply(kind: str, reply: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("-empty_reason", ""), ("", "There are not enough hosts available.")],
+    [
+        ("error-no_valid_host-empty_reason.reply", ""),
+        ("error-no_valid_host.reply", "There are not enough hosts available."),
+    ],
 )
 def test_errors_as_nova_rebuilds_them(name: str, reason: str) -> None:
-    theirs = json.loads(wire_samples.load(f"error-no_valid_host{name}.reply")["failure"])
+    theirs = json.loads(wire_samples.load(name)["failure"])
     error = errors.NoValidHost(reason=reason)
     try:
         raise error
