@@ -26,7 +26,7 @@ from scheduler import errors, plugins
 from scheduler.broker import expected
 from scheduler.broker.connecting import Failure, connect
 from scheduler.claims import loading
-from scheduler.conf import check, logging_file, names, startup
+from scheduler.conf import check, names, startup
 from scheduler.conf.effective import masked
 from scheduler.db import inspection
 from scheduler.db.database import FAILURES
@@ -215,7 +215,7 @@ def _notification_drivers(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 
 def _logging(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     if conf.log_config_append:
-        for reason in logging_file.problems(conf.log_config_append):
+        for reason in check.logging_file_problems(conf.log_config_append):
             yield Problem(Kind.SURROUNDINGS, "[DEFAULT] log_config_append", reason)
         return
     folder = conf.log_dir or (conf.log_file and os.path.dirname(os.path.abspath(conf.log_file)))
