@@ -63,16 +63,10 @@ class Reservations:
     def copy(self, table: HostTable) -> Reservations:
         """The same reservations on *table*, a copy of this table, kept by this process alone."""
         twin = Reservations(table, self.expiry_seconds)
-        copies = {each: dataclasses.replace(each) for each in self}
-        twin._of_key = {key: [copies[each] for each in kept] for key, kept in self._of_key.items()}
-        twin._of_uuid = {
-            uuid: [copies[each] for each in kept] for uuid, kept in self._of_uuid.items()
-        }
-        twin._touched = {copies[each]: None for each in self._touched}
-        twin._expiring = {
-            second: {copies[each]: None for each in several}
-            for second, several in self._expiring.items()
-        }
+        for each in self:
+            twin._keep(copied := dataclasses.replace(each))
+            if each in self._touched:
+                twin._touched[copied] = None
         return twin
 
     def on(self, key: Key) -> tuple[Reservation, ...]:
@@ -191,6 +185,9 @@ class Reservations:
 
     def _remember(self, reservation: Reservation) -> None:
         self._show(reservation)
+        self._keep(reservation)
+
+    def _keep(self, reservation: Reservation) -> None:
         self._expiring.setdefault(_last_second(reservation), {})[reservation] = None
         self._of_key.setdefault(reservation.key, []).append(reservation)
         if reservation.uuid:

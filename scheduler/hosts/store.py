@@ -75,10 +75,6 @@ class ColumnStore:
         """Per row the number of its document in ``pools[name]``; read-only."""
         return self._read_only[name]
 
-    def objects(self, name: str) -> list[Any]:
-        """A copy of the whole list of an object column, indexed by row number."""
-        return self._objects[name][:]
-
     def value(self, row: int, name: str) -> Any:
         """One row's value of a numeric, document (parsed) or object column."""
         if name in self._documents:
