@@ -286,19 +286,16 @@ def test_without_such_a_worker_it_is_whoever_is_asked(two, pid):
     assert two.first.json(f"/status/live?pid={pid}")["fleet"]["pid"] == 11
 
 
-def test_a_worker_that_does_not_answer_is_named(two):
+@pytest.mark.parametrize("is_starting", [False, True])
+def test_a_worker_that_does_not_answer_or_is_starting_is_named(two, is_starting):
     version = two.first.json("/status/live?pid=12")["fleet"]["version"]
-    two.workers.silent.add(12)
+    if is_starting:
+        two.second.live = None
+    else:
+        two.workers.silent.add(12)
     told = two.first.json(f"/status/live?pid=12&since={version}")
     assert told["workers"][1] == {"pid": 12, "is_silent": True}
     assert (told["fleet"]["pid"], told["fleet"]["is_full"]) == (11, True)
-
-
-def test_a_worker_that_is_starting_is_named_by_the_others(two):
-    two.second.live = None
-    told = two.first.json("/status/live?pid=12")
-    assert told["workers"][1] == {"pid": 12, "is_silent": True}
-    assert told["fleet"]["pid"] == 11
 
 
 def test_decisions_of_another_worker(two):
