@@ -12,6 +12,10 @@ import sqlite3
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 SECONDS = 60
 WORKER = """
 import contextlib, pathlib, sys

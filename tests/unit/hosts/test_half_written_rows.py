@@ -11,6 +11,8 @@ import sqlalchemy as sa
 from scheduler.db import aggregates, tables
 from tests.unit.claims.fleets import Clock, Fleet, Worker
 
+pytestmark = pytest.mark.slow
+
 FILTERS = (
     *("ComputeFilter", "AvailabilityZoneFilter", "RamFilter", "AggregateInstanceExtraSpecsFilter"),
     *("NUMATopologyFilter", "PciPassthroughFilter", "ImagePropertiesFilter"),

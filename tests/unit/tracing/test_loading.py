@@ -64,6 +64,7 @@ def test_what_is_missing_is_named(protocol: str, module: str) -> None:
     assert module in str(caught.value)
 
 
+@pytest.mark.slow
 def test_nothing_of_it_is_imported_while_it_is_off() -> None:
     program = (
         "import sys, scheduler.daemon.service, scheduler.daemon.preflight; "
