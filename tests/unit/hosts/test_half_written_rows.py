@@ -96,6 +96,9 @@ def test_other_hosts_are_decided_on(database, worker, name):
         change(database, table, key == row[key.name], values)
         for full in (False, True):
             answer(worker, f"{name} {values}, {full}", full=full)
+        if name == "claim_hosts":  # a decision may have made the row of the host again
+            with database.write() as conn:
+                conn.execute(table.delete().where(table.c.host == VICTIM, key != row[key.name]))
         change(database, table, key == row[key.name], dict(row))
     assert answer(worker, "all is well again", full=True) in {"h1", "h2", "h3"}
 
