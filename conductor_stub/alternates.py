@@ -175,7 +175,7 @@ def _host_of(conn: Connection, key: claim_rows.Key) -> Any:
 
 
 def _is_own(own: Any, selection: objects.Selection, request_id: str) -> bool:
-    """Whether this very host was claimed before, by a delivery of the same message."""
+    """True when this very host was claimed before, by a delivery of the same message."""
     if own is None or own.request_id != request_id:
         return False
     return bool(own.host == selection.service_host and own.node == (selection.nodename or ""))

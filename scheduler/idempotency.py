@@ -40,7 +40,7 @@ _FINGERPRINT_LENGTH: Final = 32
 def request_key(
     context: Any, spec: objects.RequestSpec, instance_uuids: list[str] | None
 ) -> Key | None:
-    """What a repeated request has in common with the first; None if it cannot be recognised."""
+    """Key that a repeated request shares with the first; None if it cannot be recognised."""
     given = getattr(context, "request_id", None)
     first = instance_uuids[0] if instance_uuids else spec.instance_uuid
     if not given or not first:

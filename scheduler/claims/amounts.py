@@ -29,7 +29,7 @@ def to_columns(amount: Consumption) -> dict[str, Any]:
 
 
 def of_row(row: Any, fitting: Fitting) -> Consumption:
-    """What the claim of *row* takes; *fitting* says how cells and devices are given out."""
+    """Amounts that the claim *row* takes; *fitting* says how cells and devices are given out."""
     wish = None
     if row.numa_topology or row.pci_requests:
         wish = _wish_of(row, fitting)

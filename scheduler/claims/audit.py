@@ -34,7 +34,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What was read after the claims: their instances by uuid, how many instances are on each
+    """Rows read after the claims: their instances by uuid, how many instances are on each
     (host, node), and at last the rows of the compute nodes.
     """
 

@@ -56,12 +56,12 @@ class Request:
 
     @property
     def is_redelivered(self) -> bool:
-        """Whether another worker may have begun with it, and still be at it."""
+        """True when another worker may have begun with it, and still be at it."""
         return bool(getattr(self.context, "is_redelivered", False))
 
     @property
     def takes_hosts(self) -> bool:
-        """Whether its instances need room: not if one is only rebuilt where it is."""
+        """True when its instances need room: not if one is only rebuilt where it is."""
         hints = self.spec.scheduler_hints or {}
         return list(hints.get(CHECK_HINT) or ()) != [REBUILD]
 
@@ -76,7 +76,7 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Booked:
-    """What was decided holds; *outcome* is None where nothing had to be claimed."""
+    """A decision that holds; *outcome* is None where nothing had to be claimed."""
 
     selections: Selections
     outcome: str | None = "booked"
@@ -146,10 +146,10 @@ class Claims:
     """No claims: the reservations of one worker are its own."""
 
     needs_regular_reads: ClassVar[bool] = False
-    """Whether the state must be read now and then, also when nobody asks for hosts."""
+    """True when the state must be read now and then, also when nobody asks for hosts."""
 
     needs_database: ClassVar[bool] = False
-    """Whether nothing can be answered while the database is away."""
+    """True when nothing can be answered while the database is away."""
 
     @contextlib.contextmanager
     def open(self, request: Request) -> Iterator[Claiming]:
@@ -164,6 +164,6 @@ class Claims:
         """Make ready what requests would otherwise wait for: nothing."""
 
     def reconfigured(self, conf: Any) -> Callable[[], None]:
-        """What puts the part of *conf* in force that is about claims: nothing."""
+        """Return the function that puts *conf*'s part about claims in force: nothing."""
         del conf
         return lambda: None

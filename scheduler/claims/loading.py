@@ -37,15 +37,15 @@ class Backend:
     """No claims: the reservations of one worker are its own."""
 
     def reservations(self, _clock: Clock = time.time) -> Callable[[HostTable], Reservations]:
-        """What makes those of a host manager; *clock* gives seconds since the epoch."""
+        """The maker of reservations for a host manager; *clock* gives seconds since the epoch."""
         return Reservations
 
     def claims(self, _host_manager: Any) -> Claims:
-        """What claims the decisions on the table of a host manager."""
+        """The back end that claims decisions on the table of a host manager."""
         return Claims()
 
     def serves(self, _driver: Any) -> bool:
-        """Whether the decisions of a driver, given by its class, are to be claimed."""
+        """True when the decisions of a driver, given by its class, are to be claimed."""
         return True
 
     def check_ready(self) -> None:
@@ -75,7 +75,7 @@ class DatabaseBackend(Backend):
         return DatabaseClaims(self._database, host_manager.reservations, host_manager.lock)
 
     def serves(self, driver: Any) -> bool:
-        """Whether *driver* claims what it decides; others name hosts and write nothing."""
+        """True when *driver* claims what it decides; others name hosts and write nothing."""
         if claims_hosts(driver):
             return True
         LOG.warning(
@@ -118,7 +118,7 @@ class PlacementBackend(Backend):
         return PlacementClaims(self._query, self._allocations, host_manager)
 
     def serves(self, driver: Any) -> bool:
-        """Whether *driver* decides among candidates; as in Nova some never ask for any."""
+        """True when *driver* decides among candidates; as in Nova some never ask for any."""
         if getattr(driver, "USES_ALLOCATION_CANDIDATES", False):
             return True
         LOG.warning("%s asks Placement for nothing and claims nothing", driver.__name__)
@@ -165,7 +165,7 @@ def _hindrance(conf: cfg.ConfigOpts, database: Database, driver: Any) -> str | N
 
 
 def claims_hosts(driver: Any) -> bool:
-    """Whether *driver* has its decisions claimed."""
+    """True when *driver* has its decisions claimed."""
     return bool(getattr(driver, "CLAIMS_HOSTS", False))
 
 

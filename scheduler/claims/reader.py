@@ -131,7 +131,7 @@ class ClaimReader:
         return self.reads
 
     def taken(self, read: ClaimRead) -> None:
-        """What *read* has found is known from now on, and so are the reports of that time."""
+        """Take what *read* has found for known, and so the reports of that time."""
         self._read_at = read.at
         if read.open_ids is not None:
             self._all_read_at, self._needs_all = read.at, False

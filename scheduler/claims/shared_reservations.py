@@ -130,7 +130,7 @@ class SharedReservations(Reservations):
         return None if claim is None else claim.row
 
     def is_valid(self, reservation: Reservation) -> bool:
-        """Whether all that is known to be claimed on the host was known to the decision."""
+        """True when the decision knew all that is known to be claimed on the host."""
         return self._claims[reservation].foreign == self.foreign(reservation.key)
 
     def release(self, reservation: Reservation) -> None:

@@ -81,7 +81,7 @@ class Check(command.List):
         return COLUMNS, rows
 
     def _connection_row(self, node: Node, timeout_seconds: int) -> Sequence[Any]:
-        """Whether *node* can be used; the first that can is the one that is asked."""
+        """Row that says if *node* can be used; the first that can is the one that is asked."""
         vhost = f"virtual host {node.vhost}"
         try:
             with connect(node, timeout_seconds) as connection:

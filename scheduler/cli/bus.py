@@ -29,18 +29,18 @@ UNDELIVERED: Final = (
     *transport.REFUSALS,
     OSError,
 )
-"""What a message that cannot be sent raises; the RPC library does not translate all of it."""
+"""Errors of a message that cannot be sent; the RPC library does not translate all of them."""
 UNANSWERED: Final = (messaging.MessagingTimeout, messaging.MessageUndeliverable)
 BROKER_RETRIES: Final = 2
 """A person waits: a broker that cannot be reached is given up after so many more attempts."""
 CONNECT_SECONDS: Final = 5.0
 REPLY_QUEUES: Final = "reply_"
-"""How the library's names of queues for answers begin; a command leaves none of its own behind."""
+"""Prefix of the library's reply queues; a command leaves none of its own behind."""
 
 BINARY: Final = "nova-scheduler"
 DEFAULT_TIMEOUT_SECONDS: Final = 30
 FIND_SECONDS: Final = 10.0
-"""How long a worker may take, at most, to say that it is there."""
+"""Longest time in which a worker may say that it is there."""
 MOST_AT_ONCE: Final = 16
 WIDTH_IF_NO_TERMINAL: Final = 160
 """Characters of a line where the output goes into a file or a pipe."""
@@ -114,7 +114,7 @@ class Worker:
 
 @dataclass(frozen=True)
 class Answer(Generic[Found]):
-    """What one worker answered."""
+    """The answer of one worker."""
 
     worker: Worker
     result: Found
@@ -142,11 +142,11 @@ class Daemons:
         return self._found
 
     def all(self, method: str, **arguments: Any) -> list[Answer[Any]]:
-        """What every worker answers to *method*."""
+        """The answer of every worker to *method*."""
         return self.each(lambda ask: ask(method, **arguments))
 
     def each(self, conversation: Callable[[Ask], Found]) -> list[Answer[Found]]:
-        """What comes of a *conversation* with every worker; NoWorker if all are silent.
+        """The outcome of a *conversation* with every worker; NoWorker if all are silent.
 
         InvalidRequest of a worker is raised; who answers with another error counts as silent.
         """
@@ -168,14 +168,14 @@ class Daemons:
         return answers
 
     def one(self, worker: Worker, method: str, **arguments: Any) -> Any:
-        """What *worker* answers; NoWorker if it is silent, its errors as they are."""
+        """The answer of *worker*; NoWorker if it is silent, its errors as they are."""
         try:
             return self._ask(worker, method, self._timeout_seconds, **arguments)
         except UNANSWERED as error:
             raise NoWorker(reason=_reason(worker, error, self._timeout_seconds)) from error
 
     def first(self, method: str, **arguments: Any) -> Any:
-        """What the first of the workers that is not silent answers to *method*."""
+        """The answer to *method* of the first worker that is not silent."""
         failure: NoWorker | None = None
         for worker in self.workers():
             try:

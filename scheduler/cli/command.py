@@ -1,4 +1,4 @@
-"""What every command shares: arguments, the database, exit status, errors as one line."""
+"""The base of every command: arguments, the database, exit status, errors as one line."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Base(command.Command):
         return found
 
     def read_cells(self, read: Callable[[Connection], Iterable[Found]]) -> list[Found]:
-        """What *read* finds in the databases of all :attr:`cells`."""
+        """Collect what *read* finds in the databases of all :attr:`cells`."""
         found: list[Found] = []
         for database in self.cells.values():
             with database.read() as connection:

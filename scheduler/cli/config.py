@@ -43,7 +43,7 @@ class _OnFiles(command.Base):
     needs_tables = False
 
     def source(self, parsed_args: argparse.Namespace) -> startup.Source:
-        """What the scheduler would read."""
+        """Source of the configuration that the scheduler would read."""
         words = list(self.app.given)
         for name in ("config_file", "config_dir"):
             for path in getattr(parsed_args, name):

@@ -54,7 +54,7 @@ class Explain(bus.OnWorkers):
         return exit_codes.OK
 
     def _found(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
-        """What workers remember; else what the database has."""
+        """Records that workers remember; else those in the database."""
         try:
             found = self._remembered(parsed_args)
         except (errors.NovaException, *bus.UNDELIVERED) as error:
@@ -66,7 +66,7 @@ class Explain(bus.OnWorkers):
         return found or self._stored(parsed_args)
 
     def _stored(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
-        """What the database has, if it is one of ours."""
+        """Records in the database, if it is one of ours."""
         try:
             if migration.version(self.database) is None:
                 return []

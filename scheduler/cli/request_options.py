@@ -29,7 +29,7 @@ _PAIRS = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """What there is to say of a server that is not there yet."""
+    """Add the options that describe a server that is not there yet."""
     group = parser.add_argument_group("a request that nobody made")
     group.add_argument(
         "--request",
@@ -59,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def is_given(parsed: argparse.Namespace) -> bool:
-    """Whether there is a request on the command line."""
+    """True when there is a request on the command line."""
     sizes = any(getattr(parsed, dest) is not None for _option, dest, _unit, _what in _SIZES)
     return sizes or parsed.request is not None or parsed.flavor is not None
 

@@ -70,7 +70,7 @@ class DatabaseState:
 
 
 def _compare(ask: Ask, database: DatabaseState, *, with_update: bool) -> list[dict[str, Any]]:
-    """What one worker says differently than the database, also when both are asked again.
+    """Differences between one worker and the database, also when both are asked again.
 
     What a later look does not find just the same was on its way.
     """

@@ -56,7 +56,7 @@ class Check(command.List):
             return exit_codes.UPGRADE_ERROR
 
     def results(self) -> dict[str, Result]:
-        """What every check found, by its name; what is in unusable databases is left out."""
+        """Findings of every check, by its name; those of unusable databases are left out."""
         checks = {
             "Databases": self.check_databases,
             "Claims": self.check_claims,
@@ -79,7 +79,7 @@ class Check(command.List):
         return Result(Code.WARNING, _shown(lost)) if lost else SUCCESS
 
     def check_claims(self) -> Result:
-        """What ``[scheduler] claims`` needs is there."""
+        """Check that everything is there that ``[scheduler] claims`` needs."""
         loading.settle(self.conf, self.databases.main)
         loading.backend_from_conf(self.conf, self.databases.main).check_ready()
         return SUCCESS
@@ -147,7 +147,7 @@ class Check(command.List):
 
 
 def _done(check: Callable[[], Result], database: Database) -> Result:
-    """What *check* found; what it cannot get past is a failure."""
+    """Run *check*; what it cannot get past is a failure."""
     try:
         return check()
     except errors.NovaException as error:

@@ -103,7 +103,7 @@ class WhatIf(bus.OnWorkers):
 
 
 def _of_whoever_remembers(daemons: Daemons, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """What the worker answers that decided the request latest."""
+    """The answer of the worker that decided the request latest."""
 
     def decided_at(ask: Ask) -> str:
         return max((str(each["started_at"]) for each in ask("explain", name=name)), default="")

@@ -48,7 +48,7 @@ NOTIFICATION_DRIVERS: Final = "oslo.messaging.notify.drivers"
 
 
 class Kind(enum.Enum):
-    """What a problem is about."""
+    """Subject of a problem."""
 
     FILE = "file"
     OPTION = "option"
@@ -82,7 +82,7 @@ Build = Callable[[cfg.ConfigOpts, Databases], Any]
 
 
 def problem_of(kind: Kind, error: Exception) -> Problem:
-    """What *error* says, with the option it names."""
+    """Describe *error* as a problem, with the option it names."""
     kwargs = getattr(error, "kwargs", {})
     if isinstance(error, errors.ConfigurationError):
         return Problem(kind, str(kwargs["option"]), str(kwargs["reason"]), error=error)
@@ -250,7 +250,7 @@ def _json_options(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 
 
 def _endpoint(conf: cfg.ConfigOpts) -> Iterator[Problem]:
-    """Whether the address is one of this machine; the port may be that of a running daemon."""
+    """Check that the address is of this machine; a running daemon may hold the port."""
     if conf.metrics_endpoint.enabled:
         option = "[metrics_endpoint] host"
         host = conf.metrics_endpoint.host

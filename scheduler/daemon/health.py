@@ -1,4 +1,4 @@
-"""Whether a worker lives, and whether it is ready: named checks, told by the code that knows.
+"""Liveness and readiness of a worker: named checks, told by the code that knows.
 
 A worker *lives* as long as ending it would not help: its requests get on and it listens.  It is
 *ready* when a request that came now would be taken from the bus and decided on a state that
@@ -49,7 +49,7 @@ class Check:
 
 
 def worst(checks: Iterable[Check]) -> Status:
-    """What several checks say together."""
+    """The worst status among *checks*; PASS without any."""
     return max((check.status for check in checks), key=SEVERITY.index, default=Status.PASS)
 
 

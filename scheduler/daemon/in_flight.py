@@ -32,7 +32,7 @@ class InFlightRequests:
         self, decisions: Collection[str] = (), clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.decided = 0
-        """How many requests for a decision were answered, refusals included."""
+        """Number of answered requests for a decision, refusals included."""
         self._decisions = frozenset(decisions)
         self._clock = clock
         self._in_hand: set[InFlightRequest] = set()
@@ -41,7 +41,7 @@ class InFlightRequests:
         self._show: Callable[[int], None] | None = None
         self._showing = threading.Lock()
         self.lost_before = 0
-        """How many were lost with the worker whose place this one took, if that died."""
+        """Number of requests lost with the worker whose place this one took, if that died."""
         #: When a request was ended last.
         self.moved_at = clock()
         #: By method: when the request that was ended began, of all that were ended the latest.
@@ -64,11 +64,11 @@ class InFlightRequests:
 
     @property
     def in_hand(self) -> int:
-        """How many requests are being worked on."""
+        """Number of requests being worked on."""
         return len(self._in_hand)
 
     def requests(self) -> list[tuple[InFlightRequest, float]]:
-        """What is being worked on and its age in seconds, the oldest first; takes no lock."""
+        """Requests being worked on and their ages in seconds, oldest first; takes no lock."""
         now = self._clock()
         several = sorted(list(self._in_hand), key=lambda one: one.began_at)
         return [(one, now - one.began_at) for one in several]

@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def number_of_workers(conf: cfg.ConfigOpts) -> int:
-    """How many processes serve; one per CPU unless told otherwise, where that is safe."""
+    """Number of worker processes; one per CPU unless told otherwise, where that is safe."""
     claims = conf.scheduler.claims not in (None, loading.NONE)
     wanted = conf.scheduler.workers
     if wanted is None:

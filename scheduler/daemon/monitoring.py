@@ -1,4 +1,4 @@
-"""What a daemon shows of itself over HTTP: one address, and behind it every worker."""
+"""Metrics, health and the status page over HTTP: one address, and behind it every worker."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ LOG = logging.getLogger(__name__)
 
 OPTION: Final = "[metrics_endpoint] host, port"
 TELL_SECONDS: Final = 2.0
-"""How often a worker tells what it has counted and measured, also when nobody asks: this is what
+"""Longest time between two writes of a worker's metrics, also when nobody asks: this is what
 remains of one that is killed."""
 _TELL: Final = "/worker/tell"
 HUB_SECONDS: Final = 1.5
-"""How long an answer that needs the hub waits for it: less than the other workers wait."""
+"""Longest wait of an answer that needs the hub: less than the other workers wait."""
 
 Reading = Callable[[Samples], None]
 """Puts what it reads somewhere into the samples; called every few seconds."""
@@ -73,7 +73,7 @@ class Monitoring:
             self.counters.set(catalogue.RELOADS, 0, outcome.value)
         self._readings: list[Reading] = [self.counters.write_to, readings.read_process]
         self.is_reload_refused = False
-        """Whether the last reload was refused."""
+        """True when the last reload was refused."""
         self.reports = reports or Reports()
 
     @classmethod
@@ -94,7 +94,7 @@ class Monitoring:
 
     @property
     def is_enabled(self) -> bool:
-        """Whether anybody can look."""
+        """True when anybody can look."""
         return self._listening is not None
 
     def serve(self, health: WorkerHealth, workers: int, ending: contextlib.ExitStack) -> None:
@@ -231,7 +231,7 @@ class _Metrics:
 
 
 def _checks_in(answer: Answer) -> Iterator[Check]:
-    """What one worker said of itself."""
+    """Checks in one worker's answer about itself."""
     if answer.status is None:
         yield Check("answers", Status.FAIL, "does not answer in time", answer.pid)
         return

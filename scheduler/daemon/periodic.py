@@ -24,7 +24,7 @@ LOG = logging.getLogger(__name__)
 DEFAULT_SPACING_SECONDS: Final = 60
 
 SERVICE_VERSION: Final = 74
-"""What Nova's services of the time write to ``services.version``; newer ones refuse far older."""
+"""Value of ``services.version`` in Nova's services of the time; newer ones refuse far older."""
 
 FIRST_BEAT_SECONDS: Final = 5
 DISABLED_REASON: Final = "New service disabled due to config option."

@@ -35,7 +35,7 @@ Build = Callable[[cfg.ConfigOpts], PutInForce]
 
 
 class Outcome(enum.Enum):
-    """What came of one reload."""
+    """Outcome of one reload."""
 
     APPLIED = "applied"
     RESTART_NEEDED = "restart_needed"
@@ -174,7 +174,7 @@ class SighupHandler:
 
 
 def _is_in_foreground() -> bool:
-    """Whether this process belongs to what runs in the foreground of a terminal."""
+    """True when this process belongs to what runs in the foreground of a terminal."""
     try:
         return os.isatty(sys.stdout.fileno()) and os.getpgrp() == os.tcgetpgrp(sys.stdout.fileno())
     except (OSError, ValueError):  # no such descriptor, or no terminal

@@ -93,7 +93,7 @@ class Report(guru_meditation_report.TextGuruMeditation):
 
 
 def _guarded(generator: Generator) -> Any:
-    """What *generator* makes, as text; or why it does not."""
+    """The text that *generator* makes; or why it makes none."""
     try:
         made = generator()
         with contextlib.suppress(AttributeError):  # of what is a text already
@@ -109,7 +109,7 @@ def _write_all(descriptor: int, text: bytes) -> None:
 
 
 class _Version:
-    """What the library wants to know of the program."""
+    """Vendor, name and version of the program, for the library."""
 
     def vendor_string(self) -> str:
         return "OpenStack"
@@ -213,7 +213,7 @@ class Reports:
 
 
 def _is_child(pid: int) -> bool:
-    """Whether *pid* is a child of this process, and not somebody else who has the number now."""
+    """True when *pid* is a child of this process, and not somebody else who has the number now."""
     if pid in (0, os.getpid()):
         return False
     try:

@@ -31,7 +31,7 @@ LOG = logging.getLogger(__name__)
 VARIABLE = "NOTIFY_SOCKET"
 WATCHDOG_VARIABLES = ("WATCHDOG_USEC", "WATCHDOG_PID")
 SEND_SECONDS = 1.0
-"""How long a message may wait for a service manager that does not read."""
+"""Longest time that a message waits for a service manager that does not read."""
 
 LOOK_SECONDS: Final = 5.0
 """The longest time between two looks."""
@@ -61,7 +61,7 @@ class Readiness:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether a service manager listens."""
+        """True when a service manager listens."""
         return self._socket is not None
 
     @property
@@ -106,13 +106,13 @@ def _connected(address: str) -> socket.socket | None:
 
 @dataclass(frozen=True)
 class WorkerReport:
-    """What a worker says of itself; None for what it does not have."""
+    """A worker's report of itself; None for what it does not have."""
 
     hosts: int | None = None
     state_age_seconds: float | None = None
     decided: int | None = None
     is_listening: bool = True
-    """Whether requests would be taken from the bus, once it answers."""
+    """True when requests would be taken from the bus, once it answers."""
 
 
 class Watchdog:
@@ -126,7 +126,7 @@ class Watchdog:
         report: Callable[[], WorkerReport],
     ) -> None:
         self.stage = Stage.NONE
-        """How far the worker is."""
+        """Stage that the worker has reached."""
         self._readiness = readiness
         self._table = table
         self._in_flight = in_flight
@@ -169,7 +169,7 @@ class Watchdog:
             self._readiness.announce(self._status())
 
     def _is_daemon_ready(self, before: Stage) -> bool:
-        """Whether this worker, coming from stage *before*, was the last to be waited for."""
+        """True when this worker, coming from stage *before*, was the last to be waited for."""
         if before is Stage.RELOADING:
             return all(each.stage is not Stage.RELOADING for each in self._table.heartbeats())
         return self._table.is_complete()
@@ -248,7 +248,7 @@ class Watchdog:
 
 
 def _is_of_this_daemon(pid: int) -> bool:
-    """Whether *pid*, which may be another process's by now, is of this one's group, and another."""
+    """True when *pid*, by now perhaps of another process, is another one of this group."""
     if pid in (0, os.getpid()):
         return False
     with contextlib.suppress(ProcessLookupError):
@@ -257,7 +257,7 @@ def _is_of_this_daemon(pid: int) -> bool:
 
 
 def status(heartbeats: Sequence[Heartbeat], now: float) -> str:
-    """How the workers are, in one line."""
+    """State of the workers, in one line."""
     serving = sum(each.stage in (Stage.SERVING, Stage.RELOADING) for each in heartbeats)
     workers = _counted(len(heartbeats), "worker")
     parts = [workers if serving == len(heartbeats) else f"{serving} of {workers} serving"]

@@ -67,7 +67,7 @@ class Worker(oslo_service.ServiceBase):
 
     @property
     def stage(self) -> Stage:
-        """How far the worker is."""
+        """Stage that the worker has reached."""
         return Stage.STARTING if self._watchdog is None else self._watchdog.stage
 
     @abc.abstractmethod
@@ -87,7 +87,7 @@ class Worker(oslo_service.ServiceBase):
         """Told of each reload of this process."""
 
     def _report(self) -> WorkerReport:
-        """How the worker is, for people and for the watchdog; asked every few seconds."""
+        """State of the worker, for people and for the watchdog; asked every few seconds."""
         return WorkerReport()
 
     def start(self) -> None:

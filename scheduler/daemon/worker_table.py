@@ -25,7 +25,7 @@ _ROW_BYTES = _HEARTBEAT.size + _IN_HAND.size
 
 
 class Stage(enum.IntEnum):
-    """How far a worker is."""
+    """Stage of a worker's start and end."""
 
     NONE = 0
     """There never was one in this place."""
@@ -102,7 +102,7 @@ class WorkerTable:
         return [self._read(place) for place in range(self.workers)]
 
     def is_complete(self) -> bool:
-        """Whether a worker serves in every place."""
+        """True when a worker serves in every place."""
         return all(each.stage in (Stage.SERVING, Stage.RELOADING) for each in self.heartbeats())
 
     def stale(self, limit_seconds: float) -> list[Heartbeat]:
@@ -112,7 +112,7 @@ class WorkerTable:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the daemon is to end with a failure."""
+        """True when the daemon is to end with a failure."""
         return bool(self._memory[self._failed_at])
 
     def worker_started(self) -> None:

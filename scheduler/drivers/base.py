@@ -1,4 +1,4 @@
-"""What a driver is (reference page scheduling, sections 1.1 and 13.1)."""
+"""The driver interface (reference page scheduling, sections 1.1 and 13.1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduler.explain.recorder import Memory, Recorder
 
 @dataclass(frozen=True)
 class Parts:
-    """What a driver works with besides configuration and hosts; attributes of the same names."""
+    """Parts that a driver has besides configuration and hosts, as attributes of these names."""
 
     claims: Claims = field(default_factory=Claims)
     recorder: Recorder = field(default_factory=Recorder)
@@ -42,13 +42,13 @@ class Scheduler:
     notifier: Any = None
 
     tells_of_selections = False
-    """Whether the start and the end of select_destinations are told on the notification bus."""
+    """True when the start and the end of select_destinations are sent as notifications."""
 
     USES_ALLOCATION_CANDIDATES = True
-    """Whether Placement is asked for candidates, where it keeps the claims."""
+    """True when Placement is asked for candidates, where it keeps the claims."""
 
     CLAIMS_HOSTS = False
-    """Whether the hosts that are chosen are claimed, so that no host is promised twice."""
+    """True when the chosen hosts are claimed, so that no host is promised twice."""
 
     def __init__(
         self, conf: Any = None, host_manager: Any = None, claims: Claims | None = None

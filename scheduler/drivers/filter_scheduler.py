@@ -45,10 +45,10 @@ from scheduler.weights.registry import load_weighers
 LOG = logging.getLogger(__name__)
 
 MOST_DECISIONS: Final = 50
-"""How often one request is decided at most.  Of all that meet on a host one is booked, so that only
+"""Limit of decisions per request.  Of all that meet on a host one is booked, so that only
 a fleet with as many schedulers as this gets near."""
 PAUSES_SECONDS: Final = (0.0, 0.01, 0.02, 0.05, *[0.1] * 16)
-"""How often, and for how long, a request without a host waits for reservations in doubt: in all a
+"""Pauses of a request without a host that waits for reservations in doubt: in all a
 little less than two seconds, far from any caller's timeout.  The first time it reads once more in
 any case: an instance may have arrived between the read of its row and that of its host's report,
 which then counts it beside its claim."""
@@ -104,7 +104,7 @@ class JsonOptions:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to choose, and what follows from that: a reload replaces it as a whole.
+    """Policy of choice, and what follows from that: a reload replaces it as a whole.
 
     A decision takes its settings once, under the decision lock: it never sees half of a reload.
     """
@@ -132,7 +132,7 @@ class Settings:
 
 
 def configured_policy(conf: Any, host_manager: Any) -> Policy:
-    """How to choose, with filters and weighers loaded; raises errors that name the option."""
+    """Policy of choice, with filters and weighers loaded; raises errors that name the option."""
     return Policy(
         chain=FilterChain(load_filters(conf, host_manager.option_of_filters(conf))),
         weighers=load_weighers(conf),
@@ -241,7 +241,7 @@ class FilterScheduler(Scheduler):
     def _fits_without_doubt(
         self, request: Request, record: DecisionRecord, claiming: Claiming
     ) -> bool:
-        """Whether the request fits if no reservation in doubt takes anything; none is made."""
+        """True when the request fits if no reservation in doubt takes anything; none is made."""
         reservations = self.host_manager.reservations
         with self.host_manager.lock:
             doubtful = claiming.in_doubt()

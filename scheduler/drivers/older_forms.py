@@ -28,7 +28,7 @@ Ask = Callable[[Any, Any, objects.RequestSpec, list[str]], Sequence[Any]]
 
 
 def form_of(cls: Any) -> Ask | None:
-    """How a driver of class *cls* wants to be called; None: as today's are.
+    """The form in which a driver of class *cls* wants to be called; None: as today's are.
 
     Raises ConfigurationError when its ``select_destinations`` has none of the known forms.
     """
@@ -177,7 +177,7 @@ class OlderHostManager:
         return getattr(self.host_manager, name)
 
     def reconfigured(self, conf: Any) -> Callable[[], None]:
-        """What puts the policy of *conf* in force, for HostStates that are given later."""
+        """Return the function that puts *conf*'s policy in force, for HostStates given later."""
         policy = configured_policy(conf, self.host_manager)
 
         def take() -> None:

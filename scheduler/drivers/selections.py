@@ -58,7 +58,7 @@ def selection_of(host: HostState, limits: dict[str, Any], zone_if_none: str) -> 
 
 
 def as_dict(chosen: Any, numa_limits_version: str | None) -> dict[str, Any]:
-    """What callers below 4.5 get for one instance; a driver of Newton's kind made it itself.
+    """The dict of one instance for callers below 4.5; a driver of Newton's kind made it itself.
 
     The limits keep the fractions that the integers of a SchedulerLimits object lose.
     """

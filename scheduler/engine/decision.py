@@ -263,7 +263,7 @@ class _Decision:
         return f"unnamed-{self.record.seed:016x}-{index}"
 
     def _claimable(self, rows: np.ndarray) -> np.ndarray:
-        """What the reservations allow, without rows that have no room for another instance."""
+        """The hosts that reservations allow, without rows with no room for another instance."""
         got = Counter(self.reservations.table.rows.get(pick.key) for pick in self.made)
         full = [row for row, room in self._room.items() if got[row] >= room]
         allowed: np.ndarray = self.reservations.claimable(rows) & ~np.isin(rows, full)

@@ -91,7 +91,7 @@ class FilterChain:
 
     @property
     def asks_only_columns(self) -> bool:
-        """Whether all filters that run for later instances are written over columns."""
+        """True when all filters that run for later instances are written over columns."""
         return all(
             columnar or not each.run_filter_for_index(1) for _, each, _, columnar in self._plan
         )
@@ -118,12 +118,12 @@ class FilterChain:
 
 
 def bypassed(each: BaseHostFilter, request: Any) -> bool:
-    """Whether *each* is not asked, because the request only checks a rebuild in place."""
+    """True when *each* is not asked, because the request only checks a rebuild in place."""
     return not each.RUN_ON_REBUILD and request_is_rebuild(request)
 
 
 def is_columnar(each: BaseHostFilter) -> bool:
-    """Whether what *each* does is all in its conditions."""
+    """True when the conditions of *each* are all that it does."""
     kind = type(each)
     return (
         isinstance(each, HostFilter)
@@ -294,7 +294,7 @@ def restore_bounds(
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How the driver was configured to choose."""
+    """Filters, weighers and rules of choice, as the driver is configured."""
 
     chain: FilterChain
     weighers: Sequence[BaseHostWeigher]
@@ -349,7 +349,7 @@ def filtered(
     skip_filters: bool = False,
     after: Callable[[str], None] | None = None,
 ) -> Evaluation:
-    """What the filters say of *hosts* for instance number *index* of the *request*."""
+    """Ask the filters about *hosts* for instance number *index* of the *request*."""
     evaluation = Evaluation(hosts)
     evaluation.of_row = np.full(hosts.scope.table.capacity, NOT_ASKED, dtype=np.uint8)
     evaluation.of_row[hosts.at] = PASSES
@@ -363,7 +363,7 @@ def filtered(
 def evaluate(
     policy: Policy, hosts: Candidates, request: Any, index: int = 0, *, skip_filters: bool = False
 ) -> Evaluation:
-    """What filters and weighers say of *hosts* for instance number *index* of the *request*."""
+    """Ask filters and weighers about *hosts* for instance number *index* of the *request*."""
     evaluation = filtered(policy, hosts, request, index, skip_filters=skip_filters)
     add_weights(policy, evaluation, request)
     return evaluation

@@ -1,4 +1,4 @@
-"""What one decision leaves behind: enough to say why, cheap enough to keep for each.
+"""Records of decisions: enough to say why, cheap enough to keep for each.
 
 Counts are of hosts.  For the first instance the hosts never considered, those removed before any
 filter, the counts per (filter, reason) and the hosts left always add up to the fleet.
@@ -70,7 +70,7 @@ def share_of(part: Part, place: int) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Verdicts:
-    """What the decision for the first instance said of every host, by row of the host table."""
+    """Verdicts of the decision for the first instance, by row of the host table."""
 
     #: Small integers: PASSES, NOT_ASKED, or the place in ``reasons`` of what removed the host, +1.
     of_row: np.ndarray
@@ -86,7 +86,7 @@ class Verdicts:
 
     @classmethod
     def from_evaluation(cls, found: Evaluation, filters: Sequence[BaseHostFilter]) -> Verdicts:
-        """What filters say; weights are added when they are known."""
+        """Verdicts of the filters; weights are added when they are known."""
         version = found.hosts.scope.table.version
         return cls(found.of_row, found.reasons, np.zeros(0), filters, version)
 

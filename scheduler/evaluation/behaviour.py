@@ -19,7 +19,7 @@ from scheduler.numa import NumaSemantics
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """How a release decides and keeps reservations, and whether its callers name instances."""
+    """A release's rules: semantics, reservations, and if its callers name instances."""
 
     name: str
     semantics: str

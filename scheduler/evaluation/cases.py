@@ -53,7 +53,7 @@ class Case:
 
     @property
     def suite(self) -> str:
-        """What the case belongs to."""
+        """The suite that the case belongs to."""
         return str(self.content.get("suite") or self.name.partition("/")[0])
 
 

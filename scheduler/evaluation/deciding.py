@@ -79,7 +79,7 @@ class RecordedAttestation(attestation.AttestationService):
         self.entries = entries or []
 
     def poll(self, nodes: Collection[str], now: float) -> dict[str, attestation.Trust]:
-        """What the case says of whichever nodes."""
+        """The case's entries, whichever nodes are asked for."""
         del nodes
         return attestation.read_entries(self.entries, now)
 
@@ -128,7 +128,7 @@ class _Scheduler:
         return answer
 
     def _failed(self, answer: Answer, error: errors.NovaException) -> None:
-        """How a request ended that was not served; a *crash* cannot be served anywhere."""
+        """Note the end of a request that was not served; a *crash* cannot be served anywhere."""
         if type(error) is errors.NovaException:  # a fault, which the manager has logged
             LOG.error("Case %s cannot be decided", self.case.name)
             answer.update(error=type(error.__cause__).__name__, crash=True)
@@ -176,7 +176,7 @@ class _Scheduler:
 
 
 def _recorded(record: DecisionRecord, driver: Any) -> Answer:
-    """What the record says of the first instance: hosts left, their limits and weights."""
+    """The record of the first instance: hosts left, their limits and weights."""
     if record.drawn_from:
         return {"passed": [[host, None] for host in sorted(record.drawn_from)]}
     verdicts = record.verdicts
@@ -212,7 +212,7 @@ def _limits(record: DecisionRecord, driver: Any, rows: np.ndarray) -> dict[str, 
 
 
 def _name(table: HostTable, row: int) -> str:
-    """How the format names a host where pairs cannot stand."""
+    """The name of a host in the format, where pairs cannot stand."""
     return f"{table.text(row, 'host')}/{table.text(row, 'nodename')}"
 
 
@@ -222,7 +222,7 @@ def _pairs(table: HostTable, rows: np.ndarray) -> list[list[str | None]]:
 
 
 def _is_forced(record: DecisionRecord) -> bool:
-    """Whether nothing was left to chance or to the order of equals."""
+    """True when nothing was left to chance or to the order of equals."""
     return record.is_forced and len(set(record.drawn_from)) <= 1
 
 

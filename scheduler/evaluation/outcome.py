@@ -79,7 +79,7 @@ class Outcome:
 
     @property
     def reason_for_difference(self) -> str | None:
-        """Why the case is decided otherwise on purpose, if it is."""
+        """The reason why the case is decided otherwise on purpose, if it is."""
         return REASONS.get(self.name) or (GENTLER if self.is_crash else None)
 
 
@@ -124,7 +124,7 @@ def _line(case: Case, answers: Mapping[str, Answer]) -> dict[str, Any]:
 
 
 def _differences(case: Case, answers: Mapping[str, Answer]) -> list[str]:
-    """How the answers differ from what was recorded; what all share comes once."""
+    """Differences of the answers from what was recorded; those that all share come once."""
     expected = case.content.get("expect")
     if expected is None:
         return [NOTHING_EXPECTED]

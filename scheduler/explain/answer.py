@@ -99,7 +99,7 @@ def _pair(pair: Pair) -> dict[str, str | None]:
 
 
 class _HostLookup:
-    """What became of one row of the host table; the caller holds the decision lock.
+    """The fate of one row of the host table; the caller holds the decision lock.
 
     ``as_of`` says of which moment the verdict is, and ``numbers_of`` the numbers.  Where the
     record no longer has them, or the host has changed since, they are those of now.
@@ -148,7 +148,7 @@ class _HostLookup:
         return {**found, **self._weight(verdicts, pair)}
 
     def _never_evaluated(self) -> str | None:
-        """Why no filter was asked about the host; its name and cell do not change."""
+        """The reason why no filter was asked about the host; its name and cell do not change."""
         if not self.table.column("has_service")[self.row]:
             return NO_SERVICE
         request, verdicts = self.record.request, self.verdicts
@@ -180,7 +180,7 @@ class _HostLookup:
         }
 
     def _kept(self, name: str, code: str) -> tuple[str | None, str] | None:
-        """What the record keeps of the host itself, as one of the closest for its reason."""
+        """The record's details of the host itself, as one of the closest for its reason."""
         host, refusal = self.scope.state(self.row), self.record.refusal
         is_first = refusal is not None and refusal.index == 0  # as the verdicts are
         for each in refusal.findings if is_first else self.record.closest:
@@ -191,7 +191,7 @@ class _HostLookup:
         return None
 
     def _as_of_now(self) -> dict[str, Any]:
-        """What the filters say of the host as it is now."""
+        """The filters' verdict on the host as it is now."""
         if self.record.request is None or not self.filters:
             return {"status": "unknown"}
         found = failures(self.filters, self.scope, [self.row], self.record.request)[self.row]

@@ -1,4 +1,4 @@
-"""What a condition wants and what hosts have of it, in numbers or in words.
+"""Requirements of conditions and what hosts have of them, in numbers or in words.
 
 One entry per reason code of the filters.  ``MEASURES`` are over columns and say how much a host
 lacks; ``DESCRIPTIONS`` are of one host.  What is enough is for the filter to say.
@@ -31,7 +31,7 @@ class Measured(NamedTuple):
     unit: str
 
     def found_text(self, place: int) -> str:
-        """What the host at *place* has."""
+        """The number that the host at *place* has, with its unit."""
         return f"{number(float(self.found[place]))} {self.unit}"
 
 
@@ -125,7 +125,7 @@ Description = Callable[[Any, HostState, Any], tuple[str, str]]
 
 
 def describe(each: Any, code: str, host: HostState, request: Any) -> tuple[str | None, str]:
-    """What is wanted, and what one host has of it."""
+    """The requirement and what one host has of it, as texts."""
     if code in MEASURES:
         measured = MEASURES[code](each, Candidates.alone(host), request)
         return measured.wanted, measured.found_text(0)
@@ -184,7 +184,7 @@ def _capabilities(_filter: Any, host: HostState, request: Any) -> tuple[str, str
 
 
 def _capability(host: HostState, key: str) -> str:
-    """What the path of the extra spec *key* leads to on the host."""
+    """The value on the host that the extra spec *key* leads to."""
     path = key.removeprefix("capabilities:").split(":")
     if path[0] == "hw":
         path = ["cpu_info", "maxphysaddr", "bits"]

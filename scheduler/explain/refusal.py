@@ -1,4 +1,4 @@
-"""Why hosts were removed: the numbers of those that came closest, per reason.
+"""The reasons for removing hosts: the numbers of those that came closest, per reason.
 
 A refusal is examined at once, and its closest hosts in detail.  For a decision that succeeds the
 closest host per reason is found when the reply is sent.
@@ -86,7 +86,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Refusal:
-    """Why instance number *index* got no host."""
+    """The reason why instance number *index* got no host."""
 
     index: int
     hosts: int
@@ -175,7 +175,7 @@ def closest_hosts(verdicts: Verdicts, scope: Scope, request: Any) -> list[Findin
 
 
 def _examine(verdicts: Verdicts, hosts: Candidates, request: Any, index: int) -> Refusal:
-    """Why none of *hosts* was given out for instance number *index*."""
+    """Find out why none of *hosts* was given out for instance number *index*."""
     filters, removed = verdicts.filters, verdicts.removed()
     held = len(hosts) - sum(len(rows) for _verdict, rows in removed)
     refusal = Refusal(index, len(hosts), [], held)
@@ -216,7 +216,7 @@ def failures(
 
 
 def reason_text(each: BaseHostFilter, code: str) -> str:
-    """What a reason code of a filter says of a host."""
+    """The sentence for a reason code of a filter."""
     texts = {reason.code: reason.text for reason in getattr(each, "reasons", ())}
     return texts.get(code, "does not pass")
 
@@ -266,7 +266,7 @@ def _zones_note(each: Any, table: HostTable, request: Any) -> str | None:
 
 
 def _wish(cause: str, hosts: Candidates, request: Any) -> tuple[str | None, str | None]:
-    """What the request says that removes hosts for *cause*; what of it does not exist."""
+    """The part of the request that removes hosts for *cause*, and what of it does not exist."""
     table, destination = hosts.table, request.requested_destination
     if cause == "force_hosts.other":
         return _names("force_hosts", request.force_hosts, table.rows_of_host, ignore_case=True)
@@ -288,7 +288,7 @@ def _wish(cause: str, hosts: Candidates, request: Any) -> tuple[str | None, str 
 def _names(
     what: str, wanted: list[str], known: Iterable[str], *, ignore_case: bool = False
 ) -> tuple[str, str | None]:
-    """What is asked for, and which of it there is not."""
+    """Text of the *wanted* names, and of those that do not exist."""
     there = {name.lower() if ignore_case else name for name in known}
     missing = [name for name in wanted if (name.lower() if ignore_case else name) not in there]
     text = f"{what} = {', '.join(wanted[:10])}"

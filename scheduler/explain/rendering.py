@@ -108,7 +108,7 @@ def _table(title: str, texts: Sequence[str], numbers: Sequence[str] = ()) -> Tab
 
 
 def _removals(record: Record) -> Table | None:
-    """What removed how many hosts."""
+    """Table of the causes that removed hosts, with the number of each."""
     left, refusal, filters = record["fleet"], record["refusal"], record["filters"]
     if not left:
         return None
@@ -151,7 +151,7 @@ def _closest(title: str, findings: Sequence[Record]) -> Table | None:
 
 
 def _weights(title: str, rows: Sequence[Record]) -> Table | None:
-    """What the weights of hosts are made of; weighers that say 0 of all of them are left out."""
+    """Table of the parts of hosts' weights; weighers that say 0 of all are left out."""
     if not rows:
         return None
     table = _table(title, ("host", "weigher"), ("raw", "normalised", "multiplier", "weighted"))

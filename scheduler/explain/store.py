@@ -64,7 +64,7 @@ class Store:
         self._written = 0
         self._is_failing = False
         self.left_out = 0
-        """How many records were not written."""
+        """Number of records that were not written."""
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, database: Database) -> Store | None:

@@ -16,7 +16,7 @@ def network_near(request: Any) -> str:
 
 
 def within(network: str) -> Callable[[str | None], bool]:
-    """Whether an address is in *network* (``10.0.0.7/24``; bits of a host do not matter).
+    """Test for addresses in *network* (``10.0.0.7/24``; bits of a host do not matter).
 
     A text that is no address is in no network.  Raises InvalidRequest when *network* is none.
     """

@@ -45,7 +45,7 @@ class AttestationService:
         self._verify = True if insecure else options.attestation_server_ca_file or True
 
     def poll(self, nodes: Collection[str], now: float) -> dict[str, Trust]:
-        """What the server says about *nodes* at the moment *now*; nothing if it does not answer.
+        """Ask the server about *nodes* at the moment *now*; nothing if it does not answer.
 
         It may also speak of nodes that it was not asked about.
         """
@@ -73,7 +73,7 @@ class AttestationService:
 
 
 def read_entries(entries: Iterable[dict[str, Any]], now: float) -> dict[str, Trust]:
-    """What the entries of an answer say, by node."""
+    """The trust in the entries of an answer, by node."""
     return {each["host_name"]: _trust(each, now) for each in entries}
 
 

@@ -20,7 +20,7 @@ from scheduler.hosts.host_state import HostState
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a filter removes hosts: a stable *code* and a sentence for people."""
+    """Reason for removing hosts: a stable *code* and a sentence for people."""
 
     code: str
     text: str
@@ -62,7 +62,7 @@ class BaseHostFilter:
         return type(self).__name__
 
     def run_filter_for_index(self, index: int) -> bool:
-        """Whether the filter runs for instance number *index* of the request."""
+        """True when the filter runs for instance number *index* of the request."""
         return not (self.run_filter_once_per_request and index > 0)
 
     def filter_all(self, filter_obj_list: Iterable[Any], spec_obj: Any) -> Iterable[Any] | None:
@@ -79,7 +79,7 @@ class BaseHostFilter:
         return bool(self.host_passes(host_state, spec_obj))
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
-        """Whether *host_state* can take the request."""
+        """True when *host_state* can take the request."""
         raise NotImplementedError(f"{self.name} does not implement host_passes")
 
 

@@ -28,7 +28,7 @@ _STRINGS: dict[str, Callable[[str, str], bool]] = {
 
 
 def match(value: str | None, requirement: str) -> bool:
-    """Whether *value* satisfies *requirement*; a requirement without an operator means equality.
+    """True when *value* satisfies *requirement*; a requirement without an operator means equality.
 
     Raises ValueError for a number operator on something that is not a number, and for ``<or>``
     without any alternative.

@@ -19,7 +19,7 @@ from scheduler.objects import texts
 
 
 class Verdict(enum.IntEnum):
-    """What one host says to one requirement."""
+    """Verdict of one host on one requirement."""
 
     UNKNOWN = 0  # neither an attribute nor a statistic of that name
     MISSING = 1  # the path ends before a value
@@ -66,7 +66,7 @@ def judge(hosts: Candidates, path: Sequence[str], test: Callable[[str], bool]) -
 
 
 def are_numbers(hosts: Candidates, name: str) -> bool:
-    """Whether attribute *name* is a column of numbers that all *hosts* have."""
+    """True when attribute *name* is a column of numbers that all *hosts* have."""
     return name in NUMBERS and (name not in _ONCE_REPORTED or bool(hosts.reported.all()))
 
 

@@ -29,7 +29,7 @@ class IsolatedHostsFilter(HostFilter):
         self.image_id = semantics.from_conf(conf).image_id
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """What is isolated is compared exactly; isolated hosts take others unless restricted."""
+        """Isolation is compared exactly; isolated hosts take others unless restricted."""
         isolated = hosts.named(self.hosts)
         if self.images and self.image_id(request.image) in self.images:
             yield NOT_ISOLATED, isolated

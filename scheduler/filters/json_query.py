@@ -176,7 +176,7 @@ class _Evaluation:
     # --- operators -----------------------------------------------------------------------
 
     def compare(self, symbol: str, args: Sequence[_Values]) -> _Values:
-        """Whether the first argument compares so with each other one; false without others."""
+        """True where the first argument compares so with each other one; false without others."""
         test = _COMPARISONS[symbol]
         if _are_columns(args):
             first, *others = (arg.numbers for arg in args)
@@ -189,18 +189,18 @@ class _Evaluation:
         )
 
     def is_in(self, _symbol: str, args: Sequence[_Values]) -> _Values:
-        """Whether the first argument is one of the others."""
+        """True where the first argument is one of the others."""
         return self._combined(args, lambda given: len(given) > 1 and given[0] in given[1:])
 
     def conjunction(self, _symbol: str, args: Sequence[_Values]) -> _Values:
-        """Whether all arguments are true; without any they are."""
+        """True where all arguments are true; without any they are."""
         mask = self.hosts.everything(True)
         for arg in args:
             mask &= arg.true_or_missing
         return _Mask(mask)
 
     def disjunction(self, _symbol: str, args: Sequence[_Values]) -> _Values:
-        """Whether one argument is true."""
+        """True where one argument is true."""
         mask = self.hosts.everything(False)
         for arg in args:
             mask |= arg.true

@@ -1,4 +1,4 @@
-"""What the filters have in common that let hosts promise more than they have."""
+"""The base of the filters that let hosts promise more than they have."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class OvercommitFilter(HostFilter):
     ratio_column: ClassVar[str]
 
     def ratio(self, hosts: Candidates) -> np.ndarray:
-        """How often each host's resource may be handed out."""
+        """Ratio by which each host's resource may be handed out."""
         ratios: np.ndarray = getattr(hosts, self.ratio_column)
         return ratios
 

@@ -105,7 +105,7 @@ def available(conf: Any) -> dict[str, type[BaseHostFilter]]:
 
 
 def names_available(conf: Any) -> set[str]:
-    """What may be named in the option: names of available classes and of entry points."""
+    """Names for the option: those of available classes and of entry points."""
     return {*available(conf), *plugins.entry_point_names(NAMESPACE)}
 
 

@@ -39,7 +39,7 @@ def heard_in_time(last_seen: np.ndarray, now: float, tolerance_seconds: float) -
 
 
 class Scope:
-    """What all candidates of one decision share: table, clock reading, host-state views."""
+    """Parts that all candidates of one decision share: table, clock reading, host-state views."""
 
     def __init__(
         self,
@@ -214,7 +214,7 @@ class Candidates:
         return of_row[self.at]
 
     def count_instances(self, uuids: Iterable[str]) -> np.ndarray:
-        """How many of the instances *uuids* each candidate's host runs."""
+        """Number of the instances *uuids* that each candidate's host runs."""
         shown = self.table.showing_instances(uuids)
         if not shown:
             return self.constant(0, np.int64)
@@ -351,7 +351,7 @@ def narrow(hosts: Candidates, request: Any, chosen: Semantics = semantics.CURREN
 
 
 def has_group(request: Any, policy: str) -> bool:
-    """Whether the request is for a server of a group with this policy."""
+    """True when the request is for a server of a group with this policy."""
     group = request.instance_group
     return group is not None and group.policy == policy
 

@@ -1,4 +1,4 @@
-"""What the host table keeps in columns, and how each text document is parsed.
+"""The columns of the host table, and the parsing of each text document.
 
 Attribute names are those of Nova's HostState (reference page scheduling, section 6.1).
 """

@@ -30,7 +30,7 @@ OF_WHOLE_NODE = (
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """How cells and devices are given out; *pack* fills one cell before the next."""
+    """Rules for giving out cells and devices; *pack* fills one cell before the next."""
 
     semantics: numa.NumaSemantics = numa.CURRENT
     pack: bool = False
@@ -101,7 +101,7 @@ class Consumption:
 
     @classmethod
     def from_request(cls, spec_obj: Any, limits: Mapping[str, Any], how: Fitting) -> Consumption:
-        """What one instance of the request takes of a host with *limits*."""
+        """Amounts that one instance of the request takes of a host with *limits*."""
         wish = Wish.from_request(spec_obj, limits, how)
         disk_mb = (spec_obj.root_gb + spec_obj.ephemeral_gb) * 1024
         return cls(spec_obj.memory_mb, disk_mb, spec_obj.vcpus, wish)

@@ -21,7 +21,7 @@ CLOCK_TOLERANCE_SECONDS = 2.0
 
 
 class End(enum.Enum):
-    """Why a reservation is over."""
+    """Reason why a reservation is over."""
 
     REPORTED = "reported"
     DELETED = "deleted"
@@ -48,7 +48,7 @@ def terms_of(row: Any, key: Key) -> Terms:
 
 
 def end_of(terms: Terms, instance: Any, reported_at: float, now: float) -> End | None:
-    """Why a reservation on these terms is over; None while it is not.
+    """Reason why a reservation on these terms is over; None while it is not.
 
     *instance* is the row of its instance (None if there is none yet), *reported_at* when the
     report that counts was written.
@@ -76,7 +76,7 @@ def _is_news(touched_at: float, terms: Terms) -> bool:
 
 
 def _is_counted(terms: Terms, instance: Any, touched_at: float, reported_at: float) -> bool:
-    """Whether the report counts the instance, which says that it is on the host.
+    """True when the report counts the instance, which says that it is on the host.
 
     A build is counted before its later states are written.  A move is counted at some time, so
     that only a report from clearly after it is trusted; one that stays on its host shows by its

@@ -170,7 +170,7 @@ class HostManager:
                 take()
 
     def cell_health(self) -> list[CellHealth]:
-        """How it is with each cell; empty for a fleet that is not divided into cells."""
+        """Health of each cell; empty for a fleet that is not divided into cells."""
         return list(self._reader.cell_health())
 
     def hosts_up(self, topic: str) -> list[str]:

@@ -68,7 +68,7 @@ class PciStats:
         requests: Iterable[objects.InstancePCIRequest],
         numa_cells: Sequence[objects.InstanceNUMACell] | None = None,
     ) -> bool:
-        """Whether all *requests* can be served together, near the host cells of *numa_cells*."""
+        """True when all *requests* can be served together, near the host cells of *numa_cells*."""
         wanted = tuple(map(pci.Request.from_object, requests))
         cells = None
         if numa_cells:

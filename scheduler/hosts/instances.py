@@ -90,7 +90,7 @@ def delete(table: HostTable, host: str, uuid: str) -> None:
 
 
 def agree(table: HostTable, host: str, uuids: Iterable[str]) -> bool:
-    """Whether exactly *uuids* are on *host*, apart from reservations it has not heard of."""
+    """True when exactly *uuids* are on *host*, apart from reservations it has not heard of."""
     known, reported = table.instances.get(host, {}), set(uuids)
     return reported <= known.keys() and all(
         known[uuid].vm_state is None for uuid in known.keys() - reported

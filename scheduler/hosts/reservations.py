@@ -89,7 +89,7 @@ class Reservations:
         """Keep nothing of hosts that are not in the table any more: nothing is kept, here."""
 
     def accepts(self, key: Key, updated_at: float) -> bool:
-        """Whether a row of *key* just read, last written at *updated_at*, replaces the known one.
+        """True when a row of *key* just read, last written at *updated_at*, replaces the known one.
 
         A report always does; the reservations are subtracted from it again.
         """
@@ -304,7 +304,7 @@ class Reservations:
         return several
 
     def end_of(self, reservation: Reservation, now: float) -> End | None:
-        """Why *reservation* is over, as far as the rows read so far tell; None if it is not."""
+        """Reason why *reservation* is over, by the rows read so far; None if it is not."""
         row = self.table.rows.get(reservation.key)
         reported_at = NEVER if row is None else self.table.value(row, "updated_at")
         terms = reservation.terms

@@ -26,7 +26,7 @@ _IGNORED = (
 
 
 def is_due(done_at: float, every_seconds: float, now: float) -> bool:
-    """Whether what was done then is to be done again; also where the clock was set back since."""
+    """True when what was done then is due again; also where the clock was set back since."""
     return not done_at <= now < done_at + every_seconds
 
 

@@ -155,7 +155,7 @@ class ColumnStore:
                 known.stale.update(rows)
 
     def _replace(self, row: int, name: str, content: Any) -> bool:
-        """Whether the document is another one now."""
+        """Replace the document; true when it is another one now."""
         numbers, pool = self._documents[name], self.pools[name]
         new, old = pool.acquire(content), int(numbers[row])
         numbers[row] = new

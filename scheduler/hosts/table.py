@@ -89,7 +89,7 @@ class HostTable(ColumnStore):
 
     @property
     def is_dense(self) -> bool:
-        """Whether ``order`` is all row numbers from 0 on, so that slices of columns do."""
+        """True when ``order`` is all row numbers from 0 on, so that slices of columns do."""
         return len(self.order) > 0 and self._is_dense
 
     def hosts_without_service(self) -> list[str]:
@@ -97,7 +97,7 @@ class HostTable(ColumnStore):
         return sorted(self.rows_of_host.keys() - self.services.keys())
 
     def is_known(self, host: str) -> bool:
-        """Whether anything is known of *host*: a compute node, a service, an instance on it."""
+        """True when anything is known of *host*: a compute node, a service, an instance on it."""
         return host in self.rows_of_host or host in self.services or host in self.instances
 
     def row_numbers(self, hosts: Iterable[str]) -> list[int]:
@@ -110,7 +110,7 @@ class HostTable(ColumnStore):
         return [row for row in self.row_numbers(hosts) if not bare_metal[row]]
 
     def showing_instances(self, uuids: Iterable[str]) -> dict[int, int]:
-        """How many of the instances *uuids* each row shows; those that show none are left out."""
+        """Number of the instances *uuids* that each row shows; rows without any are left out."""
         found: dict[int, int] = {}
         for uuid in self.host_of_instance.keys() & set(uuids):
             for row in self.rows_showing_instances((self.host_of_instance[uuid],)):

@@ -53,7 +53,7 @@ def dump_host(table: HostTable, reservations: Reservations, key: Key) -> HostDum
 
 
 def _reported(table: HostTable, row: int, picks: Sequence[Reservation]) -> dict[str, Any]:
-    """What the host itself said, of all that the *picks* have changed."""
+    """The host's own values of all that the *picks* have changed."""
     if not picks:
         return {}
     standing = {each.placeholder.uuid for each in picks if each.placeholder is not None}
@@ -123,7 +123,7 @@ def _lists(content: Any) -> Any:
 
 
 def is_same(name: str, one: Any, other: Any) -> bool:
-    """Whether two values mean the same: texts of cells may be written differently."""
+    """True when two values mean the same: texts of cells may be written differently."""
     if one == other:
         return True
     if name not in CHANGED_BY_RESERVATIONS or one is None or other is None:
@@ -136,7 +136,7 @@ def is_same(name: str, one: Any, other: Any) -> bool:
 
 
 def differences(memory: Mapping[str, Any], database: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What two host dumps of one host say differently, as the values of both.
+    """Differences between two host dumps of one host, as the values of both.
 
     ``explained``: the host's own report, as the worker knows it, is what the database holds, and
     the open picks are all the difference.

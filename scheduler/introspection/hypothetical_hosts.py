@@ -114,7 +114,7 @@ class Builder:
         return values
 
     def _hardware(self, like: Key) -> dict[str, Any]:
-        """What a host of the table has, with nothing on it; of its devices those that are free."""
+        """Hardware of a host of the table, with nothing on it; only its free devices."""
         table = self._table
         row = table.rows[like]
         left_open = table.value(row, "ratios_left_open")

@@ -29,7 +29,7 @@ _OF_DEFAULT: Final = frozenset(
 
 
 def _known() -> dict[Name, cfg.Opt]:
-    """What a decision reads, and can therefore be tried with another value."""
+    """Options that a decision reads, and that can therefore be tried with another value."""
     of_group: dict[str, Iterable[cfg.Opt]] = {
         "filter_scheduler": filter_scheduler.OPTIONS,
         "metrics": filter_scheduler.METRICS_OPTIONS,
@@ -123,7 +123,7 @@ def _parsed(option: cfg.Opt, text: str, argument: str) -> Any:
 def chain_of(
     conf: Any, option: str, known: Iterable[str], enable: Sequence[str], disable: Sequence[str]
 ) -> dict[Name, Any]:
-    """What [filter_scheduler] *option*, the list of filters, is with some more or less.
+    """The list of filters, [filter_scheduler] *option*, with some more or less.
 
     Those that are enabled come last, in the order given.  Raises InvalidRequest for a filter that
     is not among the *known* or not enabled.

@@ -193,7 +193,7 @@ def state_refresh(subject: Subject) -> dict[str, Any]:
 def _repairs(
     before: HostTable, books_before: Reservations, after: HostTable, books_after: Reservations
 ) -> list[dict[str, Any]]:
-    """What the two states say differently of the hosts' own reports.
+    """Differences between the two states in the hosts' own reports.
 
     ``memory`` is what was known before, ``database`` what is known now.
     """
@@ -270,7 +270,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON can hold of the values of cells and devices."""
+    """JSON form of the values of cells and devices."""
     if isinstance(value, frozenset):
         return sorted(value)
     names = _FIELDS.get(type(value))

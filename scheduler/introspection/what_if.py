@@ -51,12 +51,12 @@ class Asked:
     count: int
     seed: int
     decided: Mapping[str, Any] | None = None
-    """What became of it when it was a real one."""
+    """The outcome of the request when it was a real one."""
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What is different the second time; see ``what_if``."""
+    """Changes for the second decision; see ``what_if``."""
 
     values: Mapping[overlay.Name, Any]
     added: Sequence[Mapping[str, Any]]

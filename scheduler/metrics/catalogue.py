@@ -19,7 +19,7 @@ SECONDS_BUCKETS: Final = (
 
 
 class Kind(enum.Enum):
-    """What a metric is to Prometheus, and how the workers' values are put together.
+    """Type of a metric in Prometheus, and how the workers' values are put together.
 
     Counters and histograms add up all workers there ever were; the others are gauges.
     """
@@ -33,7 +33,7 @@ class Kind(enum.Enum):
 
     @property
     def is_gauge(self) -> bool:
-        """Whether it is of now, and so of living workers only."""
+        """True when it is of now, and so of living workers only."""
         return self not in (Kind.COUNTER, Kind.HISTOGRAM)
 
 

@@ -1,4 +1,4 @@
-"""What one worker counts while it decides: a few additions per decision, none per host."""
+"""Counts of one worker's decisions: a few additions per decision, none per host."""
 
 from __future__ import annotations
 

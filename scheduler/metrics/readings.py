@@ -1,4 +1,4 @@
-"""What is read off the running parts now and then: they keep it anyway.
+"""Values read off the running parts now and then: they keep them anyway.
 
 Nothing here is asked for by a decision, and nothing holds one up for longer than it takes to go
 over a few columns.
@@ -90,7 +90,7 @@ def _read_table(samples: Samples, hosts: Any) -> None:
 
 
 def host_states(table: Any, now: float, service_down_time_seconds: float) -> dict[str, int]:
-    """How many compute nodes of *table* are up, down, disabled, or without a service.
+    """Number of compute nodes of *table* that are up, down, disabled, or without a service.
 
     Each is counted once; one that is disabled may be down as well.
     """

@@ -29,7 +29,7 @@ _BOUNDS = [floatToGoString(bound) for bound in (*SECONDS_BUCKETS, float("inf"))]
 
 @dataclass(slots=True)
 class Distribution:
-    """How many values fell into each bucket (the last: above all bounds), and their sum."""
+    """Number of values in each bucket (the last: above all bounds), and their sum."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(SECONDS_BUCKETS) + 1))
     total: float = 0.0
@@ -95,7 +95,7 @@ class Samples:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Samples:
-        """What :meth:`to_plain` made."""
+        """Samples from the output of :meth:`to_plain`."""
         read_at = plain["read_at"]
         return cls(
             {(name, tuple(labels)): value for name, labels, value in plain["values"]},

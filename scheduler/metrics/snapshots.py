@@ -25,7 +25,7 @@ _PREFIX, _SUFFIX, _RETIRED = "metrics-", ".json", "metrics-retired.json"
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What the worker *pid* told last, at *written_at* of a clock that never goes back."""
+    """Latest values of the worker *pid*, at *written_at* of a clock that never goes back."""
 
     pid: int
     written_at: float
@@ -46,7 +46,7 @@ class Snapshots:
         self._replace(self._path(pid), plain)
 
     def is_alive(self, snapshot: Snapshot) -> bool:
-        """Whether its worker runs, and gets to tell of itself."""
+        """True when its worker runs, and gets to tell of itself."""
         is_fresh = self._clock() - snapshot.written_at <= FRESH_SECONDS
         return is_fresh and _exists(snapshot.pid)
 

@@ -1,4 +1,4 @@
-"""What is told on the notification bus: the senders, and the payloads of both forms."""
+"""Notifications to the bus: the senders, and the payloads of both forms."""
 
 from typing import Final
 

@@ -57,7 +57,7 @@ class Notifier:
             conf.oslo_messaging_notifications.driver
             and conf.notifications.notification_format in (form, "both")
         )
-        """Whether anything is sent: when false the payload need not be built."""
+        """True when anything is sent: when false the payload need not be built."""
 
     def info(self, context: Any, event_type: str, payload: dict[str, Any]) -> None:
         """Notify of *event_type* with priority INFO; *payload* is not to change any more."""
@@ -93,7 +93,7 @@ class Notifications:
 
     @property
     def enabled(self) -> bool:
-        """Whether anything is sent."""
+        """True when anything is sent."""
         return self.legacy.enabled or self.versioned.enabled
 
     def select_destinations(self, context: Any, phase: str, spec: objects.RequestSpec) -> None:

@@ -12,7 +12,7 @@ from oslo_log import log as logging
 LOG = logging.getLogger(__name__)
 
 CLOSE_SECONDS: Final = 5.0
-"""How long the end of the process waits for what was not sent yet."""
+"""Longest wait of the process's end for what was not sent yet."""
 
 Send = Callable[[], None]
 
@@ -28,12 +28,12 @@ class Outbox:
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self.dropped = 0
-        """How many were dropped so far."""
+        """Number of sends dropped so far."""
         self._dropped_in_a_row = 0
 
     @property
     def waiting(self) -> int:
-        """How many are not sent yet."""
+        """Number of sends not done yet."""
         return self._waiting.qsize()
 
     def put(self, event_type: str, send: Send) -> None:

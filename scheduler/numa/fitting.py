@@ -60,7 +60,7 @@ def fits(
     *,
     pack: bool = False,
 ) -> bool:
-    """Whether ``fit`` finds cells for the guest.
+    """True when ``fit`` finds cells for the guest.
 
     A guest of one cell needs no search, and no CPUs picked where their number decides: 9,000
     states of hosts take 0.1 s so, with a search 0.6 s.
@@ -84,7 +84,7 @@ def _is_served(
     semantics: NumaSemantics,
     chosen: Sequence[HostCell],
 ) -> bool:
-    """Whether devices and networks are near the *chosen* cells."""
+    """True when devices and networks are near the *chosen* cells."""
     if requests and pools is not None:
         cells = host.around(frozenset([cell.id for cell in chosen]))
         if not supports(pools, requests, cells, semantics.pci):

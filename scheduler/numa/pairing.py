@@ -91,7 +91,7 @@ def pair(host: HostCell, guest: GuestCell, terms: Terms) -> tuple[bool, GuestCel
 
 
 def is_counted(guest: GuestTopology, semantics: NumaSemantics) -> bool:
-    """Whether ``may_pair`` decides about the guest: one cell, any threads, a page size that is one.
+    """True when ``may_pair`` decides: one cell, any threads, a page size that is one.
 
     A size that is only bounded is settled by the first attempt, and then holds for the others.
     """

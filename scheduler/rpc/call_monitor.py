@@ -94,7 +94,7 @@ class CallMonitor:
         self._lock = self._native.Lock()  # held for moments, in which nothing waits or logs
         self._is_started = False
         self.failed = 0
-        """How many heartbeats could not be sent; the thread may not log that."""
+        """Number of heartbeats that could not be sent; the thread may not log that."""
 
     def watch(self, incoming: Any) -> None:
         """From now on *incoming* is being worked on."""

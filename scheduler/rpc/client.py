@@ -122,7 +122,7 @@ class WorkerClient:
     def ask(
         self, host: str, number: int, method: str, timeout_seconds: float, **arguments: Any
     ) -> Any:
-        """What worker *number* on *host* answers.
+        """The answer of worker *number* on *host*.
 
         Raises MessageUndeliverable at once where there is no such worker, MessagingTimeout where
         it is silent, errors of this project as themselves.

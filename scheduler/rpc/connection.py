@@ -27,10 +27,10 @@ from scheduler.rpc.messages import MessageLimits
 LOG = logging.getLogger(__name__)
 
 BROKEN: Final = (*amqp.Connection.connection_errors, *amqp.Connection.channel_errors)
-"""What the AMQP library raises over a connection that is gone."""
+"""Errors that the AMQP library raises over a connection that is gone."""
 
 SCHEME: Final = "amqp"
-"""How oslo.messaging names the transport of ``rabbit://`` to kombu."""
+"""Name that oslo.messaging gives kombu for the transport of ``rabbit://``."""
 DEFAULT_HOST: Final = "localhost"
 
 HEARTBEAT_FRAME: Final = b"\x08\x00\x00\x00\x00\x00\x00\xce"
@@ -79,7 +79,7 @@ class Deliveries:
 
     @property
     def is_consuming(self) -> bool:
-        """Whether the broker brings requests now."""
+        """True when the broker brings requests now."""
         channel = self.channel
         bus = getattr(channel, "connection", None)
         return bus is not None and bool(bus.connected) and bool(channel.callbacks)
@@ -106,7 +106,7 @@ def _leave(_message: Any) -> bool:
 SERVED: Final[weakref.WeakValueDictionary[str, Deliveries]] = weakref.WeakValueDictionary()
 """The servers of this process, by the name of the queue that only they have."""
 TEMPORARY: Final[set[str]] = set()
-"""How the names of queues begin that are to end with their last consumer."""
+"""Prefixes of the queues that are to end with their last consumer."""
 
 
 class Channel(pyamqp.Channel):

@@ -71,7 +71,7 @@ class RequestContext(oslo_context.RequestContext):
         super().__init__(user_id=user_id, project_id=project_id, **kwargs)
 
     def check_is_admin(self) -> bool:
-        """What ``is_admin`` is when the sender left it open: whether the role is there."""
+        """Value of ``is_admin`` when the sender left it open: true when the role is there."""
         sent = super().check_is_admin()
         if sent is not None:
             return bool(sent)
@@ -133,7 +133,7 @@ class RequestContext(oslo_context.RequestContext):
         return super().redacted_copy(**{"overwrite": False, **kwargs})
 
     def get_logging_values(self) -> dict[str, Any]:
-        """What log formats may use: no token, and no catalog, which would only bloat the log."""
+        """Values for log formats: no token, and no catalog, which would only bloat the log."""
         values: dict[str, Any] = super().get_logging_values()
         values.pop("service_catalog", None)
         return values

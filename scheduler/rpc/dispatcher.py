@@ -29,7 +29,7 @@ LOG = logging.getLogger(__name__)
 VERSION_PATTERN: Final = re.compile(r"\d{1,9}\.\d{1,9}(\.\d{1,9})?", re.ASCII)
 DEFAULT_VERSION: Final = "1.0"
 DEFAULT_TARGET: Final = oslo_messaging.Target()
-"""What the library assumes of messages without a version and of endpoints without a target."""
+"""Target of messages without a version and of endpoints without one, as in the library."""
 
 MOST_PATIENT_SECONDS: Final = 366 * 24 * 3600
 SERVER_FAULT_CODE: Final = 500
@@ -59,7 +59,7 @@ class EndpointPolicy(oslo_messaging.ExplicitRPCAccessPolicy):
     """Only methods that say so can be called (``expose``): not one that came in by accident."""
 
     def is_allowed(self, endpoint: Any, method: str) -> bool:
-        """Whether *method* of *endpoint* may be called from outside."""
+        """True when *method* of *endpoint* may be called from outside."""
         return not method.startswith("_") and bool(super().is_allowed(endpoint, method))
 
 
@@ -173,7 +173,7 @@ def _require_fit(method: Callable[..., Any], arguments: Mapping[str, Any]) -> No
 
 
 def _patience_seconds(incoming: Any) -> int:
-    """How long the caller of a message waits, which the library makes a timer of.
+    """Seconds that the caller of a message waits, which the library makes a timer of.
 
     Raises InvalidRequest for what is no number, or for longer than any caller waits.
     """
@@ -204,7 +204,7 @@ def _check_form(message: dict[str, Any]) -> None:
 
 
 def _accepts(target: oslo_messaging.Target, message: dict[str, Any]) -> bool:
-    """Whether the namespace is the target's and the version not newer than it."""
+    """True when the namespace is the target's and the version not newer than it."""
     if message.get("namespace") not in target.accepted_namespaces:
         return False
     offered, wanted = (
@@ -232,7 +232,7 @@ def _answer_to(error: Exception, message: Mapping[str, Any], context: Any) -> Ex
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Whether *error* says no to what was asked, and nothing went wrong here."""
+    """True when *error* says no to what was asked, and nothing went wrong here."""
     if not isinstance(error, errors.NovaException):
         return False
     if errors.code_of(error) != errors.INTERNAL_FAULT:

@@ -1,4 +1,4 @@
-"""What can be called on the scheduler's topic, and nothing else (reference page rpc, 1, 7 and 8).
+"""The methods of the scheduler's topic, and nothing else (reference page rpc, 1, 7 and 8).
 
 One endpoint serves one major version.  A call goes to the method of the same name of what is
 behind the endpoint; whatever else that has stays out of reach.
@@ -136,7 +136,7 @@ class IcehouseEndpoint(_OlderEndpoint):
 
 
 class BaseAPI:
-    """What every service of this family answers: namespace ``baseapi``, version 1.1."""
+    """The methods of every service of this family: namespace ``baseapi``, version 1.1."""
 
     target = oslo_messaging.Target(namespace="baseapi", version="1.1")
 

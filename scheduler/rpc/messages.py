@@ -68,7 +68,7 @@ _KEPT: Final = ("method", "_msg_id", "_reply_q", "_unique_id", "_context_request
 _PATTERNS: Final = {
     name: re.compile(rb'"%s\\?":\s*\\?"([^"\\]{1,200})' % name.encode()) for name in _KEPT
 }
-"""What is looked for in a body that is too large: what it is, and whom to answer."""
+"""Patterns for a body that is too large: what it is, and whom to answer."""
 
 
 def pack(message: dict[str, Any]) -> bytes:
@@ -177,7 +177,7 @@ def _parts(message: Mapping[str, Any]) -> Iterator[tuple[str, Any, int]]:
 
 
 def _is_deeper(levels: int, value: Any) -> bool:
-    """Whether lists and dicts nest in more than so many levels, *value* being the first."""
+    """True when lists and dicts nest in more than so many levels, *value* being the first."""
     layer = [value] if type(value) is dict or type(value) is list else []
     for _ in range(levels):
         inner: list[Any] = []

@@ -14,7 +14,7 @@ from scheduler.rpc.context import RequestContext
 NAME_KEY: Final = "nova_object.name"
 
 DECODE_ERRORS: Final = (LookupError, TypeError, ValueError, AttributeError)
-"""What malformed input makes decoding code raise, besides the errors of this project."""
+"""Errors of decoding code on malformed input, besides those of this project."""
 
 
 class ObjectSerializer(oslo_messaging.NoOpSerializer):

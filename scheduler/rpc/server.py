@@ -91,38 +91,38 @@ class Server(RPCServer):
 
     @property
     def is_listening(self) -> bool:
-        """Whether requests would be taken from the bus, once it answers."""
+        """True when requests would be taken from the bus, once it answers."""
         return self.listener is not None and bool(self.listener.is_listening)
 
     @property
     def is_consuming(self) -> bool:
-        """Whether the bus brings requests now."""
+        """True when the bus brings requests now."""
         return self.is_listening and (not self._has_broker or self._deliveries.is_consuming)
 
     @property
     def refused(self) -> dict[str, int]:
-        """How many messages could not be served, by the error that their senders were told."""
+        """Number of messages that could not be served, by the error in the answer."""
         return dict(self.dispatcher.refused)
 
     @property
     def messages(self) -> dict[str, int]:
-        """How many requests came, by the way that they took."""
+        """Number of requests, by the way that they took."""
         fast = 0 if self._fast is None else int(self._fast.receiver.taken)
         return {FAST: fast, LIBRARY: max(0, self._handed_on - fast)}
 
     @property
     def undecodable(self) -> int:
-        """How many messages nobody could make anything of."""
+        """Number of messages nobody could make anything of."""
         return self._deliveries.undecodable
 
     @property
     def call_heartbeats_failed(self) -> int:
-        """How many heartbeats to callers could not be sent."""
+        """Number of heartbeats to callers that could not be sent."""
         return int(self.dispatcher.monitor.failed)
 
     @property
     def answers_dropped(self) -> int:
-        """How many answers were given up because nobody was there to get them."""
+        """Number of answers given up because nobody was there to get them."""
         return 0 if self._fast is None else int(self._fast.replies.dropped)
 
 

@@ -61,7 +61,7 @@ def get_notification_transport(conf: cfg.ConfigOpts) -> NotificationTransport:
 
 
 def is_in_process(conf: cfg.ConfigOpts) -> bool:
-    """Whether the bus is the one inside this process, which no other process can reach.
+    """True when the bus is the one inside this process, which no other process can reach.
 
     Raises ConfigurationError, without passwords, for a URL that cannot be used.
     """

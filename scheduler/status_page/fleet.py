@@ -64,7 +64,7 @@ class _Labels:
         return self.known.setdefault(thing, (len(self.known), version))[0]
 
     def after(self, version: int) -> list[Any]:
-        """What was added after *version*, in order."""
+        """Entries added after *version*, in order."""
         return [thing for thing, (_number, added) in self.known.items() if added > version]
 
 
@@ -90,7 +90,7 @@ class Fleet:
         self._cells = _Labels()
 
     def changes(self, since: str | None) -> dict[str, Any]:
-        """What has changed since the answer whose ``version`` was *since*; else everything.
+        """Changes since the answer whose ``version`` was *since*; else everything.
 
         ``columns`` has one value per row named in ``columns["row"]``; a node is None where it is
         called like its host.  ``removed`` names rows that are no more, and what ``memberships``

@@ -1,4 +1,4 @@
-"""What the page shows of one worker: how it is, what it decided, the fleet as it sees it."""
+"""One worker on the page: its health, its decisions, the fleet as it sees it."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class LiveStatus:
         }
 
     def fleet(self, since: str) -> dict[str, Any]:
-        """What has changed since the ``version`` *since*, which may be empty; whose it is."""
+        """Changes since the ``version`` *since*, which may be empty; whose it is."""
         age = self._manager.state_age_seconds
         changes = self._fleet.changes(since)
         return {"pid": self._identity["pid"], "state_age_seconds": age, **changes}

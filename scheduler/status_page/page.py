@@ -146,7 +146,7 @@ class StatusPage:
         return _packed(found, request.headers)
 
     def _elsewhere(self, pid: str, target: str) -> Response | None:
-        """What another worker answers to *target*; None if *pid* names no other one."""
+        """The answer of another worker to *target*; None if *pid* names no other one."""
         if not (pid.isascii() and pid.isdigit()) or int(pid) not in self._others():
             return None
         answer = self._workers.ask_one(int(pid), target)

@@ -1,4 +1,4 @@
-"""What the decisions of the last minutes came to: counts in a ring of steps of time."""
+"""Outcomes of the decisions of the last minutes: counts in a ring of steps of time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether spans are wanted, and what makes them."""
+"""Loading of spans, where they are wanted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXPORTERS: Final = {
     "http/protobuf": "opentelemetry.exporter.otlp.proto.http.trace_exporter",
     "grpc": "opentelemetry.exporter.otlp.proto.grpc.trace_exporter",
 }
-"""What the library sends with, by ``otlp_protocol``; it does not import them itself."""
+"""Module of the library's exporter, by ``otlp_protocol``; it does not import them itself."""
 
 
 def load(

@@ -46,7 +46,7 @@ class Spans:
         span.end(began + int(record.elapsed_ms * _NS_PER_MS))
 
     def serializer(self, entities: oslo_messaging.NoOpSerializer) -> oslo_messaging.NoOpSerializer:
-        """What decodes as *entities* does, within a span ``decode`` for what is worth one."""
+        """Decode as *entities* does, within a span ``decode`` for what is worth one."""
         return _TracingSerializer(entities, self._tracer)
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""What the HTTP server answers: a visible list of paths, each with a function.
+"""Routes of the HTTP server: a visible list of paths, each with a function.
 
 Only GET and HEAD exist: nothing can be changed from here.
 """
@@ -23,7 +23,7 @@ METHODS: Final = ("GET", "HEAD")
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked.
+    """Request for one path.
 
     *rest* is what follows the path of a route that ends in ``/``; *query* keeps the last of
     several values of a name; the names in *headers* are in lower case.
@@ -37,7 +37,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """What is answered."""
+    """Response to one request."""
 
     body: bytes
     content_type: str = TEXT

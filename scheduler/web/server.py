@@ -25,7 +25,7 @@ from scheduler.web.routes import Response, Routes
 LOG = logging.getLogger(__name__)
 
 ACCEPT_SECONDS: Final = 0.5
-"""How soon a server notices that it is to stop."""
+"""Longest time until a server notices that it is to stop."""
 IDLE_SECONDS: Final = 10.0
 """A client that sends or takes nothing for so long is left."""
 MOST_CONNECTIONS: Final = 64
@@ -69,7 +69,7 @@ def _unusable(host: str, port: int, option: str, error: OSError) -> errors.Confi
 
 
 def at(host: str, port: int) -> str:
-    """How an address is written in a URL."""
+    """Form of an address in a URL."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -87,7 +87,7 @@ class KnownNames:
         self._names = {LOCALHOST, _plain(socket.gethostname()), *wanted}
 
     def knows(self, header: str | None) -> bool:
-        """Whether who sent *header*, ``Host``, may be answered; no browser leaves it out."""
+        """True when the sender of *header*, ``Host``, may be answered; no browser leaves it out."""
         if self._is_any or header is None:
             return True
         name = _plain(_without_port(header))

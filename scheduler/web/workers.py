@@ -28,7 +28,7 @@ from scheduler.web.server import BACKLOG, Server
 LOG = logging.getLogger(__name__)
 
 ANSWER_SECONDS: Final = 2.0
-"""How long the others are waited for."""
+"""Longest wait for the other workers."""
 _SUFFIX: Final = ".socket"
 PREFIX: Final = "nova-scheduler-"
 _UNFINISHED: Final = ".new-"
@@ -37,7 +37,7 @@ _OWN_NAME: Final = re.compile(rf"{PREFIX}\d+-[a-z0-9_]{{8}}")
 
 @dataclass(frozen=True)
 class Answer:
-    """What the worker *pid* said; *status* is None for one that did not answer in time."""
+    """Answer of the worker *pid*; *status* is None for one that did not answer in time."""
 
     pid: int
     status: int | None
@@ -76,7 +76,7 @@ class Workers:
         ending.callback(server.stop)
 
     def ask(self, target: str) -> list[Answer]:
-        """What every worker, this one included, answers to *target*, in the order of pids."""
+        """Answers of every worker, this one included, to *target*, in the order of pids."""
         answers: dict[int, Answer | None] = {}
 
         def ask(pid: int) -> None:
@@ -91,7 +91,7 @@ class Workers:
         return [answer for pid in pids if (answer := answers.get(pid)) is not None]
 
     def ask_one(self, pid: int, target: str) -> Answer | None:
-        """What the worker *pid* answers to *target*; None if there is no such worker."""
+        """Answer of the worker *pid* to *target*; None if there is no such worker."""
         if self._folder is None:
             return None
         path = _path(self._folder, pid)

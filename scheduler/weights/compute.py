@@ -14,7 +14,7 @@ from scheduler.weights.base import HostWeigher
 
 
 class BuildFailureWeigher(HostWeigher):
-    """How many builds have failed on the host since the last one that did not."""
+    """Number of builds that failed on the host since the last one that did not."""
 
     multiplier_option = "build_failure_weight_multiplier"
 
@@ -24,9 +24,9 @@ class BuildFailureWeigher(HostWeigher):
         return hosts.failed_builds
 
     def multipliers(self, hosts: Candidates) -> np.ndarray | float:
-        """What is configured, as a penalty."""
+        """The configured multipliers, as a penalty."""
         return -super().multipliers(hosts)
 
     def weight_multiplier(self, host_state: Any) -> float:
-        """What is configured for one host, as a penalty."""
+        """The configured multiplier of one host, as a penalty."""
         return -super().weight_multiplier(host_state)

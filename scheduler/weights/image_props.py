@@ -16,7 +16,7 @@ from scheduler.weights.base import HostWeigher
 
 
 class ImagePropertiesWeigher(HostWeigher):
-    """How many properties the images of the host's servers share with the request's.
+    """Number of properties that the images of the host's servers share with the request's.
 
     Off, whatever aggregates say, unless its multiplier is set.
     """

@@ -14,7 +14,7 @@ from scheduler.weights.base import HostWeigher
 
 
 class IoOpsWeigher(HostWeigher):
-    """How many servers are in the middle of an operation."""
+    """Number of servers in the middle of an operation."""
 
     minval = 0
     multiplier_option = "io_ops_weight_multiplier"

@@ -14,7 +14,7 @@ from scheduler.weights.base import HostWeigher
 
 
 class NumInstancesWeigher(HostWeigher):
-    """How many servers the host runs.  Off unless its multiplier is set."""
+    """Number of servers on the host.  Off unless its multiplier is set."""
 
     multiplier_option = "num_instances_weight_multiplier"
 

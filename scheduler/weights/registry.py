@@ -69,7 +69,7 @@ def load_weighers(conf: Any) -> list[BaseHostWeigher]:
 
 
 def _classes(path: str, known: Mapping[str, Any]) -> Iterable[type]:
-    """What one entry of the option stands for: a dotted path, or the name of an entry point."""
+    """Classes of one entry of the option: a dotted path, or the name of an entry point."""
     if "." not in path:
         found = plugins.entry_point_class(NAMESPACE, path, BaseHostWeigher, OPTION)
         if found is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.house.tree import ROOT, files, name_of, python_files
+from tests.house.tree import PACKAGES, ROOT, files, name_of, python_files, syntax_of
 
 FORBIDDEN = {
     "the folder of this checkout": re.escape(str(ROOT)) + r"\b",
@@ -35,3 +37,22 @@ def test_every_recorded_message_is_named_by_a_test() -> None:
     samples = (ROOT / "tests/data/wire").glob("*.json")
     names = {path.stem.removesuffix(".request") for path in samples}
     assert {name for name in names if name not in text} == set()
+
+
+def test_no_docstring_begins_like_a_question() -> None:
+    """A noun phrase or a verb says sooner what a thing is; so do docstrings of attributes."""
+    question = re.compile(r"(What|How|Whether|Why|So that)\b")
+    asking = [
+        f"{name_of(path)}:{text.lineno} {text.value.splitlines()[0]}"
+        for path in python_files(*PACKAGES)
+        for text in _docstrings(path)
+        if question.match(text.value.lstrip())
+    ]
+    assert asking == []
+
+
+def _docstrings(path: Path) -> Iterator[ast.Constant]:
+    for node in ast.walk(syntax_of(path)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str()) as text):
+                yield text

@@ -72,7 +72,7 @@ class Allocations:
         self.wait = wait
 
     def existing(self, consumer: str, requester: Requester) -> dict[str, Any]:
-        """What the instance has: providers and resources in ``allocations``, perhaps none."""
+        """Allocations of the instance: providers and resources in ``allocations``, perhaps none."""
         return self._client.allocations(consumer, requester.request_id)
 
     def claim(
@@ -140,7 +140,7 @@ def _body(
     *,
     keeps: bool,
 ) -> tuple[dict[str, Any], str]:
-    """What to PUT, and the version to send it with."""
+    """The body to PUT, and the version to send it with."""
     sent = max(_numbers(version), _DICT_FORM)
     wanted = _by_provider(request["allocations"])
     if keeps:

@@ -47,11 +47,11 @@ _NOTHING: Final = (
 )
 
 Before = dict[str, Any]
-"""What an instance had in Placement before a claim."""
+"""Allocations of an instance in Placement before a claim."""
 
 
 class NoCandidates(Exception):
-    """Why Placement has no host; the caller only learns that there is none."""
+    """Reason why Placement has no host; the caller only learns that there is none."""
 
 
 class _GivenBefore(Exception):
@@ -245,7 +245,7 @@ class _Claiming(Claiming):
         return None
 
     def _is_move(self, uuid: str) -> bool:
-        """Whether the instance lives on a host already, and so keeps what it has there."""
+        """True when the instance lives on a host already, and so keeps what it has there."""
         with self._host_manager.lock:
             table = self._host_manager.table
             home = table.host_of_instance.get(uuid)

@@ -67,7 +67,7 @@ class Candidates:
             self.of_node.setdefault(node, []).extend(requests)
 
     def first(self, node: str) -> AllocationRequest:
-        """What is to be claimed on *node*."""
+        """The allocation request to claim on *node*."""
         return self.of_node[node][0]
 
     def note(self, selections: Iterable[objects.Selection]) -> None:
@@ -79,7 +79,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """What a query needs to know of the fleet, read under the decision lock."""
+    """The part of the fleet's state that a query needs, read under the decision lock."""
 
     aggregates: tuple[Any, ...]
     lowest_version: int
@@ -100,7 +100,7 @@ class CandidateQuery:
         return CandidateQuery(conf, self._client)
 
     def candidates(self, spec: Any, fleet: Fleet, request_id: str | None) -> Candidates:
-        """What Placement offers for one instance of *spec*; raises Unavailable, NoValidHost."""
+        """The candidates of one instance of *spec*; raises Unavailable, NoValidHost."""
         found = Candidates()
         for query in self.queries(spec, fleet):
             found.extend(Candidates.from_answer(self._client.candidates(query, request_id)))
@@ -137,7 +137,7 @@ class CandidateQuery:
 
 
 def fleet_of(host_manager: Any, spec: Any) -> Fleet:
-    """What the tables of *host_manager* say; the caller holds its lock."""
+    """Read the tables of *host_manager*; the caller holds its lock."""
     table = host_manager.table
     return Fleet(
         aggregates=tuple(host_manager.aggregates),

@@ -56,7 +56,7 @@ class PlacementClient:
         return self._read(path, CANDIDATES_VERSION, request_id)
 
     def allocations(self, consumer: str, request_id: str | None) -> dict[str, Any]:
-        """What *consumer* has: ``allocations`` by provider, and the generation if there are any."""
+        """``allocations`` of *consumer* by provider, and the generation if there are any."""
         return self._read(f"/allocations/{consumer}", READING_VERSION, request_id)
 
     def put(self, consumer: str, body: dict[str, Any], version: str, request_id: str | None) -> Any:

@@ -51,7 +51,7 @@ def groups_of(spec: Any, *, pinned_as_shared: bool = False) -> list[Group]:
 
 
 def policy_of(spec: Any) -> str | None:
-    """Whether groups may share a provider (``none``) or not (``isolate``), if the flavor says."""
+    """The group policy, if the flavor names one: ``none`` (may share a provider) or ``isolate``."""
     policy: str | None = (spec.flavor.extra_specs or {}).get("group_policy")
     if policy not in (None, "none", "isolate"):
         raise _wrong("group_policy", f"{policy!r} is neither none nor isolate")

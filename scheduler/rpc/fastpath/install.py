@@ -70,7 +70,7 @@ def _missing_of(path: str, names: list[str]) -> Iterator[str]:
 
 @functools.cache
 def is_possible() -> bool:
-    """Whether the libraries have all that is needed; if not, one log line says what is missing."""
+    """True when the libraries have all parts needed; else a log line says what is missing."""
     found = missing()
     if found:
         LOG.warning("The fast path of the message bus is off: %s", "; ".join(found))

@@ -33,7 +33,7 @@ class Receiver:
         self._limits = limits
         self._library_poll: Any = poller.poll
         self.taken = 0
-        """How many requests came this way."""
+        """Number of requests that came this way."""
 
     def poll(self, **limits: Any) -> list[Any]:
         """Return the next request, in a list; nothing, as the library, once receiving has ended."""

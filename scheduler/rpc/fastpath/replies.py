@@ -83,7 +83,7 @@ class ReplyChannel:
         self._missing: collections.deque[Answer] = collections.deque()
         self._is_looking = False
         self.dropped = 0
-        """How many answers were given up."""
+        """Number of answers given up."""
 
     def send(self, answer: Answer) -> None:
         """Send *answer* as soon as that is possible; the caller drops it if it comes twice."""
