@@ -2,6 +2,9 @@
 
 Options carry today's names; the spellings of older releases are their deprecated names, which
 gives them the precedence that section 1.2 of the reference page config states.
+``startup`` reads, ``check`` refuses bad values, ``rereading`` finds the changes of a reload,
+``names`` and ``effective`` serve ``config``; the rest are the options, by group.
+From the database up every room may import this package, except the engine.
 """
 
 from __future__ import annotations

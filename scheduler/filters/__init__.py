@@ -1,7 +1,9 @@
 """One small module per filter, named as in Nova; ``registry`` lists them all.
 
-``base`` says what a filter is, ``chain`` runs the configured ones.  To write one, start from
-``all_hosts_filter`` for the shape and ``ram_filter`` for columns, limits and reasons.
+``base`` says what a filter is; ``engine.evaluation`` runs the configured ones.  Helpers are
+``json_query``, ``extra_specs_ops``, ``host_attributes``, ``addresses`` and ``attestation``.
+To write a filter, start from ``all_hosts_filter`` for the shape and ``ram_filter`` for columns,
+limits and reasons.  The engine and all above it may import this package; it knows no weigher.
 """
 
 from scheduler.filters.base import BaseHostFilter, Condition, HostFilter, Reason

@@ -1,6 +1,7 @@
 """One small module per weigher, named as in Nova; ``registry`` lists them all.
 
-``base`` says what a weigher is, ``weighing`` adds them up.
+``base`` says what a weigher is; ``engine.evaluation`` adds them up.  The engine and all above it
+may import this package; it knows no filter.
 """
 
 from scheduler.weights.base import BaseHostWeigher, HostWeigher
