@@ -8,7 +8,9 @@ import re
 import pytest
 import yaml
 
-from tests.house.tree import PACKAGES, ROOT, python_files
+from scheduler.hosts import columns
+from scheduler.hosts.candidates import Candidates
+from tests.house.tree import PACKAGES, ROOT, imports_of, name_of, python_files
 
 DOCS = ROOT / "docs"
 FOLDERS = (*PACKAGES, "tests", "benchmarks", "docs", "etc", "manual", "systemd")
@@ -49,7 +51,31 @@ def names() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("module", "name"), names(), ids=".".join)
 def test_plug_ins_can_import_what_the_page_says(module: str, name: str) -> None:
-    assert isinstance(getattr(importlib.import_module(module), name), type)
+    assert hasattr(importlib.import_module(module), name)
+
+
+def test_the_examples_import_nothing_else() -> None:
+    modules = re.findall(r"^\| `(scheduler[\w.]*)` \|", text("api-stability.md"), re.MULTILINE)
+    known = {*modules, *map(".".join, names())}
+    examples = [path for path in python_files("docs") if path.parent.name == "examples"]
+    found = {
+        imported: name_of(path)
+        for path in examples
+        for imported in imports_of(path)
+        if imported.split(".")[0] == "scheduler"
+    }
+    assert found
+    assert {each: path for each, path in found.items() if each not in known} == {}
+
+
+def test_the_columns_that_the_page_lists_are_there() -> None:
+    _before, table = text("api-stability.md").split("| from `hosts` | names |")
+    cells = " ".join(re.findall(r"\| ([^|]*) \|$", table, re.MULTILINE))
+    listed = set(re.findall(r"`(\w+)`", cells))
+    of_table = {*columns.COLUMN_TYPES, *columns.OBJECT_COLUMNS, *columns.DOCUMENT_PARSERS}
+    assert {each for each in listed if each not in of_table} == {"service_up"}
+    assert hasattr(Candidates, "service_up")
+    assert listed >= {*columns.INT_COLUMNS, *columns.FLOAT_COLUMNS, *columns.OBJECT_COLUMNS}
 
 
 def test_every_file_that_a_page_names_exists() -> None:
