@@ -155,11 +155,15 @@ class SchedulerManager:
         instance_uuids: list[str] | None,
         alternates: bool,
     ) -> list[Any]:
-        """Ask the driver, and tell of the start and of the success if it is one that tells."""
-        told = self._notifications
-        tells = getattr(self.driver, "tells_of_selections", False) and told and told.enabled
-        if tells:
-            told.select_destinations(context, START, spec)
+        """Ask the driver, and notify of the start and of the success if its kind does."""
+        notifications = self._notifications
+        notifies = (
+            getattr(self.driver, "tells_of_selections", False)
+            and notifications
+            and notifications.enabled
+        )
+        if notifies:
+            notifications.select_destinations(context, START, spec)
         name = type(getattr(self.driver, "driver", self.driver)).__name__
         with self.recorder.decision(name, context, spec, instance_uuids) as record:
             try:
@@ -167,14 +171,14 @@ class SchedulerManager:
                     context, spec, instance_uuids, return_alternates=alternates
                 )
             except Exception as error:
-                told_error = for_caller(error, record, exposes=self._exposes_reasons)
-                if told_error is error:
+                error_for_caller = for_caller(error, record, exposes=self._exposes_reasons)
+                if error_for_caller is error:
                     raise
-                raise told_error from told_error.__cause__
+                raise error_for_caller from error_for_caller.__cause__
             if not record.chosen:  # by a driver that knows of no records
                 record.note_chosen(chosen)
-        if tells:
-            told.select_destinations(context, END, _as_decided(spec, instance_uuids))
+        if notifies:
+            notifications.select_destinations(context, END, _as_decided(spec, instance_uuids))
         return chosen
 
     def reconfigured(self, conf: cfg.ConfigOpts) -> Callable[[], None]:

@@ -63,7 +63,7 @@ def differences(
     """
     of_key = {(row.host, row.hypervisor_hostname or ""): row for row in fleet.nodes}
     found: list[Difference] = []
-    standing = defaultdict(list)
+    open_claims = defaultdict(list)
     for claim in claims:
         node = of_key.get((claim.host, claim.node))
         instance = fleet.instances.get(claim.consumer_uuid)
@@ -75,13 +75,13 @@ def differences(
             text = ENDS[end].format(host=host, expires_at=claim.expires_at)
             found.append(_of_claim(claim, f"not closed: {end.value}", text))
             continue
-        standing[claim.host, claim.node].append(claim)
+        open_claims[claim.host, claim.node].append(claim)
         if instance is None and now - rows.seconds(claim.created_at) > NEW_SECONDS:
             found.append(_of_claim(claim, "no instance", "there is no such instance"))
     for key, node in sorted(of_key.items()):
         found += _miscounted(key, node, fleet.counts.get(key, 0))
-        found += _overbooked(key, node, standing[key], ratios)
-        found += _not_fitting(node, standing[key], ratios, fitting)
+        found += _overbooked(key, node, open_claims[key], ratios)
+        found += _not_fitting(node, open_claims[key], ratios, fitting)
     return found
 
 

@@ -43,7 +43,7 @@ class Ranked(Protocol):
 
 
 class Choice:
-    """An order of hosts by total weight; the first that may be picked is the *pick*.
+    """An order of hosts by total weight; the first that may be chosen is ``chosen_row``.
 
     ``totals[row]`` is the weight of a row, ``-inf`` where it is no candidate.  Equal rows stay in
     the order of the choice *before*, if there was one and the semantics keep it, else in that of
@@ -56,7 +56,7 @@ class Choice:
         """*rows*: the candidates, in the table's order unless a filter gave them another."""
         self.rows = rows
         self.totals = totals
-        self.pick: int | None = None
+        self.chosen_row: int | None = None
         #: Whether weight alone decided.
         self.is_forced = True
         self._claimable = claimable
@@ -67,29 +67,29 @@ class Choice:
         self._best: np.ndarray | None = None
 
     def choose(self, draws: Draws, subset_size: int, *, shuffle_best: bool) -> int | None:
-        """The row to pick; None if there is none.
+        """The row to choose; None if there is none.
 
         With *shuffle_best* the hosts that are equal to the best are put into an order drawn; the
-        pick is drawn among the first *subset_size* that are claimable.
+        row is drawn among the first *subset_size* that are claimable.
         """
         if shuffle_best:
             self._shuffle(draws())
         first = list(itertools.islice(self.best(self.rows), max(2, subset_size)))
         size = min(max(1, subset_size), len(first))
         if first:
-            self.pick = first[draws().randrange(size) if size > 1 else 0]
+            self.chosen_row = first[draws().randrange(size) if size > 1 else 0]
             few = self.totals[first[:2]]
             self.is_forced = len(few) < 2 or (size < 2 and bool(few[0] != few[1]))
-        return self.pick
+        return self.chosen_row
 
     def first(self, count: int) -> list[int]:
-        """The pick and the best of the others, *count* together."""
+        """The chosen row and the best of the others, *count* together."""
         best = itertools.islice(self.best(self.rows), count)
-        others = [row for row in best if row != self.pick]
-        return [] if self.pick is None else [self.pick, *others][:count]
+        others = [row for row in best if row != self.chosen_row]
+        return [] if self.chosen_row is None else [self.chosen_row, *others][:count]
 
     def best(self, rows: np.ndarray) -> Iterator[int]:
-        """Those of *rows* that may be picked, best first; *rows* are some of the candidates."""
+        """Those of *rows* that may be chosen, best first; *rows* are some of the candidates."""
         if self._order is not None:
             return self._in_order(self._order[np.isin(self._order, rows)])
         if self._before is not None:
@@ -145,8 +145,8 @@ class Choice:
 
     def first_of(self, rows: np.ndarray) -> int:
         """Which of *rows*, given in the table's order, stood first in this choice."""
-        if self.pick is not None and (rows == self.pick).any():
-            return self.pick
+        if self.chosen_row is not None and (rows == self.chosen_row).any():
+            return self.chosen_row
         if self._order is not None:
             return int(self._order[np.isin(self._order, rows)][0])
         totals = self.totals[rows]

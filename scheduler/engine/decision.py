@@ -137,8 +137,8 @@ class _Decision:
     def undo(self) -> None:
         """Give everything back."""
         self.record.placed_before_failure = len(self.made)
-        for pick in reversed(self.made):
-            self.reservations.release(pick)
+        for reservation in reversed(self.made):
+            self.reservations.release(reservation)
 
     def place(
         self,
@@ -264,7 +264,8 @@ class _Decision:
 
     def _claimable(self, rows: np.ndarray) -> np.ndarray:
         """The hosts that reservations allow, without rows with no room for another instance."""
-        got = Counter(self.reservations.table.rows.get(pick.key) for pick in self.made)
+        table = self.reservations.table
+        got = Counter(table.rows.get(reservation.key) for reservation in self.made)
         full = [row for row, room in self._room.items() if got[row] >= room]
         allowed: np.ndarray = self.reservations.claimable(rows) & ~np.isin(rows, full)
         return allowed
@@ -286,20 +287,21 @@ class _Decision:
         amount = self._amount
         if amount is None or amount.wish is not None:  # which goes by the limits of the host
             amount = self._amount = Consumption.from_request(request, limits, self.policy.fitting)
-        pick = self.reservations.reserve(
+        reservation = self.reservations.reserve(
             state.row, uuid, amount, self.now, stand_in, request.flavor.id
         )
-        self.made.append(pick)
-        if pick.hardware is not None:
-            consumption.hand_over(self.reservations.table, state.row, pick.hardware, request)
+        self.made.append(reservation)
+        hardware = reservation.hardware
+        if hardware is not None:
+            consumption.hand_over(self.reservations.table, state.row, hardware, request)
 
     # --- several instances ---------------------------------------------------------------
 
     def _batch(self, request: Any, row: int, count: int) -> Batch | None:
-        """The rows of all instances at once; None where picks change more than columns.
+        """The rows of all instances at once; None where a reservation changes more than columns.
 
-        Groups learn of each pick, cells and devices are documents, bare metal is taken as a whole,
-        and what is drawn or has little room is chosen one by one.
+        Groups learn of each instance, cells and devices are documents, bare metal is taken as a
+        whole, and what is drawn or has little room is chosen one by one.
         """
         policy, evaluation = self.policy, self._evaluation
         is_drawn = policy.host_subset_size > 1 or policy.shuffle_best_same_weighed_hosts

@@ -33,7 +33,7 @@ TOP_HOSTS: Final = 16
 
 @dataclass(slots=True)
 class Top:
-    """The hosts first in order, the pick before all, and each weigher's numbers for them.
+    """The hosts first in order, the chosen one before all, and each weigher's numbers for them.
 
     Without parts nothing was weighed: there was one host, or none of the weighers.
     """

@@ -100,7 +100,7 @@ class _Scheduler:
         if isinstance(self.driver, FilterScheduler):
             for each in self.driver.settings.policy.chain.filters:
                 if isinstance(each, TrustedFilter):
-                    each.levels.service = RecordedAttestation(case.content.get("attestation"))
+                    each.cache.service = RecordedAttestation(case.content.get("attestation"))
         self.manager = SchedulerManager(conf, self.driver)
         self.context = oslo_context.RequestContext(overwrite=False)
 

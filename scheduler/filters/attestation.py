@@ -98,7 +98,7 @@ class TrustCache:
         self._lifetime_seconds = lifetime_seconds
         self._known: dict[str, Trust] = {}
 
-    def of(self, asked: Collection[str], nodes: Collection[str], now: float) -> dict[str, str]:
+    def levels(self, asked: Collection[str], nodes: Collection[str], now: float) -> dict[str, str]:
         """Levels of trust of the nodes *asked* about, at the moment *now*.
 
         If one of them is not known well enough, all *nodes* of the fleet are asked about anew; a

@@ -46,7 +46,7 @@ def matches(text: Any, hosts: Candidates, most_levels: int) -> np.ndarray:
         query = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise _malformed(f"it is not JSON: {error}") from error
-    found = _Evaluation(hosts, most_levels).of(query, most_levels)
+    found = _Evaluation(hosts, most_levels).values_of(query, most_levels)
     if found.mask is not None:
         return found.mask
     verdicts = [any(value) if isinstance(value, list) else bool(value) for value in found.values]
@@ -130,7 +130,7 @@ class _Evaluation:
         self.most_levels = most_levels
         self.nowhere = np.zeros(len(hosts), dtype=np.int64)
 
-    def of(self, query: Any, depth: int) -> _Values:
+    def values_of(self, query: Any, depth: int) -> _Values:
         """The values of an expression, which may nest *depth* levels more."""
         if depth < 1:
             raise _malformed(
@@ -147,7 +147,7 @@ class _Evaluation:
 
     def _argument(self, part: Any, depth: int) -> _Values:
         if isinstance(part, list):
-            return self.of(part, depth - 1)
+            return self.values_of(part, depth - 1)
         if isinstance(part, str) and part.startswith("$"):
             return self._variable(part[1:])
         return self._same(None if part == "" else part)

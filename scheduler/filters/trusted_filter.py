@@ -32,14 +32,14 @@ class TrustedFilter(HostFilter):
         super().__init__(conf)
         LOG.warning("TrustedFilter asks an attestation server while it decides.")
         service = AttestationService(conf.trusted_computing)
-        self.levels = TrustCache(service, conf.trusted_computing.attestation_auth_timeout)
+        self.cache = TrustCache(service, conf.trusted_computing.attestation_auth_timeout)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """The server is asked about all nodes at once if what is known of one has expired."""
         if wanted := _wanted(request):
             nodes = {node for _host, node in hosts.table.rows if node is not None}
             asked = {state.nodename for state in hosts} - {None}
-            levels = self.levels.of(asked, nodes, hosts.scope.now)
+            levels = self.cache.levels(asked, nodes, hosts.scope.now)
             yield (
                 OTHER_LEVEL,
                 hosts.per_value("nodename", lambda node: levels.get(node) == wanted),

@@ -98,8 +98,8 @@ class Dispatcher(oslo_messaging.RPCDispatcher):
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller is told
             if isinstance(error, CALLER_ERRORS):
                 self.refused[type(error).__name__] += 1
-            told = _answer_to(error, message, incoming.ctxt)
-        raise _alone(told)
+            refusal = _answer_to(error, message, incoming.ctxt)
+        raise _alone(refusal)
 
     def _method(self, message: dict[str, Any]) -> Callable[..., Any] | None:
         name = message["method"]

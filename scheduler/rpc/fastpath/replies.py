@@ -46,8 +46,8 @@ class Request(AMQPIncomingMessage):
         if not self._obsolete_reply_queues.reply_q_valid(self.reply_q, self.msg_id):
             self._channel.dropped += 1
             return
-        told = driver_common.serialize_remote_exception(failure) if failure else None
-        message = {"result": reply, "failure": told, "ending": True}
+        error_text = driver_common.serialize_remote_exception(failure) if failure else None
+        message = {"result": reply, "failure": error_text, "ending": True}
         message |= {messages.MESSAGE_ID: self.msg_id, messages.UNIQUE_ID: os.urandom(16).hex()}
         self._channel.send(Answer(self.reply_q, self.msg_id, messages.pack(message)))
 

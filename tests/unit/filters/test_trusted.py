@@ -173,7 +173,7 @@ def test_answers_last_by_the_servers_clock(age, lifetime, polls):
     cache = TrustCache(service, lifetime)
 
     for _check in range(3):
-        assert cache.of({"n1"}, NODES, NOW) == {"n1": "trusted"}
+        assert cache.levels({"n1"}, NODES, NOW) == {"n1": "trusted"}
 
     assert service.polled == [["n1", "n2"]] * polls
 
@@ -182,24 +182,24 @@ def test_a_negative_result_is_remembered():
     service = Scripted(entry("n1", vtime="garbage"))
     cache = TrustCache(service, 60)
 
-    assert [cache.of({"n1"}, {"n1"}, NOW)["n1"] for _check in range(2)] == ["unknown"] * 2
+    assert [cache.levels({"n1"}, {"n1"}, NOW)["n1"] for _check in range(2)] == ["unknown"] * 2
     assert len(service.polled) == 1
 
 
 def test_one_unknown_node_asks_about_all_anew():
     service = Scripted(entry("n1"))
     cache = TrustCache(service, 60)
-    cache.of({"n1"}, {"n1"}, NOW)
+    cache.levels({"n1"}, {"n1"}, NOW)
     service.entries = (entry("n2"),)
 
-    assert cache.of({"n1", "n2"}, NODES, NOW) == {"n1": "unknown", "n2": "trusted"}
+    assert cache.levels({"n1", "n2"}, NODES, NOW) == {"n1": "unknown", "n2": "trusted"}
     assert service.polled == [["n1"], ["n1", "n2"]]
 
 
 def test_a_failed_poll_leaves_nothing_known():
     service = Scripted()
 
-    assert TrustCache(service, 60).of(NODES, NODES, NOW) == {"n1": "unknown", "n2": "unknown"}
+    assert TrustCache(service, 60).levels(NODES, NODES, NOW) == {"n1": "unknown", "n2": "unknown"}
 
 
 def demanding(level):
