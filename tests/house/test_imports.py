@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.house.tree import PACKAGES, imports_of, module_of, name_of, python_files, syntax_of
+from tests.house.tree import PACKAGES, ROOT, imports_of, module_of, name_of, python_files, syntax_of
 
 #: From the ground up.  A room may import from every level below its own.
 LEVELS: tuple[frozenset[str], ...] = (
@@ -67,6 +68,13 @@ def room_of(module: str) -> str | None:
 def test_every_room_has_a_level() -> None:
     rooms = {module_of(path).split(".")[1] for path in python_files("scheduler") if inside(path)}
     assert rooms <= LEVEL_OF.keys()
+
+
+def test_the_page_has_these_levels() -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\d+\. ((?:`\w+`(?:, )?)+)$", page, re.MULTILINE)
+    levels = [{each for each in rooms if "." not in each} for rooms in LEVELS]
+    assert [set(re.findall(r"\w+", line)) for line in listed] == levels[::-1]
 
 
 def inside(path: Path) -> bool:
