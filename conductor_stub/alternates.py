@@ -34,7 +34,7 @@ from scheduler.idempotency import answer_to_text
 
 LOG = logging.getLogger(__name__)
 
-#: How often a host is looked at anew because others claimed on it meanwhile.
+#: Most attempts on a host when others claimed on it meanwhile.
 ATTEMPTS = 10
 MB_PER_GB = 1024
 

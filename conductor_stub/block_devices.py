@@ -12,7 +12,7 @@ from scheduler import objects
 from scheduler.db import rows
 from scheduler.db.tables import block_device_mapping
 
-#: What a new row gets where the object has nothing: the application's defaults.
+#: Values of a new row where the object has nothing: the application's defaults.
 DEFAULTS = {"delete_on_termination": False, "no_device": False, "encrypted": False}
 
 

@@ -1,4 +1,4 @@
-"""Which cell a host or an instance is in (reference page database, sections 4 and 7)."""
+"""The cell that a host or an instance is in (reference page database, sections 4 and 7)."""
 
 from __future__ import annotations
 

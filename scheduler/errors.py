@@ -21,7 +21,7 @@ ATTEMPTS_EXHAUSTED: Final = "attempts_exhausted"
 STATE_TOO_OLD: Final = "state_too_old"
 INVALID_REQUEST: Final = "invalid_request"
 INTERNAL_FAULT: Final = "internal_fault"
-#: What may become of a request that gets no hosts: codes that stay what they are (docs/explain.md).
+#: Fates of a request that gets no hosts: codes that stay what they are (docs/explain.md).
 CODES: Final = (NO_HOST_FITS, ATTEMPTS_EXHAUSTED, STATE_TOO_OLD, INVALID_REQUEST, INTERNAL_FAULT)
 
 

@@ -105,7 +105,7 @@ class SchedulerManager:
         #: Where decisions are written down: where the driver does that itself, if it can.
         self.recorder: Recorder = getattr(driver, "recorder", None) or Recorder.from_conf(conf)
         self._exposes_reasons = conf.scheduler.expose_reasons
-        #: How much one request may ask for; another one after a reload.
+        #: Most that one request may ask for; another one after a reload.
         self.limits = RequestLimits.from_conf(conf)
 
     def select_destinations(

@@ -14,7 +14,7 @@ from scheduler.hosts.evidence import End
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
 
-#: What a claim that is over is found to be, for an operator.
+#: Finding for a claim that is over, for an operator.
 ENDS = {
     End.REPORTED: "the host reports the instance already",
     End.DELETED: "the instance is deleted",
@@ -25,7 +25,7 @@ ENDS = {
 MB_PER_GB = 1024
 
 
-#: What is said of a claim on cells or devices that are not there.
+#: Finding for a claim on cells or devices that are not there.
 NOT_LEFT = "beside what is reported and claimed before it the host has not what it takes"
 #: A new instance may be written a little later than its claim.
 NEW_SECONDS = 60.0
@@ -96,7 +96,7 @@ def _of_claim(claim: Any, kind: str, what: str) -> Difference:
 
 
 def _miscounted(key: Key, node: Any, present: int) -> list[Difference]:
-    """Where the host reports another number of instances than there are on it."""
+    """Differences where the host reports another number of instances than there are on it."""
     reported = node.running_vms
     if reported is None or reported == present:
         return []
@@ -105,7 +105,7 @@ def _miscounted(key: Key, node: Any, present: int) -> list[Difference]:
 
 
 def _overbooked(key: Key, node: Any, claims: Sequence[Any], ratios: Ratios) -> list[Difference]:
-    """Where reports and claims together are more than the host has, overcommitted as it says."""
+    """Differences where reports and claims together exceed what the host has, overcommitted."""
     if node.free_disk_gb is None:
         return []
     values = rows.values(node, ratios, None)

@@ -17,17 +17,17 @@ from scheduler.db.sessions import ReadSession
 from scheduler.hosts.steady_clock import is_due
 from scheduler.hosts.table import Key
 
-#: How long closed claims are kept: for requests that arrive twice, and for workers that read late.
+#: Age of closed claims to purge: for requests that arrive twice, and for workers that read late.
 KEPT = datetime.timedelta(seconds=300)
 #: Seconds between two reads of all open claims.
 ALL_READ_SECONDS = 5.0
-#: How far clocks may differ, and how long a write may take, for the end of a claim to be read
+#: Allowance for clocks that differ and slow writes, for the end of a claim to be read
 #: before all open claims are read again.
 LATE_SECONDS = 3.0
 #: Seconds between two writes of what is over, and between two purges of old claims.
 CLOSE_SECONDS = 0.5
 PURGE_SECONDS = 60.0
-#: How long an id that was skipped is waited for, and how many of them.  Claims that are committed
+#: Longest wait for a skipped id, and most ids waited for.  Claims that are committed
 #: later still are found by a read of all open ones.
 SKIPPED_SECONDS: Final = 30.0
 SKIPPED_AT_MOST: Final = 1000

@@ -22,7 +22,7 @@ from scheduler.hosts.instances import TrackedInstance
 from scheduler.hosts.reservations import Reservation, Reservations
 from scheduler.hosts.table import HostTable, Key
 
-#: How the names begin that stand for instances which a request did not name.
+#: Prefix of the names that stand for instances which a request did not name.
 UNNAMED = "unnamed-"
 #: When a claim that is over is closed by the worker that made it.  If that worker is gone, any
 #: other does it a little later.

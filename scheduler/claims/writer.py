@@ -32,7 +32,7 @@ from scheduler.idempotency import answer_from_text, answer_to_text, refusal_to_t
 
 LOG = logging.getLogger(__name__)
 
-#: How often one batch is tried: each time some hosts may have moved on, or an instance may have got
+#: Most tries of one batch: each time some hosts may have moved on, or an instance may have got
 #: a claim from another request.
 WRITES_AT_MOST = 5
 

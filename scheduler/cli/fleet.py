@@ -24,7 +24,7 @@ SERVICE_COLUMNS = (
     *("ID", "Binary", "Host", "Zone", "Status", "State"),
     *("Updated At", "Disabled Reason", "Forced Down"),
 )
-#: What ``host show`` takes from the row of the node as it is.
+#: Columns of the node's row that ``host show`` takes as they are.
 CAPACITY = (
     *("hypervisor_type", "hypervisor_version", "vcpus", "vcpus_used"),
     *("memory_mb", "memory_mb_used", "free_ram_mb", "local_gb", "local_gb_used", "free_disk_gb"),

@@ -124,7 +124,7 @@ def _refuse_no_attempts(conf: cfg.ConfigOpts) -> None:
         )
 
 
-#: What is legal for each option by itself and yet cannot work.
+#: Checks of values that are legal by themselves and yet cannot work.
 REFUSALS = (_refuse_log_levels, _refuse_empty_host, _refuse_no_attempts)
 
 

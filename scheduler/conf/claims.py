@@ -58,7 +58,7 @@ _DEFAULTS = {
     "valid_interfaces": ["internal", "public"],
     "service_type": "placement",
 }
-#: How the option is called in Nova 14 to 17.
+#: Name of the option in Nova 14 to 17.
 _OLD_NAMES = {"valid_interfaces": "os_interface", "region_name": "os_region_name"}
 
 

@@ -16,7 +16,7 @@ from scheduler.conf.names import DEFAULT, Name, registered, section, value
 ALL: Final = "*"
 """Stands for every option of a group."""
 
-#: What every program takes over while it runs.
+#: Options that every program takes over while it runs.
 LIVE_LOGGING: Final = frozenset(
     {(DEFAULT, "debug"), (DEFAULT, "default_log_levels"), (DEFAULT, "log_config_append")}
 )
@@ -35,7 +35,7 @@ limit_tenants_to_placement_aggregate placement_aggregate_required_for_tenants
 enable_isolated_aggregate_filtering
 """
 
-#: What the scheduler takes over while it runs; everything else needs a restart.
+#: Options that the scheduler takes over while it runs; all others need a restart.
 LIVE: Final = LIVE_LOGGING | {
     *((DEFAULT, name) for name in _LIVE_DEFAULT.split()),
     *(("scheduler", name) for name in _LIVE_SCHEDULER.split()),
@@ -48,7 +48,7 @@ LIVE: Final = LIVE_LOGGING | {
 
 _DEFAULTS: Final = (cfg.Locations.opt_default, cfg.Locations.set_default)
 
-#: How the files were found is no setting of its own.
+#: Options by which the files were found: no settings of their own.
 _NO_SETTINGS: Final = frozenset({"config_file", "config_dir", "config_source"})
 
 

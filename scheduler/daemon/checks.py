@@ -67,7 +67,7 @@ class Problem:
     reason: str
     #: File and line; empty where nothing is set.
     place: str = ""
-    #: What the start raises.
+    #: Error that the start raises.
     error: Exception | None = field(default=None, compare=False)
 
     @property

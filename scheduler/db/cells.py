@@ -31,7 +31,7 @@ LOG = logging.getLogger(__name__)
 
 MakeReader = Callable[[Database, Cell | None], FleetReader]
 
-#: How long after a failure a cell is tried again in the background.
+#: Time after a failure until a cell is tried again in the background.
 RETRY_SECONDS = 2.0
 
 

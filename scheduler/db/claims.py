@@ -25,9 +25,9 @@ Key = tuple[str, str]
 #: Host of a refusal.
 NO_HOST = ""
 _RETIRED = uuid.UUID("0f3d4bd2-3a0c-4d53-9a5c-8f1c8a6d0c11")
-#: How many ids are packed into one number of 64 bits: a power of two.
+#: Number of ids packed into one number of 64 bits: a power of two.
 _IDS_AT_ONCE = 32
-#: How many hosts one statement moves on.
+#: Most hosts that one statement moves on.
 _HOSTS_AT_ONCE = 50
 #: Everything but the answer, which only a repeated request needs.
 COLUMNS = [column for column in claims.c if column.name != "answer"]

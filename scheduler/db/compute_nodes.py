@@ -22,7 +22,7 @@ from scheduler.db.tables import compute_nodes
 
 LOG = logging.getLogger(__name__)
 
-#: What a new row gets where the caller gives nothing: the application's defaults.
+#: Values of a new row where the caller gives nothing: the application's defaults.
 DEFAULTS: Mapping[str, Any] = {
     "vcpus_used": 0,
     "memory_mb_used": 0,

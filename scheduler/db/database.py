@@ -165,7 +165,7 @@ class Database:
 
     @property
     def layout(self) -> Layout:
-        """Which tables and columns there are, as of the first use that found tables."""
+        """Tables and columns that there are, as of the first use that found tables."""
         engine = self.engine
         with self._engine_lock:
             if self._layout is None:

@@ -12,7 +12,7 @@ from scheduler import errors, objects
 from scheduler.db import rows
 from scheduler.db.tables import flavor_extra_specs, flavor_projects, flavors
 
-#: What a new row gets where the object has nothing: the application's defaults.
+#: Values of a new row where the object has nothing: the application's defaults.
 DEFAULTS: dict[str, Any] = {
     "root_gb": 0,
     "ephemeral_gb": 0,

@@ -39,7 +39,7 @@ from scheduler.db.fleet_services import (
 )
 from scheduler.db.sessions import ReadSession
 
-#: How far back the first read looks for instances that ended: no claim on them is open by then.
+#: The first read looks so far back for ended instances: no claim on older ones is open by then.
 PAST = datetime.timedelta(minutes=10)
 #: Rows stamped this recently are listed by every poll, so that one round trip shows them.
 RECENT = datetime.timedelta(seconds=SETTLE_SECONDS)

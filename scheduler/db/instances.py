@@ -26,7 +26,7 @@ ANY: Any = object()
 #: The columns of an instance that repeat those of its flavor.
 FLAVOR_SIZES = ("memory_mb", "vcpus", "root_gb", "ephemeral_gb")
 
-#: What a new row gets where the object has nothing: the application's defaults.
+#: Values of a new row where the object has nothing: the application's defaults.
 DEFAULTS = {
     "locked": False,
     "shutdown_terminate": False,

@@ -37,7 +37,7 @@ class Scheduler:
     #: Where the hosts that it chooses are claimed.
     claims = Claims()
 
-    #: What tells hosts to build (``scheduler.builds``), and the sender of legacy notifications.
+    #: Sender of builds to hosts (``scheduler.builds``), and that of legacy notifications.
     builds: Any = None
     notifier: Any = None
 

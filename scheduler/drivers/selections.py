@@ -8,7 +8,7 @@ from scheduler import objects
 from scheduler.engine.decision import Placement
 from scheduler.hosts.host_state import HostState
 
-#: What ``allocation_request`` holds without Placement: the JSON text of null.
+#: Value of ``allocation_request`` without Placement: the JSON text of null.
 NO_ALLOCATION_REQUEST = "null"
 ZONE_KEY = "availability_zone"
 

@@ -35,7 +35,7 @@ class Batch:
     ) -> None:
         """*evaluation* is that of the first instance; *amount* is what each one takes."""
         self.amount = amount
-        #: Whether weight alone decided.
+        #: True when weight alone decided.
         self.is_forced = True
         self._policy = policy
         self._semantics = policy.semantics
@@ -75,7 +75,7 @@ class Batch:
                 return
 
     def first_of(self, rows: np.ndarray) -> int:
-        """Which of *rows*, in the table's order, stood first before; the table is told by now."""
+        """The one of *rows*, in the table's order, that stood first; the table is told by now."""
         places = np.flatnonzero(np.isin(self._hosts.rows, rows))
         now = Candidates(self._hosts.scope, self._hosts.rows[places])
         raws = [each.raw(now, self._request) for each in self._policy.weighers]
@@ -87,7 +87,7 @@ class Batch:
         self._picks.append(place)
 
     def _level(self, hosts: Candidates, times: np.ndarray | int) -> tuple[Any, list[np.ndarray]]:
-        """Which of *hosts* pass with so many more instances, and their raw values."""
+        """Mask of the *hosts* that pass with so many more instances, and their raw values."""
         ahead = Ahead(hosts, self.amount.added, times)
         passing = self._policy.chain.passing(ahead, self._request)
         return passing, [each.raw(ahead, self._request) for each in self._policy.weighers]
@@ -113,7 +113,7 @@ class Batch:
     # --- among equals --------------------------------------------------------------------
 
     def _first(self, raws: list[np.ndarray], places: np.ndarray) -> int:
-        """Which of the equal hosts at *places* stood first before."""
+        """The one of the equal hosts at *places* that stood first before."""
         if not self._semantics.keeps_ranking:
             return 0
         if all((raw == raw[0]).all() for raw in raws):  # so they were since the last pick of one

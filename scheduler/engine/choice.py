@@ -18,7 +18,7 @@ from scheduler.engine.record import TOP_HOSTS
 #: at 10,000 hosts (20 µs for the best sixteen, where a partition takes 80 and a sort 600).
 _BLOCK = 64
 Claimable = Callable[[np.ndarray], np.ndarray]
-"""Which of some rows may be picked."""
+"""Mask of the rows that may be chosen."""
 
 
 class Draws:
@@ -39,7 +39,7 @@ class Ranked(Protocol):
     """An earlier choice, whose order decides among equals."""
 
     def first_of(self, rows: np.ndarray) -> int:
-        """Which of *rows*, given in the table's order, stood first."""
+        """The one of *rows*, given in the table's order, that stood first."""
 
 
 class Choice:
@@ -57,7 +57,7 @@ class Choice:
         self.rows = rows
         self.totals = totals
         self.chosen_row: int | None = None
-        #: Whether weight alone decided.
+        #: True when weight alone decided.
         self.is_forced = True
         self._claimable = claimable
         self._before = before
@@ -144,7 +144,7 @@ class Choice:
             yield int(rows[place])
 
     def first_of(self, rows: np.ndarray) -> int:
-        """Which of *rows*, given in the table's order, stood first in this choice."""
+        """The one of *rows*, given in the table's order, that stood first in this choice."""
         if self.chosen_row is not None and (rows == self.chosen_row).any():
             return self.chosen_row
         if self._order is not None:

@@ -21,7 +21,7 @@ Pair = tuple[str, str | None]
 
 #: Outcome of a request that got its hosts; the others are codes of errors (``errors.CODES``).
 SELECTED = "selected"
-#: Why hosts are no candidates at all: nothing says that a compute service runs there; Placement
+#: Reasons why hosts are no candidates: nothing says that a compute service runs there; Placement
 #: did not offer them.
 NO_SERVICE, NOT_OFFERED = "service.unknown", "placement.not_offered"
 #: The stages that are timed: waiting for fresh state, filtering, weighing, booking, and the
@@ -81,7 +81,7 @@ class Verdicts:
     filters: Sequence[BaseHostFilter]
     #: The table's version at that time.
     version: int
-    #: What each weigher's raw values were put between.
+    #: Bounds between which each weigher's raw values were put.
     bounds: Sequence[Any] = ()
 
     @classmethod
@@ -127,7 +127,7 @@ class DecisionRecord:
     not_considered: dict[str, int] = field(default_factory=dict)
     hosts_considered: int = 0
     removed_before_filters: dict[str, int] = field(default_factory=dict)
-    #: Whether forced hosts were taken without asking any filter.
+    #: True when forced hosts were taken without asking any filter.
     filters_skipped: bool = False
     #: Counts of the first instance's run, in chain order; empty where forcing skipped them.
     filters: list[FilterCount] = field(default_factory=list)
@@ -140,9 +140,9 @@ class DecisionRecord:
     state_age_seconds: float | None = None
     #: uuids of the cells whose hosts were left out because they did not answer.
     cells_left_out: tuple[str, ...] = ()
-    #: What became of the claim: booked, repeated or lost; None where nothing was claimed.
+    #: Outcome of the claim: booked, repeated or lost; None where nothing was claimed.
     claim: str | None = None
-    #: How often it was decided anew because others had claimed what was chosen.
+    #: Number of decisions made anew because others had claimed what was chosen.
     races_lost: int = 0
     #: Milliseconds per stage.  What is missing of the total is the rest: choosing, consuming,
     #: making the answer.
@@ -152,28 +152,28 @@ class DecisionRecord:
     outcome: str = SELECTED
     #: The error's text, with what is behind it where the caller is not told that.
     failure: str | None = None
-    #: What the log names an internal fault by.
+    #: Name of an internal fault in the log.
     fault_id: str | None = None
     #: Its number among all records of the worker, from 1 on.
     sequence: int = 0
     #: The request as it came; not to be changed.
     request: Any = None
-    #: Whether what costs memory and a little time is wanted, too.
+    #: True when what costs memory and a little time is wanted, too.
     wants_detail: bool = False
     top: Top | None = None
-    #: Why there was no host.
+    #: Reason why there was no host.
     refusal: Any = None
-    #: Why hosts were removed before any filter, where that left none.
+    #: Reasons why hosts were removed before any filter, where that left none.
     before_filters: list[Any] = field(default_factory=list)
     #: Per reason of a decision that succeeded the closest host removed (``explain.refusal``).
     closest: list[Any] = field(default_factory=list)
     #: Finds ``closest``; None where that is done or not wanted.  Raises nothing.
     find_closest: Callable[[], None] | None = None
-    #: What was said of every host; None if that was not wanted, or had to make room.
+    #: Verdict on every host; None if that was not wanted, or had to make room.
     verdicts: Verdicts | None = None
     #: The hosts that the chance driver drew from; one may be among them more than once.
     drawn_from: tuple[str, ...] = ()
-    #: Whether weights alone decided about every instance: nothing was drawn, no two were equal.
+    #: True when weights alone decided about every instance: nothing was drawn, no two were equal.
     is_forced: bool = True
 
     @property

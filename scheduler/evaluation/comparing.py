@@ -15,7 +15,7 @@ RELATIVE_TOLERANCE = 1e-6
 #: For weights that are 0.0 but for rounding.
 ABSOLUTE_TOLERANCE = 1e-12
 NO_VALID_HOST = "NoValidHost"
-#: What Nova refuses with where it does not say what is wrong.
+#: Errors of Nova that do not say what is wrong.
 _PYTHON_ERRORS = frozenset({"KeyError", "TypeError", "ValueError"})
 
 

@@ -19,7 +19,7 @@ from scheduler.evaluation.examples import calculate
 
 NOTHING_EXPECTED = "the case says nothing of what to expect"
 SUITE_OF_EXAMPLES = "numa_pci_examples"
-#: What the answers of one release do not carry.
+#: Parts that the answers of one release do not carry.
 LEFT_OUT_OF_EXAMPLES = {behaviour.CURRENT.name: frozenset({"cpu_topology"})}
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from scheduler import errors
 
-#: How errors begin; their own text follows.
+#: Beginning of errors; their own text follows.
 _BEGINNINGS: Final = {
     errors.ATTEMPTS_EXHAUSTED: "Attempts exhausted",
     errors.STATE_TOO_OLD: "State too old",

@@ -38,7 +38,7 @@ _PART_BYTES: Final = 700
 Listener = Callable[[DecisionRecord], None]
 """Called with each finished record, on the thread that answers: must be quick."""
 
-#: How long deferred work lets replies go first.
+#: Time that deferred work lets replies go first.
 DEFERRED_SECONDS: Final = 0.005
 #: So much deferred work waits; what comes on top is left to whoever asks for the record.
 _MOST_DEFERRED: Final = 256

@@ -35,12 +35,12 @@ from scheduler.hosts.table import HostTable
 
 LOG = logging.getLogger(__name__)
 
-#: Whether numbers are of the moment of the decision.
+#: Moment that the numbers are of: that of the decision, or now.
 THEN, NOW = "decision", "now"
 #: So many hosts per reason of a refusal are examined.
 EXAMPLES: Final = 3
 
-#: Why hosts are removed before any filter is asked.
+#: Reasons for removing hosts before any filter is asked.
 CAUSES: Final[Mapping[str, str]] = {
     "service.unknown": "there is no record of a compute service on the host",
     "placement.not_offered": "Placement did not offer the host",
@@ -253,7 +253,7 @@ def _smallest(missing: np.ndarray, most: int) -> np.ndarray:
 
 
 def _zones_note(each: Any, table: HostTable, request: Any) -> str | None:
-    """Which zones there are, if none of them is the one asked for."""
+    """Note on the zones there are, if none of them is the one asked for."""
     zones = {each.default_zone}
     for aggregates in table.pools["aggregates"].every_parsed():
         zones |= aggregate_metadata.split_values(aggregates, "availability_zone")

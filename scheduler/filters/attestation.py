@@ -17,7 +17,7 @@ from oslo_utils import timeutils
 LOG = logging.getLogger(__name__)
 
 UNKNOWN = "unknown"
-#: How long the server may take to answer, and how long to be reached.
+#: Longest wait for the server's answer, and for being connected to it.
 ANSWER_SECONDS = 10.0
 _SUCCESS = (200, 201, 202, 204)
 _LOCAL_TIME = "%a %b %d %H:%M:%S %Y"

@@ -65,7 +65,6 @@ class Scope:
 class Candidates:
     """An ordered selection of rows.  Column attributes give one value per candidate."""
 
-    #: Whether filters may look beyond the columns, at instances and single hosts.
     table: HostTable
 
     def __init__(self, scope: Scope, rows: np.ndarray) -> None:

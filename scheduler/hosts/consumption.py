@@ -86,7 +86,7 @@ class Consumption:
     vcpus: int
     #: Cells and devices, for the few that want any.
     wish: Wish | None = None
-    #: What it adds to the columns of its row.
+    #: Amounts that it adds to the columns of its row.
     added: Mapping[str, int] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

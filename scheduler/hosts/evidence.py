@@ -16,7 +16,7 @@ BUILDING = "building"
 COUNTED_TASKS = frozenset(("networking", "block_device_mapping", "spawning"))
 #: With these the instance may not have been counted yet, whatever its task.
 NOT_YET = frozenset((None, "shelved", "shelved_offloaded"))
-#: How far the clocks of those who write rows may differ.
+#: Most that the clocks of those who write rows may differ.
 CLOCK_TOLERANCE_SECONDS = 2.0
 
 

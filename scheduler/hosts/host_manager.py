@@ -35,7 +35,7 @@ LOG = logging.getLogger(__name__)
 #: From so many hosts on the garbage collector does not look through them again and again.
 MANY_HOSTS = 1000
 
-#: What is raised while the database does not answer.
+#: Errors raised while the database does not answer.
 _READ_ERRORS = (db_exception.DBError, sqlalchemy.exc.SQLAlchemyError)
 
 
@@ -88,7 +88,7 @@ class HostManager:
         self._aggregates: dict[int, Any] = {}
         self._shared = SharedRefresh(self._read, gather=concurrency.let_others_catch_up)
         self._full_at: float | None = None
-        #: Whether the latest read failed: decisions are on the state before it.
+        #: True when the latest read failed: decisions are on the state before it.
         self.is_failing = False
         self.read_listeners: list[Listener] = []
         #: Done with the next full read, under the lock, before what it found is applied.

@@ -16,7 +16,7 @@ LOG = logging.getLogger(__name__)
 
 #: Less is followed without a question.
 JUMP_SECONDS = 2.0
-#: How long nobody is asked again about a jump that was not right, or while there is no answer.
+#: Pause after a jump that was not right, or without an answer, until somebody is asked again.
 ASKED_AGAIN_SECONDS = 60.0
 _ADOPTED = "The clock of this machine was set by %+.0f s, to the time that the database has"
 _IGNORED = (

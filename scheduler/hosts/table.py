@@ -36,11 +36,11 @@ class HostTable(ColumnStore):
         self.rows_of_host: dict[str, list[int]] = {}
         self.row_of_node: dict[int, int] = {}
         self.services: dict[str, Mapping[str, Any]] = {}
-        #: How many services have which version.
+        #: Number of services by version.
         self._service_versions: Counter[int] = Counter()
         self.aggregates_of_host: Mapping[str, tuple[Any, ...]] = {}
         self.instances: dict[str, dict[str, Any]] = {}
-        #: What compute nodes of Havana's kind say of themselves, besides their row.
+        #: Reports of compute nodes of Havana's kind about themselves, besides their row.
         self.capabilities: dict[Key, Mapping[str, Any]] = {}
         self.host_of_instance: dict[str, str] = {}
         #: The cells that the fleet is divided into, and whether each is disabled; may be empty.

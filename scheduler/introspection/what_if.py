@@ -297,7 +297,7 @@ def _verdicts(record: DecisionRecord, table: HostTable) -> dict[Key, str]:
 
 
 def _passing(before: Outcome, after: Outcome) -> dict[str, Any]:
-    """Which hosts pass only without, or only with the changes, and what keeps them out else."""
+    """Hosts that pass only without, or only with the changes, and what keeps them out else."""
     now_pass = _only_in(after, before, "before")
     no_longer = _only_in(before, after, "after")
     return {

@@ -23,7 +23,7 @@ class NumaSemantics:
     checks: tuple[pairing.Check, ...]
     #: The cores of a cell, also where sibling sets are missing.
     cores: pairing.Cores
-    #: Which cells serve the thread policy ``isolate``.
+    #: Test for cells that serve the thread policy ``isolate``.
     can_isolate: Callable[[HostCell], bool]
     #: With incomplete sibling sets a guest may get fewer pins than it has CPUs.
     may_pin_too_few: bool

@@ -161,7 +161,7 @@ class Connection(pyamqp.Connection):
         self._writing: Any = native.RLock()
         self._clock = concurrency.native("time").monotonic
         self._written_at = self._clock()
-        #: What comes while the server is not subscribed to all its queues yet waits here.  If it
+        #: Deliveries that came before the server is subscribed to all its queues.  If one
         #: was acknowledged at once, more and more would pour in from the queue that all share.
         self.early: collections.deque[tuple[Callable[[Any], None], Any]] = collections.deque()
         self.is_subscribing = False

@@ -23,7 +23,7 @@ from scheduler.rpc import connection, legacy_rabbit, library_options
 OPTION: Final = "[DEFAULT] transport_url"
 NOTIFICATION_OPTION: Final = "[oslo_messaging_notifications] transport_url"
 IN_PROCESS: Final = "fake"
-#: What a broker that answers says to a wrong login or virtual host: trying again is no use.
+#: Errors by which a broker refuses a login or virtual host: trying again is no use.
 REFUSALS: Final = (amqp.IrrecoverableConnectionError, amqp.IrrecoverableChannelError)
 
 DEFAULT_LOCATIONS: Final = (cfg.Locations.opt_default, cfg.Locations.set_default)

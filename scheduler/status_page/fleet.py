@@ -18,7 +18,7 @@ from scheduler.hosts.aggregate_metadata import split_values
 from scheduler.hosts.candidates import heard_in_time
 from scheduler.hosts.host_manager import HostManager
 
-#: What was read this recently serves the next reader, too.
+#: Age of a reading that serves the next reader, too.
 FRESH_SECONDS: Final = 0.5
 #: Labels are never taken back; there are this many times as many as rows at most.
 _LABELS_PER_ROW: Final = 4
@@ -43,7 +43,7 @@ _FLAGS: Final = ("has_service", "service_forced_down", "service_disabled", "repo
 #: In the order in which a row holds them.
 _COLUMNS: Final = ("host", "node", *NUMBERS, *RATIOS, "state", "membership", "cell")
 
-#: What a host is, the first that is true of it; its place here is its number in the column.
+#: State of a host, the first that is true of it; its place here is its number in the column.
 STATES: Final = (
     *("up", "left out", "no service", "forced down"),
     *("silent", "disabled", "not reported"),

@@ -21,7 +21,7 @@ BEFORE_FILTERS: Final = None
 
 Reason = tuple[str | None, str]
 """Filter and reason code."""
-#: What is counted of a reason: refused requests that it took hosts from, their hosts, all hosts.
+#: Counts of a reason: refused requests that it took hosts from, their hosts, all hosts.
 _REFUSED, _HOSTS_OF_REFUSED, _HOSTS = "refused_requests", "hosts_of_refused", "hosts"
 
 

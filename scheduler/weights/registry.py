@@ -23,7 +23,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "num_instances": ("NumInstancesWeigher",),
     "image_props": ("ImagePropertiesWeigher",),
 }
-#: What "all weighers" may be called.
+#: Names for "all weighers".
 ALL_WEIGHERS = ("nova.scheduler.weights.all_weighers", "scheduler.weights.all_weighers")
 NAMESPACE = "nova.scheduler.weights"
 OPTION = "[filter_scheduler] weight_classes"

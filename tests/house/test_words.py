@@ -40,19 +40,26 @@ def test_every_recorded_message_is_named_by_a_test() -> None:
 
 
 def test_no_docstring_begins_like_a_question() -> None:
-    """A noun phrase or a verb says sooner what a thing is; so do docstrings of attributes."""
-    question = re.compile(r"(What|How|Whether|Why|So that)\b")
+    """A noun phrase or a verb says sooner what a thing is; so do notes on attributes."""
+    question = re.compile(r"\s*(What|Which|How|Whether|Why|So that)\b")
     asking = [
-        f"{name_of(path)}:{text.lineno} {text.value.splitlines()[0]}"
+        f"{name_of(path)}:{line} {text.splitlines()[0]}"
         for path in python_files(*PACKAGES)
-        for text in _docstrings(path)
-        if question.match(text.value.lstrip())
+        for line, text in (*_docstrings(path), *_notes(path))
+        if question.match(text)
     ]
     assert asking == []
 
 
-def _docstrings(path: Path) -> Iterator[ast.Constant]:
+def _docstrings(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(syntax_of(path)):
         match node:
-            case ast.Expr(value=ast.Constant(value=str()) as text):
-                yield text
+            case ast.Expr(value=ast.Constant(value=str() as text)):
+                yield node.lineno, text
+
+
+def _notes(path: Path) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        before, mark, text = line.partition("#: ")
+        if mark and not before.strip():
+            yield number, text

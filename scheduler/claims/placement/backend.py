@@ -34,9 +34,9 @@ from scheduler.hosts.candidates import rows_of_nodes
 
 LOG = logging.getLogger(__name__)
 
-#: How often Placement is asked for candidates when others took all that it had offered.
+#: Most queries for candidates when others took all that Placement had offered.
 QUERIES: Final = 3
-#: How long a request that another worker may be at is left to it.  Placement does not keep two
+#: Time for which a request is left to a worker that may be at it.  Placement does not keep two
 #: first claims for an instance apart that come at the same moment: it may say that one has failed,
 #: and forget the other with it, which it has granted.
 LEFT_SECONDS: Final = 2.0
@@ -130,7 +130,7 @@ class _Claiming(Claiming):
         self._candidates: Candidates | None = None
         #: Per instance the node it was claimed on, and what it had before.
         self._held: dict[str, tuple[str, Before]] = {}
-        #: How many instances of the request a node takes, where a claim was refused.
+        #: Number of instances of the request that a node takes, where a claim was refused.
         self._room: dict[str, int] = {}
 
     def offered(self) -> dict[str, int | None]:

@@ -170,7 +170,7 @@ def _wrong(key: str, reason: str) -> errors.InvalidRequest:
 
 # --- the query string -----------------------------------------------------------------------
 
-#: What Placement must be told when several groups have a suffix and the flavor says nothing.
+#: Policy that Placement must be told when several groups have a suffix and the flavor names none.
 POLICY_IF_NONE = "none"
 
 
