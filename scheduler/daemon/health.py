@@ -113,8 +113,8 @@ class WorkerHealth:
     def _listener(self) -> Check:
         consumer = self.consumer()
         if consumer is None or self.stage() is not Stage.SERVING:
-            told = "not started" if consumer is None else "not serving"
-            return Check("listener", Status.PASS, told)
+            finding = "not started" if consumer is None else "not serving"
+            return Check("listener", Status.PASS, finding)
         return _check(
             "listener",
             consumer.is_listening,
@@ -126,17 +126,17 @@ class WorkerHealth:
         age = getattr(hosts, "state_age_seconds", None)
         if age is None:
             return Check("state", Status.PASS, "nothing is known of its age")
-        told = f"read {age:.0f} s ago"
+        finding = f"read {age:.0f} s ago"
         if not getattr(hosts, "is_failing", False):
-            return Check("state", Status.PASS, told)
-        told = f"the database does not answer; {told}"
+            return Check("state", Status.PASS, finding)
+        finding = f"the database does not answer; {finding}"
         if self.manager().driver.claims.needs_database:
-            return Check("state", Status.FAIL, told)
+            return Check("state", Status.FAIL, finding)
         try:
             hosts.require_state()
         except errors.StateUnavailable as error:
             return Check("state", Status.FAIL, str(error))
-        return Check("state", Status.WARN, told)
+        return Check("state", Status.WARN, finding)
 
     def _cells(self, hosts: Any) -> Check:
         cells = hosts.cell_health() if hasattr(hosts, "cell_health") else []

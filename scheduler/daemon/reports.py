@@ -177,18 +177,18 @@ class Reports:
         if manager is None:
             return "none in this process: each worker has its own, ask those"
         hosts = manager.driver.host_manager
-        told = {
+        figures = {
             "driver": type(manager.driver).__name__,
             "state age (s)": _rounded(getattr(hosts, "state_age_seconds", None)),
             "last read failed": getattr(hosts, "is_failing", None),
         }
         if hasattr(hosts, "table"):
-            told |= {
+            figures |= {
                 **host_states(hosts.table, hosts.clock(), hosts.service_down_time_seconds),
                 "instances": len(hosts.table.host_of_instance),
                 "promised": len(list(hosts.reservations)),
             }
-        lines = [f"{name} = {value}" for name, value in told.items()]
+        lines = [f"{name} = {value}" for name, value in figures.items()]
         for cell in hosts.cell_health() if hasattr(hosts, "cell_health") else ():
             out = f"left out: {cell.error}" if cell.is_left_out else "answers"
             lines.append(f"cell {cell.name} ({cell.uuid}) {out}, {cell.failures} failures")

@@ -111,6 +111,6 @@ def names_available(conf: Any) -> set[str]:
 
 def _not_found(names: str, named_in: str) -> errors.SchedulerHostFilterNotFound:
     """Nova's text, and which options to look at."""
-    told = errors.SchedulerHostFilterNotFound(filter_name=names).format_message()
+    text = errors.SchedulerHostFilterNotFound(filter_name=names).format_message()
     where = f"It is named in {named_in}, but not among {OPTION}."
-    return errors.SchedulerHostFilterNotFound(f"{told} {where}", filter_name=names)
+    return errors.SchedulerHostFilterNotFound(f"{text} {where}", filter_name=names)

@@ -56,9 +56,9 @@ def _reported(table: HostTable, row: int, picks: Sequence[Reservation]) -> dict[
     """The host's own values of all that the *picks* have changed."""
     if not picks:
         return {}
-    standing = {each.placeholder.uuid for each in picks if each.placeholder is not None}
+    placeholders = {each.placeholder.uuid for each in picks if each.placeholder is not None}
     instances = table.instances.get(table.text(row, "host"), {})
-    own = [uuid for uuid in instances if uuid not in standing]
+    own = [uuid for uuid in instances if uuid not in placeholders]
     return {
         **_numbers_before(table, row, picks),
         **_documents_before(picks),

@@ -61,7 +61,7 @@ class PciSemantics:
 
     #: Form in which texts of a spec and of a pool are compared.
     comparable: Callable[[str], str]
-    #: Test for pools that are near enough to the guest's host cells.
+    #: Choice of the pools that are near enough to the guest's host cells.
     affinity: Affinity
     #: Device types given only to requests that name them.
     types_on_request: frozenset[str]

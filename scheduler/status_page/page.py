@@ -120,14 +120,14 @@ class StatusPage:
         if fleet.status != http.HTTPStatus.OK:
             return fleet
         answers = self._workers.ask(f"{PATH}/worker?seen={seen}")
-        told = [
+        bodies = [
             each.body
             if each.status == http.HTTPStatus.OK
             else json.dumps({"pid": each.pid, "is_silent": True}).encode()
             for each in answers
         ]
-        told = told or [self._this_worker(request).body]
-        body = b'{"workers":[%s],"fleet":%s}' % (b",".join(told), fleet.body)
+        bodies = bodies or [self._this_worker(request).body]
+        body = b'{"workers":[%s],"fleet":%s}' % (b",".join(bodies), fleet.body)
         return _packed(Response(body, JSON, headers=POLICY), request.headers)
 
     def _fleet_of(self, pid: str, since: str) -> Response:

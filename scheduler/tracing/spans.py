@@ -58,7 +58,7 @@ class Spans:
 
 def _attributes(record: DecisionRecord) -> dict[str, Any]:
     """Keys as the record's JSON form has them, below one prefix."""
-    told = {
+    values = {
         "request_id": record.request_id,
         "instance_uuids": record.instance_uuids,
         "num_instances": record.num_instances,
@@ -71,7 +71,7 @@ def _attributes(record: DecisionRecord) -> dict[str, Any]:
         "state_age_seconds": record.state_age_seconds,
         "races_lost": record.races_lost,
     }
-    return {f"{NAME}.{key}": value for key, value in told.items() if value is not None}
+    return {f"{NAME}.{key}": value for key, value in values.items() if value is not None}
 
 
 def _tell_filters(span: trace.Span, record: DecisionRecord, at: int) -> None:
