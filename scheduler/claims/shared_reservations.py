@@ -296,9 +296,9 @@ class SharedReservations(Reservations):
             key = self._key_of(row)
             self._know(key, row.generation)
             self.host_ids[key] = row.id
-        # A generation that was met is the host's own, also where the database went back to it.
+        # Claims up to a generation that was met are among those read now.
         for key, generation in read.held.items():
-            self.known[key] = generation
+            self._know(key, generation)
             if self.held.get(key) == generation:
                 del self.held[key]
         self._release_known([each for several in self._unread.values() for each in several], read)

@@ -247,16 +247,28 @@ class ClaimWriter:
                 one.result = Booked(one.decided.selections)
 
     def _lose_moved(self, batch: list[Write], expected: dict[Key, int]) -> None:
-        """Lose what was decided on hosts that are at another generation by now."""
+        """Lose what was decided on hosts that are at another generation by now.
+
+        A generation that went back (a row made anew, a restored database) is raised above all
+        that is known here, as claims with later ones may be open.
+        """
         found = self._rows_of(map(db_key, expected))
+        behind = {
+            row.id: generation + 1
+            for key, generation in expected.items()
+            if (row := found.get(db_key(key))) is not None and row.generation < generation
+        }
+        if behind:
+            self._database.write_retrying(lambda conn: claim_rows.raise_to(conn, behind))
         with self._lock:
-            moved = set()
+            ids, moved = self._reservations.host_ids, set()
             for key, generation in expected.items():
                 row = found.get(db_key(key))
                 if row is None:  # somebody deleted it
-                    del self._reservations.host_ids[key]
-                elif row.generation != generation:
-                    self._reservations.held[key] = row.generation
+                    del ids[key]
+                elif (row.id, row.generation) != (ids[key], generation):
+                    ids[key] = row.id
+                    self._reservations.held[key] = behind.get(row.id, row.generation)
                 else:
                     continue
                 moved.add(key)

@@ -71,6 +71,13 @@ def compare_and_swap(connection: Connection, expected: Mapping[int, tuple[int, i
     return moved == len(expected)
 
 
+def raise_to(connection: Connection, generations: Mapping[int, int]) -> None:
+    """Raise hosts, given by id, to these *generations*, unless they are beyond them."""
+    for number, generation in sorted(generations.items()):
+        behind = (claim_hosts.c.id == number) & (claim_hosts.c.generation < generation)
+        connection.execute(claim_hosts.update().where(behind).values(generation=generation))
+
+
 @functools.lru_cache(maxsize=_HOSTS_AT_ONCE)
 def _swap(hosts: int) -> sa.Update:
     """Move so many hosts on, each at its expected generation, found by their ids."""

@@ -66,14 +66,15 @@ def test_what_others_wrote_is_lost_alone(fleet, worker, monkeypatch):
 @pytest.mark.parametrize("change", ["deleted", "put back"])
 def test_rows_of_hosts_that_somebody_changed_are_learnt_anew(fleet, worker, change):
     """Deleted by hand, or restored with an older copy of the database."""
-    one = worker()
-    one.hosts("req-1", GB, a_name())
+    one, other = worker(), worker()
+    for number, each in enumerate((one, other)):
+        each.hosts(f"req-{number}", GB, a_name())
     table = tables.claim_hosts
     with fleet.database.write() as conn:
         conn.execute(table.delete() if change == "deleted" else table.update().values(generation=0))
-    for number in range(2, 5):
-        assert len(one.hosts(f"req-{number}", GB, a_name())) == 1
-    assert len(fleet.claims()) == 4
+    for number, each in enumerate((one, other, other, one, other, one), 2):
+        assert len(each.hosts(f"req-{number}", GB, a_name())) == 1
+    assert len(fleet.claims()) == 8
     fleet.check()
 
 
