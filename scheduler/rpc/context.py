@@ -133,9 +133,10 @@ class RequestContext(oslo_context.RequestContext):
         return super().redacted_copy(**{"overwrite": False, **kwargs})
 
     def get_logging_values(self) -> dict[str, Any]:
-        """Values for log formats: no token, and no catalog, which would only bloat the log."""
+        """Values for log formats: no token, no key of a profiler, and no catalog, for its size."""
         values: dict[str, Any] = super().get_logging_values()
         values.pop("service_catalog", None)
+        values.pop("trace_info", None)
         return values
 
 

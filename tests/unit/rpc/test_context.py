@@ -94,8 +94,10 @@ def test_redacted_copy_keeps_identity_without_secrets() -> None:
     assert oslo_context.get_current() is context
 
 
-def test_log_values_hide_token_and_catalog() -> None:
-    context = RequestContext("u", auth_token="secret", service_catalog=[{"type": "placement"}])
+def test_log_values_hide_token_key_and_catalog() -> None:
+    catalog = [{"type": "placement"}]
+    profiler = {"hmac_key": "secret", "base_id": "1", "parent_id": "2"}
+    context = RequestContext("u", auth_token="secret", service_catalog=catalog, trace_info=profiler)
     values = context.get_logging_values()
     assert "secret" not in str(values)
     assert "service_catalog" not in values
