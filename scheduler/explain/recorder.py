@@ -226,15 +226,19 @@ class DeferredWork:
 
     def __init__(self) -> None:
         self._waiting: queue.Queue[Callable[[], None]] = queue.Queue(_MOST_DEFERRED)
+        self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def defer(self, work: Callable[[], None]) -> None:
         """Have *work*, which raises nothing, done soon; leave it out while too much waits."""
         with contextlib.suppress(queue.Full):
             self._waiting.put_nowait(work)
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="records", daemon=True)
-            self._thread.start()
+        with self._starting:
+            if self._thread is None:
+                thread = threading.Thread(target=self._run, name="records", daemon=True)
+                with contextlib.suppress(RuntimeError):  # no more threads; the next one tries again
+                    thread.start()
+                    self._thread = thread
 
     def _run(self) -> None:
         while True:
