@@ -181,13 +181,12 @@ class FleetReader:
         poll = self._poll = self._poll or self._make_poll(connection)
         since = whole_second((self._read_at or now) - self.overlap)
         recent = since if full else max(since, whole_second(now - RECENT))
+        # The poll does not show a row twice: until its rows are read, only a full read can follow.
+        last_read_at, self._read_at = self._read_at, None
         poll.begin(since, recent, self._clock())
         if not full and poll.finds_nothing(connection):
             self._read_at = now
             return FleetChanges(False, now, flagged=self._services.flagged, cell=self.cell)
-        last_read_at = self._read_at
-        # The poll does not show a row twice: until its rows are read, only a full read can follow.
-        self._read_at = None
         with self._session.snapshot():
             answers, ids = poll.run(connection, since, self._clock())
             return self._read_rows(connection, now, answers, ids, full, last_read_at)
