@@ -29,6 +29,7 @@ RETRY_SECONDS: Final = 0.25  # between two tries of a queue that is missing, as 
 MOST_UNCONFIRMED: Final = 256  # a broker that is so far behind is waited for ...
 CONFIRMED_SECONDS: Final = 30.0  # ... that long
 MOST_WAITING: Final = 1000  # for missing queues; beyond that the oldest is given up
+MOST_TRIED: Final = 32  # of those at a time: 128 messages a second while a busy caller is gone
 ENDING_SECONDS: Final = 5.0  # that a server waits for its answers when it ends
 
 
@@ -235,8 +236,8 @@ class ReplyChannel:
         self._gone.add(answer.queue, answer.message_id)
 
     def _try_missing(self) -> None:
-        """Send once more what its queue was missing for, or give it up."""
-        for _ in range(len(self._missing)):
+        """Send the first few of those whose queues were missing once more, or give them up."""
+        for _ in range(min(len(self._missing), MOST_TRIED)):
             with self._keeping:
                 if not self._missing:
                     return
