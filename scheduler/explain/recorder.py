@@ -124,7 +124,7 @@ def size_of(record: DecisionRecord) -> int:
     if record.top is not None:
         pairs += len(record.top.pairs)
         nbytes += _PART_BYTES * len(record.top.parts)
-    if record.verdicts is not None:  # the closest hosts are found when the reply is sent
+    if record.verdicts is not None:  # the closest hosts are found some milliseconds later
         nbytes += _CLOSEST_BYTES * len(record.verdicts.reasons)
     spec = record.request
     group, flavor = getattr(spec, "instance_group", None), getattr(spec, "flavor", None)

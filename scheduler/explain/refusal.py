@@ -1,7 +1,7 @@
 """The reasons for removing hosts: the numbers of those that came closest, per reason.
 
 A refusal is examined at once, and its closest hosts in detail.  For a decision that succeeds the
-closest host per reason is found when the reply is sent.
+closest host per reason is found some milliseconds after the decision.
 """
 
 from __future__ import annotations
