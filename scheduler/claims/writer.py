@@ -342,8 +342,9 @@ class ClaimWriter:
 
     def _know_hosts(self, batch: list[Write]) -> None:
         """Make sure that there is a generation to compare for every host."""
-        wanted = {key for each in _open(batch) for key in each.keys}
-        missing = wanted - self._reservations.host_ids.keys()
+        ids = self._reservations.host_ids
+        # A difference of sets would go through all hosts that are known, at every claim.
+        missing = {key for each in _open(batch) for key in each.keys if key not in ids}
         if missing:
             self.begin(missing)
 
