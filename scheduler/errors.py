@@ -9,6 +9,7 @@ and those travel on the wire together with the numeric ``code``.
 from __future__ import annotations
 
 import difflib
+import functools
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -121,53 +122,15 @@ class InvalidRequest(BadRequest):
     msg_fmt = "Invalid request: %(field)s: %(reason)s"
 
 
-class ComputeResourcesUnavailable(NovaException):
-    msg_fmt = "Insufficient compute resources: %(reason)s."
-
-
-class ResourcesNotBooked(NovaException):
-    msg_fmt = "Resources could not be booked: %(reason)s"
-
-
-class CPUPinningUnknown(ResourcesNotBooked):
-    """CPUs are to be pinned that the host cell does not have."""
-
-
-class CPUPinningInvalid(ResourcesNotBooked):
-    """CPUs are to be pinned that are pinned already."""
-
-
-class CPUUnpinningUnknown(ResourcesNotBooked):
-    """CPUs are to be given back that the host cell does not have."""
-
-
-class CPUUnpinningInvalid(ResourcesNotBooked):
-    """CPUs are to be given back that nobody was pinned to."""
-
-
-class HostPagesUnknown(ResourcesNotBooked):
-    """Memory is to be counted in pages on a host cell that reports none."""
-
-
-class PciDeviceRequestFailed(ResourcesNotBooked):
-    msg_fmt = "PCI device request failed: no free devices serve it."
-
-
-class ComputeHostMetricNotFound(NovaException):
-    msg_fmt = "Metric %(name)s could not be found on the compute host node %(host)s.%(node)s."
+class SchedulerHostFilterNotFound(NovaException):
+    msg_fmt = "Scheduler Host Filter %(filter_name)s could not be found."
     code = 404
 
 
-class RescheduledException(NovaException):
-    """A build failed on its host and is to be tried on another one."""
+class ConfigurationError(NovaException):
+    """The configuration cannot be used; *option* names the part."""
 
-    msg_fmt = "Build of instance %(instance_uuid)s was re-scheduled: %(reason)s"
-
-
-class BuildAbortException(NovaException):
-    """A build failed on its host and would fail on any other."""
-
-    msg_fmt = "Build of instance %(instance_uuid)s aborted: %(reason)s"
+    msg_fmt = "Invalid configuration: %(option)s: %(reason)s"
 
 
 class StateUnavailable(NovaException):
@@ -204,60 +167,14 @@ class DecisionGivenUp(NovaException):
     code = 503
 
 
-class UnsupportedPolicyException(BadRequest):
-    """A server group's policy needs a filter or weigher that is not configured."""
+class ResourcesNotBooked(NovaException):
+    """Base: a host turns out not to have what a guest is to get."""
 
-    msg_fmt = "ServerGroup policy is not supported: %(reason)s"
-
-
-class SchedulerHostFilterNotFound(NovaException):
-    msg_fmt = "Scheduler Host Filter %(filter_name)s could not be found."
-    code = 404
+    msg_fmt = "Resources could not be booked: %(reason)s"
 
 
-class ClassNotFound(NovaException):
-    """A configured path leads to something that is not a class of the right kind."""
-
-    msg_fmt = "Class %(class_name)s could not be found: %(exception)s"
-    code = 404
-
-
-class ConfigurationError(NovaException):
-    """The configuration cannot be used; *option* names the part."""
-
-    msg_fmt = "Invalid configuration: %(option)s: %(reason)s"
-
-
-class BadCase(NovaException):
-    """A recorded case cannot be read; *place* is file and line."""
-
-    msg_fmt = "%(place)s: %(reason)s"
-
-
-class DatabaseNotReady(NovaException):
-    """The database's tables are missing, too old, or not this project's to change."""
-
-    msg_fmt = "The database is not ready: %(reason)s"
-
-
-class DatabaseReadOnly(NovaException):
-    msg_fmt = "Nothing is written to %(url)s: [database] read_only is set"
-
-
-class IncompatibleObjectVersion(BadRequest):
-    msg_fmt = (
-        "Version %(objver)s of %(objname)s is not supported, supported version is %(supported)s"
-    )
-
-
-class UnsupportedObjectError(BadRequest):
-    msg_fmt = "Unsupported object type %(objtype)s"
-
-
-class ObjectActionError(NovaException):
-    """An unset field of a wire object was read, or a field got a value it cannot hold."""
-
-    msg_fmt = "Object action %(action)s failed because: %(reason)s"
+class PciDeviceRequestFailed(ResourcesNotBooked):
+    msg_fmt = "PCI device request failed: no free devices serve it."
 
 
 class NotFound(NovaException):
@@ -266,58 +183,91 @@ class NotFound(NovaException):
     code = 404
 
 
-class InstanceNotFound(NotFound):
-    msg_fmt = "Instance %(instance_id)s could not be found."
+def _error(
+    name: str, text: str = "", *, base: type[NovaException] = NovaException, **codes: Any
+) -> type[NovaException]:
+    """Make the class *name*: its text and codes are those of *base* unless given."""
+    return type(name, (base,), {"msg_fmt": text or base.msg_fmt, **codes})
 
 
-class FlavorNotFound(NotFound):
-    msg_fmt = "Flavor %(flavor_id)s could not be found."
+_not_found = functools.partial(_error, base=NotFound)
 
+# A server group's policy needs a filter or weigher that is not configured.
+UnsupportedPolicyException = _error(
+    "UnsupportedPolicyException", "ServerGroup policy is not supported: %(reason)s", base=BadRequest
+)
+# Objects on the wire.
+IncompatibleObjectVersion = _error(
+    "IncompatibleObjectVersion",
+    "Version %(objver)s of %(objname)s is not supported, supported version is %(supported)s",
+    base=BadRequest,
+)
+UnsupportedObjectError = _error(
+    "UnsupportedObjectError", "Unsupported object type %(objtype)s", base=BadRequest
+)
+# An unset field was read, or a field got a value it cannot hold.
+ObjectActionError = _error(
+    "ObjectActionError", "Object action %(action)s failed because: %(reason)s"
+)
+# Selections are wanted, but the scheduler may only be asked in a version without them.
+SelectionObjectsWithOldRPCVersionNotSupported = _error(
+    "SelectionObjectsWithOldRPCVersionNotSupported",
+    "Selection objects need version 4.5 of the scheduler's RPC, not %(version)s.",
+    code=400,
+)
 
-class AggregateNotFound(NotFound):
-    msg_fmt = "Aggregate %(aggregate_id)s could not be found."
+# Resources of a host: CPUs to be pinned or given back, memory to be counted in pages, devices.
+ComputeResourcesUnavailable = _error(
+    "ComputeResourcesUnavailable", "Insufficient compute resources: %(reason)s."
+)
+CPUPinningUnknown = _error("CPUPinningUnknown", base=ResourcesNotBooked)
+CPUPinningInvalid = _error("CPUPinningInvalid", base=ResourcesNotBooked)
+CPUUnpinningUnknown = _error("CPUUnpinningUnknown", base=ResourcesNotBooked)
+CPUUnpinningInvalid = _error("CPUUnpinningInvalid", base=ResourcesNotBooked)
+HostPagesUnknown = _error("HostPagesUnknown", base=ResourcesNotBooked)
+ComputeHostMetricNotFound = _error(
+    "ComputeHostMetricNotFound",
+    "Metric %(name)s could not be found on the compute host node %(host)s.%(node)s.",
+    code=404,
+)
+# A build failed on its host: it is to be tried on another one, or would fail on any other.
+RescheduledException = _error(
+    "RescheduledException", "Build of instance %(instance_uuid)s was re-scheduled: %(reason)s"
+)
+BuildAbortException = _error(
+    "BuildAbortException", "Build of instance %(instance_uuid)s aborted: %(reason)s"
+)
 
+# A configured path that leads to no class of the right kind; a recorded case, with its place.
+ClassNotFound = _error(
+    "ClassNotFound", "Class %(class_name)s could not be found: %(exception)s", code=404
+)
+BadCase = _error("BadCase", "%(place)s: %(reason)s")
+# Tables that are missing, too old, or not this project's to change.
+DatabaseNotReady = _error("DatabaseNotReady", "The database is not ready: %(reason)s")
+DatabaseReadOnly = _error(
+    "DatabaseReadOnly", "Nothing is written to %(url)s: [database] read_only is set"
+)
 
-class AggregateHostNotFound(NotFound):
-    msg_fmt = "Aggregate %(aggregate_id)s has no host %(host)s."
-
-
-class ServiceNotFound(NotFound):
-    msg_fmt = "Service %(service_id)s could not be found."
-
-
-class ComputeHostNotFound(NotFound):
-    msg_fmt = "Compute host %(host)s could not be found."
-
-
-class CellMappingNotFound(NotFound):
-    msg_fmt = "Cell %(uuid)s has no mapping."
-
-
-class InstanceGroupNotFound(NotFound):
-    msg_fmt = "Instance group %(group_uuid)s could not be found."
-
-
-class BuildRequestNotFound(NotFound):
-    """The user deleted the server before it was built."""
-
-    msg_fmt = "BuildRequest not found for instance %(uuid)s"
-
-
-class HostMappingNotFound(NotFound):
-    msg_fmt = "Host '%(name)s' is not mapped to any cell"
-
-
-class AlreadyExists(NovaException):
-    msg_fmt = "%(kind)s %(name)s already exists."
-    code = 409
-
-
-class SelectionObjectsWithOldRPCVersionNotSupported(NovaException):
-    """Selections are wanted, but the scheduler may only be asked in a version without them."""
-
-    msg_fmt = "Selection objects need version 4.5 of the scheduler's RPC, not %(version)s."
-    code = 400
+InstanceNotFound = _not_found("InstanceNotFound", "Instance %(instance_id)s could not be found.")
+FlavorNotFound = _not_found("FlavorNotFound", "Flavor %(flavor_id)s could not be found.")
+AggregateNotFound = _not_found(
+    "AggregateNotFound", "Aggregate %(aggregate_id)s could not be found."
+)
+AggregateHostNotFound = _not_found(
+    "AggregateHostNotFound", "Aggregate %(aggregate_id)s has no host %(host)s."
+)
+ServiceNotFound = _not_found("ServiceNotFound", "Service %(service_id)s could not be found.")
+ComputeHostNotFound = _not_found("ComputeHostNotFound", "Compute host %(host)s could not be found.")
+CellMappingNotFound = _not_found("CellMappingNotFound", "Cell %(uuid)s has no mapping.")
+InstanceGroupNotFound = _not_found(
+    "InstanceGroupNotFound", "Instance group %(group_uuid)s could not be found."
+)
+BuildRequestNotFound = _not_found(
+    "BuildRequestNotFound", "BuildRequest not found for instance %(uuid)s"
+)
+HostMappingNotFound = _not_found("HostMappingNotFound", "Host '%(name)s' is not mapped to any cell")
+AlreadyExists = _error("AlreadyExists", "%(kind)s %(name)s already exists.", code=409)
 
 
 @dataclass(frozen=True)
