@@ -3,6 +3,7 @@
 The current libraries forgot these names and ignore them without a word.  Copies of their options
 that have them as deprecated names are registered before the libraries register their own, which
 gives the names the precedence that all others have (reference page config, 1.2, 6 and 9.2).
+RabbitMQ's address as Havana and Newton spelt it becomes a URL.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib import parse
 
 import oslo_messaging
 from oslo_concurrency import opts as concurrency_options
 from oslo_config import cfg, types
 from oslo_log import log as logging
 from oslo_messaging import opts as messaging_options
+from oslo_utils import netutils
 
 LOG = logging.getLogger(__name__)
 
@@ -75,8 +78,7 @@ NAMES: Final[Mapping[str | None, Names]] = {
 DEFAULTS: Final = {(RABBIT, "rabbit_qos_prefetch_count"): PREFETCHED_REQUESTS}
 
 #: Values that were legal once: the library's limit, to which they are put.
-LEAST_RETRY_INTERVAL: Final = 1
-MOST_RECONNECT_DELAY: Final = 4.5
+LIMITS: Final = {"kombu_reconnect_delay": (min, 4.5), "rabbit_retry_interval": (max, 1)}
 _WIDER: Final[Mapping[str, types.ConfigType]] = {
     "kombu_reconnect_delay": types.Float(min=0),
     "rabbit_retry_interval": types.Integer(min=0),
@@ -145,12 +147,14 @@ def _teach(option: cfg.Opt, names: tuple[tuple[str, str], ...]) -> None:
 
 def put_right(conf: cfg.ConfigOpts) -> None:
     """Translate values that were legal once, with a warning, where their options are registered."""
-    if RABBIT in conf and "kombu_reconnect_delay" in conf[RABBIT]:
-        rabbit = conf[RABBIT]
-        if rabbit.kombu_reconnect_delay > MOST_RECONNECT_DELAY:
-            _put(conf, "kombu_reconnect_delay", MOST_RECONNECT_DELAY)
-        if rabbit.rabbit_retry_interval < LEAST_RETRY_INTERVAL:
-            _put(conf, "rabbit_retry_interval", LEAST_RETRY_INTERVAL)
+    for name, (limited, limit) in LIMITS.items():
+        if RABBIT not in conf or name not in conf[RABBIT]:
+            continue
+        value = conf[RABBIT][name]
+        if value != limited(value, limit):
+            text = "Option [%s] %s is %s, outside of its limits; %s is used instead."
+            LOG.warning(text, RABBIT, name, value, limit)
+            conf.set_override(name, limit, group=RABBIT)
     if NOTIFICATIONS in conf and "driver" in conf[NOTIFICATIONS]:
         named = conf[NOTIFICATIONS].driver
         if any(each in DRIVERS for each in named):
@@ -158,12 +162,45 @@ def put_right(conf: cfg.ConfigOpts) -> None:
             conf.set_override("driver", today, group=NOTIFICATIONS)
 
 
-def _put(conf: cfg.ConfigOpts, name: str, value: float) -> None:
-    LOG.warning(
-        "Option [%s] %s is %s, outside of its limits; %s is used instead.",
-        RABBIT,
-        name,
-        conf[RABBIT][name],
-        value,
-    )
-    conf.set_override(name, value, group=RABBIT)
+# --- RabbitMQ's address of old (reference page config, section 6.2) ---------------------------
+
+FAKE_URL: Final = "fake://"
+FAKE_BACKENDS: Final = ("fake", "nova.openstack.common.rpc.impl_fake", "nova.rpc.impl_fake")
+BACKEND: Final = cfg.StrOpt("rpc_backend")
+ADDRESS: Final[list[cfg.Opt]] = [
+    cfg.StrOpt("rabbit_host"),
+    cfg.PortOpt("rabbit_port", default=5672),
+    cfg.ListOpt("rabbit_hosts"),
+    cfg.StrOpt("rabbit_userid"),
+    cfg.StrOpt("rabbit_password", secret=True),
+    cfg.StrOpt("rabbit_virtual_host"),
+    cfg.BoolOpt("fake_rabbit", default=False),
+]
+for _option in ADDRESS:
+    _option.deprecated_opts.append(cfg.DeprecatedOpt(_option.name, group="DEFAULT"))
+
+
+def list_former_opts() -> list[tuple[str | None, list[cfg.Opt]]]:
+    """The options by group, for whoever names all that are read; not in the sample."""
+    return [(RABBIT, ADDRESS), (None, [BACKEND])]
+
+
+def url_from_options(conf: cfg.ConfigOpts) -> str | None:
+    """The transport URL that the old options amount to; None when none of them is set."""
+    conf.register_opts(ADDRESS, group=RABBIT)
+    conf.register_opt(BACKEND)
+    old = conf[RABBIT]
+    if old.fake_rabbit or conf.rpc_backend in FAKE_BACKENDS:
+        return FAKE_URL
+    named = (old.rabbit_host, old.rabbit_hosts, old.rabbit_userid, old.rabbit_password)
+    if not any(named) and old.rabbit_virtual_host is None:
+        return None
+    hosts = old.rabbit_hosts or [netutils.escape_ipv6(old.rabbit_host or "localhost")]
+    user = parse.quote(old.rabbit_userid or "guest", "")
+    password = parse.quote(old.rabbit_password or "guest", "")
+    places = []
+    for host in hosts:
+        name, port = netutils.parse_host_port(host, old.rabbit_port)
+        places.append(f"{user}:{password}@{netutils.escape_ipv6(name)}:{port}")
+    virtual_host = "" if old.rabbit_virtual_host in (None, "/") else old.rabbit_virtual_host
+    return f"rabbit://{','.join(places)}/{parse.quote(virtual_host, '')}"

@@ -18,7 +18,7 @@ from oslo_utils import strutils
 
 from scheduler import errors
 from scheduler.conf import startup
-from scheduler.rpc import connection, legacy_rabbit, library_options
+from scheduler.rpc import connection, library_options
 
 OPTION: Final = "[DEFAULT] transport_url"
 NOTIFICATION_OPTION: Final = "[oslo_messaging_notifications] transport_url"
@@ -126,7 +126,7 @@ def _apply_default_url(conf: cfg.ConfigOpts) -> None:
     location = conf.get_location("transport_url")
     if location is not None and location.location not in DEFAULT_LOCATIONS:
         return
-    url = legacy_rabbit.url_from_options(conf)
+    url = library_options.url_from_options(conf)
     if url is None and startup.is_embedded(conf):
         url = startup.EMBEDDED_TRANSPORT_URL
     if url is not None:

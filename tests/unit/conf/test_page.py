@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from scheduler import conf as project_options
 from scheduler.conf import names, startup
-from scheduler.rpc import legacy_rabbit, transport
+from scheduler.rpc import library_options, transport
 from scheduler.rpc.library_options import CONCURRENCY, NOTIFICATIONS, RABBIT
 
 DATA = pathlib.Path(__file__).parents[2] / "data" / "options_of_nova.txt"
@@ -32,7 +32,7 @@ def filled(path: pathlib.Path, text: str) -> cfg.ConfigOpts:
     path.write_text(text)
     conf = startup.fill(startup.Source(["--config-file", str(path)], PROG))
     transport.complete(conf)
-    legacy_rabbit.url_from_options(conf)
+    library_options.url_from_options(conf)
     return conf
 
 
