@@ -18,7 +18,7 @@ from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import services
 from scheduler.rpc.context import RequestContext
-from scheduler.rpc.serializer import RequestContextSerializer
+from scheduler.rpc.messages import RequestContextSerializer
 
 Version = tuple[int, int]
 TOPIC = "compute"

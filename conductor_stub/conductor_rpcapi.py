@@ -10,7 +10,7 @@ from conductor_stub.records import MoveRequest, Order
 from scheduler import objects
 from scheduler.rpc.client import translated_errors
 from scheduler.rpc.context import RequestContext
-from scheduler.rpc.serializer import RequestContextSerializer
+from scheduler.rpc.messages import RequestContextSerializer
 
 TOPIC = "conductor"
 NAMESPACE = "compute_task"

@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from scheduler import errors, objects
 from scheduler.rpc.client import translated_errors, version_cap
-from scheduler.rpc.serializer import RequestContextSerializer
+from scheduler.rpc.messages import RequestContextSerializer
 
 BASE_VERSION: Final = "4.0"
 

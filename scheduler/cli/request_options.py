@@ -13,7 +13,7 @@ from scheduler import errors, numa, objects, pci, semantics
 from scheduler.cli import command
 from scheduler.db import flavors
 from scheduler.db.database import Database
-from scheduler.rpc.serializer import ObjectSerializer
+from scheduler.rpc.messages import ObjectSerializer
 
 _SIZES = (
     ("--flavor-ram", "memory_mb", "MB", "memory"),

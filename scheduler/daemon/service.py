@@ -45,7 +45,7 @@ from scheduler.rpc.endpoints import (
     IcehouseEndpoint,
     SchedulerEndpoint,
 )
-from scheduler.rpc.serializer import ObjectSerializer
+from scheduler.rpc.messages import ObjectSerializer
 from scheduler.rpc.server import Server
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.status_page.live import LiveStatus

@@ -14,7 +14,7 @@ from oslo_messaging.transport import NotificationTransport
 from scheduler import objects
 from scheduler.notifications import payloads
 from scheduler.notifications.outbox import Outbox
-from scheduler.rpc.serializer import NotificationSerializer, RequestContextSerializer
+from scheduler.rpc.messages import NotificationSerializer, RequestContextSerializer
 
 LOG = logging.getLogger(__name__)
 

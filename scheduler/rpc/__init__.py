@@ -2,7 +2,7 @@
 
 ``transport`` and ``connection`` connect; ``server`` says who answers on which topic, and
 ``dispatcher`` takes a message to its method in ``endpoints``.  ``client`` calls workers and compute
-hosts.  ``messages`` and ``serializer`` are the wire forms; ``fastpath`` replaces slow parts of
+hosts.  ``messages`` and ``context`` are the wire forms; ``fastpath`` replaces slow parts of
 oslo.messaging.  ``library_options`` keeps older names of options.
 The rooms above the drivers may import this package; whatever decides may not.
 """

@@ -16,7 +16,7 @@ from oslo_messaging.transport import RPCTransport
 
 from scheduler import errors, objects
 from scheduler.rpc.context import get_admin_context
-from scheduler.rpc.serializer import RequestContextSerializer
+from scheduler.rpc.messages import RequestContextSerializer
 
 RUN_INSTANCE_VERSION: Final = "2.37"
 PREP_RESIZE_VERSION: Final = "2.43"

@@ -17,8 +17,7 @@ from scheduler.rpc.call_monitor import CallHeartbeats, CallMonitor
 from scheduler.rpc.connection import Deliveries
 from scheduler.rpc.dispatcher import Dispatcher
 from scheduler.rpc.fastpath import install as fastpath
-from scheduler.rpc.messages import MessageLimits
-from scheduler.rpc.serializer import RequestContextSerializer
+from scheduler.rpc.messages import MessageLimits, RequestContextSerializer
 
 FAST, LIBRARY = "fast", "library"
 """The ways that a request can take from the bus."""

@@ -16,7 +16,7 @@ from scheduler import errors, idempotency
 from scheduler.conf import startup
 from scheduler.db.tables import compute_nodes
 from scheduler.hosts import rows as host_rows
-from scheduler.rpc.serializer import ObjectSerializer
+from scheduler.rpc.messages import ObjectSerializer
 from tests.fuzz import mutations, rows, samples, verdicts
 from tests.fuzz.stores import NOVA, OWN
 from tests.fuzz.tally import Tally

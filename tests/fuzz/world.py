@@ -42,8 +42,7 @@ from scheduler.rpc.endpoints import (
     SchedulerEndpoint,
 )
 from scheduler.rpc.fastpath.receiving import Receiver
-from scheduler.rpc.messages import MessageLimits
-from scheduler.rpc.serializer import ObjectSerializer
+from scheduler.rpc.messages import MessageLimits, ObjectSerializer
 from scheduler.rpc.server import Server
 from tests.fuzz.stores import OWN, Stores
 from tests.process_options import on_in_process_bus

@@ -14,7 +14,7 @@ from scheduler import conf as project_options
 from scheduler import errors, objects
 from scheduler.manager import SchedulerManager
 from scheduler.rpc.context import RequestContext
-from scheduler.rpc.serializer import ObjectSerializer
+from scheduler.rpc.messages import ObjectSerializer
 from tests.builders import OWN_UUID, a_request
 from tests.unit.rpc.fakes import RecordingDriver, a_selection
 

@@ -10,7 +10,7 @@ import pytest
 
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
-from scheduler.rpc.serializer import (
+from scheduler.rpc.messages import (
     NotificationSerializer,
     ObjectSerializer,
     RequestContextSerializer,

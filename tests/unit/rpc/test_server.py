@@ -18,8 +18,7 @@ from scheduler.rpc.connection import Deliveries
 from scheduler.rpc.context import RequestContext
 from scheduler.rpc.dispatcher import Dispatcher
 from scheduler.rpc.endpoints import BaseAPI, SchedulerEndpoint
-from scheduler.rpc.messages import DEPTH_KEY, SIZE_KEY, MessageLimits
-from scheduler.rpc.serializer import RequestContextSerializer
+from scheduler.rpc.messages import DEPTH_KEY, SIZE_KEY, MessageLimits, RequestContextSerializer
 from tests.builders import a_request
 from tests.unit.rpc.fakes import RecordingDriver
 

@@ -12,7 +12,7 @@ from scheduler import errors, objects
 from scheduler.objects import registry
 from scheduler.rpc.context import RequestContext
 from scheduler.rpc.endpoints import SchedulerEndpoint
-from scheduler.rpc.serializer import RequestContextSerializer
+from scheduler.rpc.messages import RequestContextSerializer
 from tests.unit.objects import wire_samples
 from tests.unit.rpc.fakes import RecordingDriver, a_selection
 from tests.unit.test_manager import a_manager

@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from scheduler import errors
-from scheduler.rpc.serializer import ObjectSerializer
+from scheduler.rpc.messages import ObjectSerializer
 from scheduler.tracing.spans import Spans
 from tests.unit.metrics.builders import a_record
 

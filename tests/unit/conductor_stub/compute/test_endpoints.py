@@ -12,7 +12,7 @@ from conductor_stub import compute_daemon
 from conductor_stub.compute.endpoints import endpoints_of
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
-from scheduler.rpc.serializer import RequestContextSerializer
+from scheduler.rpc.messages import RequestContextSerializer
 from tests.unit.conductor_stub.compute.fleets import an_instance
 from tests.waiting import wait_until
 
