@@ -32,7 +32,7 @@ OPTIONS: list[cfg.Opt] = [
         default=False,
         help="Where no Nova is installed: let filters, weighers and drivers that were written for "
         "Nova import from it (`nova.scheduler.filters`, `nova.exception`, ...) and get this "
-        "project's parts. `scheduler/nova_compat/table.py` lists what is provided.",
+        "project's parts. `scheduler/nova_compat.py` lists what is provided.",
     ),
     cfg.StrOpt(
         "semantics",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.nova_compat import filter_functions
+from scheduler import nova_compat
 from tests.builders import a_host
 
 METADATA = [{"zone": "a, b", "ssd": "1"}, {"zone": "b"}, {"zone": ""}, {"other": "x"}]
@@ -17,7 +17,7 @@ METADATA = [{"zone": "a, b", "ssd": "1"}, {"zone": "b"}, {"zone": ""}, {"other":
 )
 def test_values_are_not_split(key: str, values: set[str]) -> None:
     host = a_host(aggregates=METADATA)
-    assert filter_functions.aggregate_values_from_key(host, key) == values
+    assert nova_compat.aggregate_values_from_key(host, key) == values
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_values_are_not_split(key: str, values: set[str]) -> None:
 )
 def test_metadata_is_split(key: str | None, metadata: dict[str, set[str]]) -> None:
     host = a_host(aggregates=METADATA)
-    assert filter_functions.aggregate_metadata_get_by_host(host, key) == metadata
+    assert nova_compat.aggregate_metadata_get_by_host(host, key) == metadata
 
 
 @pytest.mark.parametrize(
@@ -45,17 +45,17 @@ def test_metadata_is_split(key: str | None, metadata: dict[str, set[str]]) -> No
     ],
 )
 def test_one_number_of_several(values: set[str], named: dict[str, Any], number: float) -> None:
-    assert filter_functions.validate_num_values(values, **named) == number
+    assert nova_compat.validate_num_values(values, **named) == number
 
 
 def test_one_bad_value_spoils_all() -> None:
     with pytest.raises(ValueError, match="x"):
-        filter_functions.validate_num_values({"1", "x"}, default=5)
+        nova_compat.validate_num_values({"1", "x"}, default=5)
 
 
 @pytest.mark.parametrize(("based_on", "word"), [(min, "minimum"), (max, "maximum")])
 def test_a_choice_is_logged(caplog: pytest.LogCaptureFixture, based_on: Any, word: str) -> None:
     caplog.set_level("INFO")
-    filter_functions.validate_num_values({"1", "2"}, based_on=based_on)
-    filter_functions.validate_num_values({"1"}, based_on=based_on)
+    nova_compat.validate_num_values({"1", "2"}, based_on=based_on)
+    nova_compat.validate_num_values({"1"}, based_on=based_on)
     assert caplog.messages == [f"2 values found, of which the {word} value will be used."]

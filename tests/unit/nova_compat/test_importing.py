@@ -14,8 +14,7 @@ from scheduler import errors, filters, nova_compat, objects, weights
 from scheduler.drivers import Scheduler
 from scheduler.filters.ram_filter import RamFilter
 from scheduler.hosts.host_manager import HostManager
-from scheduler.nova_compat.importing import NovaFinder
-from scheduler.nova_compat.table import MODULES
+from scheduler.nova_compat import MODULES, NovaFinder
 from scheduler.rpc.context import RequestContext
 from tests.builders import a_conf
 
