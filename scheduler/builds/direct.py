@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,20 +12,16 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors, objects
-from scheduler.builds.choosing import (
-    Chooser,
-    count_attempt,
-    hinted_group,
-    instance_uuids,
-    record_choice,
-)
 from scheduler.builds.rows import RUN_INSTANCE, SERVICE, InstanceRows
+from scheduler.drivers.selections import as_dict
 from scheduler.notifications.notifier import Notifier
 from scheduler.rpc.client import ComputeClient
 
 LOG = logging.getLogger(__name__)
 
 EVENT = f"{SERVICE}.{RUN_INSTANCE}"
+LIMITS_VERSION = "1.0"
+ANTI_AFFINITY = "anti-affinity"
 
 
 @dataclass
@@ -59,10 +56,9 @@ class DirectBuilds:
         """
         uuids = instance_uuids(request_spec)
         spec = copy.deepcopy(dict(request_spec))
-        properties = _own(filter_properties)
         self._notify("start", context, {"request_spec": spec})
         LOG.info("Attempting to build %d instance(s) uuids: %s", len(uuids), uuids)
-        count_attempt(properties, uuids[0] if uuids else None, self.max_attempts)
+        properties = self._counted(filter_properties, uuids)
         del spec["instance_uuids"]
         properties.setdefault("instance_type", spec.get("instance_type"))
         chooser = Chooser(driver, self.rows, context, spec, properties)
@@ -70,7 +66,11 @@ class DirectBuilds:
             if not isinstance(spec.get("instance_properties"), objects.WireObject):
                 own = spec.get("instance_properties") or {}
                 spec["instance_properties"] = {**own, "launch_index": number}
-            self._build_one(context, uuid, chooser, spec, properties, order)
+            try:
+                self._build(uuid, chooser, order)
+            except Exception as error:
+                LOG.debug("Instance %s cannot be built", uuid, exc_info=True)
+                self.rows.handle_schedule_error(context, error, uuid, spec)
             if properties.get("retry"):
                 properties["retry"]["hosts"] = []
         self._notify("end", context, {"request_spec": spec})
@@ -84,47 +84,36 @@ class DirectBuilds:
     ) -> list[str]:
         """Names of hosts, as many as there are for the servers; NoValidHost for none at all."""
         uuids = instance_uuids(request_spec)
-        properties = _own(filter_properties)
-        count_attempt(properties, uuids[0] if uuids else None, self.max_attempts)
-        names = list(Chooser(driver, self.rows, context, request_spec, properties).names(uuids))
+        properties = self._counted(filter_properties, uuids)
+        chooser = Chooser(driver, self.rows, context, dict(request_spec), properties)
+        names: list[str] = []
+        with contextlib.suppress(errors.NoValidHost):
+            for uuid in uuids:
+                names.append(chooser.choose(uuid)["host"])
         if not names:
             raise errors.NoValidHost(reason="")
         return names
 
-    def _build_one(
-        self,
-        context: Any,
-        uuid: str,
-        chooser: Chooser,
-        spec: dict[str, Any],
-        properties: dict[str, Any],
-        order: Mapping[str, Any],
-    ) -> None:
-        try:
-            chosen = chooser.choose(uuid)
-            LOG.info("Choosing host %s for instance %s", chosen["host"], uuid)
-            spec["instance_uuids"] = [uuid]
-            self._provision(context, uuid, chosen, spec, properties, order)
-        except Exception as error:
-            LOG.debug("Instance %s cannot be built", uuid, exc_info=True)
-            self.rows.handle_schedule_error(context, error, uuid, spec)
+    def _counted(
+        self, filter_properties: Mapping[str, Any] | None, uuids: list[str]
+    ) -> dict[str, Any]:
+        """A copy that may be changed, without the context that old callers leave in it."""
+        given = filter_properties or {}
+        own = copy.deepcopy({key: value for key, value in given.items() if key != "context"})
+        count_attempt(own, uuids, self.max_attempts)
+        return own
 
-    def _provision(
-        self,
-        context: Any,
-        uuid: str,
-        chosen: Mapping[str, Any],
-        spec: dict[str, Any],
-        properties: dict[str, Any],
-        order: Mapping[str, Any],
-    ) -> None:
+    def _build(self, uuid: str, chooser: Chooser, order: Mapping[str, Any]) -> None:
+        context, spec, properties = chooser.context, chooser.request_spec, chooser.properties
+        chosen = chooser.choose(uuid)
+        LOG.info("Choosing host %s for instance %s", chosen["host"], uuid)
+        spec["instance_uuids"] = [uuid]
         weighted = {"weight": None, "host": chosen["host"]}
         payload = {"request_spec": spec, "weighted_host": weighted, "instance_id": uuid}
         self._notify("scheduled", context, payload)
         try:
-            group = hinted_group(properties)
-            if group is not None:
-                self.rows.join_group(uuid, group)
+            if chooser.group is not None:
+                self.rows.join_group(uuid, chooser.group)
             instance = self.rows.instance_update_db(context, uuid)
         except errors.InstanceNotFound:
             LOG.warning("Instance %s disappeared during scheduling", uuid)
@@ -145,7 +134,130 @@ class DirectBuilds:
             self.notifier.info(context, f"{EVENT}.{phase}", objects.to_plain(payload))
 
 
-def _own(filter_properties: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A copy that may be changed, without the context that old callers leave in it."""
-    given = filter_properties or {}
-    return copy.deepcopy({key: value for key, value in given.items() if key != "context"})
+class Chooser:
+    """Asks *driver* for one server at a time, so that some may get a host while others do not."""
+
+    def __init__(
+        self,
+        driver: Any,
+        rows: InstanceRows,
+        context: Any,
+        request_spec: dict[str, Any],
+        properties: dict[str, Any],
+    ) -> None:
+        self._driver = driver
+        self.context = context
+        self.request_spec = request_spec
+        self.properties = properties
+        self.group = hinted_group(properties)
+        self._hosts = group_hosts(properties)
+        self._members: list[str] = []
+        if self.group is not None:
+            self._hosts += driver.group_hosts(context, self.group)
+            self._members += rows.group_members(self.group)
+
+    def choose(self, uuid: str) -> dict[str, Any]:
+        """Host, node name and limits for one server; NoValidHost when there is none."""
+        instance = self.request_spec.get("instance_properties")
+        own = {**instance, "uuid": uuid} if isinstance(instance, Mapping) else instance
+        request_spec = {**self.request_spec, "instance_properties": own, "num_instances": 1}
+        properties = dict(self.properties)
+        if self.group is not None:
+            properties.update(
+                group_updated=True,
+                group_hosts=self._hosts,
+                group_members=self._members,
+                group_policies=[ANTI_AFFINITY],
+            )
+        spec = objects.RequestSpec.from_primitives(request_spec, properties)
+        chosen = self._driver.select_destinations(self.context, spec, [uuid])
+        if not chosen:
+            raise errors.NoValidHost(reason="")
+        found = as_dict(chosen[0], LIMITS_VERSION)
+        if self.group is not None:
+            self._hosts.append(found["host"])
+            self._members.append(uuid)
+        return found
+
+
+def require(is_right: bool, field: str, reason: str) -> None:
+    """Raise InvalidRequest for *field* unless it *is_right*."""
+    if not is_right:
+        raise errors.InvalidRequest(field=field, reason=reason)
+
+
+def instance_uuids(request_spec: Mapping[str, Any]) -> list[str]:
+    """The servers that *request_spec* names; raises InvalidRequest unless it is a list of texts."""
+    require(isinstance(request_spec, Mapping), "request_spec", "a dict is needed")
+    uuids = request_spec.get("instance_uuids")
+    return _texts(uuids, "request_spec.instance_uuids", "a list of uuids is needed")
+
+
+def group_hosts(filter_properties: Mapping[str, Any]) -> list[str]:
+    """The hosts that the caller knows of the group; raises InvalidRequest likewise."""
+    hosts = filter_properties.get("group_hosts") or []
+    return list(_texts(hosts, "filter_properties.group_hosts", "a list of texts is needed"))
+
+
+def _texts(found: Any, field: str, reason: str) -> list[str]:
+    are_texts = isinstance(found, list) and all(isinstance(each, str) for each in found)
+    require(are_texts, field, reason)
+    texts: list[str] = found
+    return texts
+
+
+def hinted_group(filter_properties: Mapping[str, Any]) -> str | None:
+    """The group that the hints name: servers that name the same one keep apart.
+
+    Raises InvalidRequest for hints that are no dict.
+    """
+    hints = filter_properties.get("scheduler_hints") or {}
+    field = "filter_properties.scheduler_hints"
+    require(isinstance(hints, Mapping), field, "a dict is needed")
+    group = hints.get("group")
+    return str(group[0] if isinstance(group, list) else group) if group else None
+
+
+def count_attempt(
+    filter_properties: dict[str, Any], uuids: Sequence[str], max_attempts: int
+) -> None:
+    """Count one attempt more in *filter_properties*, as Havana's scheduler did itself.
+
+    Nothing is counted where a failed build is final: one attempt configured, or a forced host.
+    Raises NoValidHost when it is one more than *max_attempts*, InvalidRequest for a ``retry`` that
+    cannot be counted on.
+    """
+    if max_attempts == 1 or _is_forced(filter_properties):
+        filter_properties.pop("retry", None)
+        return
+    field = "filter_properties.retry"
+    retry = filter_properties.get("retry") or {"hosts": []}
+    is_right = isinstance(retry, dict) and isinstance(retry.get("hosts"), list | None)
+    require(is_right, field, "a dict with a list of hosts is needed")
+    try:
+        attempts = int(retry.get("num_attempts") or 0) + 1
+    except (TypeError, ValueError):
+        reason = "not a whole number"
+        raise errors.InvalidRequest(field=f"{field}.num_attempts", reason=reason) from None
+    retry["num_attempts"] = attempts
+    filter_properties["retry"] = retry
+    if attempts > max_attempts:
+        instance = uuids[0] if uuids else None
+        raise errors.NoValidHost(
+            reason=f"Exceeded max scheduling attempts {max_attempts} for instance {instance}",
+            error_code=errors.ATTEMPTS_EXHAUSTED,
+        )
+
+
+def record_choice(filter_properties: dict[str, Any], chosen: Mapping[str, Any]) -> None:
+    """Record the host *chosen* and its limits in *filter_properties*, unless it is forced."""
+    if _is_forced(filter_properties):
+        return
+    retry = filter_properties.get("retry")
+    if retry:
+        retry["hosts"] = [*(retry.get("hosts") or ()), [chosen["host"], chosen["nodename"]]]
+    filter_properties["limits"] = chosen["limits"] or {}
+
+
+def _is_forced(filter_properties: Mapping[str, Any]) -> bool:
+    return bool(filter_properties.get("force_hosts") or filter_properties.get("force_nodes"))

@@ -10,8 +10,13 @@ from typing import Any
 from oslo_log import log as logging
 
 from scheduler import errors, objects
-from scheduler.builds.choosing import count_attempt, instance_uuids, record_choice
-from scheduler.builds.direct import DirectBuilds
+from scheduler.builds.direct import (
+    DirectBuilds,
+    count_attempt,
+    instance_uuids,
+    record_choice,
+    require,
+)
 from scheduler.db import compute_nodes, instance_events, instances
 from scheduler.db.database import Database
 
@@ -79,11 +84,11 @@ class OlderTasks:
         NoValidHost leaves the server as it was and is not raised; any other error leaves it in
         ERROR and is.  The *reservations* of quota are left to expire.
         """
-        _check_instance(instance)
+        uuid, state = _uuid_and_state(instance)
         with self._recorded(context.request_id, self._uuids(request_spec)):
             properties = {k: v for k, v in (filter_properties or {}).items() if k != "context"}
             try:
-                chosen = self._destinations(context, request_spec, properties)[0]
+                chosen = self.select_destinations(context, request_spec, properties)[0]
                 record_choice(properties, chosen)
                 self._builds.compute.prep_resize(
                     context,
@@ -99,9 +104,9 @@ class OlderTasks:
             except Exception as error:
                 LOG.warning("Failed to schedule %s: %s", PREP_RESIZE, error)
                 is_expected = isinstance(error, errors.NoValidHost)
-                state = (instance["vm_state"] or "active") if is_expected else "error"
-                rows, uuid = self._builds.rows, instance["uuid"]
-                rows.end(context, error, uuid, request_spec, PREP_RESIZE, state)
+                left_in = (state or "active") if is_expected else "error"
+                rows = self._builds.rows
+                rows.end(context, error, uuid, request_spec, PREP_RESIZE, left_in)
                 if not is_expected:
                     raise
 
@@ -130,8 +135,12 @@ class OlderTasks:
     def select_destinations(
         self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
     ) -> list[Any]:
-        """Host, node name and limits for each server; this counts as an attempt."""
-        return self._destinations(context, request_spec, dict(filter_properties or {}))
+        """Host, node name and limits for each server; counts as an attempt in the properties."""
+        properties = {} if filter_properties is None else filter_properties
+        named = request_spec.get("instance_uuids") is not None
+        uuids = self._uuids(request_spec) if named else []
+        count_attempt(properties, uuids, self._builds.max_attempts)
+        return self.select_counted_destinations(context, request_spec, properties)
 
     def select_counted_destinations(
         self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
@@ -143,14 +152,6 @@ class OlderTasks:
             filter_properties=filter_properties,
             instance_uuids=request_spec.get("instance_uuids"),
         )
-
-    def _destinations(
-        self, context: Any, request_spec: dict[str, Any], properties: dict[str, Any]
-    ) -> list[Any]:
-        named = request_spec.get("instance_uuids") is not None
-        uuids = self._uuids(request_spec) if named else []
-        count_attempt(properties, uuids[0] if uuids else None, self._builds.max_attempts)
-        return self.select_counted_destinations(context, request_spec, properties)
 
     def select_hosts(
         self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
@@ -179,10 +180,8 @@ class OlderTasks:
         del context
         several = capabilities if isinstance(capabilities, list) else [capabilities]
         for each in several:
-            if not isinstance(each, Mapping | None):
-                raise errors.InvalidRequest(
-                    field="capabilities", reason=f"a dict expected, {type(each).__name__} given"
-                )
+            reason = f"a dict expected, {type(each).__name__} given"
+            require(isinstance(each, Mapping | None), "capabilities", reason)
             self._driver.update_service_capabilities(service_name, host, each or {})
 
     def show_host_resources(self, context: Any, host: str) -> dict[str, Any]:
@@ -205,12 +204,12 @@ class OlderTasks:
         return {"resource": resource, "usage": usage}
 
 
-def _check_instance(instance: Any) -> None:
-    """Raise InvalidRequest unless it names the server, and the state to leave it in."""
-    for name, kinds in (("uuid", str), ("vm_state", str | None)):
-        value = instance.get(name) if isinstance(instance, Mapping | objects.WireObject) else ...
-        if not isinstance(value, kinds):
-            raise errors.InvalidRequest(field=f"instance.{name}", reason="a text is needed")
+def _uuid_and_state(instance: Any) -> tuple[str, str | None]:
+    known: Any = instance if isinstance(instance, Mapping | objects.WireObject) else {}
+    uuid, state = known.get("uuid"), known.get("vm_state")
+    require(isinstance(uuid, str), "instance.uuid", "a text is needed")
+    require(isinstance(state, str | None), "instance.vm_state", "a text is needed")
+    return uuid, state
 
 
 HAD = ("vcpus", "memory_mb", "local_gb", "vcpus_used", "memory_mb_used", "local_gb_used")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from scheduler import errors
-from scheduler.builds.choosing import (
-    Chooser,
+from scheduler.builds.direct import (
+    DirectBuilds,
     count_attempt,
     hinted_group,
     instance_uuids,
@@ -54,21 +54,23 @@ class Book:
         return [f"member of {group}"]
 
 
-def a_chooser(driver: Driver, **properties: Any) -> Chooser:
-    return Chooser(driver, Book(), None, REQUEST_SPEC, properties)  # type: ignore[arg-type]
+def hosts(driver: Driver, uuids: list[str], **properties: Any) -> list[str]:
+    builds = DirectBuilds(Book(), None, None, 3)  # type: ignore[arg-type]
+    return builds.select_hosts(driver, None, {**REQUEST_SPEC, "instance_uuids": uuids}, properties)
 
 
 def test_as_many_as_there_are() -> None:
     driver = Driver("h1", "h2")
-    assert list(a_chooser(driver).names(UUIDS)) == ["h1", "h2"]
+    assert hosts(driver, UUIDS) == ["h1", "h2"]
     assert [spec.instance_uuid for spec in driver.specs] == UUIDS
-    assert REQUEST_SPEC["num_instances"] == 3
     assert {spec.instance_group for spec in driver.specs} == {None}
+    with pytest.raises(errors.NoValidHost):
+        hosts(driver, UUIDS)
 
 
 def test_servers_of_a_group_know_of_each_other() -> None:
     driver = Driver("h1", "h2")
-    list(a_chooser(driver, scheduler_hints={"group": "web"}, group_hosts=["h8"]).names(UUIDS[:2]))
+    hosts(driver, UUIDS[:2], scheduler_hints={"group": "web"}, group_hosts=["h8"])
     groups = [spec.instance_group for spec in driver.specs]
     assert {group.policy for group in groups} == {"anti-affinity"}
     assert [sorted(group.hosts) for group in groups] == [["h8", "h9"], ["h1", "h8", "h9"]]
@@ -106,14 +108,14 @@ TRIED = [["h1", "n1"]]
     ],
 )
 def test_counting(properties: dict[str, Any], most: int, retry: dict[str, Any] | None) -> None:
-    count_attempt(properties, "uuid", most)
+    count_attempt(properties, ["uuid"], most)
     assert properties.get("retry") == retry
 
 
 def test_one_too_many() -> None:
     properties = {"retry": {"num_attempts": 3, "hosts": TRIED}}
     with pytest.raises(errors.NoValidHost, match="attempts 3 for instance u"):
-        count_attempt(properties, "u", 3)
+        count_attempt(properties, ["u"], 3)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_one_too_many() -> None:
 )
 def test_what_cannot_be_counted_on_is_refused(retry: Any, field: str) -> None:
     with pytest.raises(errors.InvalidRequest) as refused:
-        count_attempt({"retry": retry}, "uuid", 3)
+        count_attempt({"retry": retry}, ["uuid"], 3)
     assert refused.value.kwargs["field"] == f"filter_properties.{field}"
 
 
