@@ -1,4 +1,4 @@
-"""One small module per weigher, named as in Nova; ``registry`` lists them all.
+"""The weighers; ``registry`` lists them all, with Nova's paths to them.
 
 ``base`` says what a weigher is; ``engine.evaluation`` adds them up.  The engine and all above it
 may import this package; it knows no filter.

@@ -7,13 +7,13 @@ import pytest
 from scheduler import errors
 from scheduler.filters import registry
 from scheduler.filters.base import BaseHostFilter
-from scheduler.filters.ram_filter import RamFilter
+from scheduler.filters.capacity import RamFilter
 from tests.builders import a_conf
 
-ALL = {name for names in registry.MODULES.values() for name in names}
+ALL = set(registry.SHIPPED)
 RAM, CORE = (
     "nova.scheduler.filters.ram_filter.RamFilter",
-    "scheduler.filters.core_filter.CoreFilter",
+    "scheduler.filters.capacity.CoreFilter",
 )
 
 
