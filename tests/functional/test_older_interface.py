@@ -15,8 +15,8 @@ import sqlalchemy as sa
 
 from scheduler import objects
 from scheduler.db import instance_events, instances
-from scheduler.db.columns import metadata
 from scheduler.db.database import Database
+from scheduler.db.tables import metadata
 from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.bus import RawCaller, enveloped, failure_of, recorded
