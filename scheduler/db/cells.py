@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import functools
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +27,7 @@ from scheduler.db.databases import Databases
 from scheduler.db.fleet import Cell, FleetChanges, FleetReader
 from scheduler.db.fleet_rows import metadata_prefix_for
 from scheduler.db.fleet_services import AggregateReader
-from scheduler.db.sessions import ThreadCall
+from scheduler.db.sessions import in_thread
 
 LOG = logging.getLogger(__name__)
 
@@ -103,10 +105,6 @@ class Member:
         """Let the next read be a full one."""
         self._must_be_full = True
 
-    def attempt(self, question: Callable[[Member], Any]) -> ThreadCall:
-        """Ask this cell in a thread of its own."""
-        return ThreadCall(lambda: question(self))
-
     def ask_only(self, question: Callable[[Member], Any]) -> Any:
         """The answer of the only cell there is: it is asked again and again, never left out."""
         try:
@@ -125,7 +123,7 @@ class Member:
             self._is_out = self._answers_again = False
             self._error = None
 
-    def leave_out(self, attempt: ThreadCall, error: Exception | None) -> None:
+    def leave_out(self, attempt: Future[Any], error: Exception | None) -> None:
         """Leave the cell out after *attempt*, which failed with *error* or (None) is not done.
 
         It is tried again in the background, beginning when the attempt has ended.
@@ -141,8 +139,8 @@ class Member:
             self._is_being_tried = True
             threading.Thread(target=self._try_again, args=(attempt,), daemon=True).start()
 
-    def _try_again(self, attempt: ThreadCall) -> None:
-        attempt.finish()
+    def _try_again(self, attempt: Future[Any]) -> None:
+        wait([attempt])
         while not self._closed.wait(RETRY_SECONDS):
             try:
                 with self._reading:
@@ -286,15 +284,15 @@ class CellsReader:
         if len(members) == 1:
             return {members[0]: members[0].ask_only(question)}
         asked = [member for member in members if member.is_asked] or members
-        attempts = {member: member.attempt(question) for member in asked}
+        attempts = {each: in_thread(functools.partial(question, each)) for each in asked}
         deadline = time.monotonic() + self._timeout_seconds
         answers: dict[Member, Any] = {}
         failure: Exception | None = None
         for member, attempt in attempts.items():
             try:
                 answers[member] = attempt.result(max(0.0, deadline - time.monotonic()))
-            except TimeoutError as error:
-                failure = db_exception.DBConnectionError(error)
+            except TimeoutError:
+                failure = db_exception.DBConnectionError(TimeoutError("no answer in time"))
                 member.leave_out(attempt, None)
             except FAILURES as error:
                 failure = error

@@ -211,12 +211,16 @@ class Database:
         finally:
             probe.dispose()
 
+    def connect(self, **options: Any) -> Connection:
+        """A connection with execution *options*, whose layout is known to ``layout.layout_of``."""
+        options[layouts.OPTION] = self.layout
+        return self.engine.connect().execution_options(**options)
+
     @contextlib.contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection in a transaction for reading: it sees what was committed before."""
-        layout = self.layout
-        with self.engine.connect() as connection, connection.begin():
-            yield layouts.noted(connection, layout)
+        with self.connect() as connection, connection.begin():
+            yield connection
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Connection]:
@@ -225,12 +229,8 @@ class Database:
         Raises DatabaseReadOnly where nothing may be written.
         """
         self.check_writable()
-        layout = self.layout
-        with self.engine.connect() as connection:
-            connection = connection.execution_options(**{IMMEDIATE: True})
-            connection = layouts.noted(connection, layout)
-            with connection.begin():
-                yield connection
+        with self.connect(**{IMMEDIATE: True}) as connection, connection.begin():
+            yield connection
 
     def check_writable(self) -> None:
         """Raise DatabaseReadOnly where nothing may be written."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,7 +18,7 @@ from scheduler.db import aggregates, fleet_rows, rows, tables
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.fleet_poll import Answers, Compiled, Dialect, Query
 from scheduler.db.services import COMPUTE_BINARY
-from scheduler.db.sessions import ReadSession, ThreadCall
+from scheduler.db.sessions import ReadSession, in_thread
 
 #: Heartbeats tolerate ``service_down_time``, so reading them this often is enough.
 EVERY_SECONDS = 1.0
@@ -86,7 +87,7 @@ class HeartbeatReader:
         self._versions_query = Compiled(database, sa.select(dialect.listed(text)).where(*_LIVING))
         self._versions: set[str] = set()
         self._read_at: datetime.datetime | None = None
-        self._call: ThreadCall | None = None
+        self._call: Future[Sequence[Any]] | None = None
 
     def close(self) -> None:
         """Give the connection up; the next read opens another."""
@@ -104,10 +105,10 @@ class HeartbeatReader:
         Raises oslo.db's errors when the database does not answer.
         """
         found: Sequence[Any] = ()
-        if self._call is not None and self._call.is_done:
+        if self._call is not None and self._call.done():
             call, self._call = self._call, None
             try:
-                found = call.result(0)
+                found = call.result()
             except FAILURES:
                 self._read_at = None  # is tried again now, and raised by that
         # Infinite where nothing was read yet, and where the clock was set back.
@@ -118,7 +119,7 @@ class HeartbeatReader:
         if age >= LATE_SECONDS or not self._every_seconds:
             found = [*found, *self._session.run(self._changed)]
         else:
-            self._call = ThreadCall(lambda: self._session.run(self._changed))
+            self._call = in_thread(lambda: self._session.run(self._changed))
         self._read_at = now
         return found
 

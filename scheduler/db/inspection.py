@@ -7,8 +7,11 @@ Missing indexes are created only when an operator asks for it.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from oslo_log import log as logging
@@ -19,7 +22,7 @@ from scheduler.db import url as db_url
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.layout import API_TABLES, CELL_TABLES, NEEDED_TABLES
-from scheduler.db.sessions import ThreadCall
+from scheduler.db.sessions import in_thread
 
 LOG = logging.getLogger(__name__)
 
@@ -28,19 +31,11 @@ NEEDED_API_TABLES = ("aggregates", "aggregate_hosts", "aggregate_metadata")
 
 #: Table and columns of the indexes that reads of changed rows use.
 #: Nova's own databases have none on timestamps: there such reads scan whole tables.
-_INDEXES = (
-    (tables.compute_nodes, ("updated_at",)),
-    (tables.compute_nodes, ("created_at",)),
-    (tables.compute_nodes, ("deleted_at",)),
-    (tables.compute_nodes, ("deleted", "id")),
-    (tables.services, ("updated_at",)),
-    (tables.services, ("binary", "deleted", "id")),
-    (tables.services, ("deleted", "disabled")),
-    (tables.services, ("deleted", "forced_down")),
-    (tables.instances, ("updated_at",)),
-    (tables.instances, ("created_at",)),
-    (tables.instances, ("deleted_at",)),
-)
+_INDEXES: dict[str, tuple[str, ...]] = {
+    "compute_nodes": ("updated_at", "created_at", "deleted_at", "deleted id"),
+    "services": ("updated_at", "binary deleted id", "deleted disabled", "deleted forced_down"),
+    "instances": ("updated_at", "created_at", "deleted_at"),
+}
 
 NOVA, OURS = "a Nova database", "a database of this project"
 
@@ -91,7 +86,7 @@ def cells(databases: Databases) -> list[Finding]:
     """Findings for the cells' databases; empty for an undivided fleet."""
     if not databases.has_cells:
         return []
-    asked: list[tuple[str, str, ThreadCall]] = []
+    asked: list[tuple[str, str, Future[Finding]]] = []
     found: list[Finding] = []
     for cell in databases.cells():
         place = f"cell {cell.name} ({cell.uuid})" + (", disabled" if cell.disabled else "")
@@ -100,19 +95,17 @@ def cells(databases: Databases) -> list[Finding]:
         except errors.ConfigurationError as error:
             found.append(Finding(place, "", failure=error))
             continue
-        asked.append((place, database.masked_url, _attempt(database, place)))
+        examine = functools.partial(_examine, database, place, (NEEDED_TABLES, CELL_TABLES))
+        asked.append((place, database.masked_url, in_thread(examine)))
     for place, url, attempt in asked:
         try:
             found.append(attempt.result(databases.cell_timeout_seconds))
-        except TimeoutError as error:
-            reason = f"{url} cannot be used: {error}"
+        except TimeoutError:
+            seconds = databases.cell_timeout_seconds
+            reason = f"{url} cannot be used: no answer within {seconds:.0f} s"
             silent = errors.ConfigurationError(option=place, reason=reason)
             found.append(Finding(place, url, failure=silent))
     return found
-
-
-def _attempt(database: Database, place: str) -> ThreadCall:
-    return ThreadCall(lambda: _examine(database, place, (NEEDED_TABLES, CELL_TABLES)))
 
 
 def _needed_of_main(databases: Databases) -> tuple[Iterable[str], Iterable[str]]:
@@ -178,15 +171,20 @@ class WantedIndex:
 
 def wanted_indexes(database: Database) -> list[WantedIndex]:
     """The indexes that help, as far as the *database* has their columns."""
+    found = []
     with database.read() as connection:
         inspector = sa.inspect(connection)
-        found = []
-        for table, columns in _INDEXES:
-            there = {each["name"] for each in inspector.get_columns(table.name)}
-            if there.issuperset(columns):
-                beginnings = _beginnings(inspector, table.name)
-                found.append(WantedIndex(table.name, columns, columns in beginnings))
-        return found
+        for name, wanted in _INDEXES.items():
+            there = {each["name"] for each in inspector.get_columns(name)}
+            keys: list[Any] = [
+                *inspector.get_indexes(name),
+                *inspector.get_unique_constraints(name),
+            ]
+            for columns in map(str.split, wanted):
+                exists = any(each["column_names"][: len(columns)] == columns for each in keys)
+                if there.issuperset(columns):
+                    found.append(WantedIndex(name, tuple(columns), exists))
+    return found
 
 
 def create_indexes(database: Database, indexes: Iterable[WantedIndex]) -> None:
@@ -199,10 +197,3 @@ def create_indexes(database: Database, indexes: Iterable[WantedIndex]) -> None:
         made = sa.Index(index.name, *(table.c[name] for name in index.columns))
         with database.write() as connection:
             made.create(connection)
-
-
-def _beginnings(inspector: sa.Inspector, table: str) -> set[tuple[str | None, ...]]:
-    """The columns that each index, unique or not, begins with, for every length."""
-    several = [tuple(each["column_names"]) for each in inspector.get_indexes(table)]
-    several += [tuple(each["column_names"]) for each in inspector.get_unique_constraints(table)]
-    return {each[:length] for each in several for length in range(1, len(each) + 1)}

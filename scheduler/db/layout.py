@@ -33,7 +33,8 @@ API_TABLES = (
 )
 #: Without these there is nothing that a scheduler could read.
 NEEDED_TABLES = ("compute_nodes", "services", "instances")
-_OPTION = "nova_layout"
+#: The execution option of connections that holds the layout of their database.
+OPTION = "nova_layout"
 
 
 @dataclass(frozen=True)
@@ -110,13 +111,8 @@ COMPLETE = Layout()
 
 def layout_of(connection: sa.Connection) -> Layout:
     """The layout of the database that *connection* is to."""
-    layout: Layout = connection.get_execution_options().get(_OPTION, COMPLETE)
+    layout: Layout = connection.get_execution_options().get(OPTION, COMPLETE)
     return layout
-
-
-def noted(connection: sa.Connection, layout: Layout) -> sa.Connection:
-    """*connection* with its *layout* known to :func:`layout_of`."""
-    return connection.execution_options(**{_OPTION: layout})
 
 
 def detect(connection: sa.Connection) -> Layout | None:

@@ -11,12 +11,12 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from concurrent.futures import Future
+from typing import TypeVar
 
 from oslo_db import exception as db_exception
 from sqlalchemy import Connection
 
-from scheduler.db import layout as layouts
 from scheduler.db.database import FAILURES, Database
 
 Result = TypeVar("Result")
@@ -68,15 +68,14 @@ class ReadSession(_Session):
 
         Raises oslo.db's errors when the database does not answer.
         """
-        was_open = self._connection is not None
+        is_new = self._connection is None
         try:
             with self._opened() as connection:
                 return query(connection)
         except db_exception.DBConnectionError:
-            if not was_open:
+            if is_new:
                 raise
-        with self._opened() as connection:
-            return query(connection)
+        return self.run(query)
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -119,11 +118,8 @@ class ReadSession(_Session):
             raise
 
     def _open(self) -> Connection:
-        layout = self.database.layout
-        connection = self.database.engine.connect()
+        connection = self.database.connect(isolation_level="AUTOCOMMIT")
         try:
-            connection = connection.execution_options(isolation_level="AUTOCOMMIT")
-            connection = layouts.noted(connection, layout)
             for statement in _READ_SETTINGS.get(self.database.dialect_name, ()):
                 connection.exec_driver_sql(statement)
         except BaseException:
@@ -166,8 +162,7 @@ class WriteSession(_Session):
             self._ping(self._connection)
         if self._connection is None:
             self.database.check_writable()
-            layout = self.database.layout
-            self._connection = layouts.noted(self.database.engine.connect(), layout)
+            self._connection = self.database.connect()
         self._used_at = self._clock()
         return self._connection
 
@@ -179,38 +174,16 @@ class WriteSession(_Session):
             self.close()
 
 
-class ThreadCall:
-    """A call in a thread of its own."""
+def in_thread(function: Callable[[], Result]) -> Future[Result]:
+    """Call *function* in a thread of its own."""
+    future: Future[Result] = Future()
 
-    def __init__(self, function: Callable[[], Any]) -> None:
-        self._function = function
-        self._done = threading.Event()
-        self._answer: Any = None
-        self._error: Exception | None = None
-        # A daemon: a server that is silent must not keep this process from ending.
-        threading.Thread(target=self._run, daemon=True).start()
-
-    def _run(self) -> None:
+    def run() -> None:
         try:
-            self._answer = self._function()
+            future.set_result(function())
         except Exception as error:  # noqa: BLE001 - raised by result()
-            self._error = error
-        finally:
-            self._done.set()
+            future.set_exception(error)
 
-    def result(self, timeout_seconds: float) -> Any:
-        """Return or raise the result of the call; TimeoutError if it has none in time."""
-        if not self._done.wait(timeout_seconds):
-            raise TimeoutError(f"no answer within {timeout_seconds:.0f} s")
-        if self._error is not None:
-            raise self._error
-        return self._answer
-
-    @property
-    def is_done(self) -> bool:
-        """True when it has returned or raised."""
-        return self._done.is_set()
-
-    def finish(self) -> None:
-        """Wait until it has returned or raised."""
-        self._done.wait()
+    # A daemon: a server that is silent must not keep this process from ending.
+    threading.Thread(target=run, daemon=True).start()
+    return future

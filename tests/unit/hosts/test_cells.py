@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import logging
 import threading
+from concurrent.futures import wait
 
 import pytest
 from oslo_db import exception as db_exception
 
 from scheduler import objects
 from scheduler.db import cells, compute_nodes, instances
-from scheduler.db.cells import CellsReader, Member
+from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import FleetReader
 from scheduler.db.fleet_rows import IMAGE_KEY_PREFIX
+from scheduler.db.sessions import in_thread
 from scheduler.hosts.candidates import narrow
 from scheduler.hosts.host_manager import HostManager
 from tests import builders, nova_layouts
@@ -189,22 +191,22 @@ def test_a_cell_that_is_silent_does_not_hold_the_others_for_long(
     reader = manager._reader
     member = reader._members[nova.uuids["a"]]
     gate, asked = threading.Event(), threading.Event()
-    read, attempt = member.reader.read, Member.attempt
+    read = member.reader.read
 
     def silent(*arguments, **named):
         asked.set()
         assert gate.wait(SECONDS)
         return read(*arguments, **named)
 
-    def answers_before_time_is_up(other, question):
+    def answers_before_time_is_up(question):
         """However slow the machine is: only the silent cell is still being asked."""
-        made = attempt(other, question)
-        if other is not member:
-            made.finish()
+        made = in_thread(question)
+        if question.args != (member,):
+            wait([made])
         return made
 
     member.reader.read = silent
-    monkeypatch.setattr(Member, "attempt", answers_before_time_is_up)
+    monkeypatch.setattr(cells, "in_thread", answers_before_time_is_up)
     reader._timeout_seconds = 0
     manager.refresh()
     assert asked.wait(SECONDS)
@@ -215,7 +217,7 @@ def test_a_cell_that_is_silent_does_not_hold_the_others_for_long(
     assert manager.table.value(manager.table.rows["b1", "b1"], "free_ram_mb") == 22
     assert not gate.is_set()
     reader._timeout_seconds = SECONDS
-    monkeypatch.setattr(Member, "attempt", attempt)
+    monkeypatch.setattr(cells, "in_thread", in_thread)
     gate.set()
     wait_until(lambda: manager.refresh() or seen(manager) == ["a1", "a2", "b1"], SECONDS, "cell a")
 
