@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 
-import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from scheduler import objects
@@ -32,14 +31,6 @@ def create(connection: Connection, devices: Iterable[objects.BlockDeviceMapping]
 def of_instance(connection: Connection, instance_uuid: str) -> objects.BlockDeviceMappingList:
     """The living disks of the instance, in the order they were made."""
     table = block_device_mapping
-    query = (
-        sa.select(table)
-        .where(table.c.instance_uuid == instance_uuid, table.c.deleted == 0)
-        .order_by(table.c.id)
-    )
-    return objects.BlockDeviceMappingList(
-        objects=[
-            rows.to_object(objects.BlockDeviceMapping, row)
-            for row in connection.execute(query).mappings()
-        ]
-    )
+    found = rows.read(connection, table, table.c.instance_uuid == instance_uuid)
+    made = [rows.to_object(objects.BlockDeviceMapping, row) for row in found]
+    return objects.BlockDeviceMappingList(objects=made)

@@ -37,8 +37,8 @@ def create(
             build_requests,
             project_id=instance.project_id,
             instance_uuid=instance.uuid,
-            instance=rows.to_column(instance),
-            block_device_mappings=rows.to_column(devices),
+            instance=instance,
+            block_device_mappings=devices,
         )
 
 

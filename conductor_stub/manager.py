@@ -180,7 +180,7 @@ class ComputeTaskManager:
         if not given or isinstance(given, objects.Flavor):
             return properties
         with self._stores.api.read() as conn:
-            return {**properties, "instance_type": flavors.get_by_id(conn, given["id"])}
+            return {**properties, "instance_type": flavors.get(conn, "id", given["id"])}
 
 
 def _security_groups(specs: Sequence[objects.RequestSpec]) -> list[str]:

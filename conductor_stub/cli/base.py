@@ -89,9 +89,9 @@ def wait_arguments(what: str) -> tuple[Argument, Argument]:
 def flavor_named(conn: Connection, name_or_id: str) -> objects.Flavor:
     """The flavor of that name or else of that id; raises FlavorNotFound."""
     try:
-        return flavors.get_by_name(conn, name_or_id)
+        return flavors.get(conn, "name", name_or_id)
     except errors.FlavorNotFound:
-        return flavors.get_by_flavorid(conn, name_or_id)
+        return flavors.get(conn, "flavorid", name_or_id)
 
 
 PROGRAMS: Final = {

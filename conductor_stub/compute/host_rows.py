@@ -19,7 +19,7 @@ from conductor_stub.compute.layout import DEVICES_KEY, Place
 from conductor_stub.compute.node_report import NodeReport
 from conductor_stub.planning import policies_of
 from scheduler import errors, numa, objects
-from scheduler.db import compute_nodes, groups, instance_parts, instances, rows
+from scheduler.db import compute_nodes, groups, instances, rows
 from scheduler.db.database import Database
 from scheduler.db.tables import instance_extra
 
@@ -59,13 +59,12 @@ def _set_flavor(conn: Connection, uuid: str, flavor: objects.Flavor) -> None:
     """Give the instance another flavor: its sizes too, which are columns of their own."""
     sizes = {name: getattr(flavor, name) for name in instances.FLAVOR_SIZES}
     instances.update(conn, uuid, instance_type_id=flavor.id, **sizes)
-    _set_extra(conn, uuid, flavor=instance_parts.flavor_column(flavor))
+    _set_extra(conn, uuid, flavor=instances.flavor_column(flavor))
 
 
 def _set_extra(conn: Connection, uuid: str, **values: Any) -> None:
     """Set columns of ``instance_extra``."""
-    columns = {name: rows.to_column(value) for name, value in values.items()}
-    rows.update(conn, instance_extra, instance_extra.c.instance_uuid == uuid, **columns)
+    rows.update(conn, instance_extra, instance_extra.c.instance_uuid == uuid, **values)
 
 
 Result = TypeVar("Result")

@@ -185,7 +185,7 @@ class Demo:
         return BootRequest(
             name=ask.name,
             count=ask.count,
-            flavor=flavors.get_by_name(connection, ask.flavor),
+            flavor=flavors.get(connection, "name", ask.flavor),
             image=image_of("cirros", {}),
             user_id="demo",
             project_id="demo",

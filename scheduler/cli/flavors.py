@@ -125,6 +125,6 @@ class Delete(command.OfApi):
 
 def _find(connection: Connection, id_or_name: str) -> objects.Flavor:
     try:
-        return flavors.get_by_flavorid(connection, id_or_name)
+        return flavors.get(connection, "flavorid", id_or_name)
     except errors.FlavorNotFound:
-        return flavors.get_by_name(connection, id_or_name)
+        return flavors.get(connection, "name", id_or_name)

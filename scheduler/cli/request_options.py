@@ -127,7 +127,7 @@ def _flavor(parsed: argparse.Namespace, database: Database) -> objects.Flavor:
             raise errors.InvalidRequest(field="--flavor-ram", reason="missing, without --flavor")
     else:
         with database.read() as connection:
-            flavor = flavors.get_by_name(connection, parsed.flavor)
+            flavor = flavors.get(connection, "name", parsed.flavor)
     for _option, dest, _unit, _what in _SIZES:
         if getattr(parsed, dest) is not None:
             setattr(flavor, dest, getattr(parsed, dest))

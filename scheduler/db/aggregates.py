@@ -5,14 +5,12 @@ Every change moves ``aggregates.updated_at``, which polls of Nova's tables compa
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping
 
-import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
 
 from scheduler import errors, objects
-from scheduler.db import layout, rows
+from scheduler.db import rows
 from scheduler.db.tables import aggregate_hosts, aggregate_metadata, aggregates
 
 
@@ -24,7 +22,7 @@ def create(
 ) -> objects.Aggregate:
     """Insert an aggregate and return it; raises AlreadyExists for a name that is taken."""
     with rows.unique("aggregate", name):
-        aggregate_id = rows.insert(connection, aggregates, uuid=str(uuid.uuid4()), name=name)
+        aggregate_id = rows.insert(connection, aggregates, name=name)
     of_aggregate = {"aggregate_id": aggregate_id}
     texts = [{**of_aggregate, "key": key, "value": text} for key, text in (metadata or {}).items()]
     rows.insert_many(connection, aggregate_metadata, texts)
@@ -108,27 +106,18 @@ def _touch(connection: Connection, aggregate_id: int, **values: str) -> None:
 
 
 def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.Aggregate]:
-    living = layout.layout_of(connection).living
-    query = sa.select(aggregates).where(*living(aggregates), *criteria).order_by(aggregates.c.id)
-    found = list(connection.execute(query).mappings())
-    ids = [row["id"] for row in found]
-    hosts: dict[int, list[str]] = {aggregate_id: [] for aggregate_id in ids}
-    metadata: dict[int, dict[str, str]] = {aggregate_id: {} for aggregate_id in ids}
+    found = rows.read(connection, aggregates, *criteria)
     members, texts = (
-        rows.select_in(
-            connection,
-            sa.select(table).where(*living(table)).order_by(table.c.id),
-            table.c.aggregate_id,
-            ids,
-        )
+        rows.children(connection, table, "aggregate_id", [row["id"] for row in found])
         for table in (aggregate_hosts, aggregate_metadata)
     )
-    for row in members:
-        if row.host is not None:  # Nova's table has room for rows without one
-            hosts[row.aggregate_id].append(row.host)
-    for row in texts:
-        metadata[row.aggregate_id][row.key] = row.value
     return [
-        rows.to_object(objects.Aggregate, row, hosts=hosts[row["id"]], metadata=metadata[row["id"]])
+        rows.to_object(
+            objects.Aggregate,
+            row,
+            # Nova's table has room for rows without a host.
+            hosts=[each.host for each in members[row["id"]] if each.host is not None],
+            metadata={each.key: each.value for each in texts[row["id"]]},
+        )
         for row in found
     ]

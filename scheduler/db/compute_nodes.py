@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import datetime
 import json
-import uuid
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 from oslo_log import log as logging
-from sqlalchemy import ColumnElement, Connection, RowMapping
+from sqlalchemy import Connection, RowMapping
 
 from scheduler import errors, objects
 from scheduler.db import rows
@@ -22,6 +21,8 @@ from scheduler.db.tables import compute_nodes
 
 LOG = logging.getLogger(__name__)
 
+#: The columns that tell a living node from all others.
+KEY = ("host", "hypervisor_hostname")
 #: Values of a new row where the caller gives nothing: the application's defaults.
 DEFAULTS: Mapping[str, Any] = {
     "vcpus_used": 0,
@@ -36,25 +37,19 @@ DEFAULTS: Mapping[str, Any] = {
 def get(
     connection: Connection, host: str, node: str, *, for_update: bool = False
 ) -> objects.ComputeNode:
-    """The living node; raises ComputeHostNotFound.
-
-    *for_update*: nobody else can change the row before this transaction ends.  SQLite needs no
-    lock on the row: its write transactions exclude each other.
-    """
-    query = sa.select(compute_nodes).where(*_is(host, node), compute_nodes.c.deleted == 0)
-    row = connection.execute(query.with_for_update() if for_update else query).mappings().first()
-    if row is None:
+    """The living node; raises ComputeHostNotFound.  *for_update*: see :func:`rows.read`."""
+    table = compute_nodes
+    is_it = (table.c.host == host, table.c.hypervisor_hostname == node)
+    found = rows.read(connection, table, *is_it, for_update=for_update)
+    if not found:
         raise errors.ComputeHostNotFound(host=host)
-    return _to_object(row)
+    return _to_object(found[0])
 
 
 def list_all(connection: Connection, host: str | None = None) -> list[objects.ComputeNode]:
     """Every living node in the order of the ids, or those of one *host*."""
-    table = compute_nodes
-    query = sa.select(table).where(table.c.deleted == 0).order_by(table.c.id)
-    if host is not None:
-        query = query.where(table.c.host == host)
-    return [_to_object(row) for row in connection.execute(query).mappings()]
+    criteria = [] if host is None else [compute_nodes.c.host == host]
+    return [_to_object(row) for row in rows.read(connection, compute_nodes, *criteria)]
 
 
 def living_row(connection: Connection, host: str, node: str | None) -> Any:
@@ -91,21 +86,13 @@ def upsert_many(connection: Connection, nodes: Sequence[Mapping[str, Any]]) -> l
     wire objects are stored as JSON.  A node that was deleted and comes back with its old uuid
     gets its old row back.
     """
-    known = _known_ids(connection, nodes)
-    new: list[dict[str, Any]] = []
     for node in nodes:
-        values = {name: rows.to_column(value) for name, value in node.items()}
-        row_id = known.get(_key(node)) or _deleted_id(connection, node.get("uuid"))
-        if row_id is None:
-            new.append({**DEFAULTS, "uuid": str(uuid.uuid4()), **values})
-        else:
-            alive = {"deleted": 0, "deleted_at": None}
-            rows.update(connection, compute_nodes, compute_nodes.c.id == row_id, **values, **alive)
-    for alike in _by_columns(new):
-        with rows.unique("compute node", f"{alike[0]['host']}, or one of {len(alike)}"):
-            rows.insert_many(connection, compute_nodes, alike)
-    ids = _known_ids(connection, nodes)
-    return [ids[_key(node)] for node in nodes]
+        was_deleted = (compute_nodes.c.uuid == node.get("uuid"), compute_nodes.c.deleted != 0)
+        if node.get("uuid") is not None:
+            alive = {**{name: node[name] for name in KEY}, "deleted": 0, "deleted_at": None}
+            rows.update(connection, compute_nodes, *was_deleted, **alive)
+    with rows.unique("compute node", f"one of {len(nodes)}"):
+        return rows.upsert_many(connection, compute_nodes, KEY, nodes, DEFAULTS)
 
 
 def update_usage(
@@ -118,15 +105,10 @@ def update_usage(
 
     Raises ComputeHostNotFound when the node is gone.
     """
-    columns = {name: rows.to_column(value) for name, value in values.items()}
     living = (compute_nodes.c.id == node_id, compute_nodes.c.deleted == 0)
     moment = now or rows.utcnow()
-    if not rows.update(connection, compute_nodes, *living, **columns, updated_at=moment):
+    if not rows.update(connection, compute_nodes, *living, **values, updated_at=moment):
         raise errors.ComputeHostNotFound(host=f"with node id {node_id}")
-
-
-def _is(host: str, node: str) -> tuple[ColumnElement[bool], ...]:
-    return (compute_nodes.c.host == host, compute_nodes.c.hypervisor_hostname == node)
 
 
 def _to_object(row: RowMapping) -> objects.ComputeNode:
@@ -153,34 +135,3 @@ def _read(row: RowMapping, column: str) -> Any:
             column,
         )
         return None
-
-
-def _key(node: Mapping[str, Any]) -> tuple[str, str]:
-    return node["host"], node["hypervisor_hostname"]
-
-
-def _known_ids(
-    connection: Connection, nodes: Iterable[Mapping[str, Any]]
-) -> dict[tuple[str, str], int]:
-    table = compute_nodes
-    query = sa.select(table.c.host, table.c.hypervisor_hostname, table.c.id)
-    hosts = sorted({node["host"] for node in nodes})
-    found = rows.select_in(connection, query.where(table.c.deleted == 0), table.c.host, hosts)
-    return {(host, node): number for host, node, number in found}
-
-
-def _deleted_id(connection: Connection, node_uuid: str | None) -> int | None:
-    if node_uuid is None:
-        return None
-    query = sa.select(compute_nodes.c.id).where(
-        compute_nodes.c.uuid == node_uuid, compute_nodes.c.deleted != 0
-    )
-    return connection.execute(query).scalar()
-
-
-def _by_columns(new: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The rows in groups that name the same columns: one statement inserts such a group."""
-    groups: dict[frozenset[str], list[dict[str, Any]]] = {}
-    for row in new:
-        groups.setdefault(frozenset(row), []).append(row)
-    return list(groups.values())

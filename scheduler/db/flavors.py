@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
 
 from scheduler import errors, objects
@@ -40,7 +39,7 @@ def create(connection: Connection, flavor: objects.Flavor) -> objects.Flavor:
     rows.insert_many(connection, flavor_extra_specs, specs)
     projects = [{"flavor_id": flavor_id, "project_id": project} for project in flavor.projects]
     rows.insert_many(connection, flavor_projects, projects)
-    return get_by_id(connection, flavor_id)
+    return get(connection, "id", flavor_id)
 
 
 def list_all(connection: Connection) -> list[objects.Flavor]:
@@ -48,19 +47,12 @@ def list_all(connection: Connection) -> list[objects.Flavor]:
     return _read(connection)
 
 
-def get_by_id(connection: Connection, flavor_id: int) -> objects.Flavor:
-    """The flavor with that internal id; raises FlavorNotFound."""
-    return _one(connection, flavors.c.id == flavor_id, flavor_id)
-
-
-def get_by_name(connection: Connection, name: str) -> objects.Flavor:
-    """The flavor of that name; raises FlavorNotFound."""
-    return _one(connection, flavors.c.name == name, name)
-
-
-def get_by_flavorid(connection: Connection, flavorid: str) -> objects.Flavor:
-    """The flavor with that public id; raises FlavorNotFound."""
-    return _one(connection, flavors.c.flavorid == flavorid, flavorid)
+def get(connection: Connection, column: str, value: str | int) -> objects.Flavor:
+    """The flavor with *value* in *column*, which is unique; raises FlavorNotFound."""
+    found = _read(connection, flavors.c[column] == value)
+    if not found:
+        raise errors.FlavorNotFound(flavor_id=value)
+    return found[0]
 
 
 def delete(connection: Connection, flavor_id: int) -> None:
@@ -71,33 +63,18 @@ def delete(connection: Connection, flavor_id: int) -> None:
         raise errors.FlavorNotFound(flavor_id=flavor_id)
 
 
-def _one(
-    connection: Connection, criterion: ColumnElement[bool], sought: str | int
-) -> objects.Flavor:
-    found = _read(connection, criterion)
-    if not found:
-        raise errors.FlavorNotFound(flavor_id=sought)
-    return found[0]
-
-
 def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.Flavor]:
-    query = sa.select(flavors).where(*criteria).order_by(flavors.c.id)
-    found = list(connection.execute(query).mappings())
-    ids = [row["id"] for row in found]
-    specs: dict[int, dict[str, str]] = {flavor_id: {} for flavor_id in ids}
-    projects: dict[int, list[str]] = {flavor_id: [] for flavor_id in ids}
-    table = flavor_extra_specs
-    for row in rows.select_in(connection, sa.select(table), table.c.flavor_id, ids):
-        specs[row.flavor_id][row.key] = row.value
-    table = flavor_projects
-    for row in rows.select_in(connection, sa.select(table), table.c.flavor_id, ids):
-        projects[row.flavor_id].append(row.project_id)
+    found = rows.read(connection, flavors, *criteria)
+    specs, projects = (
+        rows.children(connection, table, "flavor_id", [row["id"] for row in found])
+        for table in (flavor_extra_specs, flavor_projects)
+    )
     return [
         rows.to_object(
             objects.Flavor,
             {**row, "root_gb": row["root_gb"] or 0, "ephemeral_gb": row["ephemeral_gb"] or 0},
-            extra_specs=specs[row["id"]],
-            projects=projects[row["id"]],
+            extra_specs={each.key: each.value for each in specs[row["id"]]},
+            projects=[each.project_id for each in projects[row["id"]]],
         )
         for row in found
     ]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection
@@ -45,11 +44,8 @@ def create(
 
 def get(connection: Connection, name_or_uuid: str) -> objects.InstanceGroup:
     """The group with that uuid, or the first of that name; raises InstanceGroupNotFound."""
-    for column in (instance_groups.c.uuid, instance_groups.c.name):
-        found = _read(connection, column == name_or_uuid)
-        if found:
-            return found[0]
-    raise errors.InstanceGroupNotFound(group_uuid=name_or_uuid)
+    columns = (instance_groups.c.uuid, instance_groups.c.name)
+    return _one(connection, name_or_uuid, *(each == name_or_uuid for each in columns))
 
 
 def list_all(connection: Connection) -> list[objects.InstanceGroup]:
@@ -61,17 +57,13 @@ def by_instance(connection: Connection, instance_uuid: str) -> objects.InstanceG
     """The group that the instance is a member of; raises InstanceGroupNotFound."""
     member = instance_group_member
     group_ids = sa.select(member.c.group_id).where(member.c.instance_uuid == instance_uuid)
-    found = _read(connection, instance_groups.c.id.in_(group_ids))
-    if not found:
-        raise errors.InstanceGroupNotFound(group_uuid=f"of instance {instance_uuid}")
-    return found[0]
+    return _one(connection, f"of instance {instance_uuid}", instance_groups.c.id.in_(group_ids))
 
 
 def add_members(connection: Connection, group_uuid: str, instance_uuids: Iterable[str]) -> None:
     """Make the instances members of the group, where they are not; raises InstanceGroupNotFound."""
-    group = _by_uuid(connection, group_uuid)
-    known = set(group.members)
-    new = [one for one in dict.fromkeys(instance_uuids) if one not in known]
+    group = _one(connection, group_uuid, instance_groups.c.uuid == group_uuid)
+    new = [one for one in dict.fromkeys(instance_uuids) if one not in group.members]
     rows.update(connection, instance_groups, instance_groups.c.id == group.id)
     members = [{"group_id": group.id, "instance_uuid": one} for one in new]
     rows.insert_many(connection, instance_group_member, members)
@@ -95,33 +87,32 @@ def member_hosts(connection: Connection, group: objects.InstanceGroup) -> list[s
     return sorted({row.host for row in found})
 
 
-def _by_uuid(connection: Connection, group_uuid: str) -> objects.InstanceGroup:
-    found = _read(connection, instance_groups.c.uuid == group_uuid)
-    if not found:
-        raise errors.InstanceGroupNotFound(group_uuid=group_uuid)
-    return found[0]
+def _one(
+    connection: Connection, sought: str, *criteria: ColumnElement[bool]
+) -> objects.InstanceGroup:
+    """The first group that meets the first of the *criteria* that any group meets."""
+    for criterion in criteria:
+        found = _read(connection, criterion)
+        if found:
+            return found[0]
+    raise errors.InstanceGroupNotFound(group_uuid=sought)
 
 
 def _read(connection: Connection, *criteria: ColumnElement[bool]) -> list[objects.InstanceGroup]:
-    query = sa.select(instance_groups).where(*criteria).order_by(instance_groups.c.id)
-    found = list(connection.execute(query).mappings())
-    ids = [row["id"] for row in found]
-    members: dict[int, dict[str, None]] = {group_id: {} for group_id in ids}
-    for row in _of_groups(connection, instance_group_member, ids):
-        # Nothing in the table forbids a member to be in it twice.
-        members[row.group_id][row.instance_uuid] = None
-    policies: dict[int, tuple[str | None, dict[str, str]]] = {}
-    for row in _of_groups(connection, instance_group_policy, ids):
-        # Of several rows, which the table allows, the first one is meant.
-        rules = json.loads(row.rules) if row.rules else {}
-        policies.setdefault(row.group_id, (row.policy, rules))
+    found = rows.read(connection, instance_groups, *criteria)
+    members, policies = (
+        rows.children(connection, table, "group_id", [row["id"] for row in found])
+        for table in (instance_group_member, instance_group_policy)
+    )
     groups = []
     for row in found:
-        policy, rules = policies.get(row["id"], (None, {}))
-        known = {"policy": policy, "rules": rules, "members": list(members[row["id"]])}
+        # Nothing in the tables forbids a member to be in it twice, or several policies: the first
+        # one is meant.
+        policy = next(iter(policies[row["id"]]), None)
+        known = {
+            "policy": policy and policy.policy,
+            "rules": json.loads(policy.rules) if policy and policy.rules else {},
+            "members": list(dict.fromkeys(each.instance_uuid for each in members[row["id"]])),
+        }
         groups.append(rows.to_object(objects.InstanceGroup, row, **known))
     return groups
-
-
-def _of_groups(connection: Connection, table: sa.Table, ids: Sequence[int]) -> list[Any]:
-    return rows.select_in(connection, sa.select(table).order_by(table.c.id), table.c.group_id, ids)

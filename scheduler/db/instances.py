@@ -1,18 +1,25 @@
-"""The instances (reference page database, sections 3.3, 3.4 and 3.6)."""
+"""The instances and the tables that belong to them: extra, metadata, disks, faults.
+
+Reference page database, sections 3.3 to 3.6; JSON in ``instance_extra``: sections 5.7 to 5.9.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import ColumnElement, Connection, Select
+from sqlalchemy import ColumnElement, Connection
 
 from scheduler import errors, objects
-from scheduler.db import instance_parts, rows
+from scheduler.db import rows
 from scheduler.db.tables import (
+    block_device_mapping,
+    instance_extra,
     instance_faults,
+    instance_metadata,
     instance_system_metadata,
     instances,
 )
@@ -55,12 +62,19 @@ def create(connection: Connection, instance: objects.Instance) -> None:
     values = {**DEFAULTS, **_columns(rows.to_columns(instance, instances))}
     with rows.unique("instance", instance.uuid):
         instance.id = rows.insert(connection, instances, **values)
-    instance_parts.insert(connection, instance)
+    rows.insert(connection, instance_extra, instance_uuid=instance.uuid, **_extra(instance))
+    for table, texts in (
+        (instance_metadata, instance.metadata),
+        (instance_system_metadata, instance.system_metadata),
+    ):
+        of_instance = {"instance_uuid": instance.uuid}
+        pairs = [{**of_instance, "key": key, "value": value} for key, value in texts.items()]
+        rows.insert_many(connection, table, pairs)
 
 
 def get(connection: Connection, uuid: str) -> objects.Instance:
     """The living instance with all its parts; raises InstanceNotFound."""
-    found = _read(connection, _living().where(instances.c.uuid == uuid), parts=True)
+    found = list_all(connection, uuids=[uuid])
     if not found:
         raise errors.InstanceNotFound(instance_id=uuid)
     return found[0]
@@ -81,16 +95,17 @@ def list_all(
     three reads.
     """
     wanted = {"host": host, "project_id": project_id, "vm_state": vm_state}
-    query = _living()
-    for name, value in wanted.items():
-        if value is not None:
-            query = query.where(instances.c[name] == value)
+    criteria = [instances.c[name] == value for name, value in wanted.items() if value is not None]
     if uuids is None:
-        return _read(connection, query, parts=parts)
-    found: list[objects.Instance] = []
-    for some in rows.in_batches(uuids):
-        found += _read(connection, query.where(instances.c.uuid.in_(some)), parts=parts)
-    return sorted(found, key=lambda instance: instance.id)
+        found = list(rows.read(connection, instances, *criteria))
+    else:
+        found = []
+        for some in rows.in_batches(uuids):
+            found += rows.read(connection, instances, instances.c.uuid.in_(some), *criteria)
+    made = [rows.to_object(objects.Instance, row) for row in found]
+    if parts:
+        _read_parts(connection, made)
+    return sorted(made, key=lambda instance: instance.id)
 
 
 def on_host(connection: Connection, host: str) -> list[objects.Instance]:
@@ -139,10 +154,9 @@ def update(
         criteria.append(_is_one_of(instances.c.task_state, expected_task_state))
     if expected_host is not ANY:
         criteria.append(_is_one_of(instances.c.host, expected_host))
-    columns = _columns({name: rows.to_column(value) for name, value in values.items()})
-    if rows.update(connection, instances, *criteria, **columns):
+    if rows.update(connection, instances, *criteria, **_columns(values)):
         return True
-    if connection.execute(_living().where(instances.c.uuid == uuid)).first() is None:
+    if not rows.read(connection, instances, instances.c.uuid == uuid):
         raise errors.InstanceNotFound(instance_id=uuid)
     return False
 
@@ -151,7 +165,11 @@ def destroy(connection: Connection, uuid: str) -> None:
     """Soft-delete the instance and everything that belongs to it; raises InstanceNotFound."""
     if not rows.soft_delete(connection, instances, instances.c.uuid == uuid):
         raise errors.InstanceNotFound(instance_id=uuid)
-    instance_parts.soft_delete(connection, uuid)
+    for table in (
+        *(instance_extra, instance_metadata, instance_system_metadata),
+        *(block_device_mapping, instance_faults),
+    ):
+        rows.soft_delete(connection, table, table.c.instance_uuid == uuid)
 
 
 def set_system_metadata(
@@ -214,15 +232,54 @@ def latest_faults(connection: Connection, instance_uuids: Sequence[str]) -> dict
     return {row.instance_uuid: Fault(*row) for row in found}
 
 
-def _living() -> Select[Any]:
-    return sa.select(instances).where(instances.c.deleted == 0).order_by(instances.c.id)
+def flavor_column(
+    current: objects.Flavor,
+    old: objects.Flavor | None = None,
+    new: objects.Flavor | None = None,
+) -> str:
+    """The flavors of an instance, of which the last two are only there while it is resized."""
+    flavors = {"cur": current, "old": old, "new": new}
+    return json.dumps(
+        {
+            name: None if flavor is None else objects.to_primitive(flavor)
+            for name, flavor in flavors.items()
+        }
+    )
 
 
-def _read(connection: Connection, query: Select[Any], *, parts: bool) -> list[objects.Instance]:
-    found = [rows.to_object(objects.Instance, row) for row in connection.execute(query).mappings()]
-    if parts:
-        instance_parts.fill_in(connection, found)
-    return found
+def _read_parts(connection: Connection, several: Sequence[objects.Instance]) -> None:
+    extra, metadata, system_metadata = (
+        rows.children(connection, table, "instance_uuid", [each.uuid for each in several])
+        for table in (instance_extra, instance_metadata, instance_system_metadata)
+    )
+    for each in several:
+        each.metadata = {row.key: row.value for row in metadata[each.uuid]}
+        each.system_metadata = {row.key: row.value for row in system_metadata[each.uuid]}
+        for row in extra[each.uuid]:
+            _read_extra(each, row)
+
+
+def _extra(instance: objects.Instance) -> dict[str, Any]:
+    flavors = (instance.flavor, instance.old_flavor, instance.new_flavor)
+    requests = instance.pci_requests
+    plain = None if requests is None else [objects.to_plain(one) for one in requests.requests]
+    return {
+        "flavor": flavor_column(*flavors) if instance.flavor is not None else None,
+        "numa_topology": instance.numa_topology,
+        "pci_requests": plain,
+    }
+
+
+def _read_extra(instance: objects.Instance, row: Any) -> None:
+    if row.flavor:
+        flavors = json.loads(row.flavor)
+        instance.flavor = flavors["cur"]
+        instance.old_flavor, instance.new_flavor = flavors.get("old"), flavors.get("new")
+    instance.numa_topology = json.loads(row.numa_topology) if row.numa_topology else None
+    instance.pci_requests = None
+    if row.pci_requests:
+        plain = {"instance_uuid": instance.uuid, "requests": json.loads(row.pci_requests)}
+        instance.pci_requests = objects.InstancePCIRequests.from_dict(plain)
 
 
 def _columns(values: dict[str, Any]) -> dict[str, Any]:

@@ -75,7 +75,9 @@ class Layout:
         return {name: value for name, value in values.items() if name not in absent}
 
     def living(self, table: sa.Table) -> list[sa.ColumnElement[bool]]:
-        """Criteria of living rows, where *table* has a soft deletion that ours lacks."""
+        """Criteria of living rows; of those, too, where *table* has a deletion that ours lacks."""
+        if "deleted" in table.c:
+            return [table.c.deleted == 0]
         if table.name not in self.soft_deleted:
             return []
         return [sa.literal_column(f"{table.name}.deleted", sa.Integer) == 0]

@@ -10,12 +10,13 @@ import contextlib
 import datetime
 import ipaddress
 import json
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from oslo_db import exception as db_exception
 from oslo_utils import timeutils
-from sqlalchemy import ColumnElement, Connection, Select, Table
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, Table, select
 
 from scheduler import errors, objects
 from scheduler.db import layout
@@ -35,34 +36,68 @@ def utcnow() -> datetime.datetime:
 
 
 def insert(connection: Connection, table: Table, **values: Any) -> int:
-    """Insert one row and return its id; ``created_at`` and ``deleted`` are set here."""
-    written = layout.layout_of(connection).writable(table, {**_born(table), **values})
-    statement = table.insert().values(**written)
+    """Insert one row and return its id; its times, ``deleted`` and ``uuid`` are set here."""
+    statement = table.insert().values(**_written(connection, table, {**_born(table), **values}))
     key: Any = connection.execute(statement).inserted_primary_key
     return int(key[0])
 
 
-def insert_many(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert all *rows*, which must have the same keys; nothing for an empty list."""
-    if rows:
-        born, known = _born(table), layout.layout_of(connection)
-        written = [known.writable(table, {**born, **row}) for row in rows]
-        connection.execute(table.insert(), written)
+def insert_many(connection: Connection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Insert all *rows*, like :func:`insert`; a column that only others name is NULL."""
+    several = [_written(connection, table, {**_born(table), **row}) for row in rows]
+    names = dict.fromkeys(name for row in several for name in row)
+    if several:
+        connection.execute(table.insert(), [{**names, **row} for row in several])
+
+
+def upsert_many(
+    connection: Connection,
+    table: Table,
+    key: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    defaults: Mapping[str, Any],
+) -> list[int]:
+    """Update the living row that has the values of *key*, or insert one; the ids of all *rows*.
+
+    *defaults* are for a new row only.
+    """
+
+    def ids() -> dict[tuple[Any, ...], int]:
+        first = table.c[key[0]]
+        query = select(*(table.c[name] for name in key), table.c.id).where(table.c.deleted == 0)
+        found = select_in(connection, query, first, sorted({row[key[0]] for row in rows}))
+        return {tuple(row[:-1]): row.id for row in found}
+
+    keys = [tuple(row[name] for name in key) for row in rows]
+    known = ids()
+    for each, row in zip(keys, rows, strict=True):
+        if each in known:
+            update(connection, table, table.c.id == known[each], **row)
+    new = [{**defaults, **row} for each, row in zip(keys, rows, strict=True) if each not in known]
+    insert_many(connection, table, new)
+    known = ids()
+    return [known[each] for each in keys]
 
 
 def _born(table: Table) -> dict[str, Any]:
     values: dict[str, Any] = {"created_at": utcnow()}
     if "deleted" in table.c:
         values["deleted"] = 0
+    if "uuid" in table.c:
+        values["uuid"] = str(uuid.uuid4())
     return values
+
+
+def _written(connection: Connection, table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
+    columns = {name: to_column(value) for name, value in values.items()}
+    return layout.layout_of(connection).writable(table, columns)
 
 
 def update(
     connection: Connection, table: Table, *criteria: ColumnElement[bool], **values: Any
 ) -> int:
     """Update the rows that meet all *criteria*, with ``updated_at``; return how many there were."""
-    values.setdefault("updated_at", utcnow())
-    written = layout.layout_of(connection).writable(table, values)
+    written = _written(connection, table, {"updated_at": utcnow(), **values})
     return connection.execute(table.update().where(*criteria).values(**written)).rowcount
 
 
@@ -95,6 +130,31 @@ def in_batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
         yield values[start : start + BATCH]
 
 
+def read(
+    connection: Connection, table: Table, *criteria: ColumnElement[bool], for_update: bool = False
+) -> Sequence[RowMapping]:
+    """The living rows that meet all *criteria*, by id.
+
+    *for_update*: nobody else can change them before this transaction ends.  SQLite needs no lock
+    on rows: its write transactions exclude each other.
+    """
+    living = layout.layout_of(connection).living(table)
+    query = select(table).where(*living, *criteria).order_by(table.c.id)
+    return connection.execute(query.with_for_update() if for_update else query).mappings().all()
+
+
+def children(
+    connection: Connection, table: Table, parent: str, ids: Iterable[Any]
+) -> dict[Any, list[Any]]:
+    """The living rows of *table*, by id, for each of *ids*, which the column *parent* holds."""
+    found: dict[Any, list[Any]] = {each: [] for each in ids}
+    living = layout.layout_of(connection).living(table)
+    query = select(table).where(*living).order_by(table.c.id)
+    for row in select_in(connection, query, table.c[parent], found):
+        found[getattr(row, parent)].append(row)
+    return found
+
+
 def select_in(
     connection: Connection, query: Select[Any], column: ColumnElement[Any], values: Iterable[Any]
 ) -> list[Any]:
@@ -119,19 +179,17 @@ def to_object(cls: type[WireObject], row: Mapping[Any, Any], **others: Any) -> W
 
 
 def to_columns(source: objects.WireObject, table: Table) -> dict[str, Any]:
-    """The set fields of *source* that are columns of *table*, as column values."""
-    fields = source.set_fields()
-    return {
-        column.name: to_column(fields[column.name])
-        for column in table.c
-        if column.name in fields and column.name not in OWN_COLUMNS
-    }
+    """The set fields of *source* that are columns of *table*."""
+    columns = set(table.c.keys()) - OWN_COLUMNS
+    return {name: value for name, value in source.set_fields().items() if name in columns}
 
 
 def to_column(value: Any) -> Any:
     """One value as a column holds it; lists, dicts and objects become JSON text."""
     if isinstance(value, datetime.datetime):
-        return _naive(value)
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        return value.replace(microsecond=0)
     if isinstance(value, (ipaddress.IPv4Address, ipaddress.IPv6Address)):
         return str(value)
     if isinstance(value, objects.WireObject):
@@ -139,9 +197,3 @@ def to_column(value: Any) -> Any:
     if isinstance(value, (list, dict)):
         return json.dumps(value)
     return value
-
-
-def _naive(moment: datetime.datetime) -> datetime.datetime:
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
-    return moment.replace(microsecond=0)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import datetime
-import uuid
 from collections.abc import Sequence
+from typing import Any
 
-import sqlalchemy as sa
 from oslo_db import exception as db_exception
 from sqlalchemy import ColumnElement, Connection
 
@@ -15,6 +14,8 @@ from scheduler.db import rows
 from scheduler.db.tables import services
 
 COMPUTE_BINARY = "nova-compute"
+#: Values of a new row: Nova cannot read NULL there.
+DEFAULTS = {"report_count": 0, "disabled": False, "forced_down": False}
 
 
 def get(connection: Connection, host: str, binary: str) -> objects.Service:
@@ -27,10 +28,9 @@ def get(connection: Connection, host: str, binary: str) -> objects.Service:
 
 def list_all(connection: Connection, binary: str | None = None) -> list[objects.Service]:
     """Every living service in the order of the ids, or those of one *binary*."""
-    query = sa.select(services).where(services.c.deleted == 0).order_by(services.c.id)
-    if binary is not None:
-        query = query.where(services.c.binary == binary)
-    return [rows.to_object(objects.Service, row) for row in connection.execute(query).mappings()]
+    criteria = [] if binary is None else [services.c.binary == binary]
+    found = rows.read(connection, services, *criteria)
+    return [rows.to_object(objects.Service, row) for row in found]
 
 
 def get_or_create(
@@ -49,10 +49,11 @@ def get_or_create(
     """
     found = _find(connection, host, binary)
     if found is None:
+        key = {"host": host, "binary": binary, "topic": topic}
+        new = {**DEFAULTS, **key, "disabled": disabled, "disabled_reason": reason}
         try:
             with connection.begin_nested():
-                born = _born(host, binary, topic, version, disabled, reason)
-                rows.insert(connection, services, **born)
+                rows.insert(connection, services, **new, version=version)
         except db_exception.DBDuplicateEntry as error:
             if _find(connection, host, binary) is None:
                 raise errors.AlreadyExists(kind="service of topic", name=topic) from error
@@ -70,23 +71,11 @@ def create_many(
 
     Raises AlreadyExists when another process inserts one of them at the same moment: call again.
     """
-    known = _ids(connection, hosts, binary)
-    missing = [host for host in hosts if host not in known]
+    values = {"binary": binary, "topic": topic, "version": version}
+    several = [{"host": host, **values} for host in hosts]
     with rows.unique("service", binary):
-        rows.insert_many(
-            connection,
-            services,
-            [_born(host, binary, topic, version, False, None) for host in missing],
-        )
-    for some in rows.in_batches(list(known.values())):
-        rows.update(
-            connection,
-            services,
-            services.c.id.in_(some),
-            services.c.version != version,
-            version=version,
-        )
-    return {**known, **_ids(connection, missing, binary)}
+        ids = rows.upsert_many(connection, services, ("host", "binary"), several, DEFAULTS)
+    return dict(zip(hosts, ids, strict=True))
 
 
 def heartbeat(
@@ -120,45 +109,24 @@ def set_disabled(
     connection: Connection, host: str, binary: str, disabled: bool, reason: str | None = None
 ) -> None:
     """Switch the service off or on for the operator; raises ServiceNotFound."""
-    changes = {"disabled": disabled, "disabled_reason": reason if disabled else None}
-    if not rows.update(connection, services, *_living(host, binary), **changes):
-        raise errors.ServiceNotFound(service_id=f"{binary} on {host}")
+    reason = reason if disabled else None
+    _set(connection, host, binary, disabled=disabled, disabled_reason=reason)
 
 
 def set_forced_down(connection: Connection, host: str, binary: str, forced_down: bool) -> None:
     """Declare the service dead, whatever it reports, or lift that; raises ServiceNotFound."""
-    if not rows.update(connection, services, *_living(host, binary), forced_down=forced_down):
+    _set(connection, host, binary, forced_down=forced_down)
+
+
+def _set(connection: Connection, host: str, binary: str, **values: Any) -> None:
+    if not rows.update(connection, services, *_is(host, binary), **values):
         raise errors.ServiceNotFound(service_id=f"{binary} on {host}")
 
 
-def _living(host: str, binary: str) -> tuple[ColumnElement[bool], ...]:
+def _is(host: str, binary: str) -> tuple[ColumnElement[bool], ...]:
     return (services.c.host == host, services.c.binary == binary, services.c.deleted == 0)
 
 
 def _find(connection: Connection, host: str, binary: str) -> objects.Service | None:
-    query = sa.select(services).where(*_living(host, binary))
-    row = connection.execute(query).mappings().first()
-    return None if row is None else rows.to_object(objects.Service, row)
-
-
-def _ids(connection: Connection, hosts: Sequence[str], binary: str) -> dict[str, int]:
-    query = sa.select(services.c.host, services.c.id).where(
-        services.c.binary == binary, services.c.deleted == 0
-    )
-    return dict(map(tuple, rows.select_in(connection, query, services.c.host, hosts)))
-
-
-def _born(
-    host: str, binary: str, topic: str, version: int, disabled: bool, reason: str | None
-) -> dict[str, object]:
-    return {
-        "uuid": str(uuid.uuid4()),
-        "host": host,
-        "binary": binary,
-        "topic": topic,
-        "version": version,
-        "report_count": 0,
-        "disabled": disabled,
-        "disabled_reason": reason,
-        "forced_down": False,
-    }
+    found = rows.read(connection, services, *_is(host, binary))
+    return rows.to_object(objects.Service, found[0]) if found else None

@@ -59,7 +59,7 @@ def test_options_make_a_request(database: Database) -> None:
 
 def test_options_win_over_a_flavor_of_the_database(database: Database) -> None:
     with database.read() as connection:
-        small = flavors.get_by_name(connection, "m1.small")
+        small = flavors.get(connection, "name", "m1.small")
     spec = request_of(database, "--flavor", "m1.small", "--vcpus", "7")
     assert (spec.vcpus, spec.memory_mb) == (7, small.memory_mb)
 

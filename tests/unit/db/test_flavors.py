@@ -48,27 +48,22 @@ def test_create_what_is_there(conn, changes):
 def test_each_way_to_find_one(conn):
     made = flavors.create(conn, flavor(name="2", extra_specs={"a": "b"}))
     for found in (
-        flavors.get_by_id(conn, made.id),
-        flavors.get_by_name(conn, "2"),
-        flavors.get_by_flavorid(conn, "77"),
+        flavors.get(conn, "id", made.id),
+        flavors.get(conn, "name", "2"),
+        flavors.get(conn, "flavorid", "77"),
     ):
         assert (found.id, found.extra_specs) == (made.id, {"a": "b"})
 
 
 @pytest.mark.parametrize(
-    ("call", "sought"),
-    [
-        (flavors.get_by_id, 999),
-        (flavors.get_by_name, "m1.huge"),
-        (flavors.get_by_flavorid, "m1.tiny"),
-    ],
+    ("column", "sought"), [("id", 999), ("name", "m1.huge"), ("flavorid", "m1.tiny")]
 )
-def test_missing_flavor(conn, call, sought):
+def test_missing_flavor(conn, column, sought):
     with pytest.raises(errors.FlavorNotFound, match=str(sought)):
-        call(conn, sought)
+        flavors.get(conn, column, sought)
 
 
 def test_disks_of_an_old_row_may_be_null(conn):
     conn.execute(table.update().where(table.c.name == "m1.tiny").values(root_gb=None))
     assert columns(conn, table, name="m1.tiny")[0]["root_gb"] is None
-    assert flavors.get_by_name(conn, "m1.tiny").root_gb == 0
+    assert flavors.get(conn, "name", "m1.tiny").root_gb == 0

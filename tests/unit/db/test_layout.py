@@ -126,7 +126,7 @@ def test_api_tables_are_written_and_read(api):
         group = groups.create(conn, "g", "anti-affinity", {"max_server_per_host": 2})
         mappings.create_instance_mapping(conn, group.uuid, "project", "user")
         build_requests.create(conn, instance())
-        assert flavors.get_by_name(conn, "big").extra_specs == {"a": "b"}
+        assert flavors.get(conn, "name", "big").extra_specs == {"a": "b"}
         assert [each.hosts for each in aggregates.list_all(conn)] == [["h1"]]
         assert groups.get(conn, group.uuid).policy == "anti-affinity"
         assert mappings.get_instance_mapping(conn, group.uuid).cell_id is None

@@ -29,7 +29,7 @@ TRACEBACK = "Traceback (most recent call last):\n  " + "x" * 2000 + "\nNoValidHo
 
 
 def a_boot(conn, **changes):
-    flavor = flavors.get_by_name(conn, "m1.small")
+    flavor = flavors.get(conn, "name", "m1.small")
     image = booting.image_of("cirros", {})
     return booting.BootRequest(flavor=flavor, image=image, user_id="u", project_id="p", **changes)
 
