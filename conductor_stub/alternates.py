@@ -21,8 +21,7 @@ from conductor_stub.claims import allocation_request
 from scheduler import objects
 from scheduler.claims import amounts
 from scheduler.claims.loading import claims_database
-from scheduler.claims.placement.allocations import Allocations, Requester
-from scheduler.claims.placement.client import PlacementClient, Unavailable
+from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
 from scheduler.db import claims as claim_rows
 from scheduler.db import compute_nodes, instances
 from scheduler.db import rows as db_rows
@@ -210,9 +209,8 @@ def _fits(state: _State, amount: Consumption, limits: Mapping[str, Any]) -> bool
 class PlacementAlternates:
     """Claims the allocation that a Selection carries, and gives back what an instance has."""
 
-    def __init__(self, client: PlacementClient, allocating: Allocations | None = None) -> None:
+    def __init__(self, client: PlacementClient) -> None:
         self._client = client
-        self._allocating = allocating or Allocations(client)
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> PlacementAlternates:
@@ -238,9 +236,7 @@ class PlacementAlternates:
         requester = Requester.from_request(context, spec)
         version = selection.allocation_request_version
         try:
-            before = self._allocating.claim(
-                requester, instance_uuid, request, version, lambda _before: True
-            )
+            before = self._client.claim(requester, instance_uuid, request, version, lambda: True)
         except Unavailable as error:
             LOG.warning("Placement is not available for instance %s: %s", instance_uuid, error)
             return False
@@ -266,6 +262,6 @@ class PlacementAlternates:
             if len(rest) < len(before["allocations"]):
                 # Whose it is stays what it was.
                 owner = Requester(before["project_id"], before["user_id"], request_id)
-                self._allocating.give_back(owner, instance_uuid, {"allocations": rest})
+                self._client.give_back(owner, instance_uuid, {"allocations": rest})
         except Unavailable as error:
             LOG.error("Instance %s keeps allocations on %s: %s", instance_uuid, node_uuid, error)

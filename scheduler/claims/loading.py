@@ -13,9 +13,7 @@ from oslo_log import log as logging
 from scheduler import errors
 from scheduler.claims.backend import Claims
 from scheduler.claims.database import DatabaseClaims
-from scheduler.claims.placement.allocations import Allocations
 from scheduler.claims.placement.backend import PlacementClaims
-from scheduler.claims.placement.candidates import CandidateQuery
 from scheduler.claims.placement.client import PlacementClient
 from scheduler.claims.reader import ClaimReader
 from scheduler.claims.shared_reservations import SharedReservations
@@ -109,13 +107,11 @@ class PlacementBackend(Backend):
     """Claims as allocations of the Placement service that ``[placement]`` names."""
 
     def __init__(self, conf: cfg.ConfigOpts) -> None:
-        client = PlacementClient.from_conf(conf)
-        self._query = CandidateQuery(conf, client)
-        self._allocations = Allocations(client)
+        self._conf, self._client = conf, PlacementClient.from_conf(conf)
 
     def claims(self, host_manager: Any) -> Claims:
         """See the base class."""
-        return PlacementClaims(self._query, self._allocations, host_manager)
+        return PlacementClaims(self._conf, self._client, host_manager)
 
     def serves(self, driver: Any) -> bool:
         """True when *driver* decides among candidates; as in Nova some never ask for any."""

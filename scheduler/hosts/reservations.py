@@ -165,10 +165,10 @@ class Reservations:
         if name:
             placeholder = TrackedInstance(name, host, node, None, None, instance_type_id)
         expires_at = now + self.expiry_seconds
-        terms = Terms(host, node, self._home_of(uuid), instance_type_id, now, expires_at)
+        terms = Terms(host, node, self.home_of(uuid), instance_type_id, now, expires_at)
         return Reservation(key, amount, terms, uuid, placeholder)
 
-    def _home_of(self, uuid: str | None) -> str | None:
+    def home_of(self, uuid: str | None) -> str | None:
         """The host that the instance is to leave; None for one that is being placed or built."""
         home = self.table.host_of_instance.get(uuid or "")
         if home is None:

@@ -6,9 +6,9 @@ The decision lock is never held while Placement is called.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -27,9 +27,21 @@ from scheduler.claims.backend import (
     Result,
     Selections,
 )
-from scheduler.claims.placement.allocations import ATTEMPTS, Allocations, Requester, Unsure
-from scheduler.claims.placement.candidates import CandidateQuery, Candidates, fleet_of
-from scheduler.claims.placement.client import CANDIDATES_VERSION, Unavailable
+from scheduler.claims.placement.candidates import (
+    AllocationRequest,
+    CandidateQuery,
+    Candidates,
+    fleet_of,
+)
+from scheduler.claims.placement.client import (
+    ATTEMPTS,
+    CANDIDATES_VERSION,
+    Allocations,
+    PlacementClient,
+    Requester,
+    Unavailable,
+    Unsure,
+)
 from scheduler.hosts.candidates import rows_of_nodes
 
 LOG = logging.getLogger(__name__)
@@ -40,14 +52,10 @@ QUERIES: Final = 3
 #: first claims for an instance apart that come at the same moment: it may say that one has failed,
 #: and forget the other with it, which it has granted.
 LEFT_SECONDS: Final = 2.0
-BUILDING: Final = "building"
 _NOTHING: Final = (
     "Got no allocation candidates from the Placement API. This could be due to insufficient "
     "resources or a temporary occurrence as compute nodes start up."
 )
-
-Before = dict[str, Any]
-"""Allocations of an instance in Placement before a claim."""
 
 
 class NoCandidates(Exception):
@@ -55,10 +63,10 @@ class NoCandidates(Exception):
 
 
 class _GivenBefore(Exception):
-    """The request was answered before, with *answer*."""
+    """The request was answered before: see ``answer``."""
 
     def __init__(self, answer: Repeated) -> None:
-        super().__init__("the request was answered before")
+        super().__init__(answer)
         self.answer = answer
 
 
@@ -70,22 +78,22 @@ class PlacementClaims(Claims):
 
     def __init__(
         self,
-        query: CandidateQuery,
-        allocations: Allocations,
+        conf: Any,
+        client: PlacementClient,
         host_manager: Any,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._query = query
-        self._allocations = allocations
-        self._host_manager = host_manager
+        self.client = client
+        self.host_manager = host_manager
+        self.query = CandidateQuery(conf, client)
         self._pause = pause
 
     def reconfigured(self, conf: Any) -> Callable[[], None]:
         """See the base class: what Placement is asked for."""
-        query = self._query.reconfigured(conf)
+        query = CandidateQuery(conf, self.client)
 
         def take() -> None:
-            self._query = query
+            self.query = query
 
         return take
 
@@ -97,7 +105,7 @@ class PlacementClaims(Claims):
             return
         if request.is_redelivered:
             self._pause(LEFT_SECONDS)
-        claiming = _Claiming(self._query, self._allocations, self._host_manager, request)
+        claiming = _Claiming(self, request)
         try:
             yield claiming
         except Unavailable as error:
@@ -114,22 +122,15 @@ class PlacementClaims(Claims):
 class _Claiming(Claiming):
     """One request on its way: what is claimed for it, and what is known not to go."""
 
-    def __init__(
-        self,
-        query: CandidateQuery,
-        allocations: Allocations,
-        host_manager: Any,
-        request: Request,
-    ) -> None:
-        self._query = query
-        self._allocations = allocations
-        self._host_manager = host_manager
-        self._request = request
+    def __init__(self, claims: PlacementClaims, request: Request) -> None:
+        self._claims, self._client = claims, claims.client
+        self._host_manager = claims.host_manager
+        self._request, self._names = request, request.names
         self._requester = Requester.from_request(request.context, request.spec)
         self._queries_left = QUERIES
         self._candidates: Candidates | None = None
         #: Per instance the node it was claimed on, and what it had before.
-        self._held: dict[str, tuple[str, Before]] = {}
+        self._held: dict[str, tuple[str, Allocations]] = {}
         #: Number of instances of the request that a node takes, where a claim was refused.
         self._room: dict[str, int] = {}
 
@@ -137,15 +138,14 @@ class _Claiming(Claiming):
         """See the base class; raises Unavailable."""
         if self._candidates is None:
             self._queries_left -= 1
+            query, spec = self._claims.query, self._request.spec
             with self._host_manager.lock:
-                fleet = fleet_of(self._host_manager, self._request.spec)
-            self._candidates = self._query.candidates(
-                self._request.spec, fleet, self._requester.request_id
-            )
-        if not self._candidates.of_node:
+                fleet = fleet_of(self._host_manager, spec)
+            self._candidates = query.candidates(spec, fleet, self._requester.request_id)
+        if not self._candidates:
             LOG.info(_NOTHING)
             raise errors.NoValidHost(reason="") from NoCandidates(_NOTHING)
-        return {node: self._room.get(node) for node in self._candidates.of_node}
+        return {node: self._room.get(node) for node in self._candidates}
 
     def book(self, decided: Decided) -> Result:
         """See the base class.
@@ -156,6 +156,8 @@ class _Claiming(Claiming):
         result: Result | None = None
         try:
             result = self._claim_all(decided.selections)
+        except _GivenBefore as given:
+            result = given.answer
         except errors.AllocationUpdateFailed as error:
             result = self.refused(error)
         finally:
@@ -187,7 +189,7 @@ class _Claiming(Claiming):
         while self._held:
             uuid, (_node, before) = self._held.popitem()
             try:
-                self._allocations.give_back(self._requester, uuid, before)
+                self._client.give_back(self._requester, uuid, before)
             except Unavailable as error:
                 stay = ", ".join([uuid, *self._held])
                 LOG.error("Allocations stay that nobody needs, for instances %s: %s", stay, error)
@@ -195,62 +197,53 @@ class _Claiming(Claiming):
 
     # --- claiming ------------------------------------------------------------------------
 
-    def _claim_all(self, selections: Selections) -> Result:
+    def _claim_all(self, selections: Selections) -> Booked | Lost:
         """Claim for every instance; Lost when a node was full, which is noted."""
-        names, candidates = self._request.names, self._candidates
+        names, candidates = self._names, self._candidates
         if not names or candidates is None:
             return Booked(selections)  # instances without a name are not claimed for, as in Nova
-        candidates.note(each for row in selections for each in row)
+        for each in itertools.chain.from_iterable(selections):
+            each.allocation_request = json.dumps(candidates[each.compute_node_uuid][0])
+            each.allocation_request_version = CANDIDATES_VERSION
         for uuid, (chosen, *_alternates) in zip(names, selections, strict=True):
             node = chosen.compute_node_uuid
-            if uuid in self._held and self._held[uuid][0] == node:
+            held, before = self._held.get(uuid, ("", {}))
+            if held == node:
                 continue
-            if uuid in self._held:
-                self._allocations.give_back(self._requester, uuid, self._held[uuid][1])
+            if held:
+                self._client.give_back(self._requester, uuid, before)
                 del self._held[uuid]
-            result = self._claim(candidates, uuid, node, selections)
-            if result is not None:
-                return result
+            if not self._claim(uuid, node, candidates[node][0], selections):
+                self._room[node] = [each for each, _before in self._held.values()].count(node)
+                return Lost()
         return Booked(selections)
 
     def _claim(
-        self, candidates: Candidates, uuid: str, node: str, selections: Selections
-    ) -> Lost | Repeated | None:
-        """Claim *node* for one instance; None if that was granted."""
+        self, uuid: str, node: str, request: AllocationRequest, selections: Selections
+    ) -> bool:
+        """Claim what *request* says on *node*; False if that was refused."""
 
-        def keeps(before: Before) -> bool:
-            del before
+        def keeps() -> bool:
             if self._is_move(uuid):
                 return True
-            if not self._held:
-                answer = self._given_before(ATTEMPTS, selections)
-                if answer is not None:
-                    raise _GivenBefore(answer)
+            answer = None if self._held else self._given_before(ATTEMPTS, selections)
+            if answer is not None:
+                raise _GivenBefore(answer)
             return False
 
-        request = candidates.first(node)
         try:
-            before = self._allocations.claim(
-                self._requester, uuid, request, CANDIDATES_VERSION, keeps
-            )
-        except _GivenBefore as given:
-            return given.answer
+            before = self._client.claim(self._requester, uuid, request, CANDIDATES_VERSION, keeps)
         except Unsure as error:
             self._held[uuid] = (node, error.before)
             raise
-        if before is None:
-            self._room[node] = Counter(each for each, _before in self._held.values())[node]
-            return Lost()
-        self._held[uuid] = (node, before)
-        return None
+        if before is not None:
+            self._held[uuid] = (node, before)
+        return before is not None
 
     def _is_move(self, uuid: str) -> bool:
         """True when the instance lives on a host already, and so keeps what it has there."""
         with self._host_manager.lock:
-            table = self._host_manager.table
-            home = table.host_of_instance.get(uuid)
-            instance = table.instances.get(home or "", {}).get(uuid)
-        return instance is not None and instance.vm_state not in (None, BUILDING)
+            return self._host_manager.reservations.home_of(uuid) is not None
 
     # --- an earlier delivery of the request ----------------------------------------------
 
@@ -265,49 +258,40 @@ class _Claiming(Claiming):
         may be at it: they are read *reads* times; also where none has any if it is known that one
         *is_at_it*.  The alternates are those of *selections*, as Placement keeps none.
         """
-        names = self._request.names
-        for attempt in range(reads if names else 0):
-            self._allocations.wait(attempt)
-            found: dict[str, Before] = {}
-            for uuid in names:
-                existing = self._allocations.existing(uuid, self._requester)
-                if not existing.get("allocations"):
+        for attempt in range(reads if self._names else 0):
+            self._client.wait(attempt)
+            found: dict[str, Any] = {}
+            for uuid in self._names:
+                known = self._client.allocations(uuid, self._requester.request_id)
+                if not known.get("allocations"):
                     break
-                found[uuid] = existing["allocations"]
+                found[uuid] = known["allocations"]
             if not found and not is_at_it:
                 return None
-            if len(found) == len(names):
+            if len(found) == len(self._names):
                 return self._placed(found, selections)
         return None
 
     def _placed(
-        self, found: Mapping[str, Before], selections: Selections | tuple[()]
+        self, found: Mapping[str, Any], selections: Selections | tuple[()]
     ) -> Repeated | None:
-        nodes = {}
-        for uuid, allocations in found.items():
-            node = None if self._is_move(uuid) else self._node_of(allocations)
+        nodes = [None if self._is_move(uuid) else self._node_of(found[uuid]) for uuid in found]
+        alternates = [row[1:] for row in selections] or [[] for _ in found]
+        placed = []
+        for node, allocations, others in zip(nodes, found.values(), alternates, strict=True):
             if node is None:
                 return None
-            nodes[uuid] = node
-        alternates = [row[1:] for row in selections] or [[] for _ in found]
-        placed = [
-            Placed(
-                self._request,
-                node,
-                json.dumps(self._as_offered(node, found[uuid])),
-                CANDIDATES_VERSION,
-                [each for each in others if each.compute_node_uuid not in nodes.values()],
-            )
-            for (uuid, node), others in zip(nodes.items(), alternates, strict=True)
-        ]
+            request = json.dumps(self._as_offered(node, allocations))
+            rest = [each for each in others if each.compute_node_uuid not in nodes]
+            placed.append(Placed(self._request, node, request, CANDIDATES_VERSION, rest))
         return Repeated([], placed)
 
     def _node_of(self, allocations: Mapping[str, Any]) -> str | None:
         """The compute node among the providers, unless the request rules its host out."""
         spec = self._request.spec
-        tried = spec.retry.hosts if spec.retry is not None else None
-        ruled_out = {each.lower() for each in spec.ignore_hosts or ()}
-        ruled_out |= {each.host.lower() for each in tried or ()}
+        tried = (spec.retry.hosts if spec.retry is not None else None) or ()
+        names = [*(spec.ignore_hosts or ()), *(each.host for each in tried)]
+        ruled_out = {each.lower() for each in names}
         with self._host_manager.lock:
             table = self._host_manager.table
             for provider in allocations:
@@ -318,8 +302,6 @@ class _Claiming(Claiming):
     def _as_offered(self, node: str, allocations: Mapping[str, Any]) -> dict[str, Any]:
         """The allocations as they were offered, else in the same form."""
         wanted = {uuid: {"resources": each["resources"]} for uuid, each in allocations.items()}
-        offered = self._candidates.of_node.get(node, ()) if self._candidates else ()
-        for each in offered:
-            if each["allocations"] == wanted:
-                return each
-        return {"allocations": wanted}
+        offered = (self._candidates or {}).get(node, ())
+        same = (each for each in offered if each["allocations"] == wanted)
+        return next(same, {"allocations": wanted})

@@ -1,78 +1,208 @@
 """Placement's REST API, as far as claims need it; no call here holds a lock.
 
-Connections are kept and shared by all threads of a process.
+Connections are kept and shared by all threads of a process.  Reference page conductor, section 7.
 """
 
 from __future__ import annotations
 
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import loading, noauth
 from keystoneauth1.adapter import Adapter
 from oslo_config import cfg
+from oslo_log import log as logging
 
 from scheduler import errors
 from scheduler.conf import claims as conf_claims
 
+LOG = logging.getLogger(__name__)
+
 #: The version that candidates are asked for with, and the one that existing allocations are.
 CANDIDATES_VERSION: Final = "1.36"
 READING_VERSION: Final = "1.28"
+#: From which versions on an allocation has the form of a dict, a generation, and mappings.
+_DICT_FORM, _GENERATION, _MAPPINGS = (1, 12), (1, 28), (1, 34)
 
+ATTEMPTS: Final = 4
+CONCURRENT: Final = "placement.concurrent_update"
+CONSUMER_CONFLICT: Final = "consumer generation conflict"
 OK, NO_CONTENT, NOT_FOUND = 200, 204, 404
 _NOAUTH = "noauth"
 _TEXT_SHOWN = 300
+
+Allocations = dict[str, Any]
+"""``allocations`` of an instance by provider, perhaps none, and its generation if it has any."""
 
 
 class Unavailable(Exception):
     """Placement was not reached, or did not do what it should; the text says why."""
 
 
-class PlacementClient:
-    """One Placement service; raises :class:`Unavailable` when it cannot be talked to."""
+class Unsure(Unavailable):
+    """A claim may have been made or not; *before* is what the instance had until then."""
 
-    def __init__(self, adapter: Adapter) -> None:
-        self._adapter = adapter
+    def __init__(self, text: str, before: Allocations) -> None:
+        super().__init__(text)
+        self.before = before
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """For whom is claimed: project and user as ids, and the id of the request."""
+
+    project_id: str | None
+    user_id: str | None
+    request_id: str | None
 
     @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts) -> PlacementClient:
+    def from_request(cls, context: Any, spec: Any) -> Requester:
+        """Who asked for *spec*: its own project and user, else those of the *context*."""
+        found = getattr(context, "global_request_id", None) or getattr(context, "request_id", None)
+        user_id = getattr(spec, "user_id", None) or getattr(context, "user_id", None)
+        project_id = spec.project_id or getattr(context, "project_id", None)
+        return cls(project_id, user_id, found)
+
+
+def wait_before(attempt: int) -> None:
+    """Sleep at random, longer before later attempts; not at all before the first."""
+    if attempt:
+        time.sleep(random.uniform(0, 2 * attempt))
+
+
+class PlacementClient:
+    """One Placement service; raises :class:`Unavailable` when it cannot be talked to.
+
+    *wait* is called with the number of each attempt at the same thing.
+    """
+
+    def __init__(self, adapter: Adapter, wait: Callable[[int], None] = wait_before) -> None:
+        self._adapter = adapter
+        self.wait = wait
+
+    @classmethod
+    def from_conf(
+        cls, conf: cfg.ConfigOpts, wait: Callable[[int], None] = wait_before
+    ) -> PlacementClient:
         """The client that ``[placement]`` describes; nothing connects yet.
 
-        Raises ConfigurationError when the options cannot be used.
+        ``noauth`` is an older name of ``auth_type`` ``none``.  Raises ConfigurationError when the
+        options cannot be used.
         """
+        name, group = conf_claims.NAME, conf[conf_claims.NAME]
         try:
-            session = loading.load_session_from_conf_options(
-                conf, conf_claims.NAME, auth=_auth_of(conf)
-            )
-            return cls(
-                loading.load_adapter_from_conf_options(conf, conf_claims.NAME, session=session)
-            )
+            is_older_name = group.auth_type == _NOAUTH and not group.auth_section
+            load = loading.load_auth_from_conf_options
+            auth = noauth.NoAuth() if is_older_name else load(conf, name)
+            if auth is None:
+                raise errors.ConfigurationError(
+                    option="[placement] auth_type",
+                    reason="it must be set where [scheduler] claims = placement",
+                )
+            session = loading.load_session_from_conf_options(conf, name, auth=auth)
+            return cls(loading.load_adapter_from_conf_options(conf, name, session=session), wait)
         except (ks_exceptions.ClientException, cfg.Error, TypeError) as error:
             raise errors.ConfigurationError(option="[placement]", reason=str(error)) from error
 
     def candidates(self, query: str, request_id: str | None) -> dict[str, Any]:
         """The answer to ``GET /allocation_candidates`` with *query*."""
-        path = f"/allocation_candidates?{query}"
-        return self._read(path, CANDIDATES_VERSION, request_id)
+        return self._read(f"/allocation_candidates?{query}", CANDIDATES_VERSION, request_id)
 
-    def allocations(self, consumer: str, request_id: str | None) -> dict[str, Any]:
-        """``allocations`` of *consumer* by provider, and the generation if there are any."""
+    def allocations(self, consumer: str, request_id: str | None) -> Allocations:
+        """What *consumer* has."""
         return self._read(f"/allocations/{consumer}", READING_VERSION, request_id)
-
-    def put(self, consumer: str, body: dict[str, Any], version: str, request_id: str | None) -> Any:
-        """Try to give *consumer* the allocations of *body*; returns the response."""
-        return self._call("PUT", f"/allocations/{consumer}", version, request_id, json=body)
 
     def delete(self, consumer: str, request_id: str | None) -> None:
         """Take from *consumer* whatever it has."""
         response = self._call("DELETE", f"/allocations/{consumer}", READING_VERSION, request_id)
         if response.status_code not in (NO_CONTENT, NOT_FOUND):
-            raise Unavailable(error_text(response))
+            raise Unavailable(_error_text(response))
+
+    def claim(
+        self,
+        requester: Requester,
+        consumer: str,
+        request: dict[str, Any],
+        version: str | None,
+        keeps: Callable[[], bool],
+    ) -> Allocations | None:
+        """Claim the allocation *request*, which was given for *version*.
+
+        Returns what the instance had before, for :meth:`give_back`, or None if the claim was
+        refused.  Where it had allocations, *keeps* is asked whether it keeps them, as in a move;
+        otherwise they are those of a build that did not come about, and are replaced.  Raises
+        AllocationUpdateFailed when another process claims for the same instance.
+        """
+        for attempt in range(ATTEMPTS):
+            self.wait(attempt)
+            before = self.allocations(consumer, requester.request_id)
+            kept = before["allocations"] if before.get("allocations") and keeps() else {}
+            try:
+                response = self._put(requester, consumer, request, version, before, kept)
+            except Unavailable as error:
+                raise Unsure(str(error), before) from error
+            if response.status_code == NO_CONTENT:
+                return before
+            code, detail = _first_error(response)
+            if code != CONCURRENT and "concurrently updated" not in detail:
+                text = _error_text(response)
+                LOG.warning("Failed to save allocation for %s. Got %s", consumer, text)
+                return None
+            if CONSUMER_CONFLICT in detail:
+                raise errors.AllocationUpdateFailed(
+                    consumer_uuid=consumer,
+                    error="another process changed the allocations of the consumer meanwhile",
+                )
+            LOG.debug("A provider for %s was changed by another process; again", consumer)
+        LOG.error("Failed to claim resources for %s: out of retries", consumer)
+        return None
+
+    def give_back(self, requester: Requester, consumer: str, before: Allocations) -> None:
+        """Let the instance have what it had *before* a claim that is not to be."""
+        if not before.get("allocations"):
+            self.delete(consumer, requester.request_id)
+            return
+        request = {"allocations": before["allocations"]}
+        for attempt in range(ATTEMPTS):
+            self.wait(attempt)
+            now = self.allocations(consumer, requester.request_id)
+            response = self._put(requester, consumer, request, READING_VERSION, now, {})
+            if response.status_code == NO_CONTENT:
+                return
+        raise Unavailable(_error_text(response))
+
+    def _put(
+        self,
+        requester: Requester,
+        consumer: str,
+        request: dict[str, Any],
+        version: str | None,
+        before: Allocations,
+        kept: Any,
+    ) -> Any:
+        """Try to give *consumer* what *request* says and what is *kept*; returns the response."""
+        sent = max(tuple(map(int, (version or "1.0").split("."))), _DICT_FORM)
+        body = {
+            "allocations": {**_by_provider(request["allocations"]), **_by_provider(kept)},
+            "project_id": requester.project_id,
+            "user_id": requester.user_id,
+        }
+        if sent >= _GENERATION:
+            generation = before.get("consumer_generation")
+            body["consumer_generation"] = request.get("consumer_generation", generation)
+        if sent >= _MAPPINGS and "mappings" in request:
+            body["mappings"] = request["mappings"]
+        path, text = f"/allocations/{consumer}", ".".join(map(str, sent))
+        return self._call("PUT", path, text, requester.request_id, json=body)
 
     def _read(self, path: str, version: str, request_id: str | None) -> dict[str, Any]:
         response = self._call("GET", path, version, request_id)
         if response.status_code != OK:
-            raise Unavailable(error_text(response))
+            raise Unavailable(_error_text(response))
         try:
             body = response.json()
         except ValueError as error:
@@ -98,12 +228,12 @@ class PlacementClient:
             raise Unavailable(str(error)) from error
 
 
-def error_text(response: Any) -> str:
+def _error_text(response: Any) -> str:
     """Status and text of a *response* that is not what was hoped for."""
     return f"HTTP {response.status_code}: {response.text[:_TEXT_SHOWN]}"
 
 
-def first_error(response: Any) -> tuple[str, str]:
+def _first_error(response: Any) -> tuple[str, str]:
     """Code and detail of the first error that *response* names; empty where it names none."""
     try:
         first = response.json()["errors"][0]
@@ -112,15 +242,10 @@ def first_error(response: Any) -> tuple[str, str]:
         return "", ""
 
 
-def _auth_of(conf: cfg.ConfigOpts) -> Any:
-    """The plugin of ``auth_type``; ``noauth`` is an older name of ``none``."""
-    group = conf[conf_claims.NAME]
-    if group.auth_type == _NOAUTH and not group.auth_section:
-        return noauth.NoAuth()
-    auth = loading.load_auth_from_conf_options(conf, conf_claims.NAME)
-    if auth is None:
-        raise errors.ConfigurationError(
-            option="[placement] auth_type",
-            reason="it must be set where [scheduler] claims = placement",
-        )
-    return auth
+def _by_provider(allocations: Any) -> dict[str, dict[str, Any]]:
+    """Resources per provider, also of the list that releases before Queens have."""
+    if isinstance(allocations, list):
+        pairs = [(each["resource_provider"]["uuid"], each) for each in allocations]
+    else:
+        pairs = list(allocations.items())
+    return {uuid: {"resources": each["resources"]} for uuid, each in pairs}

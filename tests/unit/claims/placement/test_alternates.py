@@ -9,8 +9,7 @@ import pytest
 
 from conductor_stub.alternates import PlacementAlternates
 from scheduler import objects
-from scheduler.claims.placement.allocations import Requester
-from scheduler.claims.placement.client import PlacementClient
+from scheduler.claims.placement.client import Requester
 from tests.builders import a_request
 from tests.unit.claims.placement.test_calls import (
     CONSUMER,
@@ -53,8 +52,7 @@ OWNED = {"project_id": "p0", "user_id": "u0", "consumer_generation": 5}
 
 
 def alternates_of(conf):
-    made, _waits = allocating(conf)
-    return PlacementAlternates(PlacementClient.from_conf(conf), made)
+    return PlacementAlternates(allocating(conf)[0])
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scheduler import errors
-from scheduler.claims.placement.allocations import ATTEMPTS
 from scheduler.claims.placement.backend import LEFT_SECONDS, QUERIES
+from scheduler.claims.placement.client import ATTEMPTS
 from scheduler.hosts.instances import TrackedInstance
 from tests.builders import a_conf
 from tests.unit.claims.placement.test_calls import (

@@ -11,10 +11,9 @@ import pytest
 
 from conductor_stub.alternates import PlacementAlternates
 from scheduler import errors, objects
-from scheduler.claims.placement.allocations import Allocations, Requester
 from scheduler.claims.placement.backend import PlacementClaims
 from scheduler.claims.placement.candidates import CandidateQuery
-from scheduler.claims.placement.client import PlacementClient, Unavailable
+from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
@@ -54,8 +53,7 @@ def a_placement(*answers):
 
 def allocating(conf):
     waits = []
-    made = Allocations(PlacementClient.from_conf(conf), waits.append)
-    return made, waits
+    return PlacementClient.from_conf(conf, waits.append), waits
 
 
 def request_of(sample):
@@ -104,9 +102,8 @@ def a_driver(conf, sample, pause=time.sleep):
         option_of_filters=HostManager.option_of_filters,
     )
     conf.set_override("enabled_filters", ["RamFilter"], group="filter_scheduler")
-    made, _waits = allocating(conf)
-    query = CandidateQuery(conf, PlacementClient.from_conf(conf))
-    return FilterScheduler(conf, manager, PlacementClaims(query, made, manager, pause))
+    client, _waits = allocating(conf)
+    return FilterScheduler(conf, manager, PlacementClaims(conf, client, manager, pause))
 
 
 def test_a_request_makes_the_calls_that_nova_makes():
@@ -136,8 +133,7 @@ def test_an_alternate_makes_the_calls_that_nova_makes(name):
     with a_placement(*answers_of(sample)) as (server, conf):
         context, spec = request_of(sample)
         made, waits = allocating(conf)
-        alternates = PlacementAlternates(PlacementClient.from_conf(conf), made)
-        assert alternates.claim(context, spec, CONSUMER, selection)
+        assert PlacementAlternates(made).claim(context, spec, CONSUMER, selection)
         hold(server.calls, sample)
     assert waits == list(range(len(sample) // 2))
 
@@ -173,7 +169,7 @@ def test_what_schedulers_of_older_releases_gave_is_claimed(
 ):
     with a_placement(NOTHING, (204, None)) as (server, conf):
         made, _waits = allocating(conf)
-        assert made.claim(REQUESTER, CONSUMER, request_given, version, bool) is not None
+        assert made.claim(REQUESTER, CONSUMER, request_given, version, lambda: True) is not None
     _method, _path, headers, sent = server.calls[-1]
     assert headers["openstack-api-version"] == f"placement {sent_version}"
     assert sent == body
@@ -190,7 +186,7 @@ OLD = {"old": {"resources": {"VCPU": 4}}}
 def test_an_instance_that_has_allocations_keeps_them_when_it_moves(keeps, more):
     with a_placement((200, BEFORE), (204, None)) as (server, conf):
         made, _waits = allocating(conf)
-        before = made.claim(REQUESTER, CONSUMER, REQUEST, "1.36", lambda _before: keeps)
+        before = made.claim(REQUESTER, CONSUMER, REQUEST, "1.36", lambda: keeps)
     assert before == BEFORE
     body = server.calls[-1][3]
     assert body["allocations"] == {**REQUEST["allocations"], **more}
@@ -205,7 +201,7 @@ def test_conflicts_are_retried_and_refusals_are_not(refusals, calls, claimed):
     answers = [answer for each in refusals for answer in (NOTHING, (409, each))]
     with a_placement(*answers, NOTHING, (204, None)) as (server, conf):
         made, waits = allocating(conf)
-        found = made.claim(REQUESTER, CONSUMER, REQUEST, "1.36", bool)
+        found = made.claim(REQUESTER, CONSUMER, REQUEST, "1.36", lambda: True)
     assert (found is not None) is claimed
     assert len(server.calls) == calls
     assert waits == list(range(calls // 2))
@@ -215,7 +211,7 @@ def test_another_claim_for_the_same_instance_is_an_error():
     with a_placement(NOTHING, (409, CONSUMER_CHANGED)) as (_server, conf):
         made, _waits = allocating(conf)
         with pytest.raises(errors.AllocationUpdateFailed, match=CONSUMER):
-            made.claim(REQUESTER, CONSUMER, REQUEST, "1.36", bool)
+            made.claim(REQUESTER, CONSUMER, REQUEST, "1.36", lambda: True)
 
 
 def test_what_an_instance_had_is_given_back():

@@ -9,11 +9,10 @@ import pytest
 
 from scheduler import errors
 from scheduler.claims.backend import Request
-from scheduler.claims.placement.allocations import ATTEMPTS, Allocations
 from scheduler.claims.placement.backend import PlacementClaims
-from scheduler.claims.placement.candidates import CandidateQuery
-from scheduler.claims.placement.client import PlacementClient
+from scheduler.claims.placement.client import ATTEMPTS, PlacementClient
 from scheduler.hosts.instances import TrackedInstance
+from scheduler.hosts.reservations import Reservations
 from tests.builders import a_fleet, a_request
 from tests.unit.claims.placement.test_calls import a_placement
 
@@ -35,13 +34,12 @@ def answered(answers, uuids=UUIDS, error=REFUSED, instances=(), **request):
     table = a_fleet(*({"host": f"H{n}", "uuid": f"node-h{n}"} for n in range(1, 5)))
     for instance in instances:
         table.put_instance(instance.host, instance.uuid, instance)
-    manager = SimpleNamespace(lock=contextlib.nullcontext(), table=table)
+    manager = SimpleNamespace(
+        lock=contextlib.nullcontext(), table=table, reservations=Reservations(table)
+    )
     waited, nodes = [], None
     with a_placement(*answers) as (server, conf):
-        client = PlacementClient.from_conf(conf)
-        claims = PlacementClaims(
-            CandidateQuery(conf, client), Allocations(client, waited.append), manager
-        )
+        claims = PlacementClaims(conf, PlacementClient.from_conf(conf, waited.append), manager)
         asked = Request(CONTEXT, a_request(**request), tuple(uuids), with_alternates=False)
         with contextlib.suppress(type(error)), claims.open(asked) as claiming:
             nodes = [each.node_uuid for each in claiming.refused(error).placed]
