@@ -112,12 +112,8 @@ class AlternateClaims:
 
     def _read(self, uuid: str, selection: objects.Selection) -> _State:
         key = selection.service_host, selection.nodename or ""
+        host = claim_rows.begin(self._database, [key])[key]
         with self._database.read() as conn:
-            known = _host_of(conn, key)
-        if known is None:
-            self._begin_host(key)
-        with self._database.read() as conn:
-            host = _host_of(conn, key)
             own = claim_rows.of_consumers(conn, [uuid]).get(uuid)
             claimed = claim_rows.list_all(conn, host=key[0])
         here = [each for each in claimed if each.node == key[1] and each.consumer_uuid != uuid]
@@ -135,12 +131,6 @@ class AlternateClaims:
                 if evidence.end_of(terms, instance, reported_at, now) is None:
                     consumption.take(table, row, amounts.of_row(each, self._fitting))
         return _State(host.id, host.generation, own, table, row, _home_of(found.get(uuid)))
-
-    def _begin_host(self, key: claim_rows.Key) -> None:
-        try:
-            self._database.write_retrying(lambda conn: claim_rows.add(conn, [key]))
-        except db_exception.DBDuplicateEntry:
-            LOG.debug("A scheduler has begun to count the claims on %s just now", key)
 
     def _write(self, values: dict[str, Any], selection: objects.Selection, state: _State) -> bool:
         """Claim as *values* say, in place of what was claimed; False if others were faster."""
@@ -167,10 +157,6 @@ class AlternateClaims:
         except db_exception.DBDuplicateEntry:
             LOG.debug("Instance %s was claimed for just now", values["consumer_uuid"])
             return False
-
-
-def _host_of(conn: Connection, key: claim_rows.Key) -> Any:
-    return next((row for row in claim_rows.hosts(conn, [key[0]]) if row.node == key[1]), None)
 
 
 def _is_own(own: Any, selection: objects.Selection, request_id: str) -> bool:

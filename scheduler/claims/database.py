@@ -23,15 +23,12 @@ from scheduler.claims.backend import (
     Repeated,
     Request,
     Result,
-    Selections,
 )
 from scheduler.claims.shared_reservations import SharedReservations
-from scheduler.claims.writer import ClaimWriter
-from scheduler.db import claims as claim_rows
+from scheduler.claims.writer import ClaimWriter, earlier_answer
 from scheduler.db.database import FAILURES, Database
-from scheduler.hosts.refresh import SharedRefresh
+from scheduler.hosts.refresh import SharedRun
 from scheduler.hosts.reservations import Reservation
-from scheduler.idempotency import answer_from_text
 
 LOG = logging.getLogger(__name__)
 
@@ -49,7 +46,7 @@ class DatabaseClaims(Claims):
         self.reservations = reservations
         self.lock = lock
         self.writer = ClaimWriter(database, reservations, lock)
-        self._read_shared = SharedRefresh(self._count_new)
+        self._read_shared = SharedRun(self._count_new)
 
     def read_new(self) -> None:
         """Count what others have claimed since the hosts' reports were read."""
@@ -64,9 +61,9 @@ class DatabaseClaims(Claims):
     def prepare(self) -> None:
         """Begin to count the claims on every host."""
         with self.lock:
-            missing = self.reservations.table.rows.keys() - self.reservations.host_ids.keys()
+            keys = list(self.reservations.table.rows)
         with _answering():
-            self.writer.begin(missing)
+            self.writer.begin(keys)
 
     @contextlib.contextmanager
     def open(self, request: Request) -> Iterator[Claiming]:
@@ -116,23 +113,16 @@ class _Claiming(Claiming):
 
         A refusal is written, so that every worker answers the same from now on.
         """
-        given = self._given_before()
-        if given is None and isinstance(error, errors.NoValidHost) and self._names and self._id:
+        answer = self._earlier_answer()
+        if answer is None and isinstance(error, errors.NoValidHost) and self._names and self._id:
             is_written = self._claims.writer.refuse(self._id, self._names, error)
-            given = None if is_written else self._given_before()
-        if given is None:
-            raise error
-        return Repeated(given)
+            answer = None if is_written else self._earlier_answer()
+        if isinstance(answer, Repeated):
+            return answer
+        raise error if answer is None else answer
 
-    def _given_before(self) -> Selections | None:
-        """The answer that the claims of the request hold; None if there are none, or no more.
-
-        Raises NoValidHost if it was that.
-        """
+    def _earlier_answer(self) -> Repeated | errors.NoValidHost | None:
         if not self._names or not self._id:
             return None
         with self._claims.database.read() as connection:
-            found = claim_rows.answered(connection, self._names, self._id)
-        if any(uuid not in found for uuid in self._names):
-            return None
-        return [answer_from_text(found[uuid].answer) for uuid in self._names]
+            return earlier_answer(connection, self._names, self._id)

@@ -7,8 +7,7 @@ has moved on are lost, and the others are written without them (docs/decisions/0
 from __future__ import annotations
 
 import functools
-import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +25,7 @@ from scheduler.db import claims as claim_rows
 from scheduler.db import rows
 from scheduler.db.database import Database
 from scheduler.db.sessions import WriteSession
+from scheduler.hosts.refresh import SharedRun
 from scheduler.hosts.reservations import Reservation
 from scheduler.hosts.table import Key
 from scheduler.idempotency import answer_from_text, answer_to_text, refusal_to_text
@@ -35,15 +35,20 @@ LOG = logging.getLogger(__name__)
 #: Most tries of one batch: each time some hosts may have moved on, or an instance may have got
 #: a claim from another request.
 WRITES_AT_MOST = 5
+LOST = Lost()
+
+
+Written = tuple[dict[Key, int], Sequence[Any]]
+"""The generations that a write made of its hosts', and the rows of claims if they were returned."""
 
 
 @dataclass(slots=True, eq=False)
 class Write:
-    """One decision to be written; *result* is None until then."""
+    """One decision to be written; *result* is None until then, or an error to be raised."""
 
     request_id: str
     decided: Decided
-    result: Result | errors.NoValidHost | None = None
+    result: Any = None
 
     @property
     def keys(self) -> list[Key]:
@@ -51,69 +56,8 @@ class Write:
         return [each.key for each in self.decided.reservations]
 
 
-Written = tuple[dict[Key, int], Sequence[Any]]
-"""The generations that a write made of its hosts', and the rows of claims if they were returned."""
-
-
 class _Moved(Exception):
     """A host is not at the generation that was expected."""
-
-
-class Batches:
-    """Hands what callers bring to *write*, together with what others brought meanwhile.
-
-    One write runs at a time; before it begins, *gather* lets others come.  *write* must leave its
-    outcome in each item; an error of either is raised in every caller whose item was among them.
-    """
-
-    def __init__(
-        self, write: Callable[[list[Any]], None], gather: Callable[[], None] = lambda: None
-    ) -> None:
-        self._write = write
-        self._gather = gather
-        self._changed = threading.Condition()
-        self._waiting: list[Any] = []
-        self._finished: dict[int, BaseException | None] = {}
-        self._is_writing = False
-
-    def __call__(self, item: Any) -> None:
-        """Return when *item* was part of a write."""
-        with self._changed:
-            self._waiting.append(item)
-            while id(item) not in self._finished and self._is_writing:
-                self._changed.wait()
-            if id(item) in self._finished:
-                error = self._finished.pop(id(item))
-                if error is not None:
-                    raise error
-                return
-            self._is_writing = True
-        self._run(item)
-
-    def wait(self) -> None:
-        """Return when the write that is under way, if there is one, has ended."""
-        with self._changed:
-            if self._is_writing:
-                self._changed.wait()
-
-    def _run(self, own: Any) -> None:
-        error: BaseException | None = None
-        batch: list[Any] = []
-        try:
-            try:
-                self._gather()
-            finally:
-                with self._changed:
-                    batch, self._waiting = self._waiting, []
-            self._write(batch)
-        except BaseException as caught:
-            error = caught
-            raise
-        finally:
-            with self._changed:
-                self._finished.update((id(each), error) for each in batch if each is not own)
-                self._is_writing = False
-                self._changed.notify_all()
 
 
 class ClaimWriter:
@@ -124,7 +68,8 @@ class ClaimWriter:
         self._reservations = reservations
         self._lock = lock
         self._session = WriteSession(database)
-        self._write_with_others = Batches(self._write, concurrency.let_others_catch_up)
+        self._waiting: deque[Write] = deque()
+        self._write_all = SharedRun(self._write_waiting, gather=concurrency.let_others_catch_up)
 
     def write(self, request_id: str, decided: Decided) -> Result:
         """Claim for all instances or none; what is not claimed is given back.
@@ -133,24 +78,24 @@ class ClaimWriter:
         when the database does not answer.
         """
         one = Write(request_id, decided)
+        self._waiting.append(one)
         try:
-            self._write_with_others(one)
+            self._write_all()
         except BaseException:
             with self._lock:
-                self._lose(_open([one]))
+                self._end(_open([one]))
             raise
-        if one.result is None:
-            raise RuntimeError("a claim was neither written nor refused")
-        if isinstance(one.result, errors.NoValidHost):
+        if isinstance(one.result, BaseException):
             raise one.result
-        return one.result
+        result: Result = one.result
+        return result
 
     def wait(self) -> None:
         """Let the write that is under way come to its end.
 
         Who decides after it can come with all others into the next one, and knows what it found.
         """
-        self._write_with_others.wait()
+        self._write_all.wait()
 
     def refuse(self, request_id: str, uuids: Sequence[str], refusal: errors.NoValidHost) -> bool:
         """Remember that the request gets no host; False if claims of its instances are there.
@@ -167,17 +112,25 @@ class ClaimWriter:
 
     # --- one write -----------------------------------------------------------------------
 
+    def _write_waiting(self) -> None:
+        batch = [self._waiting.popleft() for _number in range(len(self._waiting))]
+        try:
+            self._write(batch)
+        except BaseException as error:
+            with self._lock:
+                self._end(_open(batch), error)
+            raise
+
     def _write(self, batch: list[Write]) -> None:
         reads = False
         for _attempt in range(WRITES_AT_MOST):
-            self._know_hosts(batch)
+            self.begin({key for one in _open(batch) for key in one.keys})
             with self._lock:
-                self._lose(each for each in _open(batch) if not self._is_valid(each))
+                self._end(each for each in _open(batch) if not self._is_valid(each))
                 known = self._reservations.known
                 expected = {key: known.get(key, 0) for one in _open(batch) for key in one.keys}
-                consumers = self._consumers(batch)
-                reads = reads or any(map(self._reservations.claim_of, consumers))
-            existing = self._existing(batch, consumers) if reads else {}
+                reads = reads or any(map(self._reservations.claim_of, self._consumers(batch)))
+            existing = self._existing(batch) if reads else {}
             if not _open(batch):
                 return
             swap = functools.partial(
@@ -190,23 +143,25 @@ class ClaimWriter:
                 reads = True
             except _Moved:
                 LOG.debug("Others have claimed on the same hosts")
-                self._lose_moved(batch, expected)
+                self._end_moved(batch, expected)
             else:
                 return
         with self._lock:
-            self._lose(_open(batch))
+            self._end(_open(batch))
 
-    def _existing(self, batch: list[Write], consumers: list[str]) -> dict[str, Any]:
-        """The claims that *consumers* have; a request that was answered before is done."""
+    def _existing(self, batch: list[Write]) -> dict[str, Any]:
+        """The claims that consumers have; a request that was answered before is done."""
+        answers = []
         with self._database.read() as conn:
-            found = claim_rows.of_consumers(conn, consumers)
-            answers = {
-                id(one): claim_rows.answered(conn, self._consumers([one]), one.request_id)
-                for one in _open(batch)
-                if not found.keys().isdisjoint(self._consumers([one]))
-            }
+            found = claim_rows.of_consumers(conn, self._consumers(batch))
+            for one in _open(batch):
+                consumers = self._consumers([one])
+                if not found.keys().isdisjoint(consumers):
+                    answers.append((one, earlier_answer(conn, consumers, one.request_id)))
         with self._lock:
-            self._answer_repeated(batch, answers)
+            for one, answer in answers:
+                if answer is not None:
+                    self._end([one], answer)
         return found
 
     def _swap(
@@ -239,20 +194,20 @@ class ClaimWriter:
         except db_exception.DBConnectionError:
             LOG.warning("The connection broke while claims were written; looking what is there")
             generations, found = {}, ()
-            self._lose_unwritten(batch)
+            self._end_unwritten(batch)
         with self._lock:
             several = [each for one in _open(batch) for each in one.decided.reservations]
             self._reservations.written(several, generations, found)
             for one in _open(batch):
                 one.result = Booked(one.decided.selections)
 
-    def _lose_moved(self, batch: list[Write], expected: dict[Key, int]) -> None:
+    def _end_moved(self, batch: list[Write], expected: dict[Key, int]) -> None:
         """Lose what was decided on hosts that are at another generation by now.
 
         A generation that went back (a row made anew, a restored database) is raised above all
         that is known here, as claims with later ones may be open.
         """
-        found = self._rows_of(map(db_key, expected))
+        found = claim_rows.known_hosts(self._database, list(map(db_key, expected)))
         behind = {
             row.id: generation + 1
             for key, generation in expected.items()
@@ -272,14 +227,14 @@ class ClaimWriter:
                 else:
                     continue
                 moved.add(key)
-            self._lose(each for each in _open(batch) if not moved.isdisjoint(each.keys))
+            self._end(each for each in _open(batch) if not moved.isdisjoint(each.keys))
 
-    def _lose_unwritten(self, batch: list[Write]) -> None:
+    def _end_unwritten(self, batch: list[Write]) -> None:
         """After a commit of unknown end: what was not written is lost."""
         with self._database.read() as connection:
             found = claim_rows.of_consumers(connection, self._consumers(batch))
         with self._lock:
-            self._lose(each for each in _open(batch) if not self._is_written(each, found))
+            self._end(each for each in _open(batch) if not self._is_written(each, found))
 
     def _is_written(self, one: Write, found: dict[str, Any]) -> bool:
         for each in one.decided.reservations:
@@ -290,22 +245,11 @@ class ClaimWriter:
                 return False
         return True
 
-    def _answer_repeated(self, batch: list[Write], answers: dict[int, dict[str, Any]]) -> None:
-        for one in _open(batch):
-            found, consumers = answers.get(id(one), {}), self._consumers([one])
-            if not found or any(each not in found for each in consumers):
-                continue
-            self._reservations.give_back(one.decided.reservations)
-            try:
-                one.result = Repeated([answer_from_text(found[each].answer) for each in consumers])
-            except errors.NoValidHost as refusal:
-                one.result = refusal
-
-    def _lose(self, batch: Iterable[Write]) -> None:
-        """Others were faster; what they claimed is counted, as far as it is known by now."""
+    def _end(self, batch: Iterable[Write], result: Any = LOST) -> None:
+        """Give back what was decided; claims of others count, as far as they are known by now."""
         for one in batch:
             self._reservations.give_back(one.decided.reservations)
-            one.result = Lost()
+            one.result = result
 
     # --- small parts ---------------------------------------------------------------------
 
@@ -340,42 +284,27 @@ class ClaimWriter:
             "expires_at": utc(terms.expires_at),
         }
 
-    def _know_hosts(self, batch: list[Write]) -> None:
-        """Make sure that there is a generation to compare for every host."""
+    def begin(self, keys: Collection[Key]) -> None:
+        """Begin to count the claims on hosts: have a generation to compare for each."""
         ids = self._reservations.host_ids
         # A difference of sets would go through all hosts that are known, at every claim.
-        missing = {key for each in _open(batch) for key in each.keys if key not in ids}
-        if missing:
-            self.begin(missing)
+        wanted = {db_key(key): key for key in keys if key not in ids}
+        if wanted:
+            found = claim_rows.begin(self._database, wanted)
+            ids.update({key: found[each].id for each, key in wanted.items()})
 
-    def begin(self, keys: Collection[Key]) -> None:
-        """Begin to count the claims on hosts, as far as nobody does yet."""
-        wanted = {db_key(key): key for key in keys}
-        missing = sorted(wanted.keys() - self._rows_of(wanted).keys())
-        for some in rows.in_batches(missing):
-            self._add(some)
-        found = self._rows_of(wanted)
-        self._reservations.host_ids.update({key: found[each].id for each, key in wanted.items()})
 
-    def _rows_of(self, wanted: Iterable[claim_rows.Key]) -> dict[claim_rows.Key, Any]:
-        found = {}
-        with self._database.read() as connection:
-            for some in rows.in_batches(sorted({host for host, _node in wanted})):
-                for row in claim_rows.hosts(connection, some):
-                    found[row.host, row.node] = row
-        return found
-
-    def _add(self, keys: Collection[claim_rows.Key]) -> None:
-        """Write the rows of hosts; those that others write just now are theirs."""
-        missing = list(keys)
-        while missing:
-            try:
-                self._database.write_retrying(functools.partial(claim_rows.add, keys=missing))
-            except db_exception.DBDuplicateEntry:
-                LOG.debug("Other workers have begun to count the claims on these hosts just now")
-                missing = sorted(set(missing) - self._rows_of(missing).keys())
-            else:
-                return
+def earlier_answer(
+    connection: Connection, consumers: Collection[str], request_id: str
+) -> Repeated | errors.NoValidHost | None:
+    """The answer that the claims of the request hold; None if there are none, or no more."""
+    found = claim_rows.answered(connection, consumers, request_id)
+    if any(each not in found for each in consumers):
+        return None
+    try:
+        return Repeated([answer_from_text(found[each].answer) for each in consumers])
+    except errors.NoValidHost as refusal:
+        return refusal
 
 
 def _open(batch: Iterable[Write]) -> list[Write]:

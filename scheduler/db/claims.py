@@ -14,10 +14,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
+from oslo_db import exception as db_exception
+from oslo_log import log as logging
 from sqlalchemy import Connection
 
 from scheduler.db import rows
+from scheduler.db.database import Database
 from scheduler.db.tables import claim_hosts, claims
+
+LOG = logging.getLogger(__name__)
 
 Key = tuple[str, str]
 """Host and node; a node without a name is the empty text here."""
@@ -49,6 +54,28 @@ def add(connection: Connection, keys: Iterable[Key]) -> None:
     """Begin to count for hosts; raises oslo.db's DBDuplicateEntry where that was done."""
     values = [{"host": host, "node": node, "generation": 0} for host, node in keys]
     connection.execute(claim_hosts.insert(), values)
+
+
+def known_hosts(database: Database, keys: Iterable[Key]) -> dict[Key, Any]:
+    """The rows of those of these hosts that are known here."""
+    with database.read() as connection:
+        found = (
+            row
+            for names in rows.in_batches(sorted({host for host, _node in keys}))
+            for row in hosts(connection, names)
+        )
+        return {(row.host, row.node): row for row in found}
+
+
+def begin(database: Database, keys: Collection[Key]) -> dict[Key, Any]:
+    """Begin to count for hosts, as far as nobody does yet; returns their rows."""
+    while missing := sorted({*keys} - (found := known_hosts(database, keys)).keys()):
+        for some in rows.in_batches(missing):
+            try:
+                database.write_retrying(functools.partial(add, keys=some))
+            except db_exception.DBDuplicateEntry:
+                LOG.debug("Others have begun to count the claims on these hosts just now")
+    return found
 
 
 def compare_and_swap(connection: Connection, expected: Mapping[int, tuple[int, int]]) -> bool:

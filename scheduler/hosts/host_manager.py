@@ -24,7 +24,7 @@ from scheduler.db.cells import CellHealth
 from scheduler.db.fleet import FleetChanges
 from scheduler.hosts import instances, rows
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.refresh import Listener, SharedRefresh, measured
+from scheduler.hosts.refresh import Listener, SharedRun, measured
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.steady_clock import SteadyClock, is_due
 from scheduler.hosts.table import HostTable
@@ -86,7 +86,7 @@ class HostManager:
             self.reservations, ratios, conf.scheduler.cell_uuid, self._semantics, self.decode
         )
         self._aggregates: dict[int, Any] = {}
-        self._shared = SharedRefresh(self._read, gather=concurrency.let_others_catch_up)
+        self._shared = SharedRun(self._read, gather=concurrency.let_others_catch_up)
         self._full_at: float | None = None
         #: True when the latest read failed: decisions are on the state before it.
         self.is_failing = False

@@ -18,8 +18,8 @@ SOON = float("inf")
 MISSED_AFTER_SECONDS: Final = 60.0
 
 
-class SharedRefresh:
-    """Runs *read* such that every caller gets the result of a run begun after its arrival.
+class SharedRun:
+    """Runs *work* such that every caller gets the result of a run begun after its arrival.
 
     Callers that come while a run is under way which began too early for them wait for the next
     one, and share it.  An error of a run is raised in every caller that shared it; a run that
@@ -29,11 +29,11 @@ class SharedRefresh:
 
     def __init__(
         self,
-        read: Callable[[], None],
+        work: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
         gather: Callable[[], None] = lambda: None,
     ) -> None:
-        self._read = read
+        self._work = work
         self._gather = gather
         self._clock = clock
         self._changed = threading.Condition()
@@ -60,12 +60,18 @@ class SharedRefresh:
             self._begun_at = SOON
         self._run(mine)
 
+    def wait(self) -> None:
+        """Return when the run that is under way, if there is one, has ended."""
+        with self._changed:
+            if self._begun > self._finished:
+                self._changed.wait()
+
     def _run(self, number: int) -> None:
         error: BaseException | None = None
         try:
             self._gather()
             self._begun_at = self._clock()
-            self._read()
+            self._work()
         except BaseException as caught:
             error = caught
             raise

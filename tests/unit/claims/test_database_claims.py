@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from scheduler import errors
 from scheduler.claims.backend import Booked, Lost
 from scheduler.claims.writer import Write
+from scheduler.db import claims as claim_rows
 from scheduler.db import tables
 from tests.unit.claims.fleets import GB, a_name
 from tests.waiting import wait_until
@@ -252,10 +253,13 @@ def test_claims_are_counted_on_every_host_before_the_first_request(fleet, worker
 
 def test_two_workers_that_begin_to_count_at_once(fleet, worker, monkeypatch):
     one, other = worker(), worker()
-    writer = other.driver.claims.writer
-    read = writer._rows_of
-    answers = iter([{}])
-    monkeypatch.setattr(writer, "_rows_of", lambda keys: next(answers, None) or read(keys))
+    read, answers = claim_rows.known_hosts, iter([{}])
+
+    def late(database, keys):
+        found = next(answers, None) if database is other.database else None
+        return read(database, keys) if found is None else found
+
+    monkeypatch.setattr(claim_rows, "known_hosts", late)
     one.hosts("req-1", GB, a_name())
     one.driver.claims.prepare()
     other.driver.claims.prepare()
@@ -282,31 +286,63 @@ def test_an_arrival_in_the_middle_of_a_read_is_not_missed(fleet, worker, clock):
     assert not next(moments, False), "nothing arrived"
 
 
+class SlowWrites:
+    """Writes of a worker that wait for :meth:`end`, and may fail then; ``events`` in order."""
+
+    def __init__(self, one, monkeypatch, error=None):
+        self.events, self.begun, self._may_end = [], threading.Event(), threading.Event()
+        self._writer, self._write, self._error = one.driver.claims.writer, None, error
+        self._write = self._writer._write
+        monkeypatch.setattr(self._writer, "_write", self)
+
+    def __call__(self, batch):
+        self.begun.set()
+        assert self._may_end.wait(SECONDS)
+        self.events.append(f"written: {len(batch)}")
+        if self._error is not None:
+            raise self._error
+        self._write(batch)
+
+    def end(self, waiting):
+        """Let them end once so many wait for the one under way."""
+        shared = self._writer._write_all
+        wait_until(lambda: len(shared._changed._waiters) == waiting, SECONDS, "others wait")
+        self._may_end.set()
+
+
 def test_a_request_reads_when_the_write_under_way_has_ended(fleet, worker, monkeypatch):
     """So it knows what that found, and those that came meanwhile share a read and a write."""
     one = worker()
-    batches = one.driver.claims.writer._write_with_others
-    refresh = one.manager.refresh
-    write, begun, may_end, events = batches._write, threading.Event(), threading.Event(), []
-
-    def write_slowly(batch):
-        begun.set()
-        assert may_end.wait(SECONDS)
-        write(batch)
-        events.append("written")
+    refresh, writes = one.manager.refresh, SlowWrites(one, monkeypatch)
 
     def read(arrived_at):
-        events.append("read")
+        writes.events.append("read")
         refresh(arrived_at)
 
-    batches._write = write_slowly
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(one.hosts, "req-1", GB, a_name())
-        assert begun.wait(SECONDS)
+        assert writes.begun.wait(SECONDS)
         monkeypatch.setattr(one.manager, "refresh", read)
         second = pool.submit(one.hosts, "req-2", GB, a_name())
-        wait_until(lambda: len(batches._changed._waiters) == 1, SECONDS, "the second waits")
-        may_end.set()
+        writes.end(waiting=1)
         assert len(first.result(SECONDS)) == len(second.result(SECONDS)) == 1
-    assert events == ["written", "read", "written"]
+    assert writes.events == ["written: 1", "read", "written: 1"]
     fleet.check()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_waits_for_a_write_is_written_together(fleet, worker, monkeypatch, fails):
+    """An error is raised in all that it concerns, and nothing of theirs stays reserved."""
+    one = worker()
+    error = sa.exc.OperationalError("", {}, Exception("gone")) if fails else None
+    several = [one.decide(f"req-{number}", GB, a_name()) for number in range(4)]
+    writes = SlowWrites(one, monkeypatch, error)
+    with ThreadPoolExecutor(4) as pool:
+        futures = [pool.submit(several[0].book)]
+        assert writes.begun.wait(SECONDS)
+        futures += [pool.submit(each.book) for each in several[1:]]
+        writes.end(waiting=3)
+        outcomes = [each.exception(SECONDS) or type(each.result()) for each in futures]
+    assert writes.events == ["written: 1", "written: 3"]
+    assert outcomes == [error or Booked] * 4
+    assert sum(one.free_mb().values()) == (12 if fails else 8) * GB

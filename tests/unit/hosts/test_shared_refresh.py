@@ -5,7 +5,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from scheduler.hosts.refresh import SharedRefresh
+from scheduler.hosts.refresh import SharedRun
 from tests.waiting import wait_until
 
 
@@ -49,7 +49,7 @@ def join(futures):
 
 def test_callers_during_a_read_share_the_next_one():
     read = SlowRead()
-    shared = SharedRefresh(read)
+    shared = SharedRun(read)
     first = in_threads(shared, 1)
     assert read.begun.acquire(timeout=60)
     later = in_threads(shared, 5)
@@ -64,7 +64,7 @@ def test_callers_during_a_read_share_the_next_one():
 
 def test_an_error_reaches_every_caller_that_shared_the_read():
     read = SlowRead()
-    shared = SharedRefresh(read)
+    shared = SharedRun(read)
     first = in_threads(shared, 1)
     assert read.begun.acquire(timeout=60)
     later = in_threads(shared, 2)
@@ -80,7 +80,7 @@ def test_an_error_reaches_every_caller_that_shared_the_read():
 
 def test_requests_that_had_arrived_before_a_read_began_share_it_even_when_it_is_over():
     now, reads = [100.0], []
-    shared = SharedRefresh(lambda: reads.append(now[0]), lambda: now[0])
+    shared = SharedRun(lambda: reads.append(now[0]), lambda: now[0])
     shared(99.0)
     shared(99.5)
     assert reads == [100.0]
@@ -92,7 +92,7 @@ def test_requests_that_had_arrived_before_a_read_began_share_it_even_when_it_is_
 
 def test_who_had_arrived_before_a_read_began_waits_for_that_one():
     read = SlowRead()
-    shared = SharedRefresh(read, lambda: 100.0)
+    shared = SharedRun(read, lambda: 100.0)
     first = in_threads(shared, 1)
     assert read.begun.acquire(timeout=10)
     others = in_threads(lambda: shared(99.0), 3)
@@ -108,7 +108,7 @@ def test_a_failed_read_is_good_for_nobody_who_comes_later():
         if error := outcomes.pop():
             raise error
 
-    shared = SharedRefresh(read, lambda: 100.0)
+    shared = SharedRun(read, lambda: 100.0)
     with pytest.raises(RuntimeError):
         shared(99.0)
     shared(99.0)
@@ -122,7 +122,7 @@ def test_who_comes_before_a_read_begins_shares_it():
         futures.extend(in_threads(shared, 3))
         wait_until(lambda: len(shared._changed._waiters) == 3, 60, "three that wait")
 
-    shared = SharedRefresh(lambda: reads.append(1), gather=gather)
+    shared = SharedRun(lambda: reads.append(1), gather=gather)
     shared()
     join(futures)
     assert reads == [1]
