@@ -26,7 +26,7 @@ from scheduler.claims.backend import (
 )
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.claims.writer import ClaimWriter, earlier_answer
-from scheduler.db.database import FAILURES, Database
+from scheduler.db.database import FAILURES
 from scheduler.hosts.refresh import SharedRun
 from scheduler.hosts.reservations import Reservation
 
@@ -34,18 +34,18 @@ LOG = logging.getLogger(__name__)
 
 
 class DatabaseClaims(Claims):
-    """Writes every answer as claims in *database* before it is given; *lock* is that of decisions.
+    """Writes every answer as claims before it is given; *lock* is that of decisions.
 
     While the database does not answer, StateUnavailable is raised.
     """
 
     needs_regular_reads = needs_database = True
 
-    def __init__(self, database: Database, reservations: SharedReservations, lock: Any) -> None:
-        self.database = database
+    def __init__(self, reservations: SharedReservations, lock: Any) -> None:
         self.reservations = reservations
+        self.database = reservations.database
         self.lock = lock
-        self.writer = ClaimWriter(database, reservations, lock)
+        self.writer = ClaimWriter(reservations, lock)
         self._read_shared = SharedRun(self._count_new)
 
     def read_new(self) -> None:

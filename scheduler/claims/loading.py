@@ -27,98 +27,76 @@ LOG = logging.getLogger(__name__)
 
 OPTION: Final = "[scheduler] claims"
 CONNECTION: Final = "[claims] connection"
-Clock = Callable[[], float]
 NONE, DATABASE, PLACEMENT = "none", "database", "placement"
+#: By back end the attribute of drivers whose decisions it claims, and a warning about others.
+_SERVED: Final = {
+    DATABASE: (
+        "CLAIMS_HOSTS",
+        f"%s claims nothing although {OPTION} = database: several workers or daemons may promise "
+        "the same host to two servers; the compute host refuses one of those then.",
+    ),
+    PLACEMENT: (  # as in Nova some drivers never ask for candidates
+        "USES_ALLOCATION_CANDIDATES",
+        "%s asks Placement for nothing and claims nothing",
+    ),
+}
 
 
-class Backend:
-    """No claims: the reservations of one worker are its own."""
-
-    def reservations(self, _clock: Clock = time.time) -> Callable[[HostTable], Reservations]:
-        """The maker of reservations for a host manager; *clock* gives seconds since the epoch."""
+def reservations_from_conf(
+    conf: cfg.ConfigOpts, database: Database, clock: Callable[[], float] = time.time
+) -> Callable[[HostTable], Reservations]:
+    """The maker of reservations for a host manager; *clock* gives seconds since the epoch."""
+    if conf.scheduler.claims != DATABASE:
         return Reservations
+    return functools.partial(
+        SharedReservations,
+        reader=ClaimReader(claims_database(conf, database)),
+        fitting=Fitting.from_conf(conf),
+        expiry_seconds=float(conf.claims.expiry_seconds),
+        clock=clock,
+    )
 
-    def claims(self, _host_manager: Any) -> Claims:
-        """The back end that claims decisions on the table of a host manager."""
+
+def claims_from_conf(conf: cfg.ConfigOpts, host_manager: Any, driver: Any) -> Claims:
+    """The back end of ``[scheduler] claims``, none if that is not settled; nothing connects yet.
+
+    It claims what is decided on the table of *host_manager*, whose reservations are those of
+    :func:`reservations_from_conf`; nothing for a *driver*, given by its class, that never claims.
+    """
+    kind = conf.scheduler.claims
+    if kind not in _SERVED:
         return Claims()
-
-    def serves(self, _driver: Any) -> bool:
-        """True when the decisions of a driver, given by its class, are to be claimed."""
-        return True
-
-    def check_ready(self) -> None:
-        """Raise ConfigurationError or DatabaseNotReady if nothing could be claimed."""
-
-
-class DatabaseBackend(Backend):
-    """Claims as rows of the database that all schedulers of the fleet name."""
-
-    def __init__(self, conf: cfg.ConfigOpts, database: Database) -> None:
-        self._database = claims_database(conf, database)
-        self._fitting = Fitting.from_conf(conf)
-        self._expiry_seconds = float(conf.claims.expiry_seconds)
-
-    def reservations(self, clock: Clock = time.time) -> Callable[[HostTable], Reservations]:
-        """See the base class."""
-        return functools.partial(
-            SharedReservations,
-            reader=ClaimReader(self._database),
-            fitting=self._fitting,
-            expiry_seconds=self._expiry_seconds,
-            clock=clock,
-        )
-
-    def claims(self, host_manager: Any) -> Claims:
-        """See the base class; the host manager has what :meth:`reservations` makes."""
-        return DatabaseClaims(self._database, host_manager.reservations, host_manager.lock)
-
-    def serves(self, driver: Any) -> bool:
-        """True when *driver* claims what it decides; others name hosts and write nothing."""
-        if claims_hosts(driver):
-            return True
-        LOG.warning(
-            "%s claims nothing although %s = database: several workers or daemons may promise the "
-            "same host to two servers; the compute host refuses one of those then.",
-            driver.__name__,
-            OPTION,
-        )
-        return False
-
-    def check_ready(self) -> None:
-        """See the base class."""
-        try:
-            found = migration.version(self._database)
-            if found is not None and not self._database.is_read_only:
-                migration.check_ready(self._database)
-                return
-        except FAILURES as error:
-            raise self._database.unusable(error) from error
-        finally:
-            self._database.dispose()
-        fault = "has no tables for claims" if found is None else "is not to be written to"
-        raise errors.ConfigurationError(
-            option=OPTION,
-            reason=f"{self._database.masked_url} {fault}: set {CONNECTION} to a database that "
-            f"{migration.SYNC_COMMAND} has made, or this option to none",
-        )
+    attribute, warning = _SERVED[kind]
+    if not getattr(driver, attribute, False):
+        LOG.warning(warning, driver.__name__)
+        return Claims()
+    if kind == PLACEMENT:
+        return PlacementClaims(conf, PlacementClient.from_conf(conf), host_manager)
+    return DatabaseClaims(host_manager.reservations, host_manager.lock)
 
 
-class PlacementBackend(Backend):
-    """Claims as allocations of the Placement service that ``[placement]`` names."""
-
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self._conf, self._client = conf, PlacementClient.from_conf(conf)
-
-    def claims(self, host_manager: Any) -> Claims:
-        """See the base class."""
-        return PlacementClaims(self._conf, self._client, host_manager)
-
-    def serves(self, driver: Any) -> bool:
-        """True when *driver* decides among candidates; as in Nova some never ask for any."""
-        if getattr(driver, "USES_ALLOCATION_CANDIDATES", False):
-            return True
-        LOG.warning("%s asks Placement for nothing and claims nothing", driver.__name__)
-        return False
+def check_ready(conf: cfg.ConfigOpts, database: Database) -> None:
+    """Raise ConfigurationError or DatabaseNotReady if nothing could be claimed."""
+    if conf.scheduler.claims == PLACEMENT:
+        PlacementClient.from_conf(conf)
+    if conf.scheduler.claims != DATABASE:
+        return
+    claimed = claims_database(conf, database)
+    try:
+        found = migration.version(claimed)
+        if found is not None and not claimed.is_read_only:
+            migration.check_ready(claimed)
+            return
+    except FAILURES as error:
+        raise claimed.unusable(error) from error
+    finally:
+        claimed.dispose()
+    fault = "has no tables for claims" if found is None else "is not to be written to"
+    raise errors.ConfigurationError(
+        option=OPTION,
+        reason=f"{claimed.masked_url} {fault}: set {CONNECTION} to a database that "
+        f"{migration.SYNC_COMMAND} has made, or this option to none",
+    )
 
 
 def claims_database(conf: cfg.ConfigOpts, database: Database) -> Database:
@@ -140,33 +118,15 @@ def settle(conf: cfg.ConfigOpts, database: Database, driver: Any = None) -> None
     """
     if conf.scheduler.claims is not None:
         return
-    hindrance = _hindrance(conf, database, driver)
+    hindrance = None
+    if driver is not None and not getattr(driver, _SERVED[DATABASE][0], False):
+        hindrance = f"{driver.__name__} never does"
+    elif not conf.claims.connection and database.is_read_only:
+        hindrance = f"{database.masked_url} is not to be written to"
+    elif not conf.claims.connection and migration.version(database) is None:
+        hindrance = f"{database.masked_url} has no tables for that; see {CONNECTION}"
     if hindrance is None:
         LOG.info("Hosts are claimed in %s", claims_database(conf, database).masked_url)
     else:
         LOG.info("Hosts are not claimed: %s", hindrance)
     conf.set_default("claims", NONE if hindrance else DATABASE, group="scheduler")
-
-
-def _hindrance(conf: cfg.ConfigOpts, database: Database, driver: Any) -> str | None:
-    if driver is not None and not claims_hosts(driver):
-        return f"{driver.__name__} never does"
-    if conf.claims.connection:
-        return None
-    if database.is_read_only:
-        return f"{database.masked_url} is not to be written to"
-    if migration.version(database) is None:
-        return f"{database.masked_url} has no tables for that; see {CONNECTION}"
-    return None
-
-
-def claims_hosts(driver: Any) -> bool:
-    """True when *driver* has its decisions claimed."""
-    return bool(getattr(driver, "CLAIMS_HOSTS", False))
-
-
-def backend_from_conf(conf: cfg.ConfigOpts, database: Database) -> Backend:
-    """The back end of ``[scheduler] claims``, none if that is not settled; nothing connects yet."""
-    if conf.scheduler.claims == PLACEMENT:
-        return PlacementBackend(conf)
-    return DatabaseBackend(conf, database) if conf.scheduler.claims == DATABASE else Backend()

@@ -69,6 +69,7 @@ class SharedReservations(Reservations):
     ) -> None:
         super().__init__(table, expiry_seconds)
         self.clock = clock
+        self.database = reader.database
         self._judged = 0
         self._reader = reader
         #: Generation of each host up to which every claim is counted, and how many are our own.

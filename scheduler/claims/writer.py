@@ -23,7 +23,6 @@ from scheduler.claims.reader import utc
 from scheduler.claims.shared_reservations import SharedReservations, db_key
 from scheduler.db import claims as claim_rows
 from scheduler.db import rows
-from scheduler.db.database import Database
 from scheduler.db.sessions import WriteSession
 from scheduler.hosts.refresh import SharedRun
 from scheduler.hosts.reservations import Reservation
@@ -63,8 +62,8 @@ class _Moved(Exception):
 class ClaimWriter:
     """Writes the decisions of one worker; *lock* is its decision lock."""
 
-    def __init__(self, database: Database, reservations: SharedReservations, lock: Any) -> None:
-        self._database = database
+    def __init__(self, reservations: SharedReservations, lock: Any) -> None:
+        self._database = database = reservations.database
         self._reservations = reservations
         self._lock = lock
         self._session = WriteSession(database)

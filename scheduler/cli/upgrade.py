@@ -81,7 +81,7 @@ class Check(command.List):
     def check_claims(self) -> Result:
         """Check that everything is there that ``[scheduler] claims`` needs."""
         loading.settle(self.conf, self.databases.main)
-        loading.backend_from_conf(self.conf, self.databases.main).check_ready()
+        loading.check_ready(self.conf, self.databases.main)
         return SUCCESS
 
     def check_broker(self) -> Result:

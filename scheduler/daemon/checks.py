@@ -186,7 +186,7 @@ def _findings(databases: Databases) -> Iterator[Problem]:
 def _claims(conf: cfg.ConfigOpts, databases: Databases, driver: Any) -> Iterator[Problem]:
     try:
         loading.settle(conf, databases.main, driver)
-        loading.backend_from_conf(conf, databases.main).check_ready()
+        loading.check_ready(conf, databases.main)
     except errors.NovaException as error:
         yield problem_of(Kind.DATABASE, error)
     except FAILURES as error:

@@ -17,7 +17,6 @@ from scheduler.builds.direct import DirectBuilds
 from scheduler.builds.rows import SERVICE, InstanceRows
 from scheduler.builds.tasks import OlderTasks
 from scheduler.claims import loading
-from scheduler.claims.backend import Claims
 from scheduler.conf import rereading
 from scheduler.daemon.health import IDLE_LOOK_SECONDS, IdleLook, WorkerHealth
 from scheduler.daemon.monitoring import Monitoring
@@ -70,15 +69,14 @@ def build_manager(
     *notifications* nobody is told; without *builds* callers up to Juno cannot be served.
     Raises an error that names the option when one of them, or a filter or weigher, is unknown.
     """
-    backend = loading.backend_from_conf(conf, databases.main)
-    serves = backend.serves(drivers.called_class(conf))
     clock = SteadyClock(databases.main.server_time)
     reader = CellsReader.from_conf(conf, databases, elapsed)
-    host_manager = load_host_manager(conf, reader, backend.reservations(clock))
+    reservations = loading.reservations_from_conf(conf, databases.main, clock)
+    host_manager = load_host_manager(conf, reader, reservations)
     if isinstance(host_manager, HostManager):
         host_manager.keep_time_by(clock)
     parts = drivers.Parts(
-        claims=backend.claims(host_manager) if serves else Claims(),
+        claims=loading.claims_from_conf(conf, host_manager, drivers.called_class(conf)),
         recorder=Recorder.from_conf(conf),
         builds=builds,
         notifier=None if builds is None else builds.notifier,

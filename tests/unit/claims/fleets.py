@@ -213,12 +213,12 @@ class Worker:
         conf = a_conf(enabled_filters=list(filters))
         conf.set_override("claims", "database", group="scheduler")
         conf.set_override("driver", driver, group="scheduler")
-        backend = loading.backend_from_conf(conf, self.database)
-        self.manager = load_host_manager(
-            conf, CellsReader.from_conf(conf, Databases(self.database)), backend.reservations()
-        )
+        cells = CellsReader.from_conf(conf, Databases(self.database))
+        reservations = loading.reservations_from_conf(conf, self.database)
+        self.manager = load_host_manager(conf, cells, reservations)
         self.manager.clock = self.manager.reservations.clock = clock or Clock()
-        parts = drivers.Parts(claims=backend.claims(self.manager))
+        claims = loading.claims_from_conf(conf, self.manager, drivers.called_class(conf))
+        parts = drivers.Parts(claims=claims)
         self.driver = drivers.load(conf, self.manager, parts)
         self.driver.pause = lambda _seconds: None
         self.manager.refresh()

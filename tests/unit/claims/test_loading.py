@@ -25,9 +25,14 @@ __all__ = ["empty_url"]
 FILTER, CHANCE = "filter_scheduler", "chance_scheduler"
 
 
-def a_class(conf, name):
-    conf.set_override("driver", name, group="scheduler")
-    return drivers.called_class(conf)
+def configured(claims=None, driver=FILTER, **claims_options):
+    conf = a_conf()
+    conf.set_override("driver", driver, group="scheduler")
+    if claims is not None:
+        conf.set_override("claims", claims, group="scheduler")
+    for name, value in claims_options.items():
+        conf.set_override(name, value, group="claims")
+    return conf
 
 
 @pytest.mark.parametrize(
@@ -42,43 +47,21 @@ def a_class(conf, name):
     ],
 )
 def test_what_is_settled(database, given, connection, driver, found):
-    conf = a_conf()
-    for name, group, value in (
-        ("claims", "scheduler", given),
-        ("connection", "claims", connection),
-    ):
-        if value is not None:
-            conf.set_override(name, value, group=group)
-    loading.settle(conf, database, a_class(conf, driver))
+    conf = configured(given, driver, **({"connection": connection} if connection else {}))
+    loading.settle(conf, database, drivers.called_class(conf))
     assert conf.scheduler.claims == found
-
-
-def test_nothing_is_claimed_where_nothing_may_be_written(database):
-    conf = a_conf()
-    database.is_read_only = True
-    loading.settle(conf, database)
-    assert conf.scheduler.claims == "none"
-
-
-@pytest.mark.parametrize(("name", "serves"), [(FILTER, True), (CHANCE, False)])
-def test_a_driver_that_claims_nothing_is_named(database, caplog, name, serves):
-    conf = a_conf()
-    conf.set_override("claims", "database", group="scheduler")
-    assert loading.backend_from_conf(conf, database).serves(a_class(conf, name)) is serves
-    assert ("ChanceScheduler claims nothing" in caplog.text) is not serves
 
 
 def test_why_nothing_is_claimed_is_told(database, empty_url, caplog):
     caplog.set_level("INFO")
-    conf = a_conf()
-    loading.settle(conf, database)
+    loading.settle(configured(), database)
     assert f"Hosts are claimed in {database.masked_url}" in caplog.text
     for found, driver, reason in (
-        (database, a_class(a_conf(), CHANCE), "ChanceScheduler never does"),
+        (database, drivers.called_class(configured(driver=CHANCE)), "ChanceScheduler never does"),
         (Database(empty_url), None, "empty.sqlite has no tables for that; see [claims] connection"),
         (Database(database.url, is_read_only=True), None, "is not to be written to"),
     ):
-        conf = a_conf()
+        conf = configured()
         loading.settle(conf, found, driver)
         assert conf.scheduler.claims == "none"
         assert "Hosts are not claimed: " in caplog.messages[-1]
@@ -87,16 +70,9 @@ def test_why_nothing_is_claimed_is_told(database, empty_url, caplog):
 
 
 def test_the_database_for_claims_is_another_one_where_one_is_named(database):
-    conf = a_conf()
-    assert loading.claims_database(conf, database) is database
-    conf.set_override("connection", "sqlite:////x/claims", group="claims")
-    other = loading.claims_database(conf, database)
+    assert loading.claims_database(configured(), database) is database
+    other = loading.claims_database(configured(connection="sqlite:////x/claims"), database)
     assert (other.url.database, other.option) == ("/x/claims", "[claims] connection")
-
-
-def claiming(conf, claims):
-    conf.set_override("claims", claims, group="scheduler")
-    return conf
 
 
 @pytest.mark.parametrize(
@@ -109,12 +85,12 @@ def claiming(conf, claims):
 )
 def test_what_could_not_be_booked_stops_the_start(database, empty_url, read_only, tables, reason):
     found = Database(database.url if tables else empty_url, is_read_only=read_only)
-    made = loading.backend_from_conf(claiming(a_conf(), "database"), found)
+    loading.check_ready(configured(), found)
     if reason is None:
-        made.check_ready()
+        loading.check_ready(configured("database"), found)
         return
     with pytest.raises(errors.ConfigurationError) as refused:
-        made.check_ready()
+        loading.check_ready(configured("database"), found)
     assert "[scheduler] claims: " in str(refused.value)
     assert f"{found.masked_url} {reason}" in str(refused.value)
 
@@ -125,46 +101,49 @@ def test_tables_of_an_older_release_stop_the_start(empty_url):
     with old.write() as connection:
         connection.exec_driver_sql("UPDATE nova_scheduler_version SET version_num = '0002'")
     with pytest.raises(errors.DatabaseNotReady, match="revision 0002"):
-        loading.backend_from_conf(claiming(a_conf(), "database"), old).check_ready()
+        loading.check_ready(configured("database"), old)
 
 
 def test_a_database_for_claims_that_does_not_answer_stops_the_start(database):
-    conf = claiming(a_conf(), "database")
-    conf.set_override("connection", "mysql+pymysql://u:hidden@127.0.0.1:1/c", group="claims")
+    conf = configured("database", connection="mysql+pymysql://u:hidden@127.0.0.1:1/c")
     conf.set_override("max_retries", 0, group="database")
     with pytest.raises(errors.ConfigurationError, match=r"\[claims\] connection") as refused:
-        loading.backend_from_conf(conf, database).check_ready()
+        loading.check_ready(conf, database)
     assert "hidden" not in str(refused.value)
 
 
+def test_a_placement_that_cannot_be_logged_in_to_stops_the_start(database):
+    with pytest.raises(errors.ConfigurationError, match=r"\[placement\] auth_type"):
+        loading.check_ready(configured("placement"), database)
+
+
 def test_reservations_last_for_as_long_as_is_configured(database):
-    conf = claiming(a_conf(), "database")
-    conf.set_override("expiry_seconds", 77, group="claims")
-    made = loading.backend_from_conf(conf, database)
-    reservations = made.reservations(lambda: 12.0)(a_fleet({}))
+    conf = configured("database", expiry_seconds=77)
+    make = loading.reservations_from_conf(conf, database, lambda: 12.0)
+    reservations = make(a_fleet({}))
     assert (type(reservations), reservations.clock()) == (SharedReservations, 12.0)
-    assert made.reservations()(HostTable()).clock is time.time
+    assert loading.reservations_from_conf(conf, database)(HostTable()).clock is time.time
     reserved = reservations.reserve(0, "u1", Consumption(ram_mb=1, disk_mb=1, vcpus=1), 12.0)
     assert (reserved.terms.created_at, reserved.terms.expires_at) == (12.0, 12.0 + 77)
-    manager = SimpleNamespace(reservations=reservations, lock=threading.Lock())
-    assert type(made.claims(manager)) is DatabaseClaims
 
 
-def test_without_claims_everything_is_one_workers_own(database):
-    for claims in (None, "none"):
-        conf = a_conf() if claims is None else claiming(a_conf(), claims)
-        made = loading.backend_from_conf(conf, database)
-        made.check_ready()
-        assert made.serves(a_class(a_conf(), CHANCE))
-        assert type(made.reservations()(HostTable())) is Reservations
-        assert type(made.claims(None)) is Claims
-
-
-@pytest.mark.parametrize(("name", "serves"), [(FILTER, True), (CHANCE, False)])
-def test_a_driver_that_asks_placement_for_nothing_is_named(database, caplog, name, serves):
-    conf = claiming(a_conf(), "placement")
+@pytest.mark.parametrize(
+    ("claims", "driver", "found", "warning"),
+    [
+        (None, CHANCE, Claims, None),
+        ("none", FILTER, Claims, None),
+        ("database", FILTER, DatabaseClaims, None),
+        ("database", CHANCE, Claims, "ChanceScheduler claims nothing although"),
+        ("placement", FILTER, PlacementClaims, None),
+        ("placement", CHANCE, Claims, "ChanceScheduler asks Placement for nothing"),
+    ],
+)
+def test_a_driver_that_claims_nothing_is_named(database, caplog, claims, driver, found, warning):
+    conf = configured(claims, driver)
     conf.set_override("auth_type", "noauth", group="placement")
-    made = loading.backend_from_conf(conf, database)
-    assert made.serves(a_class(a_conf(), name)) is serves
-    assert ("ChanceScheduler asks Placement for nothing" in caplog.text) is not serves
-    assert type(made.claims("the host manager")) is PlacementClaims
+    reservations = loading.reservations_from_conf(conf, database)(HostTable())
+    assert type(reservations) is (SharedReservations if claims == "database" else Reservations)
+    manager = SimpleNamespace(reservations=reservations, lock=threading.Lock())
+    assert type(loading.claims_from_conf(conf, manager, drivers.called_class(conf))) is found
+    warnings = [each for each in caplog.messages if "claims nothing" in each]
+    assert [each[: len(warning or "")] for each in warnings] == ([warning] if warning else [])
