@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,13 +74,13 @@ class SharedReservations(Reservations):
         self._judged = 0
         self._reader = reader
         #: Generation of each host up to which every claim is counted, and how many are our own.
-        self.known: dict[Key, int] = {}
+        self.known: Counter[Key] = Counter()
         self.host_ids: dict[Key, int] = {}
         #: Generations met when a claim was lost, which are known after the next full read.
         self.held: dict[Key, int] = {}
         #: Claims that are over as this worker sees it: when they are to be closed for everybody.
         self.over: dict[int, float] = {}
-        self._own: dict[Key, int] = {}
+        self._own: Counter[Key] = Counter()
         self._fitting = fitting
         self._claims: dict[Reservation, Claim] = {}
         self._of_id: dict[int, Claim] = {}
@@ -91,7 +92,7 @@ class SharedReservations(Reservations):
 
     def foreign(self, key: Key) -> int:
         """Number of foreign claims on the host that this worker has counted."""
-        return self.known.get(key, 0) - self._own.get(key, 0)
+        return self.known[key] - self._own[key]
 
     def _reserved(self, reservation: Reservation, name: str | None) -> None:
         """See the base class: a claim is to be made of it."""
@@ -166,14 +167,14 @@ class SharedReservations(Reservations):
             claim.since = self._reader.reads + 1
             self._touched[reservation] = None
             if claim.row is None:
-                self._own[reservation.key] = self._own.get(reservation.key, 0) + 1
+                self._own[reservation.key] += 1
         for key, generation in generations.items():
             self._know(key, generation)
         for row in rows:
             self.count(row)
 
     def _know(self, key: Key, generation: int) -> None:
-        self.known[key] = max(self.known.get(key, 0), generation)
+        self.known[key] = max(self.known[key], generation)
 
     def _release_replaced(self, claim: Claim) -> None:
         earlier = self._of_consumer.get(claim.consumer)
@@ -188,7 +189,7 @@ class SharedReservations(Reservations):
             row = self._claims[reservation].row
             self.release(reservation)
             if row is not None:
-                self._own[reservation.key] = self._own.get(reservation.key, 0) - 1
+                self._own[reservation.key] -= 1
                 self.count(row)
 
     # --- claims of all -------------------------------------------------------------------
@@ -196,9 +197,9 @@ class SharedReservations(Reservations):
     def read_claims(self) -> None:
         """Read the claims; what was found is taken over by the next call of ``settle``."""
         now = self.clock()
-        ids = self.to_close(now)
-        if self._reader.close(ids, now):
-            self.closed(ids)
+        due = [number for number, due_at in self.over.items() if due_at <= now]
+        if self._reader.close(due, now):
+            self.over.update(dict.fromkeys(self.over.keys() & due, NEVER_CLOSED))
         self._reader.purge(now)
         self._read = self._reader.read(
             now, lambda: self._of_id.keys() | self.over.keys(), self.held
@@ -214,7 +215,11 @@ class SharedReservations(Reservations):
             return
         for claim in self._unread.get(row.consumer_uuid, ()):
             if claim.written == (row.host, row.node, row.generation, row.request_id):
-                self._adopt(claim, row)
+                # A reservation of ours turned out to be in the database.
+                self._no_longer_unread(claim)
+                self._attach(claim, row)
+                if claim.since is None:
+                    self._own[claim.reservation.key] += 1
                 return
         key = self._key_of(row)
         is_named = not row.consumer_uuid.startswith(UNNAMED)
@@ -231,14 +236,6 @@ class SharedReservations(Reservations):
         claim = self._claims[reservation] = Claim(reservation, row.consumer_uuid, since=since)
         self._attach(claim, row)
 
-    def _adopt(self, claim: Claim, row: Any) -> None:
-        """A reservation of ours turned out to be in the database."""
-        self._no_longer_unread(claim)
-        self._attach(claim, row)
-        if claim.since is None:
-            key = claim.reservation.key
-            self._own[key] = self._own.get(key, 0) + 1
-
     def _attach(self, claim: Claim, row: Any) -> None:
         claim.row = row
         self._touched[claim.reservation] = None
@@ -251,23 +248,20 @@ class SharedReservations(Reservations):
             return row.host, None
         return row.host, row.node
 
-    def count_new(self, read: ClaimRead) -> None:
-        """Count the claims that came, and end none: the reports may be older than *read*."""
-        self._count_rows(read, with_closed=False)
-
-    def _count_rows(self, read: ClaimRead, *, with_closed: bool) -> None:
+    def count_new(self, read: ClaimRead, *, reports_follow: bool = False) -> None:
         """Count the open claims of *read*, and know the generations that follow the known ones.
 
-        Closed ones are in the reports, if these were read after the claims: *with_closed*.
+        Closed ones are in the reports, if these were read after the claims: *reports_follow*.
+        No claim ends here: the reports may be older than *read*.
         """
         self._reader.ids.add({row.id for row in read.rows}, read.at)
         rows = [row for row in read.rows if row.host != claim_rows.NO_HOST]
         for row in sorted(rows, key=lambda each: each.generation):
             if row.closed_at is None:
-                self.count(row, read if with_closed else None)
+                self.count(row, read if reports_follow else None)
             key = self._key_of(row)
-            known = self.known.get(key, 0)
-            if row.generation == known + 1 and (with_closed or row.closed_at is None):
+            known = self.known[key]
+            if row.generation == known + 1 and (reports_follow or row.closed_at is None):
                 self.known[key] = row.generation
             elif row.generation > known:
                 self._reader.want_all()
@@ -276,15 +270,13 @@ class SharedReservations(Reservations):
         """Count what *read* found; the reports of all hosts were read after it."""
         self._reader.taken(read)
         if read.open_ids is None:
-            self._count_rows(read, with_closed=True)
-            gone = self._of_id.keys() & read.closed_ids
-            over = self.over.keys() & read.closed_ids
+            self.count_new(read, reports_follow=True)
+            closed = read.closed_ids
         else:
             self._count_all(read, read.open_ids)
-            gone = self._of_id.keys() - read.open_ids
-            over = self.over.keys() - read.open_ids
-        self._release_known([self._of_id[number] for number in gone], read)
-        for number in over:
+            closed = (self._of_id.keys() | self.over.keys()) - read.open_ids
+        self._release_known([self._of_id[number] for number in self._of_id.keys() & closed], read)
+        for number in self.over.keys() & closed:
             del self.over[number]
 
     def _count_all(self, read: ClaimRead, open_ids: Set[int]) -> None:
@@ -329,11 +321,3 @@ class SharedReservations(Reservations):
                 own, foreign = CLOSE_OWN_AFTER_SECONDS, CLOSE_FOREIGN_AFTER_SECONDS
                 self.over[claim.row.id] = now + (own if claim.written else foreign)
                 self.release(reservation)
-
-    def to_close(self, now: float) -> list[int]:
-        """Ids of the claims that are over and not closed in the database yet, once they are due."""
-        return [number for number, due_at in self.over.items() if due_at <= now]
-
-    def closed(self, ids: Collection[int]) -> None:
-        """The claims *ids* are closed in the database."""
-        self.over.update(dict.fromkeys(self.over.keys() & set(ids), NEVER_CLOSED))

@@ -127,7 +127,7 @@ class ClaimWriter:
             with self._lock:
                 self._end(each for each in _open(batch) if not self._is_valid(each))
                 known = self._reservations.known
-                expected = {key: known.get(key, 0) for one in _open(batch) for key in one.keys}
+                expected = {key: known[key] for one in _open(batch) for key in one.keys}
                 reads = reads or any(map(self._reservations.claim_of, self._consumers(batch)))
             existing = self._existing(batch) if reads else {}
             if not _open(batch):
