@@ -113,7 +113,7 @@ class PlacementClient:
         return self._read(f"/allocation_candidates?{query}", CANDIDATES_VERSION, request_id)
 
     def allocations(self, consumer: str, request_id: str | None) -> Allocations:
-        """What *consumer* has."""
+        """Allocations of *consumer*."""
         return self._read(f"/allocations/{consumer}", READING_VERSION, request_id)
 
     def delete(self, consumer: str, request_id: str | None) -> None:
