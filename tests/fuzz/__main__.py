@@ -17,7 +17,7 @@ import tempfile
 from typing import Any
 
 from tests.fuzz import verdicts
-from tests.fuzz.targets_listed import LISTED
+from tests.fuzz.one import LISTED
 from tests.world import results
 
 HEAD = ("target", "inputs", "faults", "over 1 s", "slowest, ms", "answered", "dropped", "refused")
@@ -26,10 +26,10 @@ ACCEPTED = ("accepted", "NoValidHost")
 NO_REFUSALS = (*ACCEPTED, "dropped", "internal fault", "crash")
 
 
-def run(name: str, module: str, inputs: int, folder: pathlib.Path) -> dict[str, Any]:
+def run(name: str, inputs: int, folder: pathlib.Path) -> dict[str, Any]:
     """What one target tells when it has ended; how it ended if it does not tell."""
     out = folder / f"{name}.json"
-    words = [sys.executable, "-m", module, name, str(inputs), str(SEED), str(out)]
+    words = [sys.executable, "-m", "tests.fuzz.one", name, str(inputs), str(SEED), str(out)]
     ended = subprocess.run(
         words, capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": "0"}
     )
@@ -78,11 +78,9 @@ def main() -> int:
     os.environ[verdicts.MOST_SECONDS_VARIABLE] = str(asked.most_seconds)
     with tempfile.TemporaryDirectory() as folder:
         told = {
-            each.name: run(
-                each.name, each.module, max(1, int(each.inputs * asked.share)), pathlib.Path(folder)
-            )
-            for each in LISTED
-            if not asked.targets or each.name in asked.targets
+            name: run(name, max(1, int(inputs * asked.share)), pathlib.Path(folder))
+            for name, inputs in LISTED.items()
+            if not asked.targets or name in asked.targets
         }
     results.publish(results.table(HEAD, [row(name, each) for name, each in told.items()]))
     harm = [(name, *item) for name, each in told.items() for item in each["violations"].items()]

@@ -93,6 +93,21 @@ QUERIES = (
     '["=", "$stats", {}]', '["<", "$cpu_info", "$metrics", "$pci_stats", "$numa_topology"]',
 )  # fmt: skip
 
+HINTS: tuple[dict[str, Any], ...] = (
+    {"query": ['[">=", "$free_ram_mb", 1024]'], "group": ["g1"], "same_host": ["u1", "u2"]},
+    {"different_host": ["u1"], "build_near_host_ip": ["10.0.0.1"], "cidr": ["/24"]},
+)
+EXTRA_SPECS: tuple[dict[str, Any], ...] = (
+    {"hw:numa_nodes": "2", "hw:numa_cpus.0": "0-3,^2", "hw:numa_cpus.1": "2", "hw:numa_mem.0": "9"},
+    {"hw:cpu_policy": "dedicated", "hw:cpu_threads": "2", "hw:mem_page_size": "large"},
+    {"capabilities:cpu_info:vendor": "<or> Intel <or> AMD", "capabilities:vcpus": ">= 5"},
+    {"resources:VCPU": "1", "pci_passthrough:alias": "a1:2", "trait:x": "required", "k": "<in> v"},
+)
+IMAGE_PROPERTIES: tuple[dict[str, Any], ...] = (
+    {"hw_architecture": "x86_64", "img_hv_type": "kvm", "hw_vm_mode": "hvm"},
+    {"img_hv_requested_version": ">=2.5,<3", "hw_cpu_policy": "shared", "hw_mem_page_size": "4"},
+    {"hw_numa_nodes": 2, "hw_numa_cpus": {"0": "0-1", "1": "2"}, "hw_numa_mem": {"0": 1, "1": 2}},
+)
 PLACES: tuple[dict[str, Any], ...] = (
     {"cpu_info": '{"vendor": "Intel", "features": ["vmx"], "topology": {"cores": 4}}'},
     {"stats": '{"num_instances": "3", "io_workload": "1", "failed_builds": "0"}'},

@@ -1,33 +1,60 @@
-"""The kinds of input: where each begins, how it is changed, and what it is given to."""
+"""The kinds of input: where each begins, how it is changed, and what it is given to.
+
+One field of a good message is changed at a time, too: if that is refused, the refusal names it.
+Rows may be half-written, or say what nobody could mean, in every table that is read.
+"""
 
 from __future__ import annotations
 
 import copy
+import datetime
 import json
 import pathlib
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
+
+import sqlalchemy as sa
 
 from scheduler import errors, idempotency
 from scheduler.conf import startup
-from scheduler.db.tables import compute_nodes
-from scheduler.hosts import rows as host_rows
+from scheduler.db import tables
 from scheduler.rpc.messages import ObjectSerializer
-from tests.fuzz import mutations, rows, samples, verdicts
-from tests.fuzz.stores import NOVA, OWN
-from tests.fuzz.tally import Tally
-from tests.fuzz.verdicts import ACCEPTED, Verdict
-from tests.fuzz.world import HOSTS, World
+from tests.fuzz import mutations, samples, verdicts
+from tests.fuzz.samples import DATA
+from tests.fuzz.verdicts import ACCEPTED, Tally, Verdict
+from tests.fuzz.world import HOSTS, NOVA, OWN, World
 
 SEED = 20161006
 SERIALIZER = ObjectSerializer()
-RATIOS = host_rows.Ratios(16.0, 1.5, 1.0)
 EXPLAIN = samples.introspection()["ask-explain"]
-REQUEST = samples.messages()["select_destinations-simple.request"]
+REQUEST, RICH = (
+    samples.messages()[f"select_destinations-{each}.request"] for each in ("simple", "rich")
+)
+NOT_LOOKED_AT = ("_msg_id", "_reply_q", "_unique_id", "oslo.version", "ctxt")
+"""What the library takes for itself, and does not tell of."""
+ANY_ZONE = mutations.with_value(REQUEST, ("args", "spec_obj", DATA, "availability_zone"), None)
+"""For a host of any zone: a row may say that there is none."""
+AGGREGATES = ("aggregates", "aggregate_hosts", "aggregate_metadata")
+FLEET = ("compute_nodes", "services", "instances", "instance_system_metadata")
+READ = {
+    OWN: {"main": (*FLEET, *AGGREGATES, "change_counters")},
+    NOVA: {"api": (*AGGREGATES, "cell_mappings"), "a": FLEET},
+}
+"""By layout and database."""
+FEW = 0.7
+"""Of the columns so many are left, each time that a row is changed."""
+NOT_STORED = "not stored"
+BEGINNING = datetime.datetime(1, 1, 1)
+EXAMPLES: dict[type, Any] = {
+    int: 5,
+    float: 1.5,
+    bool: False,
+    str: "text",
+    datetime.datetime: 63_900_000_000,
+}
 
 
 @dataclass(frozen=True)
@@ -37,7 +64,7 @@ class Target:
     name: str
     seeds: Callable[[], Iterable[bytes]]
     try_out: Callable[[World, bytes], Verdict]
-    #: How many inputs ``make test`` gives it; for ``make fuzz`` see targets_listed.
+    #: How many inputs ``make test`` gives it; for ``make fuzz`` see one.LISTED.
     few: int
     mutate: Callable[[bytes, int, int], bytes] = mutations.mutated_text
     options: dict[str, Any] = field(default_factory=lambda: {"driver": "caching_scheduler"})
@@ -87,7 +114,7 @@ def with_spec(change: Callable[[dict[str, Any], Any], None]) -> Callable[[World,
             value = json.loads(data)
         except (ValueError, RecursionError):
             value = data.decode("utf-8", "replace")
-        change(request["args"]["spec_obj"][samples.DATA], value)
+        change(request["args"]["spec_obj"][DATA], value)
         return verdicts.of_answer(world.serve(request))
 
     return try_out
@@ -103,11 +130,11 @@ def query(spec: dict[str, Any], value: Any) -> None:
 
 
 def extra_specs(spec: dict[str, Any], value: Any) -> None:
-    spec["flavor"][samples.DATA]["extra_specs"] = value
+    spec["flavor"][DATA]["extra_specs"] = value
 
 
 def image_properties(spec: dict[str, Any], value: Any) -> None:
-    spec["image"][samples.DATA]["properties"][samples.DATA] = value
+    spec["image"][DATA]["properties"][DATA] = value
 
 
 def envelope(world: World, data: bytes) -> Verdict:
@@ -127,54 +154,7 @@ def envelope(world: World, data: bytes) -> Verdict:
         kind = type(error).__name__
         if kind not in verdicts.BY_NAME:
             violation = f"{kind}: {error}"
-    return timed(kind, began, violation)
-
-
-def place(world: World, data: bytes) -> Verdict:
-    """Columns of a compute node's row: read, put into the table, and decided on."""
-    try:
-        columns = json.loads(data)
-    except (ValueError, RecursionError):
-        return Verdict("no JSON", 0.0)
-    if not isinstance(columns, dict):
-        return Verdict("no columns", 0.0)
-    manager = world.manager.driver.host_manager
-    row = SimpleNamespace(**{**dict.fromkeys(compute_nodes.c.keys()), **GOOD_ROW})
-    for name, value in columns.items():
-        if name in compute_nodes.c and name not in KEPT:
-            setattr(row, name, as_stored(name, value))
-    began = time.process_time()
-    with manager.lock:
-        manager.table.put(
-            host_rows.key(row), manager.decode(row, RATIOS, world.conf.scheduler.cell_uuid)
-        )
-        manager.table.set_service("fuzzed", {"host": "fuzzed", "disabled": False}, manager.clock())
-    for asked in (REQUEST, *RICH):
-        verdict = verdicts.of_answer(world.serve(asked))
-        if verdict.violation:
-            return verdict
-    return timed(verdict.kind, began)
-
-
-KEPT = frozenset({"id", "uuid", "host", "hypervisor_hostname", "deleted", "mapped"})
-GOOD_ROW = {
-    "id": 99, "uuid": "99", "host": "fuzzed", "hypervisor_hostname": "fuzzed", "deleted": 0,
-    "vcpus": 64, "memory_mb": 10**6, "local_gb": 10**5, "free_disk_gb": 10**5, "vcpus_used": 0,
-    "free_ram_mb": 10**6, "local_gb_used": 0, "memory_mb_used": 0, "hypervisor_type": "QEMU",
-    "hypervisor_version": 2012000, "supported_instances": '[["x86_64", "kvm", "hvm"]]',
-}  # fmt: skip
-RICH = (samples.messages()["select_destinations-rich.request"],)
-
-
-def as_stored(name: str, value: Any) -> Any:
-    """*value* as the column *name* would hold it: a database keeps the types apart."""
-    wanted = compute_nodes.c[name].type.python_type
-    if value is None or wanted is str:
-        return value if isinstance(value, str | None) else json.dumps(value)
-    try:
-        return wanted(value) if abs(wanted(value)) < 2**63 else None
-    except (TypeError, ValueError, OverflowError):
-        return None
+    return timed(kind, time.process_time() - began, violation)
 
 
 def config(world: World, data: bytes) -> Verdict:
@@ -189,15 +169,117 @@ def config(world: World, data: bytes) -> Verdict:
         kind = "ConfigurationError"
         if not error.kwargs.get("option"):
             violation = f"names no option: {error}"
-    return timed(kind, began, violation)
+    return timed(kind, time.process_time() - began, violation)
 
 
-def timed(kind: str, began: float, violation: str | None = None) -> Verdict:
-    """The verdict on what *began* then."""
+def rows(layout: str) -> list[bytes]:
+    """One for each table: all columns; and documents of hosts."""
+    return as_texts(
+        {"database": name, "table": table, "columns": columns}
+        for name, several in READ[layout].items()
+        for table in several
+        for columns in (_examples(table), *(samples.places() if table == "compute_nodes" else ()))
+    )
+
+
+def mutated_row(data: bytes, max_size: int, seed: int) -> bytes:
+    """The same row of the same table with other values, or fewer of them."""
+    chance = random.Random(seed)
+    document = json.loads(data)
+    columns = document["columns"]
+    few = {name: columns[name] for name in columns if chance.random() < FEW} or columns
+    changed = mutations.mutated(few, chance)
+    text = json.dumps({**document, "columns": changed if isinstance(changed, dict) else few})
+    return text.encode() if len(text) <= max_size else data
+
+
+def _examples(table: str) -> dict[str, Any]:
+    columns: Iterable[sa.Column[Any]] = tables.metadata.tables[table].c
+    return {c.name: EXAMPLES.get(c.type.python_type, "text") for c in columns if not c.primary_key}
+
+
+def row(world: World, data: bytes) -> Verdict:
+    """Columns of one row: written, read, and decided with; the other hosts serve."""
+    try:
+        document = json.loads(data)
+        name = str(document["database"])
+        table = world.stores.table(name, str(document["table"]))
+        columns = document["columns"].items()
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        return Verdict("no row", 0.0)
+    if table is None:
+        return Verdict("no table", 0.0)
+    changed = {c.name for c in table.c if not c.primary_key}
+    values = {key: as_stored(table.c[key], value) for key, value in columns if key in changed}
+    hosts = world.manager.driver.host_manager
+    began = time.process_time()
+    with world.stores.written(name, table, values) as stored:
+        if stored:
+            hosts.refresh()
+            hosts.refresh_everything()
+            rich, verdict = (verdicts.of_answer(world.serve(each)) for each in (RICH, ANY_ZONE))
     seconds = time.process_time() - began
+    hosts.refresh_everything()
+    if not stored:
+        return Verdict(NOT_STORED, seconds)
+    violation = rich.violation or verdict.violation
+    if verdict.kind != ACCEPTED:
+        violation = violation or f"{verdict.kind}, although other hosts have room"
+    return timed(verdict.kind, seconds, violation)
+
+
+def as_stored(column: sa.Column[Any], value: Any) -> Any:
+    """*value* as a database would hold it in *column*: it keeps types and sizes apart."""
+    if value is None:
+        return None
+    wanted = column.type.python_type
+    if wanted is str:
+        text = value if isinstance(value, str) else json.dumps(value)
+        plain = text.encode("utf-8", "replace").decode().replace("\x00", "")
+        return plain[: getattr(column.type, "length", None)]
+    try:
+        number = float(value)
+        if wanted is datetime.datetime:
+            return BEGINNING + datetime.timedelta(seconds=number)
+        if wanted is bool:
+            return bool(number)
+        most = 2.0**31 if wanted is int else 1e308
+        return wanted(max(-most, min(most, number)))
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def timed(kind: str, seconds: float, violation: str | None) -> Verdict:
+    """The verdict on what took so many *seconds*."""
     if seconds > verdicts.most_seconds():
         violation = violation or f"{seconds:.2f} s"
     return Verdict(kind, seconds, violation)
+
+
+def changes(every: int, first: int = 0) -> Iterator[tuple[dict[str, Any], mutations.Path]]:
+    """Every *every*-th of all changes, from the *first* on: the message, and where it differs."""
+    number = first
+    for message in (*samples.messages().values(), samples.what_if()):
+        for path, _value in mutations.parts(message):
+            if not path or path[0] in NOT_LOOKED_AT:
+                continue
+            for value in mutations.VALUES:
+                number += 1
+                if number % every == 0:
+                    yield mutations.with_value(message, path, value), path
+
+
+def try_field(world: World, message: dict[str, Any], path: mutations.Path) -> Verdict:
+    """Send *message*, which is wrong at *path* if it is wrong at all."""
+    names = mutations.names_of(message, path)
+    return verdicts.of_answer(world.serve(message), names)
+
+
+def shown(message: dict[str, Any], path: mutations.Path) -> bytes:
+    """What was changed, for people."""
+    return f"{message.get('method')} {path}: {json.dumps(mutations.at(message, path))}".encode(
+        "utf-8", "replace"
+    )
 
 
 def raw(data: bytes, max_size: int, seed: int) -> bytes:
@@ -227,14 +309,21 @@ TARGETS: tuple[Target, ...] = (
     Target("explanations", requests, explained, 60),
     Target("objects", lambda: as_texts(samples.envelopes()), envelope, 500),
     Target("queries", lambda: [q.encode() for q in samples.QUERIES], with_spec(query), 100),
-    Target("documents of hosts", lambda: as_texts(samples.places()), place, 60),
-    Target("rows", lambda: rows.seeds(OWN), rows.row, 40, rows.mutated),
+    Target("hints", lambda: as_texts(samples.HINTS), with_spec(hints), 60),
+    Target("extra specs", lambda: as_texts(samples.EXTRA_SPECS), with_spec(extra_specs), 60),
+    Target(
+        "image properties",
+        lambda: as_texts(samples.IMAGE_PROPERTIES),
+        with_spec(image_properties),
+        60,
+    ),
+    Target("rows", lambda: rows(OWN), row, 60, mutated_row),
     Target(
         "rows of Nova's",
-        lambda: rows.seeds(NOVA),
-        rows.row,
+        lambda: rows(NOVA),
+        row,
         24,
-        rows.mutated,
+        mutated_row,
         options={"driver": "caching_scheduler", "layout": NOVA},
     ),
     Target("configuration files", lambda: list(samples.files()), config, 15, raw),
@@ -251,3 +340,17 @@ def tried_out(world: World, target: Target, inputs: int = 0, seed: int = SEED) -
             data = target.mutate(data, 1 << 16, chance.getrandbits(31))
         tally.count(data, lambda data=data: target.try_out(world, data))
     return tally
+
+
+def changed_fields(world: World, inputs: int) -> Tally:
+    """Change one field after the other, evenly among all changes if there are more than that."""
+    every, tally = max(1, sum(1 for _ in changes(1)) // inputs), Tally()
+    for message, path in changes(every):
+        data = shown(message, path)
+        tally.count(data, lambda m=message, p=path: try_field(world, m, p))
+    return tally
+
+
+def named(name: str) -> Target:
+    """The target of that name."""
+    return next(each for each in TARGETS if each.name == name)
