@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
 import pytest
 
-from tests.house.tree import PACKAGES, ROOT, imports_of, module_of, name_of, python_files, syntax_of
+from tests.house.tree import PACKAGES, ROOT, imports_of, module_of, name_of, python_files
 
 #: From the ground up.  A room may import from every level below its own.
 LEVELS: tuple[frozenset[str], ...] = (
@@ -40,17 +39,6 @@ LEVELS: tuple[frozenset[str], ...] = (
     frozenset({"cmd"}),
 )
 LEVEL_OF = {room: number for number, rooms in enumerate(LEVELS) for room in rooms}
-
-#: oslo.messaging demands the process-wide configuration; it is touched here and nowhere else.
-MAY_TOUCH_GLOBAL_CONF = (
-    "scheduler.cmd.",
-    "scheduler.conf.startup",
-    "scheduler.daemon.main",
-    "scheduler.rpc.transport",
-    "conductor_stub.cmd.",
-    "conductor_stub.compute_daemon",
-    "conductor_stub.conductor_daemon",
-)
 
 
 def room_of(module: str) -> str | None:
@@ -144,29 +132,3 @@ def test_the_packages_do_not_know_their_tests() -> None:
         )
     ]
     assert knowing == []
-
-
-def test_imports_are_at_the_top() -> None:
-    hidden = [
-        f"{name_of(path)}:{node.lineno}"
-        for path in python_files(*PACKAGES)
-        for function in ast.walk(syntax_of(path))
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
-        for node in ast.walk(function)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-    ]
-    assert hidden == []
-
-
-def test_configuration_is_an_argument() -> None:
-    touching = [
-        f"{name_of(path)}:{node.lineno}"
-        for path in python_files(*PACKAGES)
-        if not f"{module_of(path)}.".startswith(MAY_TOUCH_GLOBAL_CONF)
-        for node in ast.walk(syntax_of(path))
-        if isinstance(node, ast.Attribute)
-        and node.attr == "CONF"
-        and isinstance(node.value, ast.Name)
-        and node.value.id == "cfg"
-    ]
-    assert touching == []
