@@ -21,14 +21,13 @@ from scheduler.conf import (
     names,
     observation,
     scheduler,
-    stubs,
 )
 
 #: Every group with its options, in the order of the page of options.
 SECTIONS: list[tuple[str | cfg.OptGroup, list[cfg.Opt]]] = [
-    ("DEFAULT", [*default.OPTIONS, *stubs.DEFAULT_OPTIONS]),
-    (stubs.COMPUTE, stubs.COMPUTE_OPTIONS),
-    (stubs.PCI, stubs.PCI_OPTIONS),
+    ("DEFAULT", [*default.OPTIONS, *default.STUBS_OPTIONS]),
+    (default.COMPUTE, default.COMPUTE_OPTIONS),
+    (default.PCI, default.PCI_OPTIONS),
     (scheduler.GROUP, scheduler.OPTIONS),
     (claims.CLAIMS, claims.CLAIMS_OPTIONS),
     (observation.EXPLAIN, observation.EXPLAIN_OPTIONS),
@@ -37,7 +36,7 @@ SECTIONS: list[tuple[str | cfg.OptGroup, list[cfg.Opt]]] = [
     (filter_scheduler.METRICS, filter_scheduler.METRICS_OPTIONS),
     (observation.METRICS_ENDPOINT, observation.METRICS_ENDPOINT_OPTIONS),
     (filter_scheduler.TRUSTED_COMPUTING, filter_scheduler.TRUSTED_COMPUTING_OPTIONS),
-    (stubs.CONDUCTOR, stubs.CONDUCTOR_OPTIONS),
+    (default.CONDUCTOR, default.CONDUCTOR_OPTIONS),
     (observation.NOTIFICATIONS, observation.NOTIFICATIONS_OPTIONS),
     (default.UPGRADE_LEVELS, default.UPGRADE_LEVELS_OPTIONS),
     (claims.WORKAROUNDS, claims.WORKAROUNDS_OPTIONS),

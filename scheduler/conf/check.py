@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import configparser
 import logging as stdlib_logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from scheduler import errors, plugins
-from scheduler.conf import defaults, names
+from scheduler import errors
+from scheduler.conf import names
 
 LOG = logging.getLogger(__name__)
 
@@ -105,7 +104,7 @@ def _refuse_log_levels(conf: cfg.ConfigOpts) -> None:
     if "default_log_levels" not in conf:  # of oslo.log, which not every caller registers
         return
     try:
-        defaults.levels_by_logger(conf.default_log_levels)
+        levels_by_logger(conf.default_log_levels)
     except ValueError as error:
         option = "[DEFAULT] default_log_levels"
         raise errors.ConfigurationError(option=option, reason=str(error)) from error
@@ -155,52 +154,13 @@ def _service_down_time(conf: cfg.ConfigOpts) -> None:
     conf.set_override("service_down_time", replacement)
 
 
-def logging_file_problems(path: str) -> Iterator[str]:
-    """Problems of a logging file of Python's kind, without using it: use makes log files."""
-    parser = configparser.ConfigParser()
-    try:
-        with open(path, encoding="utf-8") as file:
-            parser.read_file(file)
-        for kind, section in (("loggers", "logger"), ("handlers", "handler")):
-            yield from _missing(parser, path, kind, section)
-        yield from _missing(parser, path, "formatters", "formatter", required=False)
-        yield from _bad_classes(parser, path)
-    except OSError as error:
-        yield f"{path}: {error.strerror}"
-    except (configparser.Error, ValueError) as error:
-        yield f"{path}: {error}"
-
-
-def _missing(
-    parser: configparser.ConfigParser, path: str, kind: str, section: str, *, required: bool = True
-) -> Iterator[str]:
-    if not parser.has_option(kind, "keys"):
-        if required:
-            yield f"{path}: there is no [{kind}] with keys"
-        return
-    for name in parser.get(kind, "keys").split(","):
-        wanted = f"{section}_{name.strip()}"
-        if name.strip() and not parser.has_section(wanted):
-            yield f"{path}: there is no [{wanted}]"
-
-
-def _bad_classes(parser: configparser.ConfigParser, path: str) -> Iterator[str]:
-    for section in parser.sections():
-        name = parser.get(section, "class", raw=True, fallback=None)
-        is_one = section.startswith(("handler_", "formatter_"))
-        if is_one and name is not None and not _exists(name):
-            yield f"{path}: [{section}] class: there is no {name}"
-
-
-def _exists(name: str) -> bool:
-    """True if the class is one of logging's own, or can be imported."""
-    found: object = stdlib_logging
-    for word in name.split("."):
-        found = getattr(found, word, None)
-    if found is not None:
-        return True
-    try:
-        plugins.import_path(name)
-    except (ImportError, ValueError):
-        return False
-    return True
+def levels_by_logger(pairs: Iterable[str]) -> dict[str, int]:
+    """The level of each logger in items like ``name=LEVEL``; ValueError for one that is none."""
+    levels = {}
+    for pair in pairs:
+        name, _separator, text = pair.partition("=")
+        level = int(text) if text.isdigit() else stdlib_logging.getLevelNamesMapping().get(text)
+        if not name or level is None:
+            raise ValueError(f"{pair!r} is not of the form logger=LEVEL")
+        levels[name] = level
+    return levels

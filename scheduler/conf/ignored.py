@@ -8,7 +8,6 @@ The many options of Nova that a scheduler never had are ignored silently.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -28,67 +27,44 @@ COMMAND_LINE: Final[list[cfg.Opt]] = [
 REMOTE_DEBUG: Final[list[cfg.Opt]] = [cfg.StrOpt(name, help=_HELP) for name in ("host", "port")]
 
 
-@dataclass(frozen=True)
-class NoEffect:
-    """An option of *group*, which values mean something in Nova, and what to do instead."""
-
-    group: str
-    option: cfg.Opt
-    would_count: Callable[[Any], bool]
-    instead: str
-
-
-def _option(
-    group: str,
-    name: str,
-    instead: str,
-    kind: type[cfg.Opt] = cfg.BoolOpt,
-    default: Any = False,
-    would_count: Callable[[Any], bool] = bool,
-) -> NoEffect:
-    option = kind(name, default=default, help=f"No effect; {instead}")
-    return NoEffect(group, option, would_count, instead)
-
-
-_DISCOVER = "map new hosts with nova-manage cell_v2 discover_hosts, or by another nova-scheduler"
-_MANAGERS = (None, "", "nova.scheduler.manager.SchedulerManager")
-
-OPTIONS: Final = (
-    _option("cells", "enable", "cells of the first version are not known here"),
-    _option("DEFAULT", "monkey_patch", "functions are not wrapped"),
-    _option("filter_scheduler", "pci_in_placement", "PciPassthroughFilter looks at devices"),
-    _option(
+#: Switches of Nova, and what to do instead.
+SWITCHES: Final = {
+    ("cells", "enable"): "cells of the first version are not known here",
+    ("DEFAULT", "monkey_patch"): "functions are not wrapped",
+    ("filter_scheduler", "pci_in_placement"): "PciPassthroughFilter looks at devices",
+    (
         "scheduler",
         "query_placement_for_routed_network_aggregates",
-        "Placement is not asked for the segments of networks",
-    ),
-    _option(
+    ): "Placement is not asked for the segments of networks",
+    (
         "scheduler",
         "image_metadata_prefilter",
-        "Placement is not asked for traits of images; ImagePropertiesFilter looks at them",
+    ): "Placement is not asked for traits of images; ImagePropertiesFilter looks at them",
+}
+_DISCOVER = "map new hosts with nova-manage cell_v2 discover_hosts, or by another nova-scheduler"
+_MANAGERS = (None, "", "nova.scheduler.manager.SchedulerManager")
+#: Group, option, what to do instead, and the values that mean something in Nova.
+OPTIONS: Final[tuple[tuple[str, cfg.Opt, str, Callable[[Any], bool]], ...]] = (
+    *(
+        (group, cfg.BoolOpt(name, default=False), do, bool)
+        for (group, name), do in SWITCHES.items()
     ),
-    _option(
+    (
         "scheduler",
-        "discover_hosts_in_cells_interval",
+        cfg.IntOpt("discover_hosts_in_cells_interval", default=-1),
         _DISCOVER,
-        cfg.IntOpt,
-        -1,
         lambda seconds: seconds >= 0,
     ),
-    _option(
+    (
         "conductor",
-        "topic",
+        cfg.StrOpt("topic", default="conductor"),
         "conductors are asked on the topic conductor",
-        cfg.StrOpt,
-        "conductor",
         lambda topic: topic != "conductor",
     ),
-    _option(
+    (
         "DEFAULT",
-        "scheduler_manager",
+        cfg.StrOpt("scheduler_manager"),
         "the manager is always this project's",
-        cfg.StrOpt,
-        None,
         lambda path: path not in _MANAGERS,
     ),
 )
@@ -98,13 +74,12 @@ def register(conf: cfg.ConfigOpts) -> None:
     """Register the options on *conf*; its command line must not have been parsed yet."""
     conf.register_cli_opts(COMMAND_LINE)
     conf.register_cli_opts(REMOTE_DEBUG, group="remote_debug")
-    for each in OPTIONS:
-        conf.register_opt(each.option, group=names.section(each.group))
+    for group, option, _instead, _counts in OPTIONS:
+        conf.register_opt(option, group=names.section(group))
 
 
 def warn(conf: cfg.ConfigOpts) -> None:
     """Log one line for each option that is set to something that counts in Nova."""
-    for each in OPTIONS:
-        name = each.option.dest
-        if each.would_count(names.value(conf, each.group, name)):
-            LOG.warning("Option [%s] %s has no effect here: %s.", each.group, name, each.instead)
+    for group, option, instead, counts in OPTIONS:
+        if counts(names.value(conf, group, option.dest)):
+            LOG.warning("Option [%s] %s has no effect here: %s.", group, option.dest, instead)

@@ -23,7 +23,7 @@ from oslo_reports import opts as report_options
 import scheduler
 from scheduler import concurrency, errors, exit_codes
 from scheduler import conf as project_options
-from scheduler.conf import check, defaults, ignored, names
+from scheduler.conf import check, default, ignored, names
 
 LOG = logging.getLogger(__name__)
 
@@ -34,6 +34,20 @@ SERVICE_OPTIONS = ("log_options", "graceful_shutdown_timeout")
 """Of oslo.service, which registers the same for itself."""
 EMBEDDED_TRANSPORT_URL = "fake://"
 _TRANSPORT_URL_VARIABLE = "OS_DEFAULT__TRANSPORT_URL"
+
+PERSONAL_STATE_PATH = "~/.local/share/nova-scheduler"
+
+# Today's library adds the global request id and the system scope to the line; without them it
+# has the shape that log parsers written for Nova know (reference page service, section 6.1).
+CONTEXT_FORMAT = (
+    "%(asctime)s.%(msecs)03d %(process)d %(levelname)s %(name)s "
+    "[%(request_id)s %(user_identity)s] %(instance)s%(message)s"
+)
+USER_IDENTITY_FORMAT = "%(user)s %(project)s %(domain)s %(user_domain)s %(project_domain)s"
+
+QUIETED_LOGGERS = ("oslo_config", "scheduler", "alembic", "amqp")
+# A daemon that looks at its schema's version is not worth four lines.
+CALMED_LOGGERS = ("alembic",)
 
 
 @dataclass(frozen=True)
@@ -105,7 +119,9 @@ def parse(
         _read(conf, Source(argv, prog, default_config_files, cli_opts), description)
         _settle_logging(conf)
         if quiet and not conf.debug:
-            conf.set_default("default_log_levels", defaults.quiet_log_levels(conf))
+            # Deprecated spellings are worth a warning from a daemon, not one with every command.
+            quieted = [f"{name}=ERROR" for name in QUIETED_LOGGERS]
+            conf.set_default("default_log_levels", [*conf.default_log_levels, *quieted])
         logging.setup(conf, PROJECT, scheduler.__version__)
     except (*UNUSABLE, OSError, ValueError, RuntimeError) as error:
         fail(prog, error)
@@ -129,7 +145,11 @@ def warn_of_unknown(conf: cfg.ConfigOpts) -> None:
 
 
 def _settle_logging(conf: cfg.ConfigOpts) -> None:
-    defaults.translate_log_formats(conf)
+    for name in ("logging_context_format_string", "logging_user_identity_format"):
+        # The library no longer fills in the tenant, which is the project.
+        conf.clear_override(name)
+        if "%(tenant)s" in conf[name]:
+            conf.set_override(name, conf[name].replace("%(tenant)s", "%(project)s"))
     if conf.use_journal and importlib.util.find_spec("systemd") is None:
         reason = "the Python package systemd-python (Debian: python3-systemd) is not installed"
         raise errors.ConfigurationError(option="[DEFAULT] use_journal", reason=reason)
@@ -150,9 +170,9 @@ def change_log_levels(before: cfg.ConfigOpts, conf: cfg.ConfigOpts) -> None:
                 option="[DEFAULT] log_config_append", reason=str(error)
             ) from error
         return
-    for name in defaults.levels_by_logger(before.default_log_levels):
+    for name in check.levels_by_logger(before.default_log_levels):
         stdlib_logging.getLogger(name).setLevel(stdlib_logging.NOTSET)
-    for name, level in defaults.levels_by_logger(conf.default_log_levels).items():
+    for name, level in check.levels_by_logger(conf.default_log_levels).items():
         stdlib_logging.getLogger(name).setLevel(level)
     stdlib_logging.getLogger().setLevel(stdlib_logging.DEBUG if conf.debug else stdlib_logging.INFO)
 
@@ -187,7 +207,20 @@ def _register(conf: cfg.ConfigOpts, cli_opts: Sequence[cfg.Opt]) -> None:
     conf.register_opts([each for each in service if each.dest in SERVICE_OPTIONS])
     report_options.set_defaults(conf)
     project_options.register_all(conf)
-    defaults.apply(conf)
+    conf.set_default("logging_context_format_string", CONTEXT_FORMAT)
+    conf.set_default("logging_user_identity_format", USER_IDENTITY_FORMAT)
+    conf.set_default("state_path", state_path())
+    calmed = [f"{name}=WARN" for name in CALMED_LOGGERS]
+    conf.set_default("default_log_levels", [*logging.get_default_log_levels(), *calmed])
+
+
+def state_path() -> str:
+    """The packages' directory if this user may write there, else one in the user's home."""
+    if os.path.isdir(default.PACKAGED_STATE_PATH) and os.access(
+        default.PACKAGED_STATE_PATH, os.W_OK | os.X_OK
+    ):
+        return default.PACKAGED_STATE_PATH
+    return str(pathlib.Path(PERSONAL_STATE_PATH).expanduser())
 
 
 def _undecodable(paths: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ names them all.  Nothing is written, and no secret is told.
 
 from __future__ import annotations
 
+import configparser
 import contextlib
 import dataclasses
 import enum
@@ -214,9 +215,10 @@ def _notification_drivers(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 
 
 def _logging(conf: cfg.ConfigOpts) -> Iterator[Problem]:
-    if conf.log_config_append:
-        for reason in check.logging_file_problems(conf.log_config_append):
-            yield Problem(Kind.SURROUNDINGS, "[DEFAULT] log_config_append", reason)
+    path = conf.log_config_append
+    if path:
+        parse: Callable[[str], Any] = configparser.RawConfigParser().read_string
+        yield from _unreadable("[DEFAULT] log_config_append", path, parse, "logging file")
         return
     folder = conf.log_dir or (conf.log_file and os.path.dirname(os.path.abspath(conf.log_file)))
     if folder and not os.access(folder, os.W_OK | os.X_OK):
@@ -238,15 +240,20 @@ def _tempdir(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 
 
 def _json_options(conf: cfg.ConfigOpts) -> Iterator[Problem]:
-    path, option = conf.scheduler_json_config_location, "[DEFAULT] scheduler_json_config_location"
-    if not path:
-        return
+    path = conf.scheduler_json_config_location
+    if path:
+        yield from _unreadable("[DEFAULT] scheduler_json_config_location", path, json.loads, "JSON")
+
+
+def _unreadable(
+    option: str, path: str, parse: Callable[[str], Any], kind: str
+) -> Iterator[Problem]:
     try:
-        json.loads(pathlib.Path(path).read_bytes())
+        parse(pathlib.Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         yield Problem(Kind.SURROUNDINGS, option, f"{path}: {error.strerror}")
-    except (ValueError, RecursionError) as error:
-        yield Problem(Kind.SURROUNDINGS, option, f"{path} is no JSON: {error}")
+    except (ValueError, RecursionError, configparser.Error) as error:
+        yield Problem(Kind.SURROUNDINGS, option, f"{path} is no {kind}: {error}")
 
 
 def _endpoint(conf: cfg.ConfigOpts) -> Iterator[Problem]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from scheduler import errors
-from scheduler.conf import default, filter_scheduler, stubs
+from scheduler.conf import default, filter_scheduler
 from scheduler.conf import scheduler as scheduler_conf
 
 Name = tuple[str, str]
@@ -33,7 +33,7 @@ def _known() -> dict[Name, cfg.Opt]:
     of_group: dict[str, Iterable[cfg.Opt]] = {
         "filter_scheduler": filter_scheduler.OPTIONS,
         "metrics": filter_scheduler.METRICS_OPTIONS,
-        "compute": stubs.COMPUTE_OPTIONS,
+        "compute": default.COMPUTE_OPTIONS,
         "scheduler": [o for o in scheduler_conf.OPTIONS if o.name in ("max_attempts", "semantics")],
         DEFAULT: [o for o in default.OPTIONS if o.name in _OF_DEFAULT],
     }

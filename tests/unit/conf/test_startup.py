@@ -13,7 +13,7 @@ from oslo_log import log as oslo_log
 
 import scheduler
 from scheduler import errors, exit_codes
-from scheduler.conf import check, default, defaults, startup
+from scheduler.conf import check, default, startup
 
 PROG = "nova-scheduler"
 
@@ -23,7 +23,7 @@ def own_logging():
     """Give the root logger back as it was: setting up logging replaces its handlers."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
-    levels = {name: logging.getLogger(name).level for name in defaults.QUIETED_LOGGERS}
+    levels = {name: logging.getLogger(name).level for name in startup.QUIETED_LOGGERS}
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
