@@ -26,7 +26,7 @@ import scheduler
 from scheduler import errors
 from scheduler.conf.effective import masked
 from scheduler.daemon.in_flight import InFlightRequests
-from scheduler.daemon.worker_table import WorkerTable
+from scheduler.daemon.worker_table import WorkerTable, is_other_worker
 from scheduler.engine.record import DecisionRecord
 from scheduler.metrics.readings import host_states
 
@@ -159,7 +159,7 @@ class Reports:
 
         def workers() -> Iterator[int]:
             if os.getpid() == master:
-                yield from (each.pid for each in table.heartbeats() if _is_child(each.pid))
+                yield from (each.pid for each in table.heartbeats() if is_other_worker(each.pid))
 
         Report.workers = workers
 
@@ -210,17 +210,6 @@ class Reports:
         yield f"{shown} shown, newest first"
         for back in range(1, shown + 1):
             yield _line(records[-back])
-
-
-def _is_child(pid: int) -> bool:
-    """True when *pid* is a child of this process, and not somebody else who has the number now."""
-    if pid in (0, os.getpid()):
-        return False
-    try:
-        status = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return int(status.rpartition(")")[2].split()[1]) == os.getpid()
 
 
 def _line(record: DecisionRecord) -> str:

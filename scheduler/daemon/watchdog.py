@@ -9,7 +9,6 @@ time it takes.
 
 from __future__ import annotations
 
-import contextlib
 import faulthandler
 import os
 import signal
@@ -24,7 +23,7 @@ from oslo_log import log as logging
 
 from scheduler.concurrency import native
 from scheduler.daemon.in_flight import InFlightRequests
-from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable
+from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable, is_other_worker
 
 LOG = logging.getLogger(__name__)
 
@@ -207,7 +206,7 @@ class Watchdog:
 
     def _ask_where_it_hangs(self, pid: int) -> None:
         """Have a worker that shows no heartbeats write where it stands, once."""
-        if pid in self._asked or not _is_of_this_daemon(pid):
+        if pid in self._asked or not is_other_worker(pid):
             return
         self._asked.add(pid)
         LOG.critical("Worker %d gives no sign of life.", pid)
@@ -245,15 +244,6 @@ class Watchdog:
 
     def _status(self) -> str:
         return "STATUS=" + status(self._table.heartbeats(), self._table.clock())
-
-
-def _is_of_this_daemon(pid: int) -> bool:
-    """True when *pid*, by now perhaps of another process, is another one of this group."""
-    if pid in (0, os.getpid()):
-        return False
-    with contextlib.suppress(ProcessLookupError):
-        return os.getpgid(pid) == os.getpgid(0)
-    return False
 
 
 def status(heartbeats: Sequence[Heartbeat], now: float) -> str:

@@ -160,3 +160,12 @@ class WorkerTable:
 
 def _in_hand_at(place: int) -> int:
     return place * _ROW_BYTES + _HEARTBEAT.size
+
+
+def is_other_worker(pid: int) -> bool:
+    """True when *pid*, by now perhaps of another process, is another one of this group."""
+    if pid in (0, os.getpid()):
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        return os.getpgid(pid) == os.getpgid(0)
+    return False
