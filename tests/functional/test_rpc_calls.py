@@ -117,7 +117,9 @@ def _checked_selection(envelope: dict[str, Any], limits: dict[str, float]) -> di
     return fields
 
 
-@pytest.mark.parametrize("cap", [None, "4.4", "4.3", "4.0"])
+@pytest.mark.parametrize(
+    "cap", [None, "4.10", "4.5", "pike", "4.4", "ocata", "mitaka", "liberty", "kilo", "4.0"]
+)
 def test_the_client_gets_dicts_in_every_version(
     cap: str | None, serving_scheduler: ServingScheduler, tmp_path: Path
 ) -> None:

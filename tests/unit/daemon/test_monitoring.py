@@ -20,7 +20,6 @@ from scheduler.daemon.reload import Outcome
 from scheduler.daemon.worker_table import Stage
 from scheduler.explain.recorder import Recorder
 from scheduler.metrics.samples import Samples
-from scheduler.status_page.page import StatusPage
 from scheduler.web import server
 from tests.unit.metrics.builders import a_record
 from tests.unit.web.asking import Reply, ask
@@ -138,15 +137,3 @@ def test_without_an_address_nothing_is_counted() -> None:
     assert not off.is_enabled
     assert manager.recorder.listeners == []
     assert signal.getsignal(signal.SIGUSR2) is before
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-def test_no_path_takes_anything(served: Served, method: str) -> None:
-    StatusPage(served.monitoring.workers, served.monitoring.hub, lambda: None).add_to(
-        served.monitoring.routes
-    )
-    paths = served.ask("/").body.decode().split()
-    assert {"/metrics", "/healthz", "/readyz", "/status", "/worker/tell"} <= set(paths)
-    for path in paths:
-        reply = served.ask(path, method)
-        assert (path, reply.status, reply.headers["allow"]) == (path, 405, "GET, HEAD")

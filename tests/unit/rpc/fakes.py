@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import queue
 from typing import Any
 
 from scheduler import objects
-from scheduler.manager import SchedulerManager
 
 LIMITS = {"memory_mb": 6144.5, "disk_gb": 100.0}
 
@@ -35,10 +33,6 @@ class RecordingDriver:
     tells_of_selections = True
 
     def __init__(self) -> None:
-        self.forget()
-
-    def forget(self) -> None:
-        """Begin anew, with one host as the answer."""
         self.calls: queue.Queue[tuple[str, tuple[Any, ...], dict[str, Any]]] = queue.Queue()
         self.answer: Any = [[a_selection()]]
         self.host_manager = RecordingHostManager(self.calls)
@@ -62,14 +56,3 @@ class RecordingHostManager:
 
     def __getattr__(self, name: str) -> Any:
         return lambda *args, **kwargs: self._calls.put((name, args, kwargs))
-
-
-class RecordingManager(SchedulerManager):
-    """Keeps the arguments of the latest request as they came off the bus."""
-
-    arguments: dict[str, Any]
-
-    @functools.wraps(SchedulerManager.select_destinations)
-    def select_destinations(self, context: Any, **arguments: Any) -> list[Any]:  # type: ignore[override]
-        self.arguments = arguments
-        return super().select_destinations(context, **arguments)

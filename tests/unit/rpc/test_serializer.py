@@ -34,17 +34,6 @@ def test_plain_values(value: Any, expected: Any) -> None:
     assert ObjectSerializer().serialize_entity(CONTEXT, value) == expected
 
 
-def test_objects_inside_dicts_travel_as_envelopes() -> None:
-    flavor = objects.Flavor(name="m1.tiny", memory_mb=512)
-
-    sent = ObjectSerializer().serialize_entity(CONTEXT, {"instance_type": flavor, "n": [flavor]})
-
-    assert sent["instance_type"]["nova_object.name"] == "Flavor"
-    assert sent["n"][0]["nova_object.data"]["memory_mb"] == 512
-    back = ObjectSerializer().deserialize_entity(CONTEXT, sent)
-    assert isinstance(back["instance_type"], objects.Flavor)
-
-
 @pytest.mark.parametrize(
     "envelope",
     [

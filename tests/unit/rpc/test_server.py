@@ -21,9 +21,10 @@ from scheduler.rpc.endpoints import BaseAPI, SchedulerEndpoint
 from scheduler.rpc.messages import DEPTH_KEY, SIZE_KEY, MessageLimits, RequestContextSerializer
 from tests.builders import a_request
 from tests.unit.rpc.fakes import RecordingDriver
+from tests.unit.test_manager import a_manager
 
 CONTEXT = RequestContext("u", "p", overwrite=False)
-SPEC = a_request()
+SPEC = RequestContextSerializer().serialize_entity(None, a_request())
 LIMITS = MessageLimits(most_bytes=1000, most_levels=32)
 
 
@@ -34,17 +35,6 @@ class Incoming:
         self.message = message
         self.ctxt = CONTEXT.to_dict()
         self.client_timeout = client_timeout
-
-
-def call(transport: Any, method: str, version: str = "4.5", **arguments: Any) -> Any:
-    """Call as a stranger does: nothing is checked or translated on this side."""
-    client = oslo_messaging.get_rpc_client(
-        transport,
-        oslo_messaging.Target(topic="scheduler", version=version),
-        timeout=60,
-        serializer=RequestContextSerializer(),
-    )
-    return client.call(CONTEXT, method, **arguments)
 
 
 def a_dispatcher(manager: Any = None) -> Dispatcher:
@@ -59,70 +49,27 @@ def a_dispatcher(manager: Any = None) -> Dispatcher:
 
 
 @pytest.mark.parametrize(
-    ("method", "version", "arguments", "error", "text"),
+    ("answer", "spec", "logged", "text"),
     [
-        ("run_instance", "4.0", {}, oslo_messaging.NoSuchMethod, "run_instance"),
-        ("_manager", "4.0", {}, oslo_messaging.NoSuchMethod, "_manager"),
-        ("target", "4.0", {}, oslo_messaging.NoSuchMethod, "target"),
-        ("reset", "4.0", {}, oslo_messaging.NoSuchMethod, "reset"),
-        ("select_destinations", "4.6", {}, oslo_messaging.UnsupportedVersion, "4.6"),
-        ("select_destinations", "3.0", {}, oslo_messaging.UnsupportedVersion, "3.0"),
-        ("select_destinations", "4.5", {"spec_obj": SPEC, "bogus": 1}, TypeError, "'bogus'"),
-        ("select_destinations", "4.5", {"spec_obj": None}, errors.InvalidRequest, "spec_obj"),
-        ("select_destinations", "4.3", {}, errors.InvalidRequest, "request_spec"),
-        ("delete_instance_info", "4.2", {"host_name": "h"}, errors.InvalidRequest, "instance_uuid"),
-    ],
-)
-def test_errors_are_answered_and_the_server_goes_on(
-    transport: Any,
-    driver: RecordingDriver,
-    method: str,
-    version: str,
-    arguments: dict[str, Any],
-    error: Any,
-    text: str,
-) -> None:
-    with pytest.raises(error, match=text):
-        call(transport, method, version, **arguments)
-    assert call(transport, "select_destinations", "4.3", spec_obj=SPEC)
-
-
-@pytest.mark.parametrize("version", ["4.0", "4.1", "4.2", "4.4", "4.5"])
-def test_every_version_of_the_major_is_served(
-    transport: Any, driver: RecordingDriver, version: str
-) -> None:
-    assert call(transport, "select_destinations", version, spec_obj=SPEC)[0]["host"] == "cmp1"
-
-
-NO_HOST = errors.NoValidHost(reason="There are not enough hosts available.")
-
-
-@pytest.mark.parametrize(
-    ("answer", "spec", "error", "logged", "text"),
-    [
-        (NO_HOST, SPEC, errors.NoValidHost, [], "not enough hosts"),
-        (None, None, errors.InvalidRequest, [logging.WARNING], "Invalid request: spec_obj"),
-        (ZeroDivisionError("x"), SPEC, errors.NovaException, [logging.ERROR], "ZeroDivisionError"),
+        (errors.NoValidHost(reason="not enough hosts"), SPEC, [], "not enough hosts"),
+        (None, None, [logging.WARNING], "Invalid request: spec_obj"),
+        (ZeroDivisionError("x"), SPEC, [logging.ERROR], "ZeroDivisionError"),
     ],
     ids=["refusal", "mistake of the caller", "fault of ours"],
 )
 def test_errors_reach_the_caller_and_the_log(
-    transport: Any,
-    driver: RecordingDriver,
-    caplog: pytest.LogCaptureFixture,
-    answer: Any,
-    spec: Any,
-    error: type[errors.NovaException],
-    logged: list[int],
-    text: str,
+    caplog: pytest.LogCaptureFixture, answer: Any, spec: Any, logged: list[int], text: str
 ) -> None:
+    driver = RecordingDriver()
     driver.answer = answer
-    with caplog.at_level(logging.WARNING), pytest.raises(error, match=text) as caught:
-        call(transport, "select_destinations", spec_obj=spec)
-
+    message = {"method": "select_destinations", "version": "4.5", "args": {"spec_obj": spec}}
+    with caplog.at_level(logging.WARNING), pytest.raises(oslo_messaging.ExpectedException) as told:
+        a_dispatcher(a_manager(driver)).dispatch(Incoming(message))
+    error = told.value.exc_info[1]
+    assert text in str(error)
     assert [record.levelno for record in caplog.records] == logged
     for record in caplog.records:
-        expected = caught.value.kwargs.get("fault_id", f"Refused select_destinations: {text}")
+        expected = error.kwargs.get("fault_id", f"Refused select_destinations: {text}")
         assert expected in record.getMessage()
         assert (record.exc_info is not None) == (record.levelno == logging.ERROR)
 
@@ -238,7 +185,3 @@ def test_context_of_the_message_is_current_in_the_method() -> None:
     ((given, current),) = seen
     assert given is current
     assert given.request_id == CONTEXT.request_id
-
-
-def test_there_is_no_backdoor() -> None:
-    assert BaseAPI("scheduler").get_backdoor_port(CONTEXT) is None
