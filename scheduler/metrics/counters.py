@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Final
 
 from scheduler import errors
@@ -18,13 +19,22 @@ from scheduler.engine.record import (
 )
 from scheduler.hosts.refresh import ReadCost
 from scheduler.metrics import catalogue
-from scheduler.metrics.catalogue import Metric
-from scheduler.metrics.samples import Distribution, Samples
+from scheduler.metrics.catalogue import Kind, Metric
+from scheduler.metrics.samples import Samples
 
 MOST_LABELS: Final = 500
 """Combinations of filter and reason that are told apart; filters of others may make reasons up."""
 OTHERS: Final = ("other", "other")
 KINDS = FULL, CHANGES = "full", "changes"
+_FROM_THE_START: Final[Sequence[tuple[Metric, tuple[str, ...]]]] = (
+    *((catalogue.DECISIONS, (outcome,)) for outcome in (SELECTED, *errors.CODES)),
+    *((catalogue.CLAIMS, (outcome,)) for outcome in OUTCOMES),
+    *((catalogue.PLACED, ()), (catalogue.RACES_LOST, ()), (catalogue.DECISION_SECONDS, ())),
+    *((catalogue.ROWS_READ, ()), (catalogue.REPAIRS, ()), (catalogue.READ_FAILURES, ())),
+    *((catalogue.STAGE_SECONDS, (stage,)) for stage in (REFRESH, FILTER, WEIGH, CLAIM, LATER)),
+    *((catalogue.READ_SECONDS, (kind,)) for kind in KINDS),
+)
+"""Metrics with labels.  What can happen is there at once, so that its first time is an increase."""
 
 
 class Counters:
@@ -32,21 +42,14 @@ class Counters:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._samples = samples = Samples()
+        self._samples = Samples()
         self._reasons: set[tuple[str, str]] = set()
-        # What can happen is there from the start, so that the first time shows as an increase.
-        for outcome in (SELECTED, *errors.CODES):
-            samples.set(catalogue.DECISIONS, 0, outcome)
-        for outcome in OUTCOMES:
-            samples.set(catalogue.CLAIMS, 0, outcome)
-        for metric in _FROM_THE_START:
-            samples.set(metric, 0)
-        samples.set(catalogue.RELOAD_OK, 1)
-        samples.distribution(catalogue.DECISION_SECONDS)
-        for stage in (REFRESH, FILTER, WEIGH, CLAIM, LATER):
-            samples.distribution(catalogue.STAGE_SECONDS, stage)
-        for kind in KINDS:
-            samples.distribution(catalogue.READ_SECONDS, kind)
+        for metric, labels in _FROM_THE_START:
+            if metric.kind is Kind.HISTOGRAM:
+                self._samples.histogram(metric, *labels)
+            else:
+                self._samples.set(metric, 0, *labels)
+        self._samples.set(catalogue.RELOAD_OK, 1)
 
     def decided(self, record: DecisionRecord) -> None:
         """Count a finished decision."""
@@ -57,14 +60,19 @@ class Counters:
             samples.add(catalogue.RACES_LOST, record.races_lost)
             if record.claim is not None:
                 samples.add(catalogue.CLAIMS, 1, record.claim)
-            samples.distribution(catalogue.DECISION_SECONDS).observe(record.elapsed_ms / 1000)
+            samples.observe(catalogue.DECISION_SECONDS, record.elapsed_ms / 1000)
             for stage, milliseconds in record.stages_ms.items():
-                samples.distribution(catalogue.STAGE_SECONDS, stage).observe(milliseconds / 1000)
+                samples.observe(catalogue.STAGE_SECONDS, milliseconds / 1000, stage)
             for cause, hosts in record.never_evaluated.items():
                 samples.add(catalogue.NOT_EVALUATED, hosts, cause)
             for each in record.filters:
                 for reason, hosts in each.removed.items():
-                    samples.add(catalogue.REMOVED, hosts, *self._labels(each.name, reason))
+                    labels = each.name, reason
+                    if len(self._reasons) < MOST_LABELS:
+                        self._reasons.add(labels)
+                    elif labels not in self._reasons:
+                        labels = OTHERS
+                    samples.add(catalogue.REMOVED, hosts, *labels)
 
     def read(self, cost: ReadCost) -> None:
         """Count a read of the hosts."""
@@ -75,7 +83,7 @@ class Counters:
             samples.add(catalogue.READ_FAILURES, cost.failed)
             if not cost.failed:
                 kind = FULL if cost.full else CHANGES
-                samples.distribution(catalogue.READ_SECONDS, kind).observe(cost.seconds)
+                samples.observe(catalogue.READ_SECONDS, cost.seconds, kind)
 
     def count(self, metric: Metric, *labels: str) -> None:
         """Count one more of something rarer than decisions."""
@@ -90,19 +98,5 @@ class Counters:
     def write_to(self, samples: Samples) -> None:
         """Put everything into *samples*."""
         with self._lock:
-            samples.values.update(self._samples.values)
-            for key, each in self._samples.distributions.items():
-                samples.distributions[key] = Distribution(list(each.counts), each.total)
-
-    def _labels(self, name: str, reason: str) -> tuple[str, str]:
-        labels = name, reason
-        if labels not in self._reasons and len(self._reasons) >= MOST_LABELS:
-            return OTHERS
-        self._reasons.add(labels)
-        return labels
-
-
-_FROM_THE_START: Final = (
-    *(catalogue.PLACED, catalogue.RACES_LOST),
-    *(catalogue.ROWS_READ, catalogue.REPAIRS, catalogue.READ_FAILURES),
-)
+            for key, value in self._samples.values.items():
+                samples.values[key] = list(value) if isinstance(value, list) else value

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 import os
 import resource
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,15 +21,14 @@ from scheduler.metrics.samples import Samples
 from scheduler.notifications.outbox import Outbox
 from scheduler.rpc.server import Server
 
-_PAGE_BYTES = resource.getpagesize()
-
 
 def read_process(samples: Samples) -> None:
     """CPU time and memory of this process."""
     times = os.times()
     samples.set(catalogue.CPU_SECONDS, times.user + times.system)
     with open("/proc/self/statm", encoding="ascii") as statm:
-        samples.set(catalogue.MEMORY_BYTES, int(statm.read().split()[1]) * _PAGE_BYTES)
+        pages = int(statm.read().split()[1])
+    samples.set(catalogue.MEMORY_BYTES, pages * resource.getpagesize())
     samples.set(catalogue.WORKER_STARTS, 1)
 
 
@@ -72,21 +70,23 @@ def read_manager(samples: Samples, manager: Any) -> None:
     if age is not None:
         samples.set(catalogue.STATE_AGE, age)
     samples.read_at = getattr(hosts, "read_at", None) or float("-inf")
-    if hasattr(hosts, "cell_health"):
-        _read_cells(samples, hosts.cell_health())
-    if hasattr(hosts, "table") and hasattr(hosts, "lock"):
-        with hosts.lock:
-            _read_table(samples, hosts)
-
-
-def _read_table(samples: Samples, hosts: Any) -> None:
-    table, down_time = hosts.table, hosts.service_down_time_seconds
-    for state, count in host_states(table, hosts.clock(), down_time).items():
+    for cell in hosts.cell_health() if hasattr(hosts, "cell_health") else ():
+        labels = cell.uuid, cell.name or ""
+        samples.set(catalogue.CELL_UP, not cell.is_left_out, *labels)
+        samples.set(catalogue.CELL_FAILURES, cell.failures, *labels)
+        if cell.read_at is not None:
+            read_at = cell.read_at.replace(tzinfo=datetime.UTC).timestamp()
+            samples.set(catalogue.CELL_READ_AT, read_at, *labels)
+    if not hasattr(hosts, "table") or not hasattr(hosts, "lock"):
+        return
+    with hosts.lock:
+        states = host_states(hosts.table, hosts.clock(), hosts.service_down_time_seconds)
+        samples.set(catalogue.INSTANCES, len(hosts.table.host_of_instance))
+        is_shared = isinstance(hosts.reservations, SharedReservations)
+        reserved = catalogue.CLAIMS_OPEN if is_shared else catalogue.PICKS_OPEN
+        samples.set(reserved, sum(1 for _ in hosts.reservations))
+    for state, count in states.items():
         samples.set(catalogue.HOSTS, count, state)
-    samples.set(catalogue.INSTANCES, len(table.host_of_instance))
-    open_now = sum(1 for _ in hosts.reservations)
-    is_shared = isinstance(hosts.reservations, SharedReservations)
-    samples.set(catalogue.CLAIMS_OPEN if is_shared else catalogue.PICKS_OPEN, open_now)
 
 
 def host_states(table: Any, now: float, service_down_time_seconds: float) -> dict[str, int]:
@@ -105,13 +105,3 @@ def host_states(table: Any, now: float, service_down_time_seconds: float) -> dic
         "without_service": int(np.count_nonzero(~has_service)),
     }
     return {**counts, "down": len(rows) - sum(counts.values())}
-
-
-def _read_cells(samples: Samples, cells: Iterable[Any]) -> None:
-    for cell in cells:
-        labels = cell.uuid, cell.name or ""
-        samples.set(catalogue.CELL_UP, not cell.is_left_out, *labels)
-        samples.set(catalogue.CELL_FAILURES, cell.failures, *labels)
-        if cell.read_at is not None:
-            read_at = cell.read_at.replace(tzinfo=datetime.UTC).timestamp()
-            samples.set(catalogue.CELL_READ_AT, read_at, *labels)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
@@ -24,33 +25,17 @@ from scheduler.metrics.catalogue import BY_NAME, CATALOGUE, SECONDS_BUCKETS, Kin
 Key = tuple[str, tuple[str, ...]]
 """The name of a metric, and the values of its labels in the catalogue's order."""
 
-_BOUNDS = [floatToGoString(bound) for bound in (*SECONDS_BUCKETS, float("inf"))]
-
-
-@dataclass(slots=True)
-class Distribution:
-    """Number of values in each bucket (the last: above all bounds), and their sum."""
-
-    counts: list[int] = field(default_factory=lambda: [0] * (len(SECONDS_BUCKETS) + 1))
-    total: float = 0.0
-
-    def observe(self, seconds: float) -> None:
-        """Count one value."""
-        self.counts[bisect.bisect_left(SECONDS_BUCKETS, seconds)] += 1
-        self.total += seconds
-
-    def add(self, other: Distribution) -> None:
-        """Count what *other* has counted as well."""
-        self.counts = [mine + its for mine, its in zip(self.counts, other.counts, strict=True)]
-        self.total += other.total
+_BOUNDS: Final = [floatToGoString(bound) for bound in (*SECONDS_BUCKETS, float("inf"))]
 
 
 @dataclass(slots=True)
 class Samples:
-    """Values by metric name and labels; ``read_at`` is when the worker has read the hosts last."""
+    """Values by metric name and labels; ``read_at`` is when the worker has read the hosts last.
 
-    values: dict[Key, float] = field(default_factory=dict)
-    distributions: dict[Key, Distribution] = field(default_factory=dict)
+    The value of a histogram is a list: the count of each bucket, and the sum of what it counts.
+    """
+
+    values: dict[Key, Any] = field(default_factory=dict)
     read_at: float = float("-inf")
 
     def set(self, metric: Metric, value: float, *labels: str) -> None:
@@ -62,9 +47,16 @@ class Samples:
         key = metric.name, labels
         self.values[key] = self.values.get(key, 0) + value
 
-    def distribution(self, metric: Metric, *labels: str) -> Distribution:
-        """That of *metric*, empty at first."""
-        return self.distributions.setdefault((metric.name, labels), Distribution())
+    def histogram(self, metric: Metric, *labels: str) -> list[float]:
+        """Buckets and sum of *metric*, empty at first."""
+        found: list[float] = self.values.setdefault((metric.name, labels), [0] * (len(_BOUNDS) + 1))
+        return found
+
+    def observe(self, metric: Metric, seconds: float, *labels: str) -> None:
+        """Count *seconds* in its bucket of *metric*."""
+        counts = self.histogram(metric, *labels)
+        counts[bisect.bisect_left(SECONDS_BUCKETS, seconds)] += 1
+        counts[-1] += seconds
 
     def take(self, other: Samples, *, is_alive: bool) -> None:
         """Add the values of another worker; a dead one's gauges say nothing any more."""
@@ -74,11 +66,12 @@ class Samples:
             if metric is None or (metric.kind.is_gauge and not is_alive):
                 continue
             known = self.values.get(key)
-            combined = value if known is None else _combine(metric.kind, known, value, is_newer)
-            self.values[key] = combined
-        for key, distribution in other.distributions.items():
-            if key[0] in BY_NAME:
-                self.distributions.setdefault(key, Distribution()).add(distribution)
+            if known is None:
+                self.values[key] = value
+            elif metric.kind is not Kind.NEWEST:
+                self.values[key] = _COMBINED[metric.kind](known, value)
+            elif is_newer:
+                self.values[key] = value
         if is_alive and is_newer:
             self.read_at = other.read_at
 
@@ -86,35 +79,27 @@ class Samples:
         """As JSON has it."""
         return {
             "values": [[name, labels, value] for (name, labels), value in self.values.items()],
-            "distributions": [
-                [name, labels, each.counts, each.total]
-                for (name, labels), each in self.distributions.items()
-            ],
             "read_at": None if self.read_at == float("-inf") else self.read_at,
         }
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Samples:
         """Samples from the output of :meth:`to_plain`."""
-        read_at = plain["read_at"]
-        return cls(
-            {(name, tuple(labels)): value for name, labels, value in plain["values"]},
-            {
-                (name, tuple(labels)): Distribution(counts, total)
-                for name, labels, counts, total in plain["distributions"]
-            },
-            float("-inf") if read_at is None else read_at,
-        )
+        values = {(name, tuple(labels)): value for name, labels, value in plain["values"]}
+        return cls(values, float("-inf") if plain["read_at"] is None else plain["read_at"])
 
 
-def _combine(kind: Kind, known: float, value: float, is_newer: bool) -> float:
-    if kind is Kind.MAX:
-        return max(known, value)
-    if kind is Kind.MIN:
-        return min(known, value)
-    if kind is Kind.NEWEST:
-        return value if is_newer else known
-    return known + value
+def _added(known: list[float], value: list[float]) -> list[float]:
+    return list(map(operator.add, known, value))
+
+
+_COMBINED: Final[Mapping[Kind, Callable[[Any, Any], Any]]] = {
+    Kind.COUNTER: operator.add,
+    Kind.HISTOGRAM: _added,
+    Kind.SUM: operator.add,
+    Kind.MAX: max,
+    Kind.MIN: min,
+}
 
 
 def render(samples: Samples, accept: str) -> tuple[bytes, str]:
@@ -133,21 +118,22 @@ class _Collector(Collector):
 
     def collect(self) -> Iterable[Family]:
         """Every metric that has values, in the catalogue's order."""
-        families = (_family(metric, self._samples) for metric in CATALOGUE)
-        return [family for family in families if family.samples]
+        values = sorted(self._samples.values.items(), key=lambda item: item[0])
+        for metric in CATALOGUE:
+            own = [(labels, value) for (name, labels), value in values if name == metric.name]
+            if own:
+                yield _family(metric, own)
 
 
-def _family(metric: Metric, samples: Samples) -> Family:
+def _family(metric: Metric, values: Iterable[tuple[tuple[str, ...], Any]]) -> Family:
     if metric.kind is Kind.HISTOGRAM:
         histogram = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
-        for (name, labels), each in sorted(samples.distributions.items(), key=lambda i: i[0]):
-            if name == metric.name:
-                buckets = list(zip(_BOUNDS, itertools.accumulate(each.counts), strict=True))
-                histogram.add_metric(labels, buckets, each.total)
+        for labels, (*counts, total) in values:
+            buckets = list(zip(_BOUNDS, itertools.accumulate(counts), strict=True))
+            histogram.add_metric(labels, buckets, total)
         return histogram
     kind = GaugeMetricFamily if metric.kind.is_gauge else CounterMetricFamily
     simple = kind(metric.name, metric.help, labels=metric.labels)
-    for (name, labels), value in sorted(samples.values.items()):
-        if name == metric.name:
-            simple.add_metric(labels, value)
+    for labels, value in values:
+        simple.add_metric(labels, value)
     return simple

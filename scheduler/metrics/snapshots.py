@@ -13,27 +13,16 @@ import os
 import pathlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from scheduler.metrics.samples import Samples
 
 FRESH_SECONDS: Final = 10.0
 """A worker that has told nothing for longer is not counted as alive."""
-_PREFIX, _SUFFIX, _RETIRED = "metrics-", ".json", "metrics-retired.json"
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """Latest values of the worker *pid*, at *written_at* of a clock that never goes back."""
-
-    pid: int
-    written_at: float
-    samples: Samples
 
 
 class Snapshots:
-    """The files in *folder*."""
+    """The files in *folder*; *clock* never goes back."""
 
     def __init__(self, folder: pathlib.Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._folder = folder
@@ -41,48 +30,46 @@ class Snapshots:
 
     def write(self, samples: Samples) -> None:
         """Tell what this process has counted and measured."""
-        pid = os.getpid()
-        plain = {"pid": pid, "written_at": self._clock(), "samples": samples.to_plain()}
-        self._replace(self._path(pid), plain)
+        plain = {**samples.to_plain(), "written_at": self._clock()}
+        self._replace(f"metrics-{os.getpid()}", plain)
 
-    def is_alive(self, snapshot: Snapshot) -> bool:
-        """True when its worker runs, and gets to tell of itself."""
-        is_fresh = self._clock() - snapshot.written_at <= FRESH_SECONDS
-        return is_fresh and _exists(snapshot.pid)
-
-    def together(self) -> tuple[Samples, list[Snapshot]]:
-        """All workers' values as one, and the snapshots of those that are alive."""
+    def together(self) -> tuple[Samples, list[int]]:
+        """All workers' values as one, and the process ids of those that are alive."""
+        alive = []
         with self._locked(fcntl.LOCK_SH):
-            combined, snapshots = self._retired(), list(self._several())
-        alive = [each for each in snapshots if self.is_alive(each)]
-        for each in snapshots:
-            combined.take(each.samples, is_alive=each in alive)
+            combined = self._of_the_dead()
+            for pid, path in self._files().items():
+                plain = json.loads(path.read_bytes())
+                is_fresh = self._clock() - plain["written_at"] <= FRESH_SECONDS
+                is_alive = is_fresh and _exists(pid)
+                combined.take(Samples.from_plain(plain), is_alive=is_alive)
+                if is_alive:
+                    alive.append(pid)
         return combined, alive
 
     def retire(self) -> None:
         """Put the files of dead workers together; called by each one that begins."""
         with self._locked(fcntl.LOCK_EX):
             # A process that begins has told nothing yet: what has its number is an earlier one's.
-            dead = [e for e in self._several() if e.pid == os.getpid() or not _exists(e.pid)]
-            if not dead:
-                return
-            combined = self._retired()
-            for each in dead:
-                combined.take(each.samples, is_alive=False)
-            self._replace(self._folder / _RETIRED, combined.to_plain())
-            for each in dead:
-                self._path(each.pid).unlink()
+            files = self._files().items()
+            dead = [path for pid, path in files if pid == os.getpid() or not _exists(pid)]
+            combined = self._of_the_dead()
+            for path in dead:
+                plain = json.loads(path.read_bytes())
+                combined.take(Samples.from_plain(plain), is_alive=False)
+            self._replace("retired", combined.to_plain())
+            for path in dead:
+                path.unlink()
 
-    def _retired(self) -> Samples:
-        plain = _read(self._folder / _RETIRED)
-        return Samples() if plain is None else Samples.from_plain(plain)
+    def _files(self) -> dict[int, pathlib.Path]:
+        """By process id the file of each worker that was not retired."""
+        paths = sorted(self._folder.glob("metrics-*.json"))
+        return {int(path.stem.partition("-")[2]): path for path in paths}
 
-    def _several(self) -> Iterator[Snapshot]:
-        for path in sorted(self._folder.glob(f"{_PREFIX}*{_SUFFIX}")):
-            plain = None if path.name == _RETIRED else _read(path)
-            if plain is not None:
-                samples = Samples.from_plain(plain["samples"])
-                yield Snapshot(plain["pid"], plain["written_at"], samples)
+    def _of_the_dead(self) -> Samples:
+        retired = self._folder / "retired.json"
+        exists = retired.exists()
+        return Samples.from_plain(json.loads(retired.read_bytes())) if exists else Samples()
 
     @contextlib.contextmanager
     def _locked(self, how: int) -> Iterator[None]:
@@ -91,27 +78,11 @@ class Snapshots:
             fcntl.flock(lock, how)
             yield
 
-    def _path(self, pid: int) -> pathlib.Path:
-        return self._folder / f"{_PREFIX}{pid}{_SUFFIX}"
-
-    @staticmethod
-    def _replace(path: pathlib.Path, plain: dict[str, Any]) -> None:
-        new = path.with_suffix(f".{os.getpid()}.new")
+    def _replace(self, name: str, plain: dict[str, Any]) -> None:
+        new = self._folder / f"{name}.{os.getpid()}.new"
         new.write_text(json.dumps(plain), encoding="utf-8")
-        new.replace(path)
-
-
-def _read(path: pathlib.Path) -> Any:
-    """The content of a file; None if it is not there (any more)."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
+        new.replace(self._folder / f"{name}.json")
 
 
 def _exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    return os.path.exists(f"/proc/{pid}")

@@ -53,13 +53,13 @@ def test_times_fall_into_buckets_of_every_stage_there_is() -> None:
     counted = Counters()
     for milliseconds in (0.0, 1.0, 1.1, 60_000.0):
         counted.decided(a_record(elapsed_ms=milliseconds, stages_ms={"claim": milliseconds}))
-    samples = written(counted)
-    total = samples.distribution(catalogue.DECISION_SECONDS)
-    assert total.counts == [1, 1, 1, *[0] * (len(SECONDS_BUCKETS) - 3), 1]
-    assert total.total == pytest.approx(60.0021)
+    values = written(counted).values
+    *counts, total = values[catalogue.DECISION_SECONDS.name, ()]
+    assert counts == [1, 1, 1, *[0] * (len(SECONDS_BUCKETS) - 3), 1]
+    assert total == pytest.approx(60.0021)
     name = catalogue.STAGE_SECONDS.name
-    stages = {labels: d for (of, labels), d in samples.distributions.items() if of == name}
-    assert {labels: sum(each.counts) for labels, each in stages.items()} == {
+    stages = {labels: sum(counts[:-1]) for (of, labels), counts in values.items() if of == name}
+    assert stages == {
         **dict.fromkeys((("refresh",), ("filter",), ("weigh",), ("later_instances",)), 0),
         ("claim",): 4,
     }
@@ -88,11 +88,11 @@ def test_reads() -> None:
     counted.read(ReadCost(full=True, seconds=0.2, rows=30, repairs=1))
     counted.read(ReadCost(full=False, seconds=0.002, rows=4))
     counted.read(ReadCost(full=False, seconds=9.0, failed=True))
-    samples = written(counted)
+    values = written(counted).values
     metrics = catalogue.ROWS_READ, catalogue.REPAIRS, catalogue.READ_FAILURES
-    assert [samples.values[each.name, ()] for each in metrics] == [34, 1, 1]
-    totals = [samples.distribution(catalogue.READ_SECONDS, each).total for each in counters.KINDS]
-    assert totals == [0.2, 0.002]
+    assert [values[each.name, ()] for each in metrics] == [34, 1, 1]
+    seconds = [values[catalogue.READ_SECONDS.name, (each,)][-1] for each in counters.KINDS]
+    assert seconds == [0.2, 0.002]
 
 
 def test_what_was_written_does_not_change_any_more() -> None:

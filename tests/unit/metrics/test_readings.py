@@ -44,10 +44,6 @@ def test_states_of_hosts(host: dict[str, object], state: str) -> None:
     )
 
 
-def test_no_hosts() -> None:
-    assert not any(readings.host_states(a_fleet(), NOW, DOWN_SECONDS).values())
-
-
 def test_a_host_manager_of_others_may_know_nothing() -> None:
     samples = Samples()
     driver = SimpleNamespace(host_manager=SimpleNamespace())
@@ -92,14 +88,10 @@ def test_requests_in_hand() -> None:
     assert samples.values == {**dict.fromkeys(in_hand, 0), **lost}
 
 
-def test_this_process() -> None:
+def test_a_process_that_starts() -> None:
     samples = Samples()
     readings.read_process(samples)
+    readings.read_consumer(samples, None)
     assert values(samples, catalogue.MEMORY_BYTES)[()] > 10_000_000
     assert values(samples, catalogue.CPU_SECONDS)[()] > 0
-
-
-def test_without_a_consumer_nothing_is_up() -> None:
-    samples = Samples()
-    readings.read_consumer(samples, None)
     assert values(samples, catalogue.CONSUMER_UP) == {(): 0}

@@ -44,7 +44,7 @@ def counted(number: float) -> Samples:
 
 def of_another(folder: pathlib.Path, pid: int, number: float) -> None:
     """The file that a process *pid* has left."""
-    plain = {"pid": pid, "written_at": 1000.0, "samples": counted(number).to_plain()}
+    plain = {"written_at": 1000.0, **counted(number).to_plain()}
     (folder / f"metrics-{pid}.json").write_text(json.dumps(plain), encoding="utf-8")
 
 
@@ -53,7 +53,7 @@ def summed(snapshots: Snapshots) -> tuple[float, float, list[int]]:
     samples, alive = snapshots.together()
     both = catalogue.PLACED, catalogue.IN_FLIGHT
     placed, in_flight = (samples.values.get((each.name, ()), 0) for each in both)
-    return placed, in_flight, [each.pid for each in alive]
+    return placed, in_flight, alive
 
 
 def test_alone(snapshots: Snapshots) -> None:
