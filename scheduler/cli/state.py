@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -17,7 +17,7 @@ from scheduler.db.cells import CellsReader
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import load_host_manager
 from scheduler.hosts.table import Key
-from scheduler.introspection.host_dump import NAMES, HostDump, differences, dump_host, presence
+from scheduler.introspection.host_dump import NAMES, HostDump, differences, dump_host, in_order
 from scheduler.introspection.state import MOST_IN_A_PAGE
 
 SUMMARY = {
@@ -80,22 +80,17 @@ def _compare(ask: Ask, database: DatabaseState, *, with_update: bool) -> list[di
         if with_update:
             ask("state_update")
         of_worker = {(each["host"], each["node"]): each for each in _host_dumps(ask, hosts)}
-        now = _differences(of_worker, database.host_dumps(hosts))
+        stored = database.host_dumps(hosts)
+        now = [
+            each
+            for key in sorted(of_worker.keys() | stored.keys(), key=in_order)
+            for each in differences(key, of_worker.get(key), stored.get(key))
+        ]
         found = now if found is None else [each for each in now if each in found]
         if all(each["explained"] for each in found):
             break
         hosts = sorted({each["host"] for each in found})
     return found or []
-
-
-def _differences(known: Mapping[Key, Any], stored: Mapping[Key, Any]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-    for key in sorted(known.keys() | stored.keys(), key=lambda key: (key[0], key[1] or "")):
-        if key in known and key in stored:
-            found += differences(known[key], stored[key])
-        else:
-            found.append(presence(key, key in known, key in stored))
-    return found
 
 
 class Show(bus.OnWorkers, command.List):

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from scheduler import errors
 from scheduler.hosts import columns, consumption
-from scheduler.hosts.columns import ADDED_BY_RESERVATIONS, CHANGED_BY_RESERVATIONS
+from scheduler.hosts.columns import CHANGED_BY_RESERVATIONS
 from scheduler.hosts.reservations import Reservation, Reservations
 from scheduler.hosts.table import HostTable, Key
 
 #: Of the table's own use: says nothing about the host.
 _INTERNAL: Final = frozenset({"takers", "host", "nodename"})
-_TIMES: Final = frozenset({"updated_at", "service_last_seen"})
+TIMES: Final = frozenset({"updated_at", "service_last_seen"})
 _NUMBERS: Final = tuple(
     name
     for name in columns.COLUMN_TYPES
@@ -28,62 +27,46 @@ NAMES: Final = (*_NUMBERS, *_TEXTS, *columns.DOCUMENT_PARSERS, columns.INSTANCES
 HostDump = dict[str, Any]
 
 
+def in_order(key: Key) -> tuple[str, str]:
+    """A sort key of hosts by their names."""
+    return key[0], key[1] or ""
+
+
 def dump_host(table: HostTable, reservations: Reservations, key: Key) -> HostDump:
     """The row of *key*: ``values`` as decisions see them, ``reported`` what of it differs in the
     host's own report because of the open ``picks``.
 
     Columns and documents have the names of the host table; documents are texts where the database
-    has texts, times ISO texts in UTC.  The caller holds the decision lock or has a copy.
+    has texts, times ISO texts in UTC.  The table is one that nobody decides on.
     """
     row, picks = table.rows[key], reservations.on(key)
-    host, node = key
-    values = {
-        **{name: _number(name, table.value(row, name)) for name in _NUMBERS},
-        **{name: _text(table.text(row, name)) for name in _TEXTS},
-        **{name: _document(table.content(row, name)) for name in columns.DOCUMENT_PARSERS},
-        columns.INSTANCES: sorted(table.instances.get(host, ())),
-    }
+    values = _values(table, row)
+    reported: dict[str, Any] = {}
+    if picks:
+        with reservations.without(picks):
+            own = _values(table, row)
+        placeholders = {each.placeholder.uuid for each in picks if each.placeholder is not None}
+        own[columns.INSTANCES] = [u for u in own[columns.INSTANCES] if u not in placeholders]
+        reported = {name: value for name, value in own.items() if value != values[name]}
     return {
-        "host": host,
-        "node": node,
+        "host": key[0],
+        "node": key[1],
         "values": values,
-        "reported": _reported(table, row, picks),
+        "reported": reported,
         "picks": [_pick(each) for each in picks],
     }
 
 
-def _reported(table: HostTable, row: int, picks: Sequence[Reservation]) -> dict[str, Any]:
-    """The host's own values of all that the *picks* have changed."""
-    if not picks:
-        return {}
-    placeholders = {each.placeholder.uuid for each in picks if each.placeholder is not None}
-    instances = table.instances.get(table.text(row, "host"), {})
-    own = [uuid for uuid in instances if uuid not in placeholders]
+def _values(table: HostTable, row: int) -> dict[str, Any]:
+    host = table.text(row, "host")
+    times = {name: _moment(table.value(row, name)) for name in TIMES}
     return {
-        **_numbers_before(table, row, picks),
-        **_documents_before(picks),
-        columns.INSTANCES: sorted(own),
+        **{name: table.value(row, name) for name in _NUMBERS},
+        **times,
+        **{name: table.text(row, name) for name in _TEXTS},
+        **{name: document(table.content(row, name)) for name in columns.DOCUMENT_PARSERS},
+        columns.INSTANCES: sorted(table.instances.get(host, ())),
     }
-
-
-def _numbers_before(table: HostTable, row: int, picks: Sequence[Reservation]) -> dict[str, int]:
-    if table.value(row, "bare_metal"):
-        return {name: table.value(row, idle) for name, _all, idle in consumption.OF_WHOLE_NODE}
-    before = {name: table.value(row, name) for name in ADDED_BY_RESERVATIONS}
-    for pick in picks:
-        for name, amount in pick.amount.added.items():
-            before[name] -= amount
-        if pick.hardware is not None and pick.hardware.placement.error is not None:
-            before["num_io_ops"] += 1
-    return before
-
-
-def _documents_before(picks: Sequence[Reservation]) -> dict[str, Any]:
-    before: dict[str, Any] = {}
-    for pick in picks:
-        for name, content in ({} if pick.hardware is None else pick.hardware.before).items():
-            before.setdefault(name, _document(content))
-    return before
 
 
 def _pick(pick: Reservation) -> dict[str, Any]:
@@ -98,36 +81,23 @@ def _pick(pick: Reservation) -> dict[str, Any]:
     }
 
 
-def _number(name: str, value: Any) -> Any:
-    return _moment(value) if name in _TIMES else value
-
-
 def _moment(seconds: float) -> str | None:
     if not math.isfinite(seconds):
         return None
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat()
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
-def _document(content: Any) -> Any:
-    """Cells and devices that picks have changed are values; everything else is as it was read."""
-    return content.to_text() if hasattr(content, "to_text") else _lists(content)
-
-
-def _lists(content: Any) -> Any:
-    """Aggregates without tuples, which the message bus would not keep."""
-    return [_lists(each) for each in content] if isinstance(content, tuple) else content
+def document(content: Any) -> Any:
+    """*content* as JSON has it: cells and devices that picks have changed are values."""
+    if isinstance(content, tuple):  # the message bus would make lists of tuples
+        return [document(each) for each in content]
+    return content.to_text() if hasattr(content, "to_text") else content
 
 
 def is_same(name: str, one: Any, other: Any) -> bool:
     """True when two values mean the same: texts of cells may be written differently."""
-    if one == other:
-        return True
-    if name not in CHANGED_BY_RESERVATIONS or one is None or other is None:
-        return False
+    if one == other or name not in CHANGED_BY_RESERVATIONS or one is None or other is None:
+        return bool(one == other)
     parse = columns.DOCUMENT_PARSERS[name]
     try:
         return bool(parse(one) == parse(other))
@@ -135,46 +105,41 @@ def is_same(name: str, one: Any, other: Any) -> bool:
         return False
 
 
-def differences(memory: Mapping[str, Any], database: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Differences between two host dumps of one host, as the values of both.
+def differences(
+    key: Key, memory: HostDump | None, database: HostDump | None
+) -> list[dict[str, Any]]:
+    """Differences between two host dumps of the host *key*, as the values of both.
 
-    ``explained``: the host's own report, as the worker knows it, is what the database holds, and
-    the open picks are all the difference.
+    None stands for a host that is not there.  ``explained``: the host's own report, as the worker
+    knows it, is what the database holds, and the open picks are all the difference.
     """
+    if memory is None or database is None:
+        said = {True: "absent", False: "present"}
+        return [_difference(key, "(host)", said[memory is None], said[database is None])]
     found = []
     for name in NAMES:
-        if name in _TIMES:
-            continue
         ours, theirs = memory["values"].get(name), database["values"].get(name)
-        if is_same(name, ours, theirs):
+        if name in TIMES or is_same(name, ours, theirs):
             continue
-        reported = memory["reported"]
+        reported, picks = memory["reported"], 0
         explained = name in reported and is_same(name, reported[name], theirs)
+        if name in reported:
+            picks = len(memory["picks"])
         if name == columns.INSTANCES:
             ours, theirs = sorted(set(ours) - set(theirs)), sorted(set(theirs) - set(ours))
-        found.append(
-            {
-                "host": memory["host"],
-                "node": memory["node"],
-                "column": name,
-                "memory": ours,
-                "database": theirs,
-                "picks": len(memory["picks"]) if name in reported else 0,
-                "explained": explained,
-            }
-        )
+        found.append(_difference(key, name, ours, theirs, picks, explained=explained))
     return found
 
 
-def presence(key: Key, in_memory: bool, in_database: bool) -> dict[str, Any]:
-    """That a host is known to one side only, in the form of a difference."""
-    said = {True: "present", False: "absent"}
+def _difference(
+    key: Key, column: str, ours: Any, theirs: Any, picks: int = 0, *, explained: bool = False
+) -> dict[str, Any]:
     return {
         "host": key[0],
         "node": key[1],
-        "column": "(host)",
-        "memory": said[in_memory],
-        "database": said[in_database],
-        "picks": 0,
-        "explained": False,
+        "column": column,
+        "memory": ours,
+        "database": theirs,
+        "picks": picks,
+        "explained": explained,
     }

@@ -29,13 +29,12 @@ class Subject:
     pid: int = field(default_factory=os.getpid)
     started_at: float = field(default_factory=time.time)
     #: Held by an answer that needs much memory, so that there is one of them at a time.
-    large: threading.Lock = field(default_factory=threading.Lock)
+    large: threading.RLock = field(default_factory=threading.RLock)
 
     @property
     def host(self) -> str:
         """The name of the daemon."""
-        name: str = self.conf.host
-        return name
+        return str(self.conf.host)
 
     @property
     def known_host_manager(self) -> HostManager:
@@ -71,15 +70,3 @@ def require_texts(field: str, value: Any) -> None:
     """*value* has to be a list of texts."""
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
         raise errors.InvalidRequest(field=field, reason="not a list of texts")
-
-
-def require_list(field: str, value: Any) -> None:
-    """*value* has to be a list."""
-    if not isinstance(value, list | tuple):
-        raise errors.InvalidRequest(field=field, reason=f"not a list: {type(value).__name__}")
-
-
-def require_seconds(field: str, value: Any) -> None:
-    """*value* has to be a number of seconds, more than none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise errors.InvalidRequest(field=field, reason=f"not a number of seconds: {value!r:.50}")

@@ -84,7 +84,7 @@ def test_a_promise_shows_as_the_difference_to_the_report(world: World) -> None:
 
 def compared(world: World, host: str, fresh: World) -> dict[str, tuple[Any, ...]]:
     """By column what memory and database say, how many picks there are, if that explains it."""
-    found = differences(of_host(world, host), of_host(fresh, host))
+    found = differences((host, host), of_host(world, host), of_host(fresh, host))
     return {
         each["column"]: (each["memory"], each["database"], each["picks"], each["explained"])
         for each in found
