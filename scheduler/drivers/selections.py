@@ -19,9 +19,10 @@ def selections_of(placement: Placement, zone_if_none: str) -> list[list[objects.
 
     def selection(host: HostState, limits: dict[str, Any]) -> objects.Selection:
         known = made.get(host.row)
-        if known is None or known.limits_exact != limits:
-            known = made[host.row] = selection_of(host, limits, zone_if_none)
-        return known.copy()
+        if known is not None and known.limits_exact == limits:
+            return known.copy()
+        made[host.row] = known = selection_of(host, limits, zone_if_none)
+        return known
 
     return [
         [selection(host, limits), *(selection(other, other.limits) for other in alternates)]

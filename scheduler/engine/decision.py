@@ -351,13 +351,14 @@ class _Decision:
             self._next(request, count - 1)
         if self._choice is None:
             return [[] for _ in chosen]
-        rows = self._choice.rows
+        rows, taken = self._choice.rows, {state.row for state in chosen}
         hosts = Candidates(self.scope, rows)
-        free = ~hosts.among([state.row for state in chosen])
         of_cell: dict[str | None, list[HostState]] = {}
         for cell in dict.fromkeys(state.cell_uuid for state in chosen):
-            best = self._choice.best(rows[free & hosts.having("cell_uuid", (cell,))])
-            of_cell[cell] = [self.scope.state(row) for row in itertools.islice(best, wanted)]
+            within = hosts.having("cell_uuid", (cell,))
+            best = self._choice.best(rows if within.all() else rows[within])
+            free = (row for row in best if row not in taken)
+            of_cell[cell] = [self.scope.state(row) for row in itertools.islice(free, wanted)]
             for state in of_cell[cell]:
                 state.limits = self._limits(state, request)
         return [list(of_cell[state.cell_uuid]) for state in chosen]

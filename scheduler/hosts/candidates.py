@@ -86,7 +86,9 @@ class Candidates:
 
     def __getattr__(self, name: str) -> np.ndarray:
         if name in columns.COLUMN_TYPES:
-            found: np.ndarray = self.scope.table.column(name)[self.at]
+            column = self.scope.table.column(name)
+            # take() is a third quicker than an index by row numbers.
+            found = column.take(self.rows) if self.at is self.rows else column[self.at]
             self.__dict__[name] = found
             return found
         raise AttributeError(f"the host table has no column {name!r}")
@@ -96,7 +98,9 @@ class Candidates:
 
     def take(self, chosen: np.ndarray) -> Candidates:
         """The candidates at *chosen* (a mask or positions), in that order."""
-        return Candidates(self.scope, self.rows[chosen])
+        # The places of a mask first: half the time of an index by the mask itself.
+        places = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+        return Candidates(self.scope, self.rows.take(places))
 
     def states(self) -> list[HostState]:
         """The candidates one by one, for code that looks at single hosts."""
