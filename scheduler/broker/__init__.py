@@ -1,6 +1,5 @@
-"""The message broker from outside: connections, and the exchanges and queues it should have.
+"""The message broker, as an operator or a check looks at it.
 
-``expected`` is what the configuration wants, ``queues`` compares it with the broker, and
-``management`` asks RabbitMQ's management API.  No request passes through here: the daemon's checks
-and the command line may import this package.
+``nodes`` has the brokers of the configuration and connections to them, ``queues`` compares their
+exchanges and queues with those expected.  The daemon's checks and the CLI may import this.
 """

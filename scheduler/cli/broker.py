@@ -8,25 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler import exit_codes
-from scheduler.broker import expected, management, queues
-from scheduler.broker.connecting import Failure, Trouble, connect
-from scheduler.broker.expected import Expected, Node
-from scheduler.broker.management import ListedQueue, Management, Unavailable
-from scheduler.broker.queues import Sight
+from scheduler.broker import nodes, queues
+from scheduler.broker.nodes import Node
+from scheduler.broker.queues import Management, Sight, Unavailable
 from scheduler.cli import command
 from scheduler.cli.command import Table, argument
 
 COLUMNS = ("Broker", "What", "Name", "State", "Messages", "Consumers", "Detail")
 TIMEOUT_SECONDS = 10
-STATUS_OF = {
-    Trouble.UNREACHABLE: exit_codes.BROKER_UNREACHABLE,
-    Trouble.TLS: exit_codes.BROKER_TLS,
-    Trouble.LOGIN: exit_codes.BROKER_LOGIN,
-    Trouble.VHOST: exit_codes.BROKER_VHOST,
-}
-CONNECTED = "connected"
-LEFTOVER = "leftover"
-NOT_EMPTY = "leftover, not empty"
 
 
 class Check(command.List):
@@ -65,7 +54,7 @@ class Check(command.List):
 
     def run(self, parsed_args: argparse.Namespace) -> int:
         """As any command; the status names the first thing that is wrong."""
-        self._to_remove: list[ListedQueue] = []
+        self._to_remove: list[str] = []
         self._node: Node | None = None
         status = super().run(parsed_args)
         if status == self.status and parsed_args.remove_leftovers:
@@ -74,50 +63,45 @@ class Check(command.List):
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """One row per broker, exchange, queue and leftover."""
-        wanted = expected.from_conf(self.conf)
-        rows = [self._connection_row(node, parsed_args.timeout) for node in wanted.nodes]
+        brokers = nodes.from_conf(self.conf)
+        rows = [self._connection_row(node, parsed_args.timeout) for node in brokers]
         if self._node is not None:
-            rows += self._rows_of(self._node, wanted, parsed_args)
+            rows += self._rows_of(self._node, parsed_args)
         return COLUMNS, rows
 
     def _connection_row(self, node: Node, timeout_seconds: int) -> Sequence[Any]:
         """Row that says if *node* can be used; the first that can is the one that is asked."""
         vhost = f"virtual host {node.vhost}"
         try:
-            with connect(node, timeout_seconds) as connection:
+            with nodes.connect(node, timeout_seconds) as connection:
                 version = connection.connection.server_properties.get("version", "")
-        except Failure as failure:
-            self._blame(STATUS_OF[failure.trouble])
+        except nodes.Failure as failure:
+            self._blame(failure.status)
             return node.name, "connection", vhost, failure.state, None, None, str(failure)
         self._node = self._node or node
         detail = f"version {version}, {'with' if node.tls else 'without'} TLS"
-        return node.name, "connection", vhost, CONNECTED, None, None, detail
+        return node.name, "connection", vhost, "connected", None, None, detail
 
-    def _rows_of(
-        self, node: Node, wanted: Expected, parsed_args: argparse.Namespace
-    ) -> list[Sequence[Any]]:
+    def _rows_of(self, node: Node, parsed_args: argparse.Namespace) -> list[Sequence[Any]]:
         configured = parsed_args.management_url or self.conf.scheduler.broker_management_url
-        api = Management(configured or management.usual_url(node), node, parsed_args.timeout)
+        api = Management(configured, node, parsed_args.timeout)
         consumers: dict[str, list[str]] = {}
-        with connect(node, parsed_args.timeout) as connection:
-            sights = [queues.look_at(connection, each) for each in wanted.declared]
+        with nodes.connect(node, parsed_args.timeout) as connection:
+            sights = [queues.look_at(connection, each) for each in queues.declared(self.conf)]
             if any(sight.state != queues.PRESENT for sight in sights):
                 self._blame(exit_codes.BROKER_QUEUES)
             try:
-                consumers, listed = api.consumers(), api.queues()
+                consumers, unused = api.consumers(), queues.unconsumed(api.queues())
             except Unavailable as reason:
-                found = self._unavailable(str(reason), bool(configured))
+                if configured:
+                    self._blame(exit_codes.BROKER_MANAGEMENT)
+                detail = f"leftovers are not looked for: {reason}"
+                sights.append(Sight("management API", "", "unavailable", detail=detail))
             else:
-                left = queues.leftovers(connection, listed)
-                self._to_remove = [each for each in left if not each.messages]
-                found = [_leftover(each) for each in left]
-        return [_row(node, sight, consumers.get(sight.name, [])) for sight in (*sights, *found)]
-
-    def _unavailable(self, reason: str, was_asked_for: bool) -> list[Sight]:
-        if was_asked_for:
-            self._blame(exit_codes.BROKER_MANAGEMENT)
-        detail = f"leftovers are not looked for: {reason}"
-        return [Sight("management API", "", "unavailable", detail=detail)]
+                found = queues.leftovers(connection, unused)
+                self._to_remove = [each.name for each in found if not each.messages]
+                sights += found
+        return [_row(node, sight, consumers.get(sight.name, [])) for sight in sights]
 
     def _blame(self, status: int) -> None:
         self.status = self.status or status
@@ -128,17 +112,11 @@ class Check(command.List):
             sys.stderr.write("There is nothing to remove.\n")
             return
         sys.stdout.flush()
-        with connect(self._node, timeout_seconds) as connection:
-            for queue in self._to_remove:
-                reason = queues.remove(connection, queue)
+        with nodes.connect(self._node, timeout_seconds) as connection:
+            for name in self._to_remove:
+                reason = queues.remove(connection, name)
                 outcome = "Removed" if reason is None else f"Kept ({reason})"
-                sys.stderr.write(f"{outcome}: {queue.name}\n")
-
-
-def _leftover(queue: ListedQueue) -> Sight:
-    state = NOT_EMPTY if queue.messages else LEFTOVER
-    detail = "its messages have nobody to go to" if queue.messages else "can go"
-    return Sight("queue", queue.name, state, queue.messages, queue.consumers, detail)
+                sys.stderr.write(f"{outcome}: {name}\n")
 
 
 def _row(node: Node, sight: Sight, consumers: list[str]) -> Sequence[Any]:

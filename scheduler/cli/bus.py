@@ -16,7 +16,7 @@ from oslo_messaging.transport import RPCTransport
 from rich.console import Console
 
 from scheduler import errors
-from scheduler.broker import connecting, expected
+from scheduler.broker import nodes
 from scheduler.cli import command
 from scheduler.cli.command import Argument, argument
 from scheduler.db import layout, migration, services
@@ -90,11 +90,11 @@ class OnBus(command.Base):
 
     def _require_broker(self) -> None:
         """Connect once: the library itself tries for ever to listen for the first answer."""
-        trouble: connecting.Failure | None = None
-        for node in expected.from_conf(self.conf).nodes:
+        trouble: nodes.Failure | None = None
+        for node in nodes.from_conf(self.conf):
             try:
-                connecting.connect(node, CONNECT_SECONDS).release()
-            except connecting.Failure as error:
+                nodes.connect(node, CONNECT_SECONDS).release()
+            except nodes.Failure as error:
                 trouble = error
             else:
                 return

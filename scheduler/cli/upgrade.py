@@ -9,7 +9,7 @@ from oslo_log import log as logging
 from oslo_upgradecheck.upgradecheck import UPGRADE_CHECK_MSG_MAP, Code, Result
 
 from scheduler import errors, exit_codes, nova_compat, objects
-from scheduler.broker import connecting, expected, queues
+from scheduler.broker import nodes, queues
 from scheduler.claims import loading
 from scheduler.cli import command, fleet
 from scheduler.cli.command import Table
@@ -88,17 +88,17 @@ class Check(command.List):
         """At least one broker can be used, and nothing on it is declared otherwise than here."""
         if transport.is_in_process(self.conf):
             return Result(Code.WARNING, "the message bus is the one inside each process")
-        wanted = expected.from_conf(self.conf)
+        brokers, declared = nodes.from_conf(self.conf), queues.declared(self.conf)
         lost, different = [], None
-        for node in wanted.nodes:
+        for node in brokers:
             try:
-                with connecting.connect(node, BROKER_SECONDS) as connection:
+                with nodes.connect(node, BROKER_SECONDS) as connection:
                     different = different or _different(
-                        [queues.look_at(connection, each) for each in wanted.declared]
+                        [queues.look_at(connection, each) for each in declared]
                     )
-            except connecting.Failure as failure:
+            except nodes.Failure as failure:
                 lost.append(f"{node.name}: {failure.state}: {failure}")
-        if different or len(lost) == len(wanted.nodes):
+        if different or len(lost) == len(brokers):
             return Result(Code.FAILURE, different or _shown(lost))
         return Result(Code.WARNING, _shown(lost)) if lost else SUCCESS
 

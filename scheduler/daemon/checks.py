@@ -24,8 +24,7 @@ from oslo_log import log as logging
 
 from scheduler import conf as project_options
 from scheduler import errors, plugins
-from scheduler.broker import expected
-from scheduler.broker.connecting import Failure, connect
+from scheduler.broker import nodes
 from scheduler.claims import loading
 from scheduler.conf import check, names, startup
 from scheduler.conf.effective import masked
@@ -266,14 +265,14 @@ def _endpoint(conf: cfg.ConfigOpts) -> Iterator[Problem]:
 
 def broker(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     try:
-        nodes = expected.from_conf(conf).nodes
+        found = nodes.from_conf(conf)
     except errors.ConfigurationError as error:
         yield problem_of(Kind.BROKER, error)
         return
-    for node in nodes:
+    for node in found:
         try:
-            connect(node, BROKER_SECONDS).release()
-        except Failure as failure:
+            nodes.connect(node, BROKER_SECONDS).release()
+        except nodes.Failure as failure:
             yield Problem(Kind.BROKER, transport.OPTION, f"{node.name}: {failure}")
 
 

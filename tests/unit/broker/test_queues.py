@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from scheduler.broker import queues
-from scheduler.broker.management import ListedQueue
 
 HEX = "0123456789abcdef0123456789abcdef"
 
@@ -30,5 +29,5 @@ HEX = "0123456789abcdef0123456789abcdef"
 def test_only_queues_of_one_process_without_a_consumer(
     name: str, consumers: int, is_leftover: bool
 ) -> None:
-    queue = ListedQueue(name, 0, consumers)
-    assert queues.unconsumed([queue]) == ([queue] if is_leftover else [])
+    listed = {"name": name, "consumers": consumers}
+    assert queues.unconsumed([listed]) == ([name] if is_leftover else [])

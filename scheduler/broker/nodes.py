@@ -1,0 +1,161 @@
+"""Brokers as the configuration has them, and connections to them."""
+
+from __future__ import annotations
+
+import enum
+import ssl
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import amqp
+import kombu
+import oslo_messaging as messaging
+from oslo_config import cfg
+
+from scheduler import errors, exit_codes
+from scheduler.rpc import transport
+from scheduler.rpc.connection import Transport
+
+DEFAULT: Final = messaging.TransportHost("localhost", 5672, "guest", "guest")
+"""The broker of a transport URL without hosts."""
+RABBIT_SCHEMES: Final = ("rabbit", "kombu")
+TLS_VERSIONS: Final = ("TLSv1", "TLSv1_1", "TLSv1_2", "SSLv2", "SSLv3", "SSLv23")
+"""Values of ``ssl_version``, in any case, as Python's constants spell them."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One broker of a cluster, and how to log in there."""
+
+    host: str
+    port: int
+    user: str
+    password: str = field(repr=False)
+    vhost: str
+    tls: dict[str, Any] | bool
+    login_method: str
+
+    @property
+    def name(self) -> str:
+        """Host and port."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def from_conf(conf: cfg.ConfigOpts) -> list[Node]:
+    """The brokers of *conf*; raises ConfigurationError for a bus that is no RabbitMQ."""
+    url = transport.parsed_url(conf)
+    reason = None
+    if transport.is_in_process(conf):
+        reason = "the bus is the one inside a process: there is no broker to look at"
+    elif url.transport not in RABBIT_SCHEMES:
+        reason = f"{url.transport}:// is no RabbitMQ, which alone can be looked at"
+    if reason is not None:
+        raise errors.ConfigurationError(option=transport.OPTION, reason=reason)
+    tls = _tls(conf.oslo_messaging_rabbit)
+    return [
+        Node(
+            host=each.hostname or DEFAULT.hostname,
+            port=each.port or DEFAULT.port,
+            user=each.username or "",
+            password=each.password or "",
+            vhost=url.virtual_host or "/",
+            tls=tls,
+            login_method=conf.oslo_messaging_rabbit.rabbit_login_method,
+        )
+        for each in url.hosts or [DEFAULT]
+    ]
+
+
+def _tls(options: Any) -> Any:
+    """The arguments of a TLS connection, as the RPC library chooses them; False for none."""
+    if not options.ssl:
+        return False
+    files = (("keyfile", options.ssl_key_file), ("certfile", options.ssl_cert_file))
+    arguments = {name: path for name, path in (*files, ("ca_certs", options.ssl_ca_file)) if path}
+    if options.ssl_version:
+        names = [each for each in TLS_VERSIONS if each.lower() == options.ssl_version.lower()]
+        version = getattr(ssl, f"PROTOCOL_{names[0]}", None) if names else None
+        if version is None:
+            reason = f"{options.ssl_version!r} is no version of TLS that this Python has"
+            option = "[oslo_messaging_rabbit] ssl_version"
+            raise errors.ConfigurationError(option=option, reason=reason)
+        arguments["ssl_version"] = version
+    return arguments or True
+
+
+class Trouble(enum.Enum):
+    """Reason why a broker cannot be used: exit status, state, and advice."""
+
+    UNREACHABLE = (
+        exit_codes.BROKER_UNREACHABLE,
+        "unreachable",
+        "is it running, and is this its address ([DEFAULT] transport_url)?",
+    )
+    TLS = (
+        exit_codes.BROKER_TLS,
+        "TLS failed",
+        "see ssl, ssl_ca_file and the like in [oslo_messaging_rabbit]",
+    )
+    LOGIN = (
+        exit_codes.BROKER_LOGIN,
+        "login refused",
+        "see user and password in [DEFAULT] transport_url",
+    )
+    VHOST = (
+        exit_codes.BROKER_VHOST,
+        "virtual host refused",
+        "does it exist, and has the user permissions there (rabbitmqctl list_vhosts, "
+        "list_permissions)?",
+    )
+
+
+class Failure(Exception):
+    """A broker that cannot be used: exit status, state, and as text the cause and the advice."""
+
+    def __init__(self, trouble: Trouble, cause: str) -> None:
+        self.status, self.state, advice = trouble.value
+        super().__init__(f"{cause}: {advice}")
+
+
+def connect(node: Node, timeout_seconds: float) -> kombu.Connection:
+    """A connection that is open; Failure when it cannot be had.  The caller closes it."""
+    connection = kombu.Connection(
+        hostname=node.host,
+        port=node.port,
+        userid=node.user,
+        password=node.password,
+        virtual_host=node.vhost,
+        transport=Transport,
+        ssl=node.tls,
+        login_method=node.login_method,
+        connect_timeout=timeout_seconds,
+        transport_options={"client_properties": {"connection_name": "broker check"}},
+    )
+    try:
+        connection.ensure_connection(
+            max_retries=1, interval_start=0, interval_step=0, reraise_as_library_errors=False
+        )
+    except Exception as error:
+        connection.release()
+        raise _failure(node, error) from error
+    return connection
+
+
+def _failure(node: Node, error: Exception) -> Failure:
+    """The kind of *error*; any that is no connection's is raised as it is."""
+    cause = str(error).strip() or type(error).__name__
+    if isinstance(error, ssl.SSLError):
+        return Failure(Trouble.TLS, cause)
+    if isinstance(error, amqp.AccessRefused):
+        return Failure(Trouble.LOGIN, f"user {node.user!r}: {error.reply_text}")
+    if isinstance(error, amqp.NotAllowed):
+        return Failure(Trouble.VHOST, error.reply_text)
+    if isinstance(error, TimeoutError | ConnectionRefusedError):
+        return Failure(Trouble.UNREACHABLE, cause)
+    if isinstance(error, ConnectionError) or "closed connection" in cause:
+        what = "ended TLS" if node.tls else "ended the connection at once; does it want TLS?"
+        return Failure(Trouble.TLS, f"{node.name} {what} ({cause})")
+    if isinstance(error, OSError | amqp.AMQPError):
+        return Failure(Trouble.UNREACHABLE, cause)
+    raise error
