@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
@@ -19,15 +20,18 @@ from scheduler.db.databases import Databases
 
 LOG = logging.getLogger(__name__)
 
-Argument = tuple[tuple[str, ...], dict[str, Any]]
+Argument = tuple[tuple[str, ...], str, bool, dict[str, Any]]
 Table = tuple[Sequence[str], Iterable[Sequence[Any]]]
 Shown = tuple[Sequence[str], Iterable[Any]]
 Found = TypeVar("Found")
 
 
-def argument(*names: str, **settings: Any) -> Argument:
-    """An argument as ``ArgumentParser.add_argument`` takes it."""
-    return names, settings
+def argument(*names: str, group: str = "", is_choice: bool = False, **settings: Any) -> Argument:
+    """An argument as ``ArgumentParser.add_argument`` takes it.
+
+    Those of one *group* are listed together; of a group that *is_choice* one may be given.
+    """
+    return names, group, is_choice, settings
 
 
 class Base(command.Command):
@@ -38,6 +42,8 @@ class Base(command.Command):
     needs_tables: ClassVar[bool] = True
     #: Its rows are the API's, which with Nova's databases are in another one.
     is_of_api: ClassVar[bool] = False
+    #: A command of the API that changes nothing needs no transaction that writes.
+    writes: ClassVar[bool] = True
     #: The exit status of a command that did its work.
     status: int = exit_codes.OK
     parser: argparse.ArgumentParser
@@ -45,9 +51,32 @@ class Base(command.Command):
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
         """The parser, with the class's :attr:`arguments`."""
         self.parser = super().get_parser(prog_name)
-        for names, settings in self.arguments:
-            self.parser.add_argument(*names, **settings)
+        groups: dict[str, Any] = {"": self.parser}
+        for names, group, is_choice, settings in self.arguments:
+            if group not in groups:
+                groups[group] = (
+                    self.parser.add_mutually_exclusive_group()
+                    if is_choice
+                    else self.parser.add_argument_group(group)
+                )
+            groups[group].add_argument(*names, **settings)
         return self.parser
+
+    def act(self, *given: Any) -> Any:
+        """Do the work: *given* are the parsed arguments, behind a connection if it is of the API.
+
+        Returns what is to be shown.
+        """
+        raise NotImplementedError
+
+    def take_action(self, parsed_args: argparse.Namespace) -> Any:
+        """Do the work; that of the API all or not at all, and again after a deadlock."""
+        if not self.is_of_api:
+            return self.act(parsed_args)
+        if self.writes:
+            return self.database.write_retrying(lambda conn: self.act(conn, parsed_args))
+        with self.database.read() as connection:
+            return self.act(connection, parsed_args)
 
     @property
     def conf(self) -> cfg.ConfigOpts:
@@ -122,53 +151,43 @@ class Base(command.Command):
 
 
 class List(Base, lister.Lister):
-    """A command whose result is a table."""
+    """A command whose result is a table with :attr:`columns`: rows, or mappings with their keys."""
 
-
-class Show(Base, show.ShowOne):
-    """A command whose result is one thing with its properties."""
-
-
-class OfApi(Base):
-    """A command on rows of the API: :meth:`do`, in a transaction that only reads unless it writes.
-
-    All of it is done, or nothing.
-    """
-
-    is_of_api = True
-    writes: ClassVar[bool] = True
-
-    def do(self, connection: Connection, args: argparse.Namespace) -> Any:
-        """Read or change rows; return what is to be shown of them."""
-        raise NotImplementedError
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Any:
-        """Do it in a transaction; may be done again after a deadlock."""
-        if self.writes:
-            return self.database.write_retrying(lambda conn: self.do(conn, parsed_args))
-        with self.database.read() as connection:
-            return self.do(connection, parsed_args)
-
-
-class ListOfApi(OfApi, List):
-    """A table of what :meth:`do` returns: mappings, of which :attr:`columns` names some."""
-
-    writes = False
-    #: By heading, the key.
-    columns: ClassVar[Mapping[str, str]]
+    columns: ClassVar[Sequence[str] | Mapping[str, str]] = ()
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """One row for each."""
-        found = super().take_action(parsed_args)
-        return tuple(self.columns), [[row[key] for key in self.columns.values()] for row in found]
+        found, columns = super().take_action(parsed_args), self.columns
+        if isinstance(columns, Mapping):
+            found = [[row[key] for key in columns.values()] for row in found]
+        return tuple(columns), found
 
 
-class ShowOfApi(OfApi, Show):
-    """Everything of the mapping that :meth:`do` returns."""
+class Show(Base, show.ShowOne):
+    """A command whose result is one thing with its properties, a mapping."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Shown:
-        """One line for each key."""
+        """One line for each property."""
         return self.dict2columns(super().take_action(parsed_args))
+
+
+def action(
+    base: type[Base], *arguments: Argument, **settings: Any
+) -> Callable[[Callable[..., Any]], type[Base]]:
+    """Make a function a command of the kind *base*: its docstring is the help.
+
+    The command itself is its first argument; *settings* are attributes of the command.
+    """
+
+    def command_of(act: Callable[..., Any]) -> type[Base]:
+        given = {"__doc__": act.__doc__, "__module__": act.__module__, "act": act}
+        return type(act.__name__, (base,), {**given, "arguments": arguments, **settings})
+
+    return command_of
+
+
+api_action = functools.partial(action, is_of_api=True)
+api_reader = functools.partial(api_action, writes=False)
 
 
 class Usage(columns.FormattableColumn[Any]):
@@ -214,7 +233,9 @@ class Shortened(columns.FormattableColumn[Any]):
         return text if len(text) <= self.LENGTH else f"{text[: self.LENGTH]}... ({len(text)})"
 
 
-def pairs_option(help: str, option: str = "--property", dest: str = "properties") -> Argument:
+def pairs_option(
+    help: str, option: str = "--property", dest: str = "properties", group: str = ""
+) -> Argument:
     """An *option* that takes ``KEY=VALUE`` and may be repeated; the result is a list of pairs."""
     return argument(
         option,
@@ -224,6 +245,7 @@ def pairs_option(help: str, option: str = "--property", dest: str = "properties"
         type=key_value,
         default=[],
         help=f"{help}; may be repeated",
+        group=group,
     )
 
 
@@ -235,20 +257,20 @@ def key_value(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def non_negative(text: str) -> int:
-    """An integer from 0 on; anything else is a usage error."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
-    return number
+def whole_number(least: int) -> Callable[[str], int]:
+    """The type of an argument that is an integer from *least* on; else it is a usage error."""
+
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if number < least:
+            reason = f"{text!r} is not a whole number of at least {least}"
+            raise argparse.ArgumentTypeError(reason)
+        return number
+
+    return parse
 
 
-def positive(text: str) -> int:
-    """An integer from 1 on; anything else is a usage error."""
-    number = non_negative(text)
-    if number == 0:
-        raise argparse.ArgumentTypeError("0 is not a whole number of at least 1")
-    return number
+non_negative, positive = whole_number(0), whole_number(1)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from typing import Any
 
 from scheduler import exit_codes
-from scheduler.cli import command
-from scheduler.cli.command import Table, argument
+from scheduler.cli.command import Base, List, action, argument
 from scheduler.conf import check, effective, startup
 from scheduler.daemon.checks import Kind, problems
 from scheduler.daemon.service import BINARY, build_manager
@@ -21,9 +20,6 @@ STATUS_OF = {
     Kind.BROKER: exit_codes.CONFIG_BROKER,
     Kind.SURROUNDINGS: exit_codes.CONFIG_SURROUNDINGS,
 }
-COLUMNS = ("Option", "Value", "From")
-
-
 _FILES = tuple(
     argument(
         name,
@@ -37,21 +33,22 @@ _FILES = tuple(
 )
 
 
-class _OnFiles(command.Base):
-    """A command on the configuration itself, which need not be one that can be used."""
-
-    needs_tables = False
-
-    def source(self, parsed_args: argparse.Namespace) -> startup.Source:
-        """Source of the configuration that the scheduler would read."""
-        words = list(self.app.given)
-        for name in ("config_file", "config_dir"):
-            for path in getattr(parsed_args, name):
-                words += [f"--{name.replace('_', '-')}", path]
-        return startup.Source(words, BINARY)
+def _source(command: Base, args: Any) -> startup.Source:
+    """Source of the configuration that the scheduler would read, which need not be usable."""
+    words = list(command.app.given)
+    for name in ("config_file", "config_dir"):
+        for path in getattr(args, name):
+            words += [f"--{name.replace('_', '-')}", path]
+    return startup.Source(words, BINARY)
 
 
-class Validate(_OnFiles):
+@action(
+    Base,
+    *_FILES,
+    argument("--broker", action="store_true", help="connect to the message broker, too"),
+    needs_tables=False,
+)
+def validate(command: Base, args: Any) -> int:
     """Say everything that is wrong with the configuration of the scheduler, and start nothing.
 
     Each problem is one line: file and line, option, reason. Exit status: 0 all is well, 20 a file
@@ -60,53 +57,43 @@ class Validate(_OnFiles):
     message broker cannot be used, 25 a file, directory or address that an option names cannot be
     used; the first of these that occurs.
     """
-
-    arguments = (
-        *_FILES,
-        argument("--broker", action="store_true", help="connect to the message broker, too"),
-    )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Print the problems; the status is that of the first kind there is."""
-        found = problems(self.source(parsed_args), build_manager, with_broker=parsed_args.broker)
-        for each in found:
-            self.app.stdout.write(f"{each.line}\n")
-        if not found:
-            self.app.stdout.write("The configuration can be used.\n")
-            return exit_codes.OK
-        self.app.stderr.write(f"{len(found)} problem(s)\n")
-        return min(STATUS_OF[each.kind] for each in found)
+    found = problems(_source(command, args), build_manager, with_broker=args.broker)
+    for each in found:
+        command.app.stdout.write(f"{each.line}\n")
+    if not found:
+        command.app.stdout.write("The configuration can be used.\n")
+        return exit_codes.OK
+    command.app.stderr.write(f"{len(found)} problem(s)\n")
+    return min(STATUS_OF[each.kind] for each in found)
 
 
-class Show(_OnFiles, command.List):
+@action(
+    List,
+    *_FILES,
+    argument("--all", action="store_true", dest="show_all", help="those that are not set, too"),
+    argument(
+        "options",
+        nargs="*",
+        metavar="GROUP.OPTION",
+        help="only these, or GROUP for all of a group",
+    ),
+    columns=("Option", "Value", "From"),
+    needs_tables=False,
+)
+def show(command: Base, args: Any) -> list[Sequence[Any]]:
     """Show the options that are set, with their values and where each comes from.
 
     Secrets are masked. The exit status is 1 if the files cannot be used.
     """
-
-    arguments = (
-        *_FILES,
-        argument("--all", action="store_true", dest="show_all", help="those that are not set, too"),
-        argument(
-            "options",
-            nargs="*",
-            metavar="GROUP.OPTION",
-            help="only these, or GROUP for all of a group",
-        ),
-    )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """One row per option."""
-        conf = startup.fill(self.source(parsed_args))
-        transport.complete(conf)
-        check.validate(conf)
-        wanted = parsed_args.options
-        rows = [
-            (each.name, each.value, each.origin)
-            for each in effective.options(conf, startup.used_files(conf))
-            if _is_wanted(each.name, wanted) and (wanted or parsed_args.show_all or each.is_set)
-        ]
-        return COLUMNS, rows
+    conf = startup.fill(_source(command, args))
+    transport.complete(conf)
+    check.validate(conf)
+    wanted = args.options
+    return [
+        (each.name, each.value, each.origin)
+        for each in effective.options(conf, startup.used_files(conf))
+        if _is_wanted(each.name, wanted) and (wanted or args.show_all or each.is_set)
+    ]
 
 
 def _is_wanted(name: str, wanted: Sequence[str]) -> bool:

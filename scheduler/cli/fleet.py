@@ -11,18 +11,23 @@ from oslo_config import cfg
 from sqlalchemy import Connection
 
 from scheduler import errors, objects
-from scheduler.cli import command
-from scheduler.cli.command import Names, Shown, Table, Usage, argument
+from scheduler.cli.command import (
+    Argument,
+    Base,
+    List,
+    Names,
+    Show,
+    Table,
+    Usage,
+    action,
+    argument,
+)
 from scheduler.db import aggregates, compute_nodes, instances, rows, services
 from scheduler.hosts.rows import Ratios
 
 HOST_COLUMNS = (
     *("ID", "Host", "Node", "Zone", "Status", "State"),
     *("vCPUs", "RAM MB", "Disk GB", "Instances"),
-)
-SERVICE_COLUMNS = (
-    *("ID", "Binary", "Host", "Zone", "Status", "State"),
-    *("Updated At", "Disabled Reason", "Forced Down"),
 )
 #: Columns of the node's row that ``host show`` takes as they are.
 CAPACITY = (
@@ -74,13 +79,17 @@ def state(service: objects.Service | None, conf: cfg.ConfigOpts) -> str:
     return "up" if silence <= datetime.timedelta(seconds=conf.service_down_time) else "down"
 
 
-class HostList(command.List):
+def _zones(command: Base) -> Zones:
+    with command.databases.api.read() as connection:
+        return Zones(aggregates.list_all(connection), command.conf)
+
+
+class HostList(List):
     """List the compute hosts with their zone, state and usage."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
         """Read the nodes, their services and their zones, in all cells."""
-        with self.databases.api.read() as connection:
-            zones = Zones(aggregates.list_all(connection), self.conf)
+        zones = _zones(self)
         found: list[Sequence[Any]] = []
         for name, database in self.cells.items():
             with database.read() as connection:
@@ -105,45 +114,42 @@ class HostList(command.List):
         )
 
 
-class HostShow(command.Show):
+@action(
+    Show,
+    argument("host", metavar="HOST"),
+    argument("--node", help="which node, if the host has several"),
+)
+def host_show(command: Base, args: Any) -> dict[str, Any]:
     """Show everything about one compute host."""
-
-    arguments = (
-        argument("host", metavar="HOST"),
-        argument("--node", help="which node, if the host has several"),
-    )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Shown:
-        """Read the node with its service, aggregates and instances."""
-        host = parsed_args.host
-        with self.databases.api.read() as connection:
-            groups = aggregates.list_all(connection)
-        database = self.database_with(lambda conn: compute_nodes.list_all(conn, host))
-        with database.read() as connection:
-            node = _choose(compute_nodes.list_all(connection, host), host, parsed_args.node)
-            service = _service(connection, host, services.COMPUTE_BINARY)
-            found = instances.on_host(connection, host)
-        ratios = Ratios.from_conf(self.conf)
-        ratio_by_name = (("cpu", ratios.cpu), ("ram", ratios.ram), ("disk", ratios.disk))
-        uuids = [each.uuid for each in found if each.node in (None, node.hypervisor_hostname)]
-        fields = {
-            "id": node.id,
-            "uuid": node.uuid,
-            "host": node.host,
-            "node": node.hypervisor_hostname,
-            "host_ip": None if node.host_ip is None else str(node.host_ip),
-            "zone": Zones(groups, self.conf).of_host(host),
-            **_service_fields(service, state(service, self.conf)),
-            **{name: getattr(node, name) for name in CAPACITY},
-            **{
-                f"{name}_allocation_ratio": getattr(node, f"{name}_allocation_ratio") or ratio
-                for name, ratio in ratio_by_name
-            },
-            "aggregates": Names([each.name for each in groups if host in each.hosts]),
-            "instances": Names(uuids),
-            "updated_at": _moment(node.updated_at or node.created_at),
-        }
-        return self.dict2columns(fields)
+    host, conf = args.host, command.conf
+    with command.databases.api.read() as connection:
+        groups = aggregates.list_all(connection)
+    database = command.database_with(lambda conn: compute_nodes.list_all(conn, host))
+    with database.read() as connection:
+        node = _choose(compute_nodes.list_all(connection, host), host, args.node)
+        service = _service(connection, host, services.COMPUTE_BINARY)
+        found = instances.on_host(connection, host)
+    ratios = Ratios.from_conf(conf)
+    ratio_by_name = (("cpu", ratios.cpu), ("ram", ratios.ram), ("disk", ratios.disk))
+    return {
+        "id": node.id,
+        "uuid": node.uuid,
+        "host": node.host,
+        "node": node.hypervisor_hostname,
+        "host_ip": None if node.host_ip is None else str(node.host_ip),
+        "zone": Zones(groups, conf).of_host(host),
+        **_service_fields(service, conf),
+        **{name: getattr(node, name) for name in CAPACITY},
+        **{
+            f"{name}_allocation_ratio": getattr(node, f"{name}_allocation_ratio") or ratio
+            for name, ratio in ratio_by_name
+        },
+        "aggregates": Names([each.name for each in groups if host in each.hosts]),
+        "instances": Names(
+            [each.uuid for each in found if each.node in (None, node.hypervisor_hostname)]
+        ),
+        "updated_at": _moment(node.updated_at or node.created_at),
+    }
 
 
 def _choose(
@@ -168,12 +174,12 @@ def _service(connection: Connection, host: str, binary: str) -> objects.Service 
         return None
 
 
-def _service_fields(service: objects.Service | None, state: str) -> dict[str, Any]:
+def _service_fields(service: objects.Service | None, conf: cfg.ConfigOpts) -> dict[str, Any]:
+    shown = {"status": status(service), "state": state(service, conf)}
     if service is None:
-        return {"status": status(None), "state": state, "disabled_reason": "no service"}
+        return {**shown, "disabled_reason": "no service"}
     return {
-        "status": status(service),
-        "state": state,
+        **shown,
         "disabled_reason": service.disabled_reason,
         "forced_down": bool(service.forced_down),
         "last_seen_up": _moment(service.last_seen_up),
@@ -184,61 +190,57 @@ def _moment(moment: datetime.datetime | None) -> str | None:
     return None if moment is None else moment.replace(tzinfo=None).isoformat()
 
 
-class ServiceList(command.List):
+@action(
+    List,
+    argument("--host", help="only the services of this host"),
+    argument("--service", metavar="BINARY", help="only this binary"),
+    columns=(
+        *("ID", "Binary", "Host", "Zone", "Status", "State"),
+        *("Updated At", "Disabled Reason", "Forced Down"),
+    ),
+)
+def service_list(command: Base, args: Any) -> list[Sequence[Any]]:
     """List the services."""
-
-    arguments = (
-        argument("--host", help="only the services of this host"),
-        argument("--service", metavar="BINARY", help="only this binary"),
-    )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Read the services, in all cells, and their zones."""
-        with self.databases.api.read() as connection:
-            zones = Zones(aggregates.list_all(connection), self.conf)
-        found = self.read_cells(lambda conn: services.list_all(conn, parsed_args.service))
-        wanted = (each for each in found if parsed_args.host in (None, each.host))
-        return SERVICE_COLUMNS, [self._row(each, zones) for each in wanted]
-
-    def _row(self, service: objects.Service, zones: Zones) -> Sequence[Any]:
-        return (
-            *(service.id, service.binary, service.host, zones.of_service(service)),
-            *(status(service), state(service, self.conf)),
-            _moment(service.last_seen_up or service.updated_at or service.created_at),
-            *(service.disabled_reason, bool(service.forced_down)),
+    zones = _zones(command)
+    found = command.read_cells(lambda conn: services.list_all(conn, args.service))
+    return [
+        (
+            *(each.id, each.binary, each.host, zones.of_service(each)),
+            *(status(each), state(each, command.conf)),
+            _moment(each.last_seen_up or each.updated_at or each.created_at),
+            *(each.disabled_reason, bool(each.forced_down)),
         )
+        for each in found
+        if args.host in (None, each.host)
+    ]
 
 
-class ServiceSet(command.Base):
+def _switch(name: str, group: str, text: str) -> Argument:
+    return argument(name, group=group, is_choice=True, action="store_true", help=text)
+
+
+@action(
+    Base,
+    _switch("--enable", "switch", "let it be used"),
+    _switch("--disable", "switch", "place no server on its host"),
+    argument("--disable-reason", metavar="REASON", help="why it is disabled"),
+    _switch("--up", "force", "believe its heartbeats again"),
+    _switch("--down", "force", "down, whatever its heartbeats say"),
+    argument("host", metavar="HOST"),
+    argument("binary", metavar="BINARY", help="for example nova-compute"),
+)
+def service_set(command: Base, args: Any) -> None:
     """Enable or disable a service, or declare it down."""
+    if args.disable_reason is not None and not args.disable:
+        command.parser.error("--disable-reason needs --disable")
+    if not (args.enable or args.disable or args.up or args.down):
+        command.parser.error("one of --enable, --disable, --up and --down is needed")
+    name = (args.host, args.binary)
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """As ``openstack compute service set``."""
-        parser = super().get_parser(prog_name)
-        switch = parser.add_mutually_exclusive_group()
-        switch.add_argument("--enable", action="store_true", help="let it be used")
-        switch.add_argument("--disable", action="store_true", help="place no server on its host")
-        parser.add_argument("--disable-reason", metavar="REASON", help="why it is disabled")
-        force = parser.add_mutually_exclusive_group()
-        force.add_argument("--up", action="store_true", help="believe its heartbeats again")
-        force.add_argument("--down", action="store_true", help="down, whatever its heartbeats say")
-        parser.add_argument("host", metavar="HOST")
-        parser.add_argument("binary", metavar="BINARY", help="for example nova-compute")
-        return parser
+    def change(connection: Connection) -> None:
+        if args.enable or args.disable:
+            services.set_disabled(connection, *name, args.disable, args.disable_reason)
+        if args.up or args.down:
+            services.set_forced_down(connection, *name, args.down)
 
-    def take_action(self, parsed_args: argparse.Namespace) -> None:
-        """Make the changes, all or none."""
-        args = parsed_args
-        if args.disable_reason is not None and not args.disable:
-            self.parser.error("--disable-reason needs --disable")
-        if not (args.enable or args.disable or args.up or args.down):
-            self.parser.error("one of --enable, --disable, --up and --down is needed")
-        name = (args.host, args.binary)
-
-        def change(connection: Connection) -> None:
-            if args.enable or args.disable:
-                services.set_disabled(connection, *name, args.disable, args.disable_reason)
-            if args.up or args.down:
-                services.set_forced_down(connection, *name, args.down)
-
-        self.database_with(lambda conn: _service(conn, *name)).write_retrying(change)
+    command.database_with(lambda conn: _service(conn, *name)).write_retrying(change)

@@ -7,24 +7,76 @@ from __future__ import annotations
 
 import argparse
 import json
+import uuid
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from oslo_config import cfg
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from scheduler import errors, exit_codes
-from scheduler.cli import bus, request_options
+from scheduler import errors, exit_codes, numa, objects, pci, semantics
+from scheduler.cli import bus, command
 from scheduler.cli.bus import Ask, Daemons
+from scheduler.cli.command import argument
+from scheduler.db import flavors
+from scheduler.db.database import Database
+from scheduler.rpc.messages import ObjectSerializer
 
 _LIKE = "like:"
 _MOST_SERVERS: Final = 20
 _MOST_HOSTS: Final = 10
 Told = Mapping[str, Any]
+
+_NOT_MADE = "a request that nobody made"
+_CHANGES = "what is to be different"
+_SIZES = (
+    ("--flavor-ram", "memory_mb", "MB", "memory"),
+    ("--vcpus", "vcpus", "N", "processors"),
+    ("--flavor-disk", "root_gb", "GB", "root disk"),
+    ("--flavor-ephemeral", "ephemeral_gb", "GB", "ephemeral disk"),
+)
+_PAIRS = (
+    ("--extra-spec", "extra_specs", "extra spec of the flavor"),
+    ("--image-property", "image_properties", "property of the image"),
+    ("--hint", "hints", "scheduler hint"),
+)
+_REQUEST = (
+    argument(
+        "--request",
+        type=Path,
+        metavar="FILE",
+        help="a RequestSpec as JSON, in the form of the message bus, alone or as `spec_obj`; "
+        "or `request_spec` with `filter_properties`",
+        group=_NOT_MADE,
+    ),
+    argument("--flavor", metavar="NAME", help="a flavor of the database", group=_NOT_MADE),
+    *(
+        argument(
+            option,
+            dest=dest,
+            type=command.non_negative,
+            metavar=metavar,
+            help=f"{what} per server",
+            group=_NOT_MADE,
+        )
+        for option, dest, metavar, what in _SIZES
+    ),
+    *(command.pairs_option(what, option, dest, group=_NOT_MADE) for option, dest, what in _PAIRS),
+    argument("--az", metavar="ZONE", help="availability zone", group=_NOT_MADE),
+    argument("--project", metavar="ID", help="project that asks", group=_NOT_MADE),
+    argument(
+        "--count",
+        type=command.positive,
+        metavar="N",
+        help="how many servers",
+        group=_NOT_MADE,
+    ),
+)
 
 
 class WhatIf(bus.OnWorkers):
@@ -34,46 +86,43 @@ class WhatIf(bus.OnWorkers):
     options or a file; then the first worker that answers decides.
     """
 
-    def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """The request, what is to be different, and how to show it."""
-        parser = super().get_parser(prog_name)
-        parser.add_argument(
+    arguments = (
+        argument(
             "name",
             metavar="REQUEST_ID|INSTANCE_UUID",
             nargs="?",
             help="a request that was decided, as long as a worker remembers it",
-        )
-        request_options.add_options(parser)
-        changes = parser.add_argument_group("what is to be different")
-        for option, metavar, text in (
-            ("--enable", "FILTER", "run this filter, too, after the others"),
-            ("--disable", "FILTER", "do not run this filter"),
-            ("--set", "OPTION=VALUE", "another value of an option, or of group.option"),
-            ("--without-host", "HOST", "as if there was no such host"),
-        ):
-            changes.add_argument(
+        ),
+        *_REQUEST,
+        *(
+            argument(
                 option,
                 action="append",
                 default=[],
                 metavar=metavar,
                 help=f"{text}; may be repeated",
+                group=_CHANGES,
             )
-        changes.add_argument(
-            "--add-hosts",
-            action="append",
-            default=[],
-            metavar="PROFILE",
-            help="more hosts: a YAML file, or like:HOST:COUNT for empty ones with the hardware of "
-            "a host there is; may be repeated",
-        )
-        parser.add_argument("--json", action="store_true", help="print the same as JSON")
-        for names, settings in bus.worker_arguments():
-            parser.add_argument(*names, **settings)
-        return parser
+            for option, metavar, text in (
+                ("--enable", "FILTER", "run this filter, too, after the others"),
+                ("--disable", "FILTER", "do not run this filter"),
+                ("--set", "OPTION=VALUE", "another value of an option, or of group.option"),
+                ("--without-host", "HOST", "as if there was no such host"),
+                (
+                    "--add-hosts",
+                    "PROFILE",
+                    "more hosts: a YAML file, or like:HOST:COUNT for empty ones with the hardware "
+                    "of a host there is",
+                ),
+            )
+        ),
+        argument("--json", action="store_true", help="print the same as JSON"),
+        *bus.worker_arguments(),
+    )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Ask, and print both decisions."""
-        has_options = request_options.is_given(parsed_args)
+        has_options = is_given(parsed_args)
         if bool(parsed_args.name) == has_options:
             reason = "give it, or else options of a request: see --flavor, --flavor-ram, --request"
             raise errors.InvalidRequest(field="REQUEST_ID", reason=reason)
@@ -86,9 +135,7 @@ class WhatIf(bus.OnWorkers):
             "max_seconds": parsed_args.timeout * 0.9,
         }
         if has_options:
-            arguments["request"] = request_options.request_of(
-                parsed_args, self.conf, self.databases.api
-            )
+            arguments["request"] = request_of(parsed_args, self.conf, self.databases.api)
         with self.asking(parsed_args) as daemons:
             answer = (
                 daemons.first("what_if", **arguments)
@@ -135,6 +182,83 @@ def profiles_of(text: str) -> list[dict[str, Any]]:
     if not all(isinstance(each, dict) for each in profiles):
         raise errors.InvalidRequest(field=field, reason="not a mapping, or a list of mappings")
     return profiles
+
+
+def is_given(parsed: argparse.Namespace) -> bool:
+    """True when there is a request on the command line."""
+    sizes = any(getattr(parsed, dest) is not None for _option, dest, _unit, _what in _SIZES)
+    return sizes or parsed.request is not None or parsed.flavor is not None
+
+
+def request_of(
+    parsed: argparse.Namespace, conf: cfg.ConfigOpts, database: Database
+) -> objects.RequestSpec:
+    """The request; InvalidRequest naming what is wrong with it, FlavorNotFound for the flavor."""
+    spec = _from_file(parsed.request) if parsed.request else _from_options(parsed, conf, database)
+    if parsed.count is not None:
+        spec.num_instances = parsed.count
+    if not spec.is_set("instance_uuid"):
+        spec.instance_uuid = str(uuid.uuid4())
+    return spec
+
+
+def _from_file(path: Path) -> objects.RequestSpec:
+    field = f"--request {path}"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise errors.InvalidRequest(field=field, reason=str(error)) from error
+    if isinstance(content, dict) and isinstance(content.get("args"), dict):
+        content = content["args"]
+    decoded = ObjectSerializer().deserialize_entity(None, content)
+    if isinstance(decoded, dict) and "request_spec" in decoded:
+        properties = decoded.get("filter_properties") or {}
+        return objects.RequestSpec.from_primitives(decoded["request_spec"], properties)
+    found = decoded.get("spec_obj") if isinstance(decoded, dict) else decoded
+    if not isinstance(found, objects.RequestSpec):
+        raise errors.InvalidRequest(field=field, reason="no RequestSpec in the form of the bus")
+    return found
+
+
+def _from_options(
+    parsed: argparse.Namespace, conf: cfg.ConfigOpts, database: Database
+) -> objects.RequestSpec:
+    flavor = _flavor(parsed, database)
+    image = objects.ImageMeta.from_dict({"properties": dict(parsed.image_properties)})
+    hints: dict[str, list[str]] = {}
+    for name, value in parsed.hints:
+        hints.setdefault(name, []).append(value)
+    policy = pci.affinity_policy(flavor, image)
+    devices = pci.requests_of_flavor(flavor, conf.pci.alias, policy)
+    return objects.RequestSpec(
+        flavor=flavor,
+        image=image,
+        num_instances=1,
+        scheduler_hints=hints,
+        availability_zone=parsed.az,
+        project_id=parsed.project,
+        numa_topology=numa.constraints(flavor, image, semantics.from_conf(conf).numa),
+        pci_requests=objects.InstancePCIRequests(requests=devices),
+    )
+
+
+def _flavor(parsed: argparse.Namespace, database: Database) -> objects.Flavor:
+    """The one that is named, or one of the sizes given; the options win over what it says."""
+    if parsed.flavor is None:
+        flavor = objects.Flavor(
+            id=0, name="what-if", flavorid="what-if", memory_mb=0, vcpus=1, root_gb=0,
+            ephemeral_gb=0, swap=0, extra_specs={},
+        )  # fmt: skip
+        if parsed.memory_mb is None:
+            raise errors.InvalidRequest(field="--flavor-ram", reason="missing, without --flavor")
+    else:
+        with database.read() as connection:
+            flavor = flavors.get(connection, "name", parsed.flavor)
+    for _option, dest, _unit, _what in _SIZES:
+        if getattr(parsed, dest) is not None:
+            setattr(flavor, dest, getattr(parsed, dest))
+    flavor.extra_specs = {**flavor.extra_specs, **dict(parsed.extra_specs)}
+    return flavor
 
 
 def show(console: Console, answer: Told) -> None:

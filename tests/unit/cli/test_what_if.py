@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from scheduler import errors
-from scheduler.cli import request_options
+from scheduler.cli import what_if
 from scheduler.cli.program import Program
 from scheduler.cli.what_if import WhatIf, profiles_of, show
 from scheduler.db import flavors
@@ -44,8 +44,8 @@ REFUSED = {
 def request_of(database: Database, *words: str) -> Any:
     program = Program(a_conf(), None)  # type: ignore[arg-type]
     parsed = WhatIf(program, None).get_parser("what-if").parse_args(list(words))
-    assert request_options.is_given(parsed)
-    return request_options.request_of(parsed, a_conf(), database)
+    assert what_if.is_given(parsed)
+    return what_if.request_of(parsed, a_conf(), database)
 
 
 def test_options_make_a_request(database: Database) -> None:
