@@ -9,7 +9,7 @@ from oslo_log import log as logging
 
 from scheduler import errors, numa, objects, pci
 from scheduler.hosts.consumption import Consumption, Fitting, Wish
-from scheduler.objects import texts
+from scheduler.objects.registry import read_json
 
 LOG = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def _cells_text(wish: Wish) -> str | None:
 
 
 def _cells_of(text: str | None) -> tuple[numa.GuestTopology | None, numa.Limits | None]:
-    content = texts.read_json(text) if text else {}
+    content = read_json(text) if text else {}
     guest, limits = content.get("guest"), content.get("limits")
     return (
         numa.GuestTopology.from_object(objects.from_primitive(guest)) if guest else None,
@@ -90,5 +90,5 @@ def _devices_of(text: str | None) -> tuple[pci.Request, ...]:
             specs=tuple(tuple(sorted(spec.items())) for spec in each["specs"]),
             **{name: each[name] for name in _PARTS},
         )
-        for each in (texts.read_json(text) if text else ())
+        for each in (read_json(text) if text else ())
     )

@@ -171,7 +171,6 @@ class Service(Worker):
     ) -> None:
         store = Store.from_conf(self._conf, database)
         if store is not None:
-            store.start()
             ending.callback(store.close)
             manager.recorder.listeners.append(store.put)
 

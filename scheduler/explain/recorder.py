@@ -38,6 +38,8 @@ _PART_BYTES: Final = 700
 Listener = Callable[[DecisionRecord], None]
 """Called with each finished record, on the thread that answers: must be quick."""
 
+#: So much is seen to at a time.
+_BATCH: Final = 100
 #: Time that deferred work lets replies go first.
 DEFERRED_SECONDS: Final = 0.005
 #: So much deferred work waits; what comes on top is left to whoever asks for the record.
@@ -149,7 +151,7 @@ class Recorder:
     def __init__(
         self,
         memory_bytes: int = DEFAULT_MEMORY_BYTES,
-        defer: Callable[[Callable[[], None]], None] = lambda work: work(),
+        defer: Callable[[DecisionRecord], Any] = DecisionRecord.complete,
     ) -> None:
         self.records = Memory(memory_bytes)
         self.listeners: list[Listener] = []
@@ -160,7 +162,7 @@ class Recorder:
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts) -> Recorder:
         """As ``[explain]`` says; records are completed in a thread."""
-        return cls(conf.explain.memory_bytes, DeferredWork().defer)
+        return cls(conf.explain.memory_bytes, BatchThread("records", _complete, _MOST_DEFERRED).put)
 
     @contextlib.contextmanager
     def decision(
@@ -213,7 +215,7 @@ class Recorder:
         if record.outcome != SELECTED:
             record.find_closest = None
         if record.find_closest is not None:
-            self._defer(record.complete)
+            self._defer(record)
         for listener in self.listeners:
             try:
                 listener(record)
@@ -221,33 +223,56 @@ class Recorder:
                 LOG.exception("A decision could not be told of")
 
 
-class DeferredWork:
-    """Work done some milliseconds later in a thread, which starts with the first of it."""
+class BatchThread:
+    """A thread that starts with the first thing it is given; *handle* sees to a batch at a time.
 
-    def __init__(self) -> None:
-        self._waiting: queue.Queue[Callable[[], None]] = queue.Queue(_MOST_DEFERRED)
+    Nobody waits for it: when *most* things wait, it takes no more.  *handle* raises nothing.
+    """
+
+    def __init__(self, name: str, handle: Callable[[list[Any]], None], most: int) -> None:
+        self._name = name
+        self._handle = handle
+        self._waiting: queue.Queue[Any] = queue.Queue(most)
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def defer(self, work: Callable[[], None]) -> None:
-        """Have *work*, which raises nothing, done soon; leave it out while too much waits."""
-        with contextlib.suppress(queue.Full):
-            self._waiting.put_nowait(work)
+    def put(self, item: Any) -> bool:
+        """Have *item* seen to soon; False if too much waits."""
         with self._starting:
             if self._thread is None:
-                thread = threading.Thread(target=self._run, name="records", daemon=True)
+                thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 with contextlib.suppress(RuntimeError):  # no more threads; the next one tries again
                     thread.start()
                     self._thread = thread
+        try:
+            self._waiting.put_nowait(item)
+        except queue.Full:
+            return False
+        return True
+
+    def close(self, seconds: float) -> int:
+        """Have what waits seen to, for so long; the number of things that are left over."""
+        try:
+            self._waiting.put(None, timeout=seconds)
+        except queue.Full:
+            return self._waiting.qsize()
+        if self._thread is not None:
+            self._thread.join(seconds)
+        return 0
 
     def _run(self) -> None:
-        while True:
+        batch: list[Any] = []
+        while None not in batch:
             batch = [self._waiting.get()]
-            time.sleep(DEFERRED_SECONDS)
-            while not self._waiting.empty():
+            while len(batch) < _BATCH and not self._waiting.empty():
                 batch.append(self._waiting.get_nowait())
-            for work in batch:
-                work()
+            self._handle([item for item in batch if item is not None])
+
+
+def _complete(records: list[DecisionRecord]) -> None:
+    time.sleep(DEFERRED_SECONDS)
+    for record in records:
+        record.complete()
 
 
 def _note_failure(record: DecisionRecord, error: Exception) -> None:

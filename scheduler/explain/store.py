@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import queue
-import threading
 import time
 from typing import Final
 
@@ -16,14 +14,15 @@ from scheduler.db import decisions, migration, rows
 from scheduler.db.database import FAILURES, Database
 from scheduler.engine.record import DecisionRecord
 from scheduler.explain.answer import to_dict
+from scheduler.explain.recorder import BatchThread
 
 LOG = logging.getLogger(__name__)
 
 OPTION: Final = "[explain] database"
 WAITING: Final = 1000
 """So many records wait for the database; what comes on top is left out."""
-BATCH: Final = 100
 PURGE_SECONDS: Final = 600.0
+LEAST_PURGED: Final = 100
 PURGE_SHARE: Final = 10
 """Old records are deleted at the latest when one part in so many of those kept has come on top."""
 CLOSE_SECONDS: Final = 5.0
@@ -58,8 +57,7 @@ class Store:
         self._daemon = daemon
         self._kept = datetime.timedelta(days=kept_days)
         self._kept_records = kept_records
-        self._waiting: queue.Queue[DecisionRecord | None] = queue.Queue(WAITING)
-        self._thread = threading.Thread(target=self._run, name="decisions", daemon=True)
+        self._thread = BatchThread("decisions", self._write, WAITING)
         self._purge_due_at = 0.0
         self._written = 0
         self._is_failing = False
@@ -68,40 +66,22 @@ class Store:
 
     @classmethod
     def from_conf(cls, conf: cfg.ConfigOpts, database: Database) -> Store | None:
-        """As ``[explain]`` says, not started; None if nothing is to be written."""
+        """As ``[explain]`` says; None if nothing is to be written."""
         options = conf.explain
         if not options.database:
             return None
         return cls(database, conf.host, options.database_kept_days, options.database_kept_records)
 
-    def start(self) -> None:
-        """Begin to write."""
-        self._thread.start()
-
     def put(self, record: DecisionRecord) -> None:
         """Have *record* written soon; never waits, never raises."""
-        try:
-            self._waiting.put_nowait(record)
-        except queue.Full:
+        if not self._thread.put(record):
             self._leave_out(1, "the database is too slow")
 
     def close(self) -> None:
         """Write what waits, for a while; the rest is left out."""
-        try:
-            self._waiting.put(None, timeout=CLOSE_SECONDS)
-        except queue.Full:
-            LOG.warning("%d records of decisions were not written", self._waiting.qsize())
-            return
-        self._thread.join(CLOSE_SECONDS)
-
-    def _run(self) -> None:
-        is_over = False
-        while not is_over:
-            batch = [self._waiting.get()]
-            while len(batch) < BATCH and not self._waiting.empty():
-                batch.append(self._waiting.get_nowait())
-            is_over = None in batch
-            self._write([record for record in batch if record is not None])
+        left = self._thread.close(CLOSE_SECONDS)
+        if left:
+            LOG.warning("%d records of decisions were not written", left)
 
     def _write(self, batch: list[DecisionRecord]) -> None:
         try:
@@ -121,7 +101,7 @@ class Store:
     def _purge(self) -> None:
         """Delete what is too old or too much, now and then."""
         is_due = time.monotonic() >= self._purge_due_at
-        if not is_due and self._written < max(BATCH, self._kept_records // PURGE_SHARE):
+        if not is_due and self._written < max(LEAST_PURGED, self._kept_records // PURGE_SHARE):
             return
         self._purge_due_at, self._written = time.monotonic() + PURGE_SECONDS, 0
         with self._database.write() as connection:

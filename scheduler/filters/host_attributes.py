@@ -15,7 +15,7 @@ import numpy as np
 
 from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates
-from scheduler.objects import texts
+from scheduler.objects.registry import read_json
 
 
 class Verdict(enum.IntEnum):
@@ -101,7 +101,7 @@ def interned(values: list[Any]) -> tuple[list[Any], np.ndarray]:
 def _step(found: Any, part: str) -> Any:
     if isinstance(found, str):
         try:
-            found = texts.read_json(found)
+            found = read_json(found)
         except ValueError:
             return None
     return found.get(part) if isinstance(found, dict) else None

@@ -12,7 +12,7 @@ import numpy as np
 
 from scheduler import errors, objects
 from scheduler.numa import HostTopology
-from scheduler.objects import texts
+from scheduler.objects.registry import read_json
 from scheduler.pci import Pools
 
 #: Seconds since the epoch where there is no time.
@@ -66,7 +66,7 @@ def _json_of(kind: type) -> Callable[[str | None], Any]:
         if not text:
             return kind()
         try:
-            value = texts.read_json(text)
+            value = read_json(text)
         except ValueError as error:
             raise _unreadable(text, str(error)) from error
         if not isinstance(value, kind):

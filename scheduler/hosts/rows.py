@@ -15,8 +15,8 @@ from oslo_log import log as logging
 from scheduler import semantics
 from scheduler.hosts import columns
 from scheduler.hosts.table import NEVER, Key
-from scheduler.objects import texts
 from scheduler.objects.fields import LARGEST_SIZE
+from scheduler.objects.registry import read_json
 from scheduler.pci import Pools
 from scheduler.semantics import Semantics
 
@@ -161,7 +161,7 @@ def _stats(text: str | None) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        stats = texts.read_json(text)
+        stats = read_json(text)
     except ValueError:
         return {}
     return stats if isinstance(stats, dict) else {}

@@ -5,6 +5,8 @@ every difference between Newton and today.  Imports only ``pci``, ``objects`` an
 every room from ``conf`` upwards may import this package.
 """
 
+# ruff: noqa: F401 - names for others to import from here
+
 from scheduler.numa.constraints import constraints
 from scheduler.numa.fitting import Placement, fit, fits, place
 from scheduler.numa.pairing import lacks_threads
@@ -20,25 +22,3 @@ from scheduler.numa.topology import (
     Pages,
 )
 from scheduler.numa.usage import consume, usage
-
-__all__ = [
-    "CURRENT",
-    "NEWTON",
-    "GuestCell",
-    "GuestTopology",
-    "HostCell",
-    "HostTopology",
-    "Limits",
-    "Networks",
-    "NumaSemantics",
-    "Pages",
-    "Placement",
-    "constraints",
-    "consume",
-    "fit",
-    "fits",
-    "lacks_threads",
-    "place",
-    "requires_threads",
-    "usage",
-]

@@ -13,7 +13,14 @@ oslo.versionedobjects is not used.  It refuses objects of newer senders, which t
 
 from __future__ import annotations
 
-from scheduler.objects.base import WireObject, from_primitive, is_older, to_primitive
+from scheduler.objects.base import (
+    ListObject,
+    WireObject,
+    from_primitive,
+    is_older,
+    to_plain,
+    to_primitive,
+)
 from scheduler.objects.host import (
     Aggregate,
     AggregateList,
@@ -41,7 +48,6 @@ from scheduler.objects.instance import (
     Tag,
     TagList,
 )
-from scheduler.objects.nested import ListObject, OpaqueObject, to_plain
 from scheduler.objects.numa import (
     InstanceNUMACell,
     InstanceNUMATopology,
@@ -52,6 +58,7 @@ from scheduler.objects.numa import (
     NUMATopologyLimits,
     VirtCPUTopology,
 )
+from scheduler.objects.registry import OpaqueObject
 from scheduler.objects.request_parts import (
     Destination,
     Flavor,
@@ -60,9 +67,8 @@ from scheduler.objects.request_parts import (
     NetworkRequestList,
     RequestGroup,
     RequestLevelParams,
-    SchedulerLimits,
     SchedulerRetries,
     SecurityGroup,
     SecurityGroupList,
 )
-from scheduler.objects.request_spec import RequestSpec, Selection
+from scheduler.objects.request_spec import RequestSpec, SchedulerLimits, Selection

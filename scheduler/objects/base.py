@@ -9,10 +9,18 @@ from typing import Any, ClassVar, Self
 
 from scheduler import errors
 from scheduler.objects import registry
-from scheduler.objects.fields import BOOL, DATETIME, UNSET, BadValue, Field, Manifest, fields, made
-
-MAX_DEPTH = 128
-"""Nesting limit of unread values, whatever ``[scheduler] max_request_depth`` lets through."""
+from scheduler.objects.fields import (
+    BOOL,
+    DATETIME,
+    UNSET,
+    BadValue,
+    Field,
+    ListOf,
+    Manifest,
+    fields,
+    made,
+)
+from scheduler.objects.registry import ObjectOf, OpaqueObject, described, mapping, within_depth
 
 ADDRESSES = (ipaddress.IPv4Address, ipaddress.IPv6Address)
 _SHARED = frozenset((str, int, float, bool, type(None), datetime.datetime, *ADDRESSES))
@@ -206,7 +214,7 @@ class WireObject:
     @classmethod
     def read_dict(cls, value: Any) -> Self:
         """Build from a mapping whose other keys are ignored; raises BadValue."""
-        return cls.read_fields(value)
+        return cls.read_fields(mapping(value))
 
     @classmethod
     def read_fields(cls, values: Mapping[str, Any]) -> Self:
@@ -319,25 +327,6 @@ def is_older(obj: WireObject, version: str) -> bool:
     return registry.parse(obj._version) < registry.parse(version)
 
 
-def within_depth(part: str, value: Any) -> Any:
-    """Return *value*; raise BadValue if it nests too deeply to be emitted again.
-
-    Only values that are kept unread need this check: known classes nest only finitely.
-    """
-    layer = [value]
-    for _ in range(MAX_DEPTH):
-        inner: list[Any] = []
-        for item in layer:
-            if type(item) is dict:
-                inner.extend(item.values())
-            elif type(item) is list:
-                inner.extend(item)
-        if not inner:
-            return value
-        layer = inner
-    raise BadValue(f"nested more than {MAX_DEPTH} levels deep", part)
-
-
 def _copied(value: Any) -> Any:
     kind = type(value)
     if kind in _SHARED:
@@ -352,8 +341,45 @@ def _copied(value: Any) -> Any:
     return value.copy() if isinstance(value, WireObject) else value
 
 
-def described(value: Any) -> str:
-    """The class that the envelope *value* names, or its type; for messages."""
-    if isinstance(value, dict) and registry.NAME_KEY in value:
-        return str(value[registry.NAME_KEY])
-    return type(value).__name__
+class ListObject(WireObject):
+    """An object that is a list of objects of one class (section 1.4); a new one is empty."""
+
+    def __init_subclass__(cls, of: type[WireObject], version: str) -> None:
+        cls.VERSION = version
+        cls.FIELDS = {"objects": Field(ListOf(ObjectOf(of)), unset=list)}
+        super().__init_subclass__()
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**{"objects": [], **values})
+
+    def __len__(self) -> int:
+        return len(self.objects)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.objects)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self.objects
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.objects[index]
+
+
+def to_plain(value: Any) -> Any:
+    """*value* with every object in it as the dict of its set and computed fields.
+
+    List objects become lists, sets sorted lists, addresses text; datetimes stay datetimes.
+    """
+    if isinstance(value, OpaqueObject):
+        value = value.envelope
+    if isinstance(value, (ListObject, list, tuple)):
+        return [to_plain(item) for item in value]
+    if isinstance(value, WireObject):
+        computed = {name: getattr(value, name) for name in value.COMPUTED}
+        return {k: to_plain(v) for k, v in {**value.set_fields(), **computed}.items()}
+    if isinstance(value, dict):
+        inner = value.get(registry.DATA_KEY, value) if registry.NAME_KEY in value else value
+        return {key: to_plain(item) for key, item in inner.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    return str(value) if isinstance(value, ADDRESSES) else value

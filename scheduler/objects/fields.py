@@ -24,6 +24,8 @@ _PREDICATE = re.compile(r"\s*(?:<=|>=|==|!=|<|>)\s*\d+(?:\s*\.\s*\d+)*(?:(?:a|b|
 LARGEST_SIZE = 2**31 - 1
 """The largest number in a column of Nova's; products and sums of such fit into 64 bits."""
 
+MAX_CPU = 65535
+
 Manifest = Mapping[str, str]
 
 
@@ -290,3 +292,35 @@ def made(default: Any) -> Any:
 def fields(kind: Kind, names: str, **options: Any) -> dict[str, Field]:
     """Rows for all *names*, words separated by blanks, with the same kind and options."""
     return {name: Field(kind, **options) for name in names.split()}
+
+
+def parse_cpu_spec(text: str) -> set[int]:
+    """Read ``0-3,^2,5``: numbers and ranges, without those behind ``^``; ValueError if bad.
+
+    Follows reference page numa_pci, section 3.
+    """
+    included: set[int] = set()
+    excluded: set[int] = set()
+    for item in text.split(","):
+        item = item.strip()
+        if not item:
+            continue
+        negated = item.startswith("^")
+        first, dash, last = item.removeprefix("^").partition("-")
+        low = _number(first)
+        high = _number(last) if dash else low
+        if low > high:
+            raise ValueError(f"{item!r} is not a range of CPUs")
+        (excluded if negated else included).update(range(low, high + 1))
+    return included - excluded
+
+
+def _number(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not the number of a CPU") from None
+    # The bound keeps a hostile range from filling the memory.
+    if not 0 <= number <= MAX_CPU:
+        raise ValueError(f"{number} is not the number of a CPU")
+    return number

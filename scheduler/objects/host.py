@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 from scheduler import errors
 from scheduler.objects import registry
-from scheduler.objects.base import PERSISTENT, WireObject, described, from_primitive
+from scheduler.objects.base import PERSISTENT, ListObject, WireObject, from_primitive
 from scheduler.objects.enums import (
     ARCHITECTURES,
     HYPERVISOR_TYPES,
@@ -27,15 +27,13 @@ from scheduler.objects.fields import (
     IP,
     STR,
     UUID,
-    BadValue,
     DictOf,
     EnumOf,
     Field,
     ListOf,
     fields,
 )
-from scheduler.objects.nested import ListObject, ObjectOf
-from scheduler.objects.texts import read_json
+from scheduler.objects.registry import ObjectOf, described, mapping, read_json
 
 
 class CellMapping(WireObject):
@@ -87,12 +85,9 @@ class PciDevicePool(WireObject):
     @classmethod
     def read_dict(cls, value: Any) -> Self:
         """Read the flat form, in which every key that is no field is a tag; raises BadValue."""
-        if not isinstance(value, Mapping) or not isinstance(value.get("tags") or {}, Mapping):
-            raise BadValue(f"a mapping is needed, not {described(value)}")
+        named = mapping(mapping(value).get("tags") or {}, "tags")
         tags = {k: v for k, v in value.items() if k not in cls.FIELDS}
-        return cls.read_fields(
-            {"numa_node": None, **value, "tags": {**(value.get("tags") or {}), **tags}}
-        )
+        return cls.read_fields({"numa_node": None, **value, "tags": {**named, **tags}})
 
     def to_dict(self) -> dict[str, Any]:
         """The flat form: tags beside the other keys."""

@@ -37,9 +37,9 @@ from scheduler.objects.fields import (
     SetOf,
     fields,
     located,
+    parse_cpu_spec,
 )
-from scheduler.objects.nested import ObjectOf
-from scheduler.objects.texts import parse_cpu_spec
+from scheduler.objects.registry import ObjectOf, mapping
 
 MAX_NUMA_NODES = 128
 TRAIT_PREFIX = "trait:"
@@ -156,9 +156,7 @@ class ImageMetaProps(WireObject):
 
         Unknown properties are dropped.  Raises BadValue that names the property.
         """
-        if not isinstance(value, Mapping):
-            raise BadValue("a mapping is needed")
-        return cls.read_fields(_canonical(value))
+        return cls.read_fields(_canonical(mapping(value)))
 
     def to_dict(self) -> dict[str, Any]:
         """The set properties as plain values, sets as sorted lists."""

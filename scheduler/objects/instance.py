@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from scheduler.objects import registry
-from scheduler.objects.base import PERSISTENT, WireObject, described
+from scheduler.objects.base import PERSISTENT, ListObject, WireObject
 from scheduler.objects.enums import DEVICE_TYPE, ENCRYPTION_FORMATS, PCI_NUMA_POLICY, carried
 from scheduler.objects.fields import (
     BOOL,
@@ -24,10 +24,9 @@ from scheduler.objects.fields import (
     Field,
     ListOf,
     fields,
-    located,
 )
-from scheduler.objects.nested import AnyObject, ListObject, ObjectOf
 from scheduler.objects.numa import InstanceNUMATopology
+from scheduler.objects.registry import AnyObject, ObjectOf
 from scheduler.objects.request_parts import Flavor, SecurityGroupList
 
 _Take = Callable[[str], None]
@@ -49,6 +48,9 @@ class InstancePCIRequest(WireObject):
     }
 
 
+_PLAIN_REQUESTS = Field(ListOf(ObjectOf(InstancePCIRequest, plain=True)))
+
+
 class InstancePCIRequests(WireObject):
     """All PCI requests of one instance."""
 
@@ -68,28 +70,12 @@ class InstancePCIRequests(WireObject):
             value = {"requests": value}
         elif registry.NAME_KEY in value:
             return cls.read(dict(value))
-        result = cls()
-        uuid = value.get("instance_uuid")
+        result, uuid = cls(), value.get("instance_uuid")
         if uuid is not None:
             result.instance_uuid = uuid
-        items = value.get("requests") or []
-        if not isinstance(items, list):
-            raise BadValue(f"a list is needed, not {described(items)}", "requests")
-        result.__dict__["requests"] = [_request(i, item) for i, item in enumerate(items)]
+        requests = value.get("requests") or []
+        result.__dict__["requests"] = _PLAIN_REQUESTS.accept("requests", requests)
         return result
-
-
-def _request(number: int, item: Any) -> InstancePCIRequest:
-    if isinstance(item, InstancePCIRequest):
-        return item
-    try:
-        if not isinstance(item, Mapping):
-            raise BadValue(f"a mapping is needed, not {described(item)}")
-        if registry.NAME_KEY in item:
-            return InstancePCIRequest.read(dict(item))
-        return InstancePCIRequest.read_dict(item)
-    except BadValue as exc:
-        raise located(f"requests[{number}]", exc) from exc
 
 
 class Instance(WireObject):

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from scheduler import errors
 from scheduler.objects import registry
-from scheduler.objects.base import WireObject, described, from_primitive
+from scheduler.objects.base import WireObject, from_primitive
 from scheduler.objects.enums import CPU_POLICY, CPU_THREAD_POLICY, EMULATOR_THREADS_POLICY
 from scheduler.objects.fields import (
     BOOL,
@@ -25,11 +25,9 @@ from scheduler.objects.fields import (
     ListOf,
     SetOf,
     fields,
-    located,
+    parse_cpu_spec,
 )
-from scheduler.objects.nested import ObjectOf
-from scheduler.objects.registry import Version
-from scheduler.objects.texts import parse_cpu_spec, read_json
+from scheduler.objects.registry import ObjectOf, Version, described, mapping, read_json
 
 
 class VirtCPUTopology(WireObject):
@@ -99,15 +97,11 @@ class InstanceNUMACell(WireObject):
     @classmethod
     def read_dict(cls, value: Any) -> Self:
         """Read a cell of a plain dict or of the oldest text; raises BadValue."""
-        if isinstance(value, cls):
-            return value
-        _check_mapping(value)
-        if registry.NAME_KEY in value:
-            return cls.read(dict(value))
+        mapping(value)
         values = {name: value[name] for name in cls.FIELDS if name in value}
         if "cpus" in value or "mem" in value:
             values["cpuset"] = parse_cpu_spec(str(value.get("cpus") or ""))
-            values["memory"] = _check_mapping(value.get("mem") or {}, "mem").get("total", 0)
+            values["memory"] = mapping(value.get("mem") or {}, "mem").get("total", 0)
         for name in ("id", "cpuset", "memory"):
             values.setdefault(name, None)
         cell = object.__new__(cls)
@@ -116,6 +110,9 @@ class InstanceNUMACell(WireObject):
         if "pcpuset" not in values:
             cell.split_cpuset()
         return cell
+
+
+_PLAIN_CELLS = Field(ListOf(ObjectOf(InstanceNUMACell, plain=True)))
 
 
 class InstanceNUMATopology(WireObject):
@@ -143,7 +140,7 @@ class InstanceNUMATopology(WireObject):
                 value = read_json(value)
             except ValueError as exc:
                 raise BadValue(f"the text is not JSON: {exc}") from exc
-        _check_mapping(value)
+        mapping(value)
         if registry.NAME_KEY in value:
             if value[registry.NAME_KEY] != cls.__name__:
                 raise BadValue(f"a {cls.__name__} object is needed, not {described(value)}")
@@ -155,15 +152,8 @@ class InstanceNUMATopology(WireObject):
         for name in ("instance_uuid", "emulator_threads_policy"):
             if value.get(name) is not None:
                 topology.__dict__[name] = cls.FIELDS[name].accept(name, value[name])
-        topology.__dict__["cells"] = [_guest_cell(i, cell) for i, cell in enumerate(cells)]
+        topology.__dict__["cells"] = _PLAIN_CELLS.accept("cells", cells)
         return topology
-
-
-def _guest_cell(number: int, value: Any) -> InstanceNUMACell:
-    try:
-        return InstanceNUMACell.read_dict(value)
-    except ValueError as exc:
-        raise located(f"cells[{number}]", exc) from exc
 
 
 class NetworkMetadata(WireObject):
@@ -235,7 +225,7 @@ class NUMACell(WireObject):
     @classmethod
     def read_dict(cls, value: Any) -> Self:
         """Read a cell of the text form from before envelopes; ``id`` is mandatory."""
-        memory = _check_mapping(_check_mapping(value).get("mem") or {})
+        memory = mapping(mapping(value).get("mem") or {})
         try:
             cpus = parse_cpu_spec(str(value.get("cpus") or ""))
         except ValueError as exc:
@@ -287,9 +277,3 @@ class NUMATopology(WireObject):
     def to_text(self) -> str:
         """The JSON text of the envelope, as the column holds it."""
         return json.dumps(self.obj_to_primitive())
-
-
-def _check_mapping(value: Any, path: str = "") -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise BadValue(f"a mapping is needed, not {described(value)}", path)
-    return value

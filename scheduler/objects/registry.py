@@ -1,14 +1,20 @@
-"""Wire classes by name, and their versions (reference page objects, section 2.6)."""
+"""Wire classes by name, their versions and envelopes, and objects inside objects.
+
+Reference page objects, sections 1.4, 1.6 and 2.6.
+"""
 
 from __future__ import annotations
 
 import functools
+import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from oslo_log import log as logging
 
 from scheduler import errors
+from scheduler.objects.fields import BadValue, Kind, Manifest
 
 LOG = logging.getLogger(__name__)
 
@@ -19,9 +25,12 @@ VERSION_KEY = "nova_object.version"
 DATA_KEY = "nova_object.data"
 CHANGES_KEY = "nova_object.changes"
 
+MAX_DEPTH = 128
+"""Nesting limit of unread values, whatever ``[scheduler] max_request_depth`` lets through."""
+
 Version = tuple[int, int]
 _PATTERN = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})(?:\..*)?")
-_classes: dict[str, type] = {}
+_classes: dict[str, Any] = {}
 
 
 def register(cls: type) -> None:
@@ -31,14 +40,9 @@ def register(cls: type) -> None:
     _classes[cls.__name__] = cls
 
 
-def find(name: Any) -> type | None:
+def find(name: Any) -> Any:
     """The class of that name, or None."""
     return _classes.get(name) if isinstance(name, str) else None
-
-
-def names() -> list[str]:
-    """The names of all classes, sorted."""
-    return sorted(_classes)
 
 
 def check_namespace(envelope: dict[str, Any]) -> None:
@@ -71,3 +75,112 @@ def check(name: str, version: str, supported: str) -> Version:
 def _report_newer(name: str, version: str, supported: str) -> None:
     # Cached: one line for a fleet of newer peers, not one per message.
     LOG.debug("Reading %s %s, which is newer than our %s", name, version, supported)
+
+
+def described(value: Any) -> str:
+    """The class that the envelope *value* names, or its type; for messages."""
+    if isinstance(value, dict) and NAME_KEY in value:
+        return str(value[NAME_KEY])
+    return type(value).__name__
+
+
+def mapping(value: Any, path: str = "") -> Mapping[str, Any]:
+    """Return *value*, which is found at *path*; raise BadValue if it is no mapping."""
+    if not isinstance(value, Mapping):
+        raise BadValue(f"a mapping is needed, not {described(value)}", path)
+    return value
+
+
+def within_depth(part: str, value: Any) -> Any:
+    """Return *value*; raise BadValue if it nests too deeply to be emitted again.
+
+    Only values that are kept unread need this check: known classes nest only finitely.
+    """
+    layer = [value]
+    for _ in range(MAX_DEPTH):
+        inner: list[Any] = []
+        for item in layer:
+            if type(item) is dict:
+                inner.extend(item.values())
+            elif type(item) is list:
+                inner.extend(item)
+        if not inner:
+            return value
+        layer = inner
+    raise BadValue(f"nested more than {MAX_DEPTH} levels deep", part)
+
+
+def read_json(text: str | bytes) -> Any:
+    """The value of a JSON *text*; ValueError if it is not JSON or nests too deeply."""
+    try:
+        return within_depth("", json.loads(text))
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+
+
+class OpaqueObject:
+    """A nested object of an unknown class, carried and emitted exactly as received."""
+
+    def __init__(self, envelope: dict[str, Any]) -> None:
+        check_namespace(envelope)
+        self.envelope = within_depth("", envelope)
+
+    def obj_to_primitive(self) -> dict[str, Any]:
+        """The envelope as received."""
+        return self.envelope
+
+    def encoded(self, manifest: Manifest | None) -> dict[str, Any]:  # noqa: ARG002
+        """The envelope as received; it cannot be fitted to another version."""
+        return self.envelope
+
+    def __repr__(self) -> str:
+        return f"OpaqueObject({self.envelope.get(NAME_KEY)})"
+
+
+def is_object(value: Any) -> bool:
+    """True for wire objects, those of unknown classes included."""
+    return hasattr(value, "encoded")
+
+
+class AnyObject(Kind):
+    """Any object; of an unknown class it is kept as an :class:`OpaqueObject`."""
+
+    def __init__(self) -> None:
+        super().__init__(self._converted, plain_on_wire=False)
+
+    def _converted(self, value: Any) -> Any:
+        if is_object(value):
+            return value
+        if type(value) is not dict or NAME_KEY not in value:
+            raise ValueError(f"an object is needed, not {described(value)}")
+        cls = find(value[NAME_KEY])
+        return OpaqueObject(value) if cls is None else cls.read(value)
+
+    def encode(self, value: Any, manifest: Manifest | None) -> Any:
+        return value.encoded(manifest)
+
+
+class ObjectOf(AnyObject):
+    """Exactly one class of objects, as an object or as its envelope.
+
+    With *plain*, other values are read by the class's ``read_dict``: senders from before
+    envelopes use them.
+    """
+
+    def __init__(self, cls: Any, plain: bool = False) -> None:
+        super().__init__()
+        self.cls = cls
+        self.plain = plain
+
+    def _converted(self, value: Any) -> Any:
+        if isinstance(value, self.cls):
+            return value
+        name = value.get(NAME_KEY) if type(value) is dict else None
+        if name == self.cls.__name__:
+            try:
+                return self.cls.read(value)
+            except errors.UnsupportedObjectError as error:
+                raise BadValue(error.format_message()) from error
+        if name is None and self.plain and not is_object(value):
+            return self.cls.read_dict(value)
+        raise ValueError(f"a {self.cls.__name__} object is needed, not {described(value)}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from scheduler import errors
-from scheduler.objects.base import PERSISTENT, WireObject, described
+from scheduler.objects.base import PERSISTENT, ListObject, WireObject
 from scheduler.objects.fields import (
     BOOL,
     FLOAT,
@@ -23,9 +23,7 @@ from scheduler.objects.fields import (
     fields,
 )
 from scheduler.objects.host import CellMapping, ComputeNode, ComputeNodeList
-from scheduler.objects.nested import ListObject, ObjectOf
-from scheduler.objects.numa import NUMATopologyLimits
-from scheduler.objects.registry import Version
+from scheduler.objects.registry import ObjectOf, Version, mapping
 
 _TUPLE = ("network_id", "address", "port_id", "pci_request_id", "arq_uuid", "device_profile")
 _TUPLE_LENGTHS = (2, 4, 6)
@@ -201,9 +199,7 @@ class SchedulerRetries(WireObject):
         Without ``hosts`` nothing is set.  Raises BadValue for malformed entries or when
         ``num_attempts`` is missing.
         """
-        if not isinstance(retry, Mapping):
-            raise BadValue(f"a mapping is needed, not {described(retry)}")
-        if "hosts" not in retry:
+        if "hosts" not in mapping(retry):
             return cls()
         entries = retry["hosts"] or []
         if not isinstance(entries, list) or not all(_is_pair(entry) for entry in entries):
@@ -223,35 +219,6 @@ class SchedulerRetries(WireObject):
 def _is_pair(entry: Any) -> bool:
     is_pair = isinstance(entry, (list, tuple)) and len(entry) == 2
     return is_pair and isinstance(entry[0], str) and isinstance(entry[1], str | None)
-
-
-class SchedulerLimits(WireObject):
-    """The limits of the chosen host, as the filters decided; sizes in MB and GB."""
-
-    VERSION = "1.0"
-    LISTS_CHANGES = True
-    FIELDS = {
-        "numa_topology": Field(
-            ObjectOf(NUMATopologyLimits, plain=True), nullable=True, default=None
-        ),
-        **fields(INT, "vcpu disk_gb memory_mb", nullable=True, default=None),
-    }
-
-    @classmethod
-    def read_dict(cls, limits: Mapping[str, Any] | None) -> Self:
-        """Read the dict form: missing keys become null, floats are cut to ints, null is all null.
-
-        Raises BadValue for values that are no numbers.
-        """
-        if not isinstance(limits, Mapping | None):
-            raise BadValue(f"a mapping is needed, not {described(limits)}")
-        result = cls.read_fields(limits or {})
-        result.set_defaults()
-        return result
-
-    def to_dict(self) -> dict[str, Any]:
-        """The limits that are not null; ``numa_topology`` stays an object."""
-        return {name: value for name, value in self.set_fields().items() if value is not None}
 
 
 class RequestGroup(WireObject):

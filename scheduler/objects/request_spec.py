@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from scheduler import errors
-from scheduler.objects.base import WireObject, described, to_primitive
+from scheduler.objects.base import WireObject, to_plain, to_primitive
 from scheduler.objects.fields import (
     BOOL,
     CONVERSION_ERRORS,
@@ -23,8 +23,8 @@ from scheduler.objects.fields import (
 )
 from scheduler.objects.image import ImageMeta
 from scheduler.objects.instance import Instance, InstancePCIRequests
-from scheduler.objects.nested import ObjectOf, to_plain
-from scheduler.objects.numa import InstanceNUMATopology, NetworkMetadata
+from scheduler.objects.numa import InstanceNUMATopology, NetworkMetadata, NUMATopologyLimits
+from scheduler.objects.registry import ObjectOf, mapping
 from scheduler.objects.request_parts import (
     Destination,
     Flavor,
@@ -32,7 +32,6 @@ from scheduler.objects.request_parts import (
     NetworkRequestList,
     RequestGroup,
     RequestLevelParams,
-    SchedulerLimits,
     SchedulerRetries,
     SecurityGroupList,
 )
@@ -54,6 +53,33 @@ def _flavor_size(name: str, doc: str) -> Any:
         return getattr(spec.flavor, name) or 0
 
     return property(read, doc=doc)
+
+
+class SchedulerLimits(WireObject):
+    """The limits of the chosen host, as the filters decided; sizes in MB and GB."""
+
+    VERSION = "1.0"
+    LISTS_CHANGES = True
+    FIELDS = {
+        "numa_topology": Field(
+            ObjectOf(NUMATopologyLimits, plain=True), nullable=True, default=None
+        ),
+        **fields(INT, "vcpu disk_gb memory_mb", nullable=True, default=None),
+    }
+
+    @classmethod
+    def read_dict(cls, limits: Mapping[str, Any] | None) -> Self:
+        """Read the dict form: missing keys become null, floats are cut to ints, null is all null.
+
+        Raises BadValue for values that are no numbers.
+        """
+        result = cls.read_fields({} if limits is None else mapping(limits))
+        result.set_defaults()
+        return result
+
+    def to_dict(self) -> dict[str, Any]:
+        """The limits that are not null; ``numa_topology`` stays an object."""
+        return {name: value for name, value in self.set_fields().items() if value is not None}
 
 
 class RequestSpec(WireObject):
@@ -146,12 +172,39 @@ class RequestSpec(WireObject):
             raise cls.complaint(exc) from exc
 
     def to_legacy_request_spec_dict(self) -> dict[str, Any]:
-        """The legacy request dict (section 4.5)."""
-        return _to_request_spec(self)
+        """The legacy request dict (section 4.5); nested objects stay objects."""
+        properties = {name: getattr(self, name) for name in _FROM_INSTANCE if name in self}
+        if "instance_uuid" in self:
+            properties["uuid"] = self.instance_uuid
+        if "flavor" in self:
+            properties.update((name, getattr(self, name)) for name in _FLAVOR_SIZES)
+        return {
+            "num_instances": self.num_instances,
+            "image": to_plain(self.image) or {},
+            "instance_properties": properties,
+            "instance_type": self.flavor if "flavor" in self else {},
+        }
 
     def to_legacy_filter_properties_dict(self) -> dict[str, Any]:
-        """The legacy filter properties (section 4.6)."""
-        return _to_filter_properties(self)
+        """The legacy filter properties (section 4.6): only what is set and not empty."""
+        hints = self.scheduler_hints or {}
+        properties = {
+            **{name: getattr(self, name) for name in _HOST_LISTS},
+            "retry": self.retry.to_dict() if self.retry else None,
+            "scheduler_hints": {name: self.get_scheduler_hint(name) for name in hints},
+            "requested_destination": self.requested_destination,
+        }
+        found = {name: value for name, value in properties.items() if value}
+        if self.limits:
+            found["limits"] = self.limits.to_dict()
+        group = self.instance_group
+        if group:
+            found["group_updated"] = True
+            for name in ("hosts", "policies", "members"):
+                found[f"group_{name}"] = set(getattr(group, name) or ())
+            if group.uuid:
+                found["group_uuid"] = group.uuid
+        return found
 
 
 class Selection(WireObject):
@@ -186,16 +239,22 @@ def _request_values(
 
     The result has only fields that the dicts name or that have a default.
     """
-    spec = _mapping("request_spec", request_spec)
+    spec = mapping(request_spec, "request_spec")
+    instance = spec.get("instance_properties")
+    if isinstance(instance, (Instance, Mapping)):
+        from_instance = {name: instance.get(name) for name in _FROM_INSTANCE}
+        from_instance["instance_uuid"] = instance.get("uuid")
+    else:
+        from_instance = {}
     values = {
         "num_instances": spec.get("num_instances", 1),
-        "image": _image(spec.get("image")),
+        "image": _object("image", ImageMeta, spec.get("image")),
         "requested_resources": None,
-        **_instance_values(spec.get("instance_properties")),
+        **from_instance,
         **_filter_values(filter_properties),
         "instance_group": _group(filter_properties),
     }
-    found = _flavor(spec.get("instance_type"))
+    found = _object("flavor", Flavor, spec.get("instance_type"))
     if found is not None:
         values["flavor"] = found
     return values
@@ -203,7 +262,7 @@ def _request_values(
 
 def _filter_values(filter_properties: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that come from the filter properties, except the group; raises BadValue."""
-    properties = _mapping("filter_properties", filter_properties)
+    properties = mapping(filter_properties, "filter_properties")
     retry = properties.get("retry")
     return {
         **{name: properties.get(name) for name in _HOST_LISTS},
@@ -214,18 +273,9 @@ def _filter_values(filter_properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _image(value: Any) -> ImageMeta | None:
-    """The image: an object, a dict (``{}`` is an image without properties), else none."""
-    if not isinstance(value, (ImageMeta, Mapping)):
-        return None
-    return _within("image", ImageMeta, value)
-
-
-def _flavor(value: Any) -> Flavor | None:
-    """The flavor: an object, a dict (``{}`` is a flavor with nothing set), else none."""
-    if not isinstance(value, (Flavor, Mapping)):
-        return None
-    return _within("flavor", Flavor, value)
+def _object(name: str, cls: type[WireObject], value: Any) -> Any:
+    """An object or a dict (``{}`` is one with nothing set) as an object of *cls*, else none."""
+    return _within(name, cls, value) if isinstance(value, (cls, Mapping)) else None
 
 
 def _group(filter_properties: Mapping[str, Any]) -> InstanceGroup | None:
@@ -252,65 +302,10 @@ def _hints(value: Any) -> dict[str, list[str]] | None:
     if value is None:
         return None
     result = {}
-    for name, hint in _mapping("scheduler_hints", value).items():
+    for name, hint in mapping(value, "scheduler_hints").items():
         path = f"scheduler_hints[{name!r}]"
         result[name] = _texts(path, hint if isinstance(hint, list) else [hint])
     return result
-
-
-def _to_request_spec(spec: Any) -> dict[str, Any]:
-    """The legacy request dict of *spec* (4.5); nested objects stay objects."""
-    properties = {name: getattr(spec, name) for name in _FROM_INSTANCE if spec.is_set(name)}
-    if spec.is_set("instance_uuid"):
-        properties["uuid"] = spec.instance_uuid
-    if spec.is_set("flavor"):
-        properties.update((name, getattr(spec, name)) for name in _FLAVOR_SIZES)
-    return {
-        "num_instances": spec.num_instances,
-        "image": to_plain(spec.image) or {},
-        "instance_properties": properties,
-        "instance_type": spec.flavor if spec.is_set("flavor") else {},
-    }
-
-
-def _to_filter_properties(spec: Any) -> dict[str, Any]:
-    """The legacy filter properties of *spec* (4.6): only what is set and not empty."""
-    properties: dict[str, Any] = {
-        name: getattr(spec, name) for name in _HOST_LISTS if getattr(spec, name)
-    }
-    retry = spec.retry.to_dict() if spec.retry else None
-    if retry:
-        properties["retry"] = retry
-    if spec.limits:
-        properties["limits"] = spec.limits.to_dict()
-    if spec.instance_group:
-        properties.update(_group_properties(spec.instance_group))
-    if spec.scheduler_hints:
-        properties["scheduler_hints"] = {
-            name: spec.get_scheduler_hint(name) for name in spec.scheduler_hints
-        }
-    if spec.requested_destination:
-        properties["requested_destination"] = spec.requested_destination
-    return properties
-
-
-def _group_properties(found: InstanceGroup) -> dict[str, Any]:
-    properties = {
-        "group_updated": True,
-        "group_hosts": set(found.hosts or ()),
-        "group_policies": set(found.policies or ()),
-        "group_members": set(found.members or ()),
-    }
-    if found.uuid:
-        properties["group_uuid"] = found.uuid
-    return properties
-
-
-def _instance_values(instance: Any) -> dict[str, Any]:
-    if isinstance(instance, (Instance, Mapping)):
-        values = {name: instance.get(name) for name in _FROM_INSTANCE}
-        return {**values, "instance_uuid": instance.get("uuid")}
-    return {}
 
 
 def _within(name: str, cls: type[WireObject], value: Any) -> Any:
@@ -321,12 +316,6 @@ def _within(name: str, cls: type[WireObject], value: Any) -> Any:
         return cls.read_dict(value)
     except BadValue as exc:
         raise located(name, exc) from exc
-
-
-def _mapping(name: str, value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise BadValue(f"a mapping is needed, not {described(value)}", name)
-    return value
 
 
 def _texts(name: str, value: Any) -> list[str]:

@@ -4,6 +4,8 @@ Everything here computes on immutable values (reference page numa_pci, section 7
 ``objects`` and ``errors``; ``numa`` and every room above may import this package.
 """
 
+# ruff: noqa: F401 - names for others to import from here
+
 from scheduler.pci.aliases import (
     ALIAS_KEY,
     Alias,
@@ -21,23 +23,3 @@ from scheduler.pci.allocation import (
     supports,
 )
 from scheduler.pci.devices import Pool, Pools, Request, kinds_of, requests_of
-
-__all__ = [
-    "ALIAS_KEY",
-    "CURRENT",
-    "NEWTON",
-    "Alias",
-    "Allocation",
-    "Cells",
-    "PciSemantics",
-    "Pool",
-    "Pools",
-    "Request",
-    "affinity_policy",
-    "allocate",
-    "kinds_of",
-    "parse_aliases",
-    "requests_of",
-    "requests_of_flavor",
-    "supports",
-]

@@ -118,7 +118,6 @@ class Engine:
         store = Store.from_conf(self._conf, self.databases.main)
         if store is None:
             raise RuntimeError("records are to be kept")
-        store.start()
         self._ending.callback(store.close)
         self.manager.recorder.listeners.append(store.put)
 

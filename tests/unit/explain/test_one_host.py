@@ -29,7 +29,7 @@ def decided(request: dict[str, Any] | None = None, defer: Any = None) -> tuple[A
     fleet = a_fleet(8192, 4096, 512, 8192, services=rows)
     conf = a_conf()
     driver = a_driver(fleet, enabled_filters=FILTERS, options={}, host_subset_size=1)
-    driver.recorder = Recorder(defer=defer or (lambda work: work()))
+    driver.recorder = Recorder(**({} if defer is None else {"defer": defer}))
     manager = SchedulerManager(conf, driver)
     spec = a_request(**{"flavor": {"memory_mb": 2048, "root_gb": 1}, **(request or {})})
     manager.select_destinations(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import threading
 
@@ -11,7 +10,7 @@ import pytest
 from scheduler import errors
 from scheduler.engine.record import SELECTED, DecisionRecord
 from scheduler.explain.answer import to_dict
-from scheduler.explain.recorder import DeferredWork, Memory, Recorder, size_of
+from scheduler.explain.recorder import BatchThread, Memory, Recorder, size_of
 from scheduler.manager import SchedulerManager
 from tests.builders import a_conf, a_request
 from tests.unit.drivers.scheduling import a_driver
@@ -160,12 +159,16 @@ def test_a_request_that_no_driver_sees_is_recorded_too() -> None:
 
 
 def test_deferred_work_is_done_soon_and_too_much_is_left_out() -> None:
-    deferred, done = DeferredWork(), threading.Event()
     order: list[int] = []
-    for number in range(1000):
-        deferred.defer(functools.partial(order.append, number))
-    while not done.is_set():
-        deferred.defer(done.set)
-        done.wait(0.01)
-    assert 0 < len(order) <= 1000
-    assert order == sorted(order)
+    may_go = threading.Event()
+
+    def handle(numbers: list[int]) -> None:
+        may_go.wait(10.0)
+        order.extend(numbers)
+
+    deferred = BatchThread("test", handle, 256)
+    accepted = [number for number in range(1000) if deferred.put(number)]
+    may_go.set()
+    assert deferred.close(10.0) == 0
+    assert 256 <= len(accepted) < 1000
+    assert order == accepted

@@ -33,7 +33,6 @@ def found(database: Database, name: str) -> list[str | None]:
 
 def test_records_are_found_by_request_and_instance(database: Database) -> None:
     store = Store(database, "sched1", 7, 1000)
-    store.start()
     for number in range(3):
         store.put(a_record(number))
     store.close()
@@ -51,7 +50,6 @@ def test_a_database_that_is_away_holds_nobody_up(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = Store(Database(f"sqlite:///{tmp_path}/none/nova.sqlite"), "sched1", 7, 1000)
-    store.start()
     for number in range(3):
         store.put(a_record(number))
     store.close()

@@ -8,8 +8,9 @@ import pytest
 
 from scheduler import errors, objects
 from scheduler.objects import registry
-from scheduler.objects.base import MAX_DEPTH, WireObject
+from scheduler.objects.base import WireObject
 from scheduler.objects.fields import INT, Field
+from scheduler.objects.registry import MAX_DEPTH
 from tests.unit.objects.wire_samples import envelope
 
 GADGET = {**envelope("Flavor"), registry.NAME_KEY: "Gadget"}

@@ -7,8 +7,8 @@ import datetime
 import pytest
 
 from scheduler import errors, objects
-from scheduler.objects import texts
-from scheduler.objects.base import MAX_DEPTH
+from scheduler.objects.fields import parse_cpu_spec
+from scheduler.objects.registry import MAX_DEPTH, read_json
 
 SIX = ("net", "192.0.2.1", "port", "pci", "arq", "profile")
 
@@ -75,7 +75,7 @@ def test_plain_form():
     [("{}", {}), ('[1, "a"]', [1, "a"]), (b"null", None), ("1e999", float("inf"))],
 )
 def test_what_is_json(text: str | bytes, value: object) -> None:
-    assert texts.read_json(text) == value
+    assert read_json(text) == value
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_is_json(text: str | bytes, value: object) -> None:
 )
 def test_what_is_not(text: str) -> None:
     with pytest.raises(ValueError):
-        texts.read_json(text)
+        read_json(text)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,6 @@ def test_what_is_not(text: str) -> None:
 def test_cpu_specs(text, cpus):
     if cpus is None:
         with pytest.raises(ValueError, match="CPU"):
-            texts.parse_cpu_spec(text)
+            parse_cpu_spec(text)
     else:
-        assert texts.parse_cpu_spec(text) == cpus
+        assert parse_cpu_spec(text) == cpus
