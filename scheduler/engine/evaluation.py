@@ -35,7 +35,7 @@ Note = Callable[[int, str, np.ndarray], None]
 """Told of the filter's number in the chain, the reason code and the rows that it removes for it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FilterCount:
     """One filter's effect: hosts before and after, and removed per reason code."""
 

@@ -183,8 +183,11 @@ class DocumentPool:
 
     def memo(self, key: Hashable, dtype: Any) -> Memo:
         """The answers to the question *key*, with room for all numbers; None: forgotten at once."""
-        memo = Memo(dtype) if key is None else self._memos.setdefault(key, Memo(dtype))
+        memo = self._memos.get(key) if key is not None else None
+        if memo is None:
+            memo = Memo(dtype)
         if key is not None:
+            self._memos[key] = memo
             self._memos.move_to_end(key)
             if len(self._memos) > _MOST_MEMOS:
                 self._memos.popitem(last=False)
