@@ -106,7 +106,7 @@ def _filter_page(cls: type[HostFilter], example: Mapping[str, Any]) -> str:
 
 
 def _weigher_page(cls: type[HostWeigher], example: Mapping[str, Any]) -> str:
-    _own, module = weighers.SHIPPED[cls.__name__]
+    module = cls.__module__.rpartition(".")[2]
     path = f"nova.scheduler.weights.{module}.{cls.__name__}"
     return _page(
         cls,

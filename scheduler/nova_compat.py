@@ -146,9 +146,9 @@ MODULES: Final[Mapping[str, Source]] = {
     },
     "nova.scheduler.filters.extra_specs_ops": "scheduler.filters.extra_specs_ops",
     **{
-        f"nova.scheduler.{kind}.{novas}": f"scheduler.{kind}.{own}"
+        f"nova.scheduler.{kind}.{name}": f"scheduler.{kind}.{name}"
         for kind, registry in (("filters", filter_registry), ("weights", weigher_registry))
-        for own, novas in registry.SHIPPED.values()
+        for name in registry.MODULES
     },
     # Drivers
     "nova.scheduler.driver": driver,

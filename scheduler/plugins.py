@@ -58,14 +58,6 @@ def entry_point_class(namespace: str, name: str, base: type, option: str) -> Any
     raise errors.ClassNotFound(class_name=name, exception=reason)
 
 
-def shipped(package: str, classes: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """Our classes of *package* by Nova's paths; *classes* has our module and Nova's of each."""
-    return {
-        f"nova.scheduler.{package}.{novas}.{name}": import_path(f"scheduler.{package}.{own}.{name}")
-        for name, (own, novas) in classes.items()
-    }
-
-
 def classes_at(path: str, base: type, known: Mapping[str, Any], option: str) -> Iterable[type]:
     """The classes that one configured *path* stands for.
 

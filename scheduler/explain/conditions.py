@@ -14,7 +14,7 @@ import numpy as np
 from scheduler import numa, pci
 from scheduler.filters import host_attributes
 from scheduler.filters.base import extra_specs_of, hinted
-from scheduler.filters.capacity import wanted_disk_mb
+from scheduler.filters.disk_filter import wanted_disk_mb
 from scheduler.hosts import aggregate_metadata, consumption
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState

@@ -28,7 +28,7 @@ from scheduler.engine.evaluation import (
 from scheduler.engine.record import DecisionRecord, Verdicts
 from scheduler.explain.conditions import MEASURES, describe
 from scheduler.filters.base import BaseHostFilter
-from scheduler.filters.trusted import TrustedFilter
+from scheduler.filters.trusted_filter import TrustedFilter
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.table import HostTable

@@ -6,7 +6,7 @@ A filter that ships here is a class with three parts:
 * a constructor, only if it has options: read them there, once;
 * ``conditions``: yields (reason, mask) pairs over columns such as ``hosts.free_ram_mb``.
 
-Add the class to ``registry.SHIPPED`` and tests of it.  Outside this tree a
+Add the class to ``registry.MODULES`` and a test module of the same name.  Outside this tree a
 filter may instead implement ``host_passes(host_state, spec_obj)``, as in Nova.  Reference page
 filters, section 6.1.
 """

@@ -5,50 +5,45 @@ Reference page filters, section 2.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from scheduler import errors, plugins
 from scheduler.filters.base import BaseHostFilter
 from scheduler.filters.filter_properties import offered
 
-#: Class -> (module here, Nova's module).
-SHIPPED: Final[Mapping[str, tuple[str, str]]] = {
-    "RamFilter": ("capacity", "ram_filter"),
-    "AggregateRamFilter": ("capacity", "ram_filter"),
-    "ExactRamFilter": ("capacity", "exact_ram_filter"),
-    "DiskFilter": ("capacity", "disk_filter"),
-    "AggregateDiskFilter": ("capacity", "disk_filter"),
-    "ExactDiskFilter": ("capacity", "exact_disk_filter"),
-    "CoreFilter": ("capacity", "core_filter"),
-    "AggregateCoreFilter": ("capacity", "core_filter"),
-    "ExactCoreFilter": ("capacity", "exact_core_filter"),
-    "IoOpsFilter": ("counts", "io_ops_filter"),
-    "AggregateIoOpsFilter": ("counts", "io_ops_filter"),
-    "NumInstancesFilter": ("counts", "num_instances_filter"),
-    "AggregateNumInstancesFilter": ("counts", "num_instances_filter"),
-    "ComputeFilter": ("reported", "compute_filter"),
-    "ImagePropertiesFilter": ("reported", "image_props_filter"),
-    "ComputeCapabilitiesFilter": ("reported", "compute_capabilities_filter"),
-    "MetricsFilter": ("reported", "metrics_filter"),
-    "AvailabilityZoneFilter": ("aggregates", "availability_zone_filter"),
-    "AggregateMultiTenancyIsolation": ("aggregates", "aggregate_multitenancy_isolation"),
-    "AggregateImagePropertiesIsolation": ("aggregates", "aggregate_image_properties_isolation"),
-    "AggregateInstanceExtraSpecsFilter": ("aggregates", "aggregate_instance_extra_specs"),
-    "TypeAffinityFilter": ("aggregates", "type_filter"),
-    "AggregateTypeAffinityFilter": ("aggregates", "type_filter"),
-    "DifferentHostFilter": ("affinity", "affinity_filter"),
-    "SameHostFilter": ("affinity", "affinity_filter"),
-    "SimpleCIDRAffinityFilter": ("affinity", "affinity_filter"),
-    "ServerGroupAffinityFilter": ("affinity", "affinity_filter"),
-    "ServerGroupAntiAffinityFilter": ("affinity", "affinity_filter"),
-    "IsolatedHostsFilter": ("affinity", "isolated_hosts_filter"),
-    "RetryFilter": ("affinity", "retry_filter"),
-    "NUMATopologyFilter": ("cells_and_devices", "numa_topology_filter"),
-    "PciPassthroughFilter": ("cells_and_devices", "pci_passthrough_filter"),
-    "AllHostsFilter": ("all_hosts_filter", "all_hosts_filter"),
-    "JsonFilter": ("json_filter", "json_filter"),
-    "TrustedFilter": ("trusted", "trusted_filter"),
+#: module under ``scheduler.filters`` (and, in Nova, under ``nova.scheduler.filters``) -> classes
+MODULES: dict[str, tuple[str, ...]] = {
+    "affinity_filter": (
+        "DifferentHostFilter",
+        "SameHostFilter",
+        "SimpleCIDRAffinityFilter",
+        "ServerGroupAffinityFilter",
+        "ServerGroupAntiAffinityFilter",
+    ),
+    "aggregate_image_properties_isolation": ("AggregateImagePropertiesIsolation",),
+    "aggregate_instance_extra_specs": ("AggregateInstanceExtraSpecsFilter",),
+    "aggregate_multitenancy_isolation": ("AggregateMultiTenancyIsolation",),
+    "all_hosts_filter": ("AllHostsFilter",),
+    "availability_zone_filter": ("AvailabilityZoneFilter",),
+    "compute_capabilities_filter": ("ComputeCapabilitiesFilter",),
+    "compute_filter": ("ComputeFilter",),
+    "core_filter": ("CoreFilter", "AggregateCoreFilter"),
+    "disk_filter": ("DiskFilter", "AggregateDiskFilter"),
+    "exact_core_filter": ("ExactCoreFilter",),
+    "exact_disk_filter": ("ExactDiskFilter",),
+    "exact_ram_filter": ("ExactRamFilter",),
+    "image_props_filter": ("ImagePropertiesFilter",),
+    "io_ops_filter": ("IoOpsFilter", "AggregateIoOpsFilter"),
+    "isolated_hosts_filter": ("IsolatedHostsFilter",),
+    "json_filter": ("JsonFilter",),
+    "metrics_filter": ("MetricsFilter",),
+    "numa_topology_filter": ("NUMATopologyFilter",),
+    "num_instances_filter": ("NumInstancesFilter", "AggregateNumInstancesFilter"),
+    "pci_passthrough_filter": ("PciPassthroughFilter",),
+    "ram_filter": ("RamFilter", "AggregateRamFilter"),
+    "retry_filter": ("RetryFilter",),
+    "trusted_filter": ("TrustedFilter",),
+    "type_filter": ("TypeAffinityFilter", "AggregateTypeAffinityFilter"),
 }
 ALL_FILTERS = "nova.scheduler.filters.all_filters"
 OPTION = "[filter_scheduler] available_filters"
@@ -57,17 +52,25 @@ NAMESPACE = "nova.scheduler.filters"
 
 def all_filters() -> list[type[BaseHostFilter]]:
     """Every filter class that ships here."""
-    return list(plugins.shipped("filters", SHIPPED).values())
+    return [
+        plugins.import_path(f"scheduler.filters.{module}.{name}")
+        for module, names in MODULES.items()
+        for name in names
+    ]
 
 
 def known_paths() -> dict[str, Any]:
     """Nova's dotted paths and what they stand for here (reference page config, section 1.3)."""
-    everything = (ALL_FILTERS, "nova.scheduler.filters.standard_filters")
-    return {
-        **dict.fromkeys((*everything, "scheduler.filters.all_filters"), all_filters),
-        "nova.scheduler.filters.BaseHostFilter": BaseHostFilter,
-        **plugins.shipped("filters", SHIPPED),
-    }
+    known: dict[str, Any] = dict.fromkeys(
+        (ALL_FILTERS, "nova.scheduler.filters.standard_filters", "scheduler.filters.all_filters"),
+        all_filters,
+    )
+    known["nova.scheduler.filters.BaseHostFilter"] = BaseHostFilter
+    for module, names in MODULES.items():
+        for name in names:
+            cls = plugins.import_path(f"scheduler.filters.{module}.{name}")
+            known[f"nova.scheduler.filters.{module}.{name}"] = cls
+    return known
 
 
 def load_filters(conf: Any, option: str = "enabled_filters") -> list[BaseHostFilter]:
@@ -86,10 +89,7 @@ def load_filters(conf: Any, option: str = "enabled_filters") -> list[BaseHostFil
             classes[name] = found
     missing = [name for name in wanted if name not in classes]
     if missing:
-        names = ", ".join(missing)
-        text = errors.SchedulerHostFilterNotFound(filter_name=names).format_message()
-        where = f"It is named in {named_in}, but not among {OPTION}."
-        raise errors.SchedulerHostFilterNotFound(f"{text} {where}", filter_name=names)
+        raise _not_found(", ".join(missing), named_in)
     filters = {name: plugins.instantiate(classes[name], conf) for name in dict.fromkeys(wanted)}
     return [offered(filters[name]) for name in wanted]
 
@@ -107,3 +107,10 @@ def available(conf: Any) -> dict[str, type[BaseHostFilter]]:
 def names_available(conf: Any) -> set[str]:
     """Names for the option: those of available classes and of entry points."""
     return {*available(conf), *plugins.entry_point_names(NAMESPACE)}
+
+
+def _not_found(names: str, named_in: str) -> errors.SchedulerHostFilterNotFound:
+    """Nova's text, and which options to look at."""
+    text = errors.SchedulerHostFilterNotFound(filter_name=names).format_message()
+    where = f"It is named in {named_in}, but not among {OPTION}."
+    return errors.SchedulerHostFilterNotFound(f"{text} {where}", filter_name=names)

@@ -1,4 +1,4 @@
-"""The weighers; ``registry`` lists them all, with Nova's paths to them.
+"""One small module per weigher, named as in Nova; ``registry`` lists them all.
 
 ``base`` says what a weigher is; ``engine.evaluation`` adds them up.  The engine and all above it
 may import this package; it knows no filter.

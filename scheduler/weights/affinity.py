@@ -1,4 +1,4 @@
-"""Weighers that draw servers together or apart, or hold a move in its cell, where they can.
+"""Weighers that draw the servers of a group together or apart where they can.
 
 Reference page scheduling, sections 7.3 and 7.5.
 """
@@ -58,19 +58,3 @@ class ServerGroupSoftAntiAffinityWeigher(_SoftAffinityWeigher):
     policy = "soft-anti-affinity"
     sign = -1
     multiplier_option = "soft_anti_affinity_weight_multiplier"
-
-
-class CrossCellWeigher(HostWeigher):
-    """Hosts of the requested cell before the others, where both are allowed."""
-
-    multiplier_option = "cross_cell_move_weight_multiplier"
-
-    def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
-        """1 in the cell and -1 outside; 0 for all when the request may not cross cells."""
-        wanted = request.requested_destination
-        if wanted is None or wanted.cell is None or not wanted.allow_cross_cell_move:
-            return hosts.constant(0, np.int64)
-        home = wanted.cell.uuid
-        return hosts.per_value(
-            "cell_uuid", lambda cell: 1 if cell == home else -1, np.int64, key=home
-        )

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from scheduler import plugins, semantics
 from scheduler.weights.base import BaseHostWeigher
 
-#: Class -> (module here, Nova's module), in the order in which the weights are added.
-SHIPPED: Final[Mapping[str, tuple[str, str]]] = {
-    "RAMWeigher": ("columns", "ram"),
-    "DiskWeigher": ("columns", "disk"),
-    "IoOpsWeigher": ("columns", "io_ops"),
-    "ServerGroupSoftAffinityWeigher": ("affinity", "affinity"),
-    "ServerGroupSoftAntiAffinityWeigher": ("affinity", "affinity"),
-    "MetricsWeigher": ("metrics", "metrics"),
-    "CPUWeigher": ("columns", "cpu"),
-    "BuildFailureWeigher": ("columns", "compute"),
-    "PCIWeigher": ("columns", "pci"),
-    "CrossCellWeigher": ("affinity", "cross_cell"),
-    "HypervisorVersionWeigher": ("columns", "hypervisor_version"),
-    "NumInstancesWeigher": ("columns", "num_instances"),
-    "ImagePropertiesWeigher": ("image_props", "image_props"),
+#: module under ``scheduler.weights`` (and, in Nova, under ``nova.scheduler.weights``) -> classes
+MODULES: dict[str, tuple[str, ...]] = {
+    "ram": ("RAMWeigher",),
+    "disk": ("DiskWeigher",),
+    "io_ops": ("IoOpsWeigher",),
+    "affinity": ("ServerGroupSoftAffinityWeigher", "ServerGroupSoftAntiAffinityWeigher"),
+    "metrics": ("MetricsWeigher",),
+    "cpu": ("CPUWeigher",),
+    "compute": ("BuildFailureWeigher",),
+    "pci": ("PCIWeigher",),
+    "cross_cell": ("CrossCellWeigher",),
+    "hypervisor_version": ("HypervisorVersionWeigher",),
+    "num_instances": ("NumInstancesWeigher",),
+    "image_props": ("ImagePropertiesWeigher",),
 }
 #: Names for "all weighers".
 ALL_WEIGHERS = ("nova.scheduler.weights.all_weighers", "scheduler.weights.all_weighers")
@@ -30,14 +29,23 @@ NAMESPACE = "nova.scheduler.weights"
 OPTION = "[filter_scheduler] weight_classes"
 
 
-def known_paths() -> dict[str, Any]:
-    """Nova's paths of single weighers and what they stand for (reference page config, 1.3)."""
-    return plugins.shipped("weights", SHIPPED)
-
-
 def all_weighers() -> list[type[BaseHostWeigher]]:
     """Every weigher class that ships here, in the order their weights are added."""
-    return list(known_paths().values())
+    return [
+        plugins.import_path(f"scheduler.weights.{module}.{name}")
+        for module, names in MODULES.items()
+        for name in names
+    ]
+
+
+def known_paths() -> dict[str, Any]:
+    """Nova's paths of single weighers and what they stand for (reference page config, 1.3)."""
+    known: dict[str, Any] = {}
+    for module, names in MODULES.items():
+        for name in names:
+            cls = plugins.import_path(f"scheduler.weights.{module}.{name}")
+            known[f"nova.scheduler.weights.{module}.{name}"] = cls
+    return known
 
 
 def load_weighers(conf: Any) -> list[BaseHostWeigher]:

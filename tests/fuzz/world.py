@@ -242,7 +242,7 @@ class World:
         """On databases of *layout*; *options* are those of ``[scheduler]``."""
         self.folder = folder
         self.stores = Stores(folder, layout, HOSTS)
-        filters = [name for name in registry.SHIPPED if name not in NOT_HERE]
+        filters = [name for name in sum(registry.MODULES.values(), ()) if name not in NOT_HERE]
         self.conf = on_in_process_bus(
             folder,
             {

@@ -9,7 +9,8 @@ import pytest
 
 from scheduler.engine.evaluation import FilterChain, is_columnar
 from scheduler.filters.base import BaseHostFilter, HostFilter, Reason
-from scheduler.filters.capacity import CoreFilter, RamFilter
+from scheduler.filters.core_filter import CoreFilter
+from scheduler.filters.ram_filter import RamFilter
 from tests.builders import a_conf, a_fleet, a_request, candidates, names
 
 REBUILD = {"_nova_check_type": ["rebuild"]}

@@ -8,7 +8,9 @@ import pytest
 from scheduler import semantics
 from scheduler.engine.evaluation import bounds_of, extremes, restore_bounds, weigh, weighted
 from scheduler.weights.base import BaseHostWeigher
-from scheduler.weights.columns import DiskWeigher, IoOpsWeigher, RAMWeigher
+from scheduler.weights.disk import DiskWeigher
+from scheduler.weights.io_ops import IoOpsWeigher
+from scheduler.weights.ram import RAMWeigher
 from tests.builders import a_conf, a_fleet, a_request, candidates, names
 
 # Two rounds of the worked example: free MB of memory and disk, operations; totals; pick.

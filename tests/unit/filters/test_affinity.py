@@ -7,17 +7,17 @@ import logging
 import pytest
 
 from scheduler import errors, objects
-from scheduler.filters.affinity import (
+from scheduler.filters import addresses
+from scheduler.filters.affinity_filter import (
     DifferentHostFilter,
-    IsolatedHostsFilter,
-    RetryFilter,
     SameHostFilter,
     ServerGroupAffinityFilter,
     ServerGroupAntiAffinityFilter,
     SimpleCIDRAffinityFilter,
-    within,
 )
 from scheduler.filters.all_hosts_filter import AllHostsFilter
+from scheduler.filters.isolated_hosts_filter import IsolatedHostsFilter
+from scheduler.filters.retry_filter import RetryFilter
 from tests.builders import OWN_UUID, a_conf, a_fleet, a_request, candidates
 from tests.unit.filters.judging import judge, rows
 
@@ -199,13 +199,13 @@ def test_hints_that_are_no_network(hints):
     ],
 )
 def test_within_a_network(network, address, inside):
-    assert within(network)(address) is inside
+    assert addresses.within(network)(address) is inside
 
 
 @pytest.mark.parametrize("network", ["", "10.0.0.1/33", "10.0.0.256/8", "/24", "nowhere/24"])
 def test_a_network_that_is_none_is_named_with_its_field(network):
     with pytest.raises(errors.InvalidRequest, match=r"hints\.build_near_host_ip and cidr: "):
-        within(network)
+        addresses.within(network)
 
 
 # --- names of hosts ----------------------------------------------------------------------------

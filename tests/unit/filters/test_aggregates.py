@@ -7,14 +7,13 @@ import logging
 import pytest
 
 from scheduler import errors, objects
-from scheduler.filters.aggregates import (
+from scheduler.filters.aggregate_image_properties_isolation import (
     AggregateImagePropertiesIsolation,
-    AggregateInstanceExtraSpecsFilter,
-    AggregateMultiTenancyIsolation,
-    AggregateTypeAffinityFilter,
-    AvailabilityZoneFilter,
-    TypeAffinityFilter,
 )
+from scheduler.filters.aggregate_instance_extra_specs import AggregateInstanceExtraSpecsFilter
+from scheduler.filters.aggregate_multitenancy_isolation import AggregateMultiTenancyIsolation
+from scheduler.filters.availability_zone_filter import AvailabilityZoneFilter
+from scheduler.filters.type_filter import AggregateTypeAffinityFilter, TypeAffinityFilter
 from scheduler.hosts.instances import TrackedInstance
 from tests.builders import a_conf, a_host, a_request, verdict
 from tests.unit.filters.judging import judge, rows

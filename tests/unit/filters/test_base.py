@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler.filters.base import BaseHostFilter, HostFilter
-from scheduler.filters.capacity import RamFilter
+from scheduler.filters.ram_filter import RamFilter
 from tests.builders import a_conf, a_fleet, a_host, a_request, candidates
 
 REBUILD = {"_nova_check_type": ["rebuild"]}

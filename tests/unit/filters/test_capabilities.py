@@ -8,7 +8,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.filters import extra_specs_ops
-from scheduler.filters.reported import ComputeCapabilitiesFilter
+from scheduler.filters.compute_capabilities_filter import ComputeCapabilitiesFilter
 from tests.builders import a_conf, a_fleet, a_request, candidates
 from tests.unit.filters.judging import judge
 

@@ -7,17 +7,12 @@ import math
 
 import pytest
 
-from scheduler.filters.capacity import (
-    AggregateCoreFilter,
-    AggregateDiskFilter,
-    AggregateRamFilter,
-    CoreFilter,
-    DiskFilter,
-    ExactCoreFilter,
-    ExactDiskFilter,
-    ExactRamFilter,
-    RamFilter,
-)
+from scheduler.filters.core_filter import AggregateCoreFilter, CoreFilter
+from scheduler.filters.disk_filter import AggregateDiskFilter, DiskFilter
+from scheduler.filters.exact_core_filter import ExactCoreFilter
+from scheduler.filters.exact_disk_filter import ExactDiskFilter
+from scheduler.filters.exact_ram_filter import ExactRamFilter
+from scheduler.filters.ram_filter import AggregateRamFilter, RamFilter
 from tests.builders import a_conf, a_host, a_request, verdict
 from tests.unit.filters.judging import judge, rows
 

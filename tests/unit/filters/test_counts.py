@@ -6,12 +6,8 @@ import logging
 
 import pytest
 
-from scheduler.filters.counts import (
-    AggregateIoOpsFilter,
-    AggregateNumInstancesFilter,
-    IoOpsFilter,
-    NumInstancesFilter,
-)
+from scheduler.filters.io_ops_filter import AggregateIoOpsFilter, IoOpsFilter
+from scheduler.filters.num_instances_filter import AggregateNumInstancesFilter, NumInstancesFilter
 from tests.unit.filters.judging import judge, rows
 
 # filter, its form that aggregates overrule, column, option, default, reason

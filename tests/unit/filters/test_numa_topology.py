@@ -6,7 +6,7 @@ import pytest
 
 from scheduler import numa, objects
 from scheduler.engine.evaluation import FilterChain
-from scheduler.filters.cells_and_devices import NUMATopologyFilter
+from scheduler.filters.numa_topology_filter import NUMATopologyFilter
 from scheduler.hosts.candidates import Candidates
 from scheduler.numa import HostTopology, Networks, Pages
 from scheduler.pci import Pools

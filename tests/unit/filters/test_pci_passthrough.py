@@ -7,7 +7,7 @@ import json
 import pytest
 
 from scheduler import objects
-from scheduler.filters.cells_and_devices import PciPassthroughFilter
+from scheduler.filters.pci_passthrough_filter import PciPassthroughFilter
 from tests.builders import a_request
 from tests.unit.filters.judging import judge, rows
 

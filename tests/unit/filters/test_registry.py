@@ -7,13 +7,13 @@ import pytest
 from scheduler import errors
 from scheduler.filters import registry
 from scheduler.filters.base import BaseHostFilter
-from scheduler.filters.capacity import RamFilter
+from scheduler.filters.ram_filter import RamFilter
 from tests.builders import a_conf
 
-ALL = set(registry.SHIPPED)
+ALL = {name for names in registry.MODULES.values() for name in names}
 RAM, CORE = (
     "nova.scheduler.filters.ram_filter.RamFilter",
-    "scheduler.filters.capacity.CoreFilter",
+    "scheduler.filters.core_filter.CoreFilter",
 )
 
 

@@ -7,7 +7,9 @@ import json
 import pytest
 
 from scheduler import errors, objects
-from scheduler.filters.reported import ComputeFilter, ImagePropertiesFilter, MetricsFilter
+from scheduler.filters.compute_filter import ComputeFilter
+from scheduler.filters.image_props_filter import ImagePropertiesFilter
+from scheduler.filters.metrics_filter import MetricsFilter
 from tests.builders import NOW, a_conf, a_fleet, a_host, a_request, candidates, verdict
 from tests.unit.filters.judging import judge, rows
 

@@ -7,8 +7,9 @@ import logging
 
 import pytest
 
-from scheduler.filters import trusted
-from scheduler.filters.trusted import AttestationService, Trust, TrustCache, TrustedFilter
+from scheduler.filters import attestation
+from scheduler.filters.attestation import AttestationService, Trust, TrustCache
+from scheduler.filters.trusted_filter import TrustedFilter
 from tests.builders import NOW, a_conf, a_fleet, a_host, a_request, candidates, verdict
 from tests.servers import programs
 from tests.servers.attestation import AttestationServer
@@ -120,7 +121,7 @@ def test_a_server_that_cannot_be_asked(server, options, logged, caplog):
 
 
 def test_a_server_that_does_not_answer_in_time(server, monkeypatch):
-    monkeypatch.setattr(trusted, "ANSWER_SECONDS", 0.000001)
+    monkeypatch.setattr(attestation, "ANSWER_SECONDS", 0.000001)
 
     assert poll(server) == {}
 
@@ -139,7 +140,7 @@ def test_a_server_that_does_not_answer_in_time(server, monkeypatch):
 def test_times_of_entries(vtime, trust):
     answer = [{**entry("n1"), "vtime": vtime}]
 
-    assert trusted.read_entries(answer, NOW + 5) == {"n1": trust}
+    assert attestation.read_entries(answer, NOW + 5) == {"n1": trust}
 
 
 class Scripted(AttestationService):
@@ -151,7 +152,7 @@ class Scripted(AttestationService):
 
     def poll(self, nodes, now):
         self.polled.append(sorted(nodes))
-        return trusted.read_entries(self.entries, now)
+        return attestation.read_entries(self.entries, now)
 
 
 @pytest.mark.parametrize(

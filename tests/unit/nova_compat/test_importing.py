@@ -12,7 +12,7 @@ from oslo_config import cfg
 
 from scheduler import errors, filters, nova_compat, objects, weights
 from scheduler.drivers import Scheduler
-from scheduler.filters.capacity import RamFilter
+from scheduler.filters.ram_filter import RamFilter
 from scheduler.hosts.host_manager import HostManager
 from scheduler.nova_compat import MODULES, NovaFinder
 from scheduler.rpc.context import RequestContext

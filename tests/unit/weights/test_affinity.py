@@ -8,10 +8,10 @@ import pytest
 
 from scheduler import objects
 from scheduler.weights.affinity import (
-    CrossCellWeigher,
     ServerGroupSoftAffinityWeigher,
     ServerGroupSoftAntiAffinityWeigher,
 )
+from scheduler.weights.cross_cell import CrossCellWeigher
 from tests.builders import a_conf, a_fleet, a_request, candidates, contributions
 
 U1, U2, U3, U4 = (f"aaaaaaaa-0000-4000-a000-00000000000{n}" for n in (1, 2, 3, 4))

@@ -9,7 +9,8 @@ import pytest
 
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.weights.base import BaseHostWeigher
-from scheduler.weights.columns import BuildFailureWeigher, RAMWeigher
+from scheduler.weights.compute import BuildFailureWeigher
+from scheduler.weights.ram import RAMWeigher
 from tests.builders import NOW, a_conf, a_fleet, a_request, candidates, contributions
 
 KEY = "ram_weight_multiplier"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.weights.columns import (
-    BuildFailureWeigher,
-    CPUWeigher,
-    DiskWeigher,
-    HypervisorVersionWeigher,
-    IoOpsWeigher,
-    NumInstancesWeigher,
-    PCIWeigher,
-    RAMWeigher,
-)
+from scheduler.weights.compute import BuildFailureWeigher
+from scheduler.weights.cpu import CPUWeigher
+from scheduler.weights.disk import DiskWeigher
+from scheduler.weights.hypervisor_version import HypervisorVersionWeigher
+from scheduler.weights.io_ops import IoOpsWeigher
+from scheduler.weights.num_instances import NumInstancesWeigher
+from scheduler.weights.pci import PCIWeigher
+from scheduler.weights.ram import RAMWeigher
 from tests.builders import a_conf, a_fleet, a_request, candidates, contributions
 
 

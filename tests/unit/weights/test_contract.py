@@ -71,14 +71,16 @@ def test_aggregates_override_the_option(each):
     assert second == sign * each.multiplier
 
 
-def test_every_weigher_is_listed():
-    pattern = re.compile(r"^class ([A-Z]\w+)\(_?\w*Weigher\):", re.M)
+def test_every_module_is_listed():
+    package = pathlib.Path(weights.__file__).parent
+    pattern = re.compile(r"^class (\w+)\(_?\w*Weigher\):", re.M)
     defined = {
-        (name, path.stem)
-        for path in pathlib.Path(weights.__file__).parent.glob("*.py")
-        for name in pattern.findall(path.read_text())
+        (path.stem, name)
+        for path in package.glob("*.py")
         if path.stem != "base"
+        for name in pattern.findall(path.read_text())
+        if not name.startswith("_")
     }
 
-    assert defined == {(name, module) for name, (module, _novas) in registry.SHIPPED.items()}
+    assert defined == {(module, name) for module, all_ in registry.MODULES.items() for name in all_}
     assert all(issubclass(cls, HostWeigher) for cls in weights.all_weighers())

@@ -41,7 +41,7 @@ def test_what_runs():
         ("nova.scheduler.weights.nope.Nope", errors.ConfigurationError),
         ("RAMWeigher", errors.ConfigurationError),
         ("nova.scheduler.weights.ram.Nope", errors.ConfigurationError),
-        ("scheduler.filters.capacity.RamFilter", errors.ClassNotFound),
+        ("scheduler.filters.ram_filter.RamFilter", errors.ClassNotFound),
     ],
 )
 def test_paths_that_lead_to_no_weigher(path, error):

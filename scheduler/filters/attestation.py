@@ -1,13 +1,12 @@
-"""TrustedFilter: nodes that an attestation server vouches for.
+"""Asking an attestation server for the trust in nodes, and remembering its answers.
 
-The one filter that asks a server while a decision is taken, and only for flavors that demand
-trust.  Reference page filters, section 6.27.
+Reference page filters, section 6.27.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +14,8 @@ import requests
 from oslo_log import log as logging
 from oslo_utils import timeutils
 
-from scheduler.filters.base import Condition, HostFilter, Reason, extra_specs_of
-from scheduler.hosts.candidates import Candidates
-
 LOG = logging.getLogger(__name__)
 
-OTHER_LEVEL = Reason("trusted.other", "the node's level of trust is not the one asked for")
 UNKNOWN = "unknown"
 #: Longest wait for the server's answer, and for being connected to it.
 ANSWER_SECONDS = 10.0
@@ -117,25 +112,3 @@ class TrustCache:
         if trust is None or self._lifetime_seconds <= 0:
             return False
         return now - trust.time <= self._lifetime_seconds
-
-
-class TrustedFilter(HostFilter):
-    """Passes nodes whose level of trust is the flavor's ``trust:trusted_host``, exactly."""
-
-    run_filter_once_per_request = True
-    reasons = (OTHER_LEVEL,)
-
-    def __init__(self, conf: Any) -> None:
-        super().__init__(conf)
-        LOG.warning("TrustedFilter asks an attestation server while it decides.")
-        service = AttestationService(conf.trusted_computing)
-        self.cache = TrustCache(service, conf.trusted_computing.attestation_auth_timeout)
-
-    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """The server is asked about all nodes at once if what is known of one has expired."""
-        wanted = extra_specs_of(request).get("trust:trusted_host")
-        if wanted:
-            nodes = {node for _host, node in hosts.table.rows if node is not None}
-            asked = {state.nodename for state in hosts} - {None}
-            levels = self.cache.levels(asked, nodes, hosts.scope.now)
-            yield OTHER_LEVEL, hosts.per_value("nodename", lambda node: levels.get(node) == wanted)

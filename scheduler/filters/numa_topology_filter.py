@@ -1,6 +1,6 @@
-"""Filters by NUMA cells and PCI devices.
+"""NUMATopologyFilter: the server's NUMA cells fit on the host's.
 
-Reference page filters, sections 6.24 and 6.25; page numa_pci, sections 5, 7, 8 and 10.
+Reference page filters, section 6.24; page numa_pci, sections 5, 8.1 and 10.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from scheduler.hosts.host_state import HostState
 THREADS = Reason("numa.threads", "the server requires sibling threads, which the host lacks")
 ABSENT = Reason("numa.absent", "the server has NUMA cells, and the host reports none")
 UNFIT = Reason("numa.unfit", "the server's NUMA cells do not fit on the host's")
-UNREPORTED = Reason("pci.unreported", "the host never reported what PCI devices it has")
-LACKING = Reason("pci.lacking", "the host lacks free PCI devices of the kinds wanted")
 
 _READ = (consumption.TOPOLOGY, consumption.POOLS, "cpu_allocation_ratio", "ram_allocation_ratio")
+
+
+def _nearby(request: Any) -> tuple[tuple[pci.Request, ...], numa.Networks | None]:
+    return pci.kinds_of(request.pci_requests), consumption.networks_of(request)
 
 
 class NUMATopologyFilter(HostFilter):
@@ -39,8 +41,10 @@ class NUMATopologyFilter(HostFilter):
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Threads if they are required, cells if some are wanted, and a fit if there are any."""
         if numa.requires_threads(request.flavor, request.image):
-            key = self, "threads"
-            yield THREADS, hosts.per_document(consumption.TOPOLOGY, self._has_threads, key=key)
+            yield (
+                THREADS,
+                hosts.per_document(consumption.TOPOLOGY, self._has_threads, key=(self, "threads")),
+            )
         if (guest := consumption.guest_of(request)) is None:
             return
         yield ABSENT, hosts.per_document(consumption.TOPOLOGY, bool, key="has cells")
@@ -50,7 +54,7 @@ class NUMATopologyFilter(HostFilter):
         return not numa.lacks_threads(host, self.fitting.semantics)
 
     def _fits(self, hosts: Candidates, guest: numa.GuestTopology, request: Any) -> np.ndarray:
-        requests, networks = pci.kinds_of(request.pci_requests), consumption.networks_of(request)
+        requests, networks = _nearby(request)
         guest, how = guest.unplaced(), self.fitting
 
         def fits(asked: Mapping[int, tuple[Any, ...]]) -> dict[int, bool]:
@@ -72,26 +76,3 @@ class NUMATopologyFilter(HostFilter):
         ratios = host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio
         limits = numa.Limits(*ratios, consumption.networks_of(request))
         return {consumption.LIMITS_KEY: limits.to_object()}
-
-
-class PciPassthroughFilter(HostFilter):
-    """Passes hosts that can serve all requests for devices together, wherever they sit."""
-
-    reasons = (UNREPORTED, LACKING)
-
-    def __init__(self, conf: Any) -> None:
-        super().__init__(conf)
-        self.semantics = Fitting.from_conf(conf).semantics.pci
-
-    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
-        """Pools, and enough in them; nothing for requests without devices."""
-        requests = pci.kinds_of(request.pci_requests)
-        if not requests:
-            return
-
-        def serve(pools: pci.Pools | None) -> bool:
-            return pools is None or pci.supports(pools, requests, None, self.semantics)
-
-        known = hosts.per_document(consumption.POOLS, lambda pools: pools is not None, key="known")
-        yield UNREPORTED, known
-        yield LACKING, hosts.per_document(consumption.POOLS, serve, key=(self, requests))

@@ -1,0 +1,74 @@
+"""Filters that keep servers together or apart.  Reference page filters, sections 6.18 to 6.20."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from scheduler import semantics
+from scheduler.filters import addresses
+from scheduler.filters.base import Condition, HostFilter, Reason, hinted
+from scheduler.hosts.candidates import Candidates, has_group
+
+PRESENT = Reason("different_host.present", "the host runs a server that is to be avoided")
+ABSENT = Reason("same_host.absent", "the host runs none of the servers to be joined")
+ELSEWHERE = Reason("affinity.elsewhere", "the server group is on other hosts")
+FAR = Reason("cidr.far", "the host's address is not in the network asked for")
+FULL = Reason("anti_affinity.full", "the host runs as many servers of the group as it may")
+
+
+class DifferentHostFilter(HostFilter):
+    """Passes hosts that run none of the instances of hint ``different_host``."""
+
+    run_filter_once_per_request = True
+    reasons = (PRESENT,)
+
+    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
+        """No overlap."""
+        yield PRESENT, hosts.count_instances(hinted(request, "different_host")) == 0
+
+
+class SameHostFilter(HostFilter):
+    """Passes hosts that run one of the instances of hint ``same_host``."""
+
+    run_filter_once_per_request = True
+    reasons = (ABSENT,)
+
+    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
+        """Some overlap."""
+        if uuids := hinted(request, "same_host"):
+            yield ABSENT, hosts.count_instances(uuids) > 0
+
+
+class SimpleCIDRAffinityFilter(HostFilter):
+    """Passes hosts with an address in the network of hints ``build_near_host_ip`` and ``cidr``."""
+
+    run_filter_once_per_request = True
+    reasons = (FAR,)
+
+    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
+        """Raises InvalidRequest when the two hints together are no network."""
+        if network := addresses.network_near(request):
+            yield FAR, hosts.per_value("host_ip", addresses.within(network))
+
+
+class ServerGroupAffinityFilter(HostFilter):
+    """Passes the hosts of a group with policy ``affinity``, by name; any host for the first."""
+
+    reasons = (ELSEWHERE,)
+
+    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
+        """Among the hosts the group is on."""
+        if has_group(request, "affinity") and (names := request.instance_group.hosts):
+            yield ELSEWHERE, hosts.named(names)
+
+
+class ServerGroupAntiAffinityFilter(HostFilter):
+    """Passes hosts with room for one more member of a group with policy ``anti-affinity``."""
+
+    reasons = (FULL,)
+
+    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
+        """Room as the semantics count it; where the instance is, it may stay."""
+        if has_group(request, "anti-affinity"):
+            yield FULL, semantics.from_conf(self.conf).room_for_member(hosts, request)

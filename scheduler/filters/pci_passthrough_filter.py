@@ -1,0 +1,46 @@
+"""PciPassthroughFilter: the host has the PCI devices.
+
+Reference page filters, section 6.25; page numa_pci, sections 7 and 8.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from scheduler import pci
+from scheduler.filters.base import Condition, HostFilter, Reason
+from scheduler.hosts import consumption
+from scheduler.hosts.candidates import Candidates
+from scheduler.hosts.consumption import Fitting
+
+UNREPORTED = Reason("pci.unreported", "the host never reported what PCI devices it has")
+LACKING = Reason("pci.lacking", "the host lacks free PCI devices of the kinds wanted")
+
+
+class PciPassthroughFilter(HostFilter):
+    """Passes hosts that can serve all requests for devices together, wherever they sit."""
+
+    reasons = (UNREPORTED, LACKING)
+
+    def __init__(self, conf: Any) -> None:
+        super().__init__(conf)
+        self.semantics = Fitting.from_conf(conf).semantics.pci
+
+    def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
+        """Pools, and enough in them; nothing for requests without devices."""
+        requests = pci.kinds_of(request.pci_requests)
+        if not requests:
+            return
+        yield (
+            UNREPORTED,
+            hosts.per_document(consumption.POOLS, lambda pools: pools is not None, key="reported"),
+        )
+        yield (
+            LACKING,
+            hosts.per_document(
+                consumption.POOLS,
+                lambda pools: pools is None or pci.supports(pools, requests, None, self.semantics),
+                key=(self, requests),
+            ),
+        )

@@ -1,0 +1,32 @@
+"""BuildFailureWeigher: avoids hosts whose latest builds failed.
+
+Reference page scheduling, section 7.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scheduler.hosts.candidates import Candidates
+from scheduler.weights.base import HostWeigher
+
+
+class BuildFailureWeigher(HostWeigher):
+    """Number of builds that failed on the host since the last one that did not."""
+
+    multiplier_option = "build_failure_weight_multiplier"
+
+    def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
+        """The number of failures."""
+        del request
+        return hosts.failed_builds
+
+    def multipliers(self, hosts: Candidates) -> np.ndarray | float:
+        """The configured multipliers, as a penalty."""
+        return -super().multipliers(hosts)
+
+    def weight_multiplier(self, host_state: Any) -> float:
+        """The configured multiplier of one host, as a penalty."""
+        return -super().weight_multiplier(host_state)

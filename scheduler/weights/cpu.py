@@ -1,0 +1,25 @@
+"""CPUWeigher: free processors; spreads, or stacks with a negative multiplier.
+
+Reference page scheduling, section 7.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scheduler.hosts.candidates import Candidates
+from scheduler.weights.base import HostWeigher
+
+
+class CPUWeigher(HostWeigher):
+    """The host's free processors under its overcommit; less than nothing counts as none."""
+
+    minval = 0
+    multiplier_option = "cpu_weight_multiplier"
+
+    def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
+        """Processors that may be handed out, less those that are."""
+        del request
+        return hosts.vcpus_total * hosts.cpu_allocation_ratio - hosts.vcpus_used

@@ -1,0 +1,37 @@
+"""CrossCellWeigher: a move that may leave its cell stays in it if it can.
+
+Reference page scheduling, section 7.3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scheduler.hosts.candidates import Candidates
+from scheduler.weights.base import HostWeigher
+
+
+def _home(request: Any) -> str | None:
+    """The cell in which a request that may cross cells would best stay."""
+    destination = request.requested_destination
+    if destination is None or destination.cell is None or not destination.allow_cross_cell_move:
+        return None
+    uuid: str | None = destination.cell.uuid
+    return uuid
+
+
+class CrossCellWeigher(HostWeigher):
+    """Hosts of the requested cell before the others, where both are allowed."""
+
+    multiplier_option = "cross_cell_move_weight_multiplier"
+
+    def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
+        """1 in the cell and -1 outside; 0 for all when the request may not cross cells."""
+        home = _home(request)
+        if home is None:
+            return hosts.constant(0, np.int64)
+        return hosts.per_value(
+            "cell_uuid", lambda cell: 1 if cell == home else -1, np.int64, key=home
+        )
