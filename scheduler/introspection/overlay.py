@@ -8,39 +8,27 @@ from typing import Any, Final
 from oslo_config import cfg
 
 from scheduler import errors
-from scheduler.conf import default, filter_scheduler
+from scheduler.conf import default, filter_scheduler, names
 from scheduler.conf import scheduler as scheduler_conf
+from scheduler.conf.names import Name
 
-Name = tuple[str, str]
-"""Group and name of an option."""
-DEFAULT: Final = "DEFAULT"
-
-_OF_DEFAULT: Final = frozenset(
-    {
-        "service_down_time",
-        "default_availability_zone",
-        *(
-            f"{initial}{resource}_allocation_ratio"
-            for initial in ("", "initial_")
-            for resource in ("cpu", "ram", "disk")
-        ),
-    }
+_RATIOS: Final = tuple(
+    f"{initial}{resource}_allocation_ratio"
+    for initial in ("", "initial_")
+    for resource in ("cpu", "ram", "disk")
 )
-
-
-def _known() -> dict[Name, cfg.Opt]:
-    """Options that a decision reads, and that can therefore be tried with another value."""
-    of_group: dict[str, Iterable[cfg.Opt]] = {
-        "filter_scheduler": filter_scheduler.OPTIONS,
-        "metrics": filter_scheduler.METRICS_OPTIONS,
-        "compute": default.COMPUTE_OPTIONS,
-        "scheduler": [o for o in scheduler_conf.OPTIONS if o.name in ("max_attempts", "semantics")],
-        DEFAULT: [o for o in default.OPTIONS if o.name in _OF_DEFAULT],
-    }
-    return {(group, each.dest): each for group, several in of_group.items() for each in several}
-
-
-OPTIONS: Final[Mapping[Name, cfg.Opt]] = _known()
+_OF_DEFAULT: Final = ("service_down_time", "default_availability_zone", *_RATIOS)
+_OF_GROUPS: Final[Mapping[str, Iterable[cfg.Opt]]] = {
+    "filter_scheduler": filter_scheduler.OPTIONS,
+    "metrics": filter_scheduler.METRICS_OPTIONS,
+    "compute": default.COMPUTE_OPTIONS,
+    "scheduler": [o for o in scheduler_conf.OPTIONS if o.name in ("max_attempts", "semantics")],
+    names.DEFAULT: [o for o in default.OPTIONS if o.name in _OF_DEFAULT],
+}
+#: Options that a decision reads, and that can therefore be tried with another value.
+OPTIONS: Final[Mapping[Name, cfg.Opt]] = {
+    (group, each.dest): each for group, several in _OF_GROUPS.items() for each in several
+}
 
 
 class Overlay:
@@ -56,7 +44,7 @@ class Overlay:
         groups: dict[str, dict[str, Any]] = {}
         for (group, name), value in values.items():
             groups.setdefault(group, {})[name] = value
-        own = groups.pop(DEFAULT, {})
+        own = groups.pop(names.DEFAULT, {})
         return cls(conf, own | {group: cls(conf[group], of) for group, of in groups.items()})
 
     def __getattr__(self, name: str) -> Any:
@@ -80,20 +68,29 @@ def values_of(settings: Sequence[str]) -> dict[Name, Any]:
     """
     found = {}
     for text in settings:
-        spelt, separator, value = str(text).partition("=")
+        spelt, separator, value = text.partition("=")
         argument = f"--set {spelt.strip()}"
         if not separator:
             raise errors.InvalidRequest(field=argument, reason="no value: give option=value")
         name = _name_of(spelt.strip(), argument)
-        found[name] = _parsed(OPTIONS[name], value.strip(), argument)
+        parse = OPTIONS[name].type
+        try:
+            is_list = OPTIONS[name].multi
+            parts = [parse(part.strip()) for part in (value.split(",") if is_list else [value])]
+        except ValueError as error:
+            raise errors.InvalidRequest(field=argument, reason=str(error)) from error
+        found[name] = parts if is_list else parts[0]
     return found
 
 
 def _name_of(spelt: str, argument: str) -> Name:
     """Group and name of what is spelt so, also as older releases did."""
     group, _dot, name = spelt.rpartition(".")
-    spellings = _spellings()
-    fitting = sorted({each for each in spellings.get(name, ()) if group in ("", each[0])})
+    spellings: dict[str, set[Name]] = {}
+    for today, option in OPTIONS.items():
+        for _group, spelling in names.spellings(today[0], option):
+            spellings.setdefault(spelling, set()).add(today)
+    fitting = sorted(each for each in spellings.get(name, ()) if group in ("", each[0]))
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
@@ -101,23 +98,6 @@ def _name_of(spelt: str, argument: str) -> Name:
         raise errors.InvalidRequest(field=argument, reason=f"which one: {several}?")
     reason = f"no decision reads an option of this name{errors.did_you_mean(name, spellings)}"
     raise errors.InvalidRequest(field=argument, reason=reason)
-
-
-def _spellings() -> dict[str, list[Name]]:
-    found: dict[str, list[Name]] = {}
-    for name, option in OPTIONS.items():
-        for spelt in {name[1], *(old.name for old in option.deprecated_opts if old.name)}:
-            found.setdefault(spelt, []).append(name)
-    return found
-
-
-def _parsed(option: cfg.Opt, text: str, argument: str) -> Any:
-    try:
-        if option.multi:
-            return [option.type(part.strip()) for part in text.split(",")]
-        return option.type(text)
-    except ValueError as error:
-        raise errors.InvalidRequest(field=argument, reason=str(error)) from error
 
 
 def chain_of(
@@ -128,17 +108,17 @@ def chain_of(
     Those that are enabled come last, in the order given.  Raises InvalidRequest for a filter that
     is not among the *known* or not enabled.
     """
-    names = list(conf.filter_scheduler[option])
+    chain = list(conf.filter_scheduler[option])
     for each in disable:
-        if each not in names:
-            reason = f"not one of the enabled filters{errors.did_you_mean(each, names)}"
+        if each not in chain:
+            reason = f"not one of the enabled filters{errors.did_you_mean(each, chain)}"
             raise errors.InvalidRequest(field=f"--disable {each}", reason=reason)
-        names = [name for name in names if name != each]
-    known = set(known) | set(names)
+        chain = [name for name in chain if name != each]
+    known = {*known, *chain}
     for each in enable:
         if each not in known:
             reason = f"no filter of this name is available{errors.did_you_mean(each, known)}"
             raise errors.InvalidRequest(field=f"--enable {each}", reason=reason)
-        if each not in names:
-            names.append(each)
-    return {("filter_scheduler", option): names}
+        if each not in chain:
+            chain.append(each)
+    return {("filter_scheduler", option): chain}

@@ -14,8 +14,6 @@ LOG = logging.getLogger(__name__)
 CLOSE_SECONDS: Final = 5.0
 """Longest wait of the process's end for what was not sent yet."""
 
-Send = Callable[[], None]
-
 
 class Outbox:
     """At most *limit* notifications wait here; what comes on top is dropped, and counted.
@@ -24,7 +22,7 @@ class Outbox:
     """
 
     def __init__(self, limit: int) -> None:
-        self._waiting: queue.Queue[tuple[str, Send] | None] = queue.Queue(limit)
+        self._waiting: queue.Queue[tuple[str, Callable[[], None]] | None] = queue.Queue(limit)
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self.dropped = 0
@@ -36,9 +34,12 @@ class Outbox:
         """Number of sends not done yet."""
         return self._waiting.qsize()
 
-    def put(self, event_type: str, send: Send) -> None:
+    def put(self, event_type: str, send: Callable[[], None]) -> None:
         """Have *send* called soon; never waits, never raises."""
-        self._start()
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="notifications", daemon=True)
+                self._thread.start()
         try:
             self._waiting.put_nowait((event_type, send))
         except queue.Full:
@@ -68,14 +69,6 @@ class Outbox:
         if self._thread.is_alive():
             LOG.warning("%d notifications could not be sent in time", self._waiting.qsize())
         self._thread = None
-
-    def _start(self) -> None:
-        if self._thread is not None:
-            return
-        with self._starting:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="notifications", daemon=True)
-                self._thread.start()
 
     def _run(self) -> None:
         while (entry := self._waiting.get()) is not None:

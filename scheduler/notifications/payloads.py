@@ -7,7 +7,7 @@ with them that could change before it is sent.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from scheduler import errors, objects
@@ -40,24 +40,27 @@ def legacy_request(spec: objects.RequestSpec) -> Payload:
 
 def request(spec: objects.RequestSpec) -> Payload:
     """RequestSpecPayload 1.1."""
-    return _envelope(
+    uuid, groups = spec.instance_uuid, spec.security_groups
+
+    def part(name: str, make: Callable[[Any], Payload]) -> Payload | None:
+        value = getattr(spec, name)
+        return None if value is None else make(value)
+
+    return _payload(
         "RequestSpecPayload",
         "1.1",
-        {
-            **_picked(spec, REQUEST),
-            "flavor": _flavor(spec.flavor),
-            "force_hosts": _first(spec.force_hosts),
-            "force_nodes": _first(spec.force_nodes),
-            "image": _image(spec.image),
-            "instance_group": _group(spec.instance_group),
-            "numa_topology": _topology(spec.numa_topology, spec.instance_uuid),
-            "pci_requests": _pci_requests(spec.pci_requests, spec.instance_uuid),
-            "requested_destination": _destination(spec.requested_destination),
-            "retry": _retry(spec.retry),
-            "security_groups": [
-                each.get("uuid") or each.get("name") for each in spec.security_groups
-            ],
-        },
+        spec,
+        REQUEST,
+        flavor=part("flavor", lambda it: _payload("FlavorPayload", "1.4", it, FLAVOR)),
+        force_hosts=(spec.force_hosts or [None])[0],
+        force_nodes=(spec.force_nodes or [None])[0],
+        image=part("image", _image),
+        instance_group=part("instance_group", _group),
+        numa_topology=part("numa_topology", lambda it: _topology(it, uuid)),
+        pci_requests=part("pci_requests", lambda it: _pci_requests(it, uuid)),
+        requested_destination=part("requested_destination", _destination),
+        retry=part("retry", _retry),
+        security_groups=[each.get("uuid") or each.get("name") for each in groups],
     )
 
 
@@ -65,33 +68,27 @@ def compute_task(
     instance_uuid: str, spec: objects.RequestSpec | None, state: str | None, error: BaseException
 ) -> Payload:
     """ComputeTaskPayload 1.0: a task of the conductor ended with *error*."""
-    return _envelope(
-        "ComputeTaskPayload",
-        "1.0",
-        {
-            "instance_uuid": instance_uuid,
-            "request_spec": None if spec is None else request(spec),
-            "state": state,
-            "reason": exception(error),
-        },
-    )
+    data = {
+        "instance_uuid": instance_uuid,
+        "request_spec": None if spec is None else request(spec),
+        "state": state,
+        "reason": exception(error),
+    }
+    return _envelope("ComputeTaskPayload", "1.0", data)
 
 
 def exception(error: BaseException) -> Payload:
     """ExceptionPayload 1.1; module and function are those in which *error* was raised."""
     frames = list(traceback.walk_tb(error.__traceback__))
     frame = frames[-1][0] if frames else None
-    return _envelope(
-        "ExceptionPayload",
-        "1.1",
-        {
-            "module_name": frame.f_globals.get("__name__", "unknown") if frame else "unknown",
-            "function_name": frame.f_code.co_name if frame else "unknown",
-            "exception": type(error).__name__,
-            "exception_message": errors.message_of(error),
-            "traceback": "".join(traceback.format_exception(error)),
-        },
-    )
+    data = {
+        "module_name": frame.f_globals.get("__name__", "unknown") if frame else "unknown",
+        "function_name": frame.f_code.co_name if frame else "unknown",
+        "exception": type(error).__name__,
+        "exception_message": errors.message_of(error),
+        "traceback": "".join(traceback.format_exception(error)),
+    }
+    return _envelope("ExceptionPayload", "1.1", data)
 
 
 def legacy_failure(
@@ -125,87 +122,57 @@ def _envelope(name: str, version: str, data: Payload) -> Payload:
     }
 
 
+def _payload(name: str, version: str, obj: Any, names: Iterable[str], **more: Any) -> Payload:
+    """The fields *names* of *obj*, null where unset, and *more*."""
+    return _envelope(name, version, {**_picked(obj, names), **more})
+
+
 def _picked(obj: Any, names: Iterable[str]) -> Payload:
     """The wire form of the fields named; null where unset."""
     data = objects.to_primitive(obj)[registry.DATA_KEY]
     return {name: objects.to_plain(data.get(name)) for name in names}
 
 
-def _first(values: list[str] | None) -> str | None:
-    return values[0] if values else None
+def _image(image: objects.ImageMeta) -> Payload:
+    properties, names = image.properties, image.properties.set_fields()
+    found = _payload("ImageMetaPropsPayload", "1.20", properties, names)
+    return _payload("ImageMetaPayload", "1.0", image, IMAGE, properties=found)
 
 
-def _flavor(flavor: objects.Flavor | None) -> Payload | None:
-    if flavor is None:
-        return None
-    return _envelope("FlavorPayload", "1.4", _picked(flavor, FLAVOR))
+def _group(group: objects.InstanceGroup) -> Payload:
+    rules = dict(group.get("_rules") or {})
+    return _payload("ServerGroupPayload", "1.1", group, GROUP, rules=rules)
 
 
-def _image(image: objects.ImageMeta | None) -> Payload | None:
-    if image is None:
-        return None
-    properties = _picked(image.properties, image.properties.set_fields())
-    return _envelope(
-        "ImageMetaPayload",
-        "1.0",
-        {
-            **_picked(image, IMAGE),
-            "properties": _envelope("ImageMetaPropsPayload", "1.20", properties),
-        },
-    )
+def _topology(topology: objects.InstanceNUMATopology, uuid: str | None) -> Payload:
+    cells = []
+    for cell in topology.cells:
+        shape = objects.to_plain(cell.get("cpu_topology"))
+        cells.append(_payload("InstanceNUMACellPayload", "1.2", cell, CELL, cpu_topology=shape))
+    name, own = "InstanceNUMATopologyPayload", topology.get("instance_uuid") or uuid
+    policy = ("emulator_threads_policy",)
+    return _payload(name, "1.0", topology, policy, instance_uuid=own, cells=cells)
 
 
-def _group(group: objects.InstanceGroup | None) -> Payload | None:
-    if group is None:
-        return None
-    rules = {"rules": dict(group.get("_rules") or {})}
-    return _envelope("ServerGroupPayload", "1.1", {**_picked(group, GROUP), **rules})
-
-
-def _topology(topology: objects.InstanceNUMATopology | None, uuid: str | None) -> Payload | None:
-    if topology is None:
-        return None
-    fields = _picked(topology, ("instance_uuid", "emulator_threads_policy"))
-    fields["instance_uuid"] = fields["instance_uuid"] or uuid
-    cells = [
-        _envelope(
-            "InstanceNUMACellPayload",
-            "1.2",
-            {**_picked(cell, CELL), "cpu_topology": objects.to_plain(cell.get("cpu_topology"))},
-        )
-        for cell in topology.cells
-    ]
-    return _envelope("InstanceNUMATopologyPayload", "1.0", {**fields, "cells": cells})
-
-
-def _pci_requests(requests: objects.InstancePCIRequests | None, uuid: Any) -> Payload | None:
-    if requests is None:
-        return None
-    asked = [
-        _envelope("InstancePCIRequestPayload", "1.1", _picked(each, PCI_REQUEST))
-        for each in requests.requests
-    ]
+def _pci_requests(requests: objects.InstancePCIRequests, uuid: Any) -> Payload:
+    name = "InstancePCIRequestPayload"
+    asked = [_payload(name, "1.1", each, PCI_REQUEST) for each in requests.requests]
     instance_uuid = requests.get("instance_uuid") or uuid  # no HTTP # nosec B113
     data = {"instance_uuid": instance_uuid, "requests": asked}
     return _envelope("InstancePCIRequestsPayload", "1.0", data)
 
 
-def _destination(destination: objects.Destination | None) -> Payload | None:
-    if destination is None:
-        return None
-    data: Payload = _picked(destination, ("host", "node"))
+def _destination(destination: objects.Destination) -> Payload:
+    data = _picked(destination, ("host", "node", "aggregates"))
     cell = destination.get("cell")
     if cell is not None:
-        mapping = _picked(cell, ("uuid", "name", "disabled"))
-        data["cell"] = _envelope("CellMappingPayload", "2.0", mapping)
-    known = {name: value for name, value in data.items() if value is not None}
-    aggregates = _picked(destination, ("aggregates",))
-    return _envelope("DestinationPayload", "1.0", {**known, **aggregates})
+        names = ("uuid", "name", "disabled")
+        data["cell"] = _payload("CellMappingPayload", "2.0", cell, names)
+    known = {k: value for k, value in data.items() if value is not None or k == "aggregates"}
+    return _envelope("DestinationPayload", "1.0", known)
 
 
-def _retry(retry: objects.SchedulerRetries | None) -> Payload | None:
-    if retry is None:
-        return None
+def _retry(retry: objects.SchedulerRetries) -> Payload:
     nodes = [node.hypervisor_hostname for node in retry.get("hosts") or ()]
     data = {"num_attempts": retry.get("num_attempts"), "hosts": nodes}
     return _envelope("SchedulerRetriesPayload", "1.0", data)

@@ -39,6 +39,7 @@ NUMBERS: Final = (
     "failed_builds",
 )
 RATIOS: Final = ("ram_allocation_ratio", "cpu_allocation_ratio", "disk_allocation_ratio")
+SEEN: Final = "service_last_seen"
 _FLAGS: Final = ("has_service", "service_forced_down", "service_disabled", "reported")
 #: In the order in which a row holds them.
 _COLUMNS: Final = ("host", "node", *NUMBERS, *RATIOS, "state", "membership", "cell")
@@ -144,26 +145,28 @@ class Fleet:
             read_at = manager.read_at or 0.0
             keys = dict(table.rows)
             at = np.fromiter(keys.values(), dtype=np.int64, count=len(keys))
-            numbers = [table.column(name)[at].tolist() for name in NUMBERS]
-            ratios = [table.column(name)[at] for name in RATIOS]
-            flags = {name: table.column(name)[at] for name in _FLAGS}
-            last_seen = table.column("service_last_seen")[at]
+            own = {name: table.column(name)[at] for name in (*NUMBERS, *RATIOS, *_FLAGS, SEEN)}
             documents = table.document_numbers("aggregates")[at].tolist()
             aggregates = {each: _membership(table, each) for each in set(documents)}
             cells = [table.text(row, "cell_uuid") for row in keys.values()]
-        heard = heard_in_time(last_seen, read_at, manager.service_down_time_seconds)
-        is_left_out = np.array([cell in left_out for cell in cells], dtype=np.bool_)
-        rounded = [
-            np.clip(np.nan_to_num(each), -_LARGEST_RATIO, _LARGEST_RATIO).round(3).tolist()
-            for each in ratios
-        ]
         members = {d: self._memberships.number(each, version) for d, each in aggregates.items()}
+        for name in RATIOS:
+            ratios = np.nan_to_num(own[name])
+            own[name] = np.clip(ratios, -_LARGEST_RATIO, _LARGEST_RATIO).round(3)
+        heard = heard_in_time(own[SEEN], read_at, manager.service_down_time_seconds)
+        conditions = [  # in the order of STATES, after the first
+            np.array([cell in left_out for cell in cells], dtype=np.bool_),
+            ~own["has_service"],
+            own["service_forced_down"],
+            ~heard,
+            own["service_disabled"],
+            ~own["reported"],
+        ]
         columns = zip(
             [host for host, _node in keys],
             [None if node == host else node for host, node in keys],
-            *numbers,
-            *rounded,
-            _states(flags, heard, is_left_out).tolist(),
+            *(own[name].tolist() for name in (*NUMBERS, *RATIOS)),
+            np.select(conditions, range(1, len(STATES)), default=0).tolist(),
             [members[each] for each in documents],
             [self._cells.number(cell, version) for cell in cells],
             strict=True,
@@ -176,16 +179,3 @@ def _membership(table: Any, document: int) -> tuple[tuple[str, ...], tuple[str, 
     aggregates = table.pools["aggregates"].parsed(document) if document >= 0 else ()
     zones = tuple(sorted(split_values(aggregates, "availability_zone")))
     return zones, tuple(each.name or f"#{each.id}" for each in aggregates)
-
-
-def _states(flags: dict[str, np.ndarray], heard: np.ndarray, left_out: np.ndarray) -> np.ndarray:
-    """Places in STATES."""
-    conditions = [
-        left_out,
-        ~flags["has_service"],
-        flags["service_forced_down"],
-        ~heard,
-        flags["service_disabled"],
-        ~flags["reported"],
-    ]
-    return np.select(conditions, range(1, len(STATES)), default=0)

@@ -10,13 +10,12 @@ from typing import Any, Final
 
 import scheduler
 from scheduler.conf.effective import masked
-from scheduler.db.cells import CellHealth
 from scheduler.engine.record import SELECTED, DecisionRecord
 from scheduler.explain.answer import explained, to_dict
 from scheduler.hosts.host_manager import HostManager
 from scheduler.manager import SchedulerManager
 from scheduler.status_page.fleet import Fleet
-from scheduler.status_page.recent import REASON_STEP_SECONDS, REASON_STEPS, RecentDecisions
+from scheduler.status_page.recent import RecentDecisions
 
 #: The newest so many decisions are listed.
 DECISIONS_LISTED: Final = 200
@@ -29,10 +28,7 @@ class LiveStatus:
     """May be asked by several threads; changes nothing.  *clock* gives seconds since the epoch."""
 
     def __init__(
-        self,
-        conf: Any,
-        manager: SchedulerManager,
-        clock: Callable[[], float] = time.time,
+        self, conf: Any, manager: SchedulerManager, clock: Callable[[], float] = time.time
     ) -> None:
         self._driver = manager.driver
         self._manager = _shown(manager.driver.host_manager, conf)
@@ -62,11 +58,16 @@ class LiveStatus:
             **self._identity,
             "now": self._clock(),
             "state_age_seconds": self._manager.state_age_seconds,
-            "cells": [_cell(each) for each in self._manager.cell_health()],
-            "rate": self._recent.rate(),
-            "window_seconds": REASON_STEP_SECONDS * REASON_STEPS,
-            "outcomes": self._recent.outcomes(),
-            "reasons": self._recent.reasons(),
+            "cells": [
+                {
+                    "uuid": each.uuid,
+                    "name": each.name,
+                    "is_left_out": each.is_left_out,
+                    "error": _masked(each.error),
+                }
+                for each in self._manager.cell_health()
+            ],
+            **self._recent.counts(),
             "decisions": self._decisions(_number(after.get(self._id, ""))),
         }
 
@@ -83,8 +84,7 @@ class LiveStatus:
         if record is None:
             return None
         found = explained(record, self._driver)
-        masked_texts = {name: _masked(found[name]) for name in ("error", "cause")}
-        return {**found, **masked_texts}
+        return {**found, **{name: _masked(found[name]) for name in ("error", "cause")}}
 
     def _decisions(self, after: int) -> dict[str, Any]:
         new = self._records.since(after)
@@ -119,15 +119,6 @@ def _summary(record: DecisionRecord) -> dict[str, Any]:
         # Where hosts were found, they say enough in a list.
         "cause": None if record.outcome == SELECTED else _masked(to_dict(record)["cause"]),
         "elapsed_ms": round(record.elapsed_ms, 2),
-    }
-
-
-def _cell(health: CellHealth) -> dict[str, Any]:
-    return {
-        "uuid": health.uuid,
-        "name": health.name,
-        "is_left_out": health.is_left_out,
-        "error": _masked(health.error),
     }
 
 

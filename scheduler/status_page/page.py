@@ -5,6 +5,7 @@ The public ones answer for all workers; those below ``/status/worker`` for this 
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import hashlib
 import http
@@ -62,13 +63,16 @@ class StatusPage:
 
     def add_to(self, routes: Routes) -> None:
         """Answer everything below ``/status``."""
-        routes.add(PATH, self._page)
-        routes.add(f"{PATH}/", self._file)
-        routes.add(f"{PATH}/live", self._all)
-        routes.add(f"{PATH}/decisions/", self._decision)
-        routes.add(f"{PATH}/worker", self._this_worker)
-        routes.add(f"{PATH}/worker/fleet", self._this_fleet)
-        routes.add(f"{PATH}/worker/decisions/", self._this_decision)
+        for path, handler in {
+            "": self._page,
+            "/": self._file,
+            "/live": self._all,
+            "/decisions/": self._decision,
+            "/worker": lambda request: self._this(LiveStatus.worker, _seen(request)),
+            "/worker/fleet": lambda request: self._this(LiveStatus.fleet, _since(request)),
+            "/worker/decisions/": lambda request: self._this(LiveStatus.decision, request.rest),
+        }.items():
+            routes.add(f"{PATH}{path}", handler)
 
     # --- files ---------------------------------------------------------------------------
 
@@ -90,64 +94,52 @@ class StatusPage:
 
     # --- this worker alone ---------------------------------------------------------------
 
-    def _this_worker(self, request: Request) -> Response:
+    def _this(self, ask: Callable[[LiveStatus, str], Any], argument: str) -> Response:
         live = self._live()
         if live is None:
             return STARTING
-        return _json(self._hub.call(live.worker, _seen(request)))
-
-    def _this_fleet(self, request: Request) -> Response:
-        live = self._live()
-        if live is None:
-            return STARTING
-        return _json(self._hub.call(live.fleet, request.query.get("since", "")))
-
-    def _this_decision(self, request: Request) -> Response:
-        live = self._live()
-        found = None if live is None else self._hub.call(live.decision, request.rest)
+        found = self._hub.call(ask, live, argument)
         if found is None:
             return Response.of_json({"error": "not kept any more"}, http.HTTPStatus.NOT_FOUND)
-        return _json(found)
+        text = json.dumps(found, separators=(",", ":"), allow_nan=False)
+        return Response(text.encode(), JSON, headers=POLICY)
 
     # --- all workers ---------------------------------------------------------------------
 
     def _all(self, request: Request) -> Response:
-        """``workers``, each as it tells itself, and ``fleet`` as one of them sees it."""
+        """``workers``, each as it tells itself, and ``fleet`` as one of them sees it.
+
+        That is the one asked for by ``pid``, or this one if there is none such that answers.
+        """
         seen = _seen(request)
         if not _SEEN.fullmatch(seen):
             return Response.of_text("seen: not a list of ID.NUMBER", http.HTTPStatus.BAD_REQUEST)
-        fleet = self._fleet_of(request.query.get("pid", ""), request.query.get("since", ""))
+        since, pid = _since(request), request.query.get("pid", "")
+        target = f"{PATH}/worker/fleet?{urllib.parse.urlencode({'since': since})}"
+        fleet = self._elsewhere(pid, target)
+        if fleet is None or fleet.status != http.HTTPStatus.OK:
+            fleet = self._this(LiveStatus.fleet, since)
         if fleet.status != http.HTTPStatus.OK:
             return fleet
-        answers = self._workers.ask(f"{PATH}/worker?seen={seen}")
         bodies = [
             each.body
             if each.status == http.HTTPStatus.OK
             else json.dumps({"pid": each.pid, "is_silent": True}).encode()
-            for each in answers
+            for each in self._workers.ask(f"{PATH}/worker?seen={seen}")
         ]
-        bodies = bodies or [self._this_worker(request).body]
+        bodies = bodies or [self._this(LiveStatus.worker, seen).body]
         body = b'{"workers":[%s],"fleet":%s}' % (b",".join(bodies), fleet.body)
-        return _packed(Response(body, JSON, headers=POLICY), request.headers)
-
-    def _fleet_of(self, pid: str, since: str) -> Response:
-        """Of the worker *pid*, or of this one if there is none such or it does not answer."""
-        target = f"{PATH}/worker/fleet?{urllib.parse.urlencode({'since': since})}"
-        found = self._elsewhere(pid, target)
-        if found is not None and found.status == http.HTTPStatus.OK:
-            return found
-        return self._this_fleet(Request(PATH, query={"since": since}))
+        return _packed(Response(body, JSON, headers=POLICY), request)
 
     def _decision(self, request: Request) -> Response:
         """``PID/ID.NUMBER``: one of a worker's list of decisions."""
         pid, _slash, name = request.rest.partition("/")
         found = self._elsewhere(pid, f"{PATH}/worker/decisions/{urllib.parse.quote(name, safe='')}")
-        found = found or self._this_decision(Request(request.path, name))
-        return _packed(found, request.headers)
+        return _packed(found or self._this(LiveStatus.decision, name), request)
 
     def _elsewhere(self, pid: str, target: str) -> Response | None:
         """The answer of another worker to *target*; None if *pid* names no other one."""
-        if not (pid.isascii() and pid.isdigit()) or int(pid) not in self._others():
+        if pid == str(os.getpid()) or pid not in map(str, self._workers.pids):
             return None
         answer = self._workers.ask_one(int(pid), target)
         if answer is None or answer.status is None:
@@ -155,12 +147,13 @@ class StatusPage:
             return Response(text, JSON, http.HTTPStatus.GATEWAY_TIMEOUT, POLICY)
         return Response(answer.body, JSON, answer.status, POLICY)
 
-    def _others(self) -> set[int]:
-        return {*self._workers.pids} - {os.getpid()}
-
 
 def _seen(request: Request) -> str:
     return request.query.get("seen", "")
+
+
+def _since(request: Request) -> str:
+    return request.query.get("since", "")
 
 
 def _read_files() -> Mapping[str, tuple[bytes, str, str]]:
@@ -174,19 +167,11 @@ def _read_files() -> Mapping[str, tuple[bytes, str, str]]:
     return found
 
 
-def _json(document: dict[str, Any]) -> Response:
-    text = json.dumps(document, separators=(",", ":"), allow_nan=False)
-    return Response(text.encode(), JSON, headers=POLICY)
-
-
-def _packed(response: Response, headers: Mapping[str, str]) -> Response:
+def _packed(response: Response, request: Request) -> Response:
     """*response* as it goes over the network: packed for whoever takes that."""
-    is_taken = "gzip" in headers.get("accept-encoding", "")
+    is_taken = "gzip" in request.headers.get("accept-encoding", "")
     if not is_taken or len(response.body) < _WORTH_PACKING_BYTES:
         return response
-    return Response(
-        gzip.compress(response.body, _GZIP_LEVEL),
-        response.content_type,
-        response.status,
-        {**response.headers, "Content-Encoding": "gzip", "Vary": "Accept-Encoding"},
-    )
+    headers = {**response.headers, "Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+    packed = gzip.compress(response.body, _GZIP_LEVEL)
+    return dataclasses.replace(response, body=packed, headers=headers)

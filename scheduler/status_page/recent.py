@@ -22,7 +22,7 @@ BEFORE_FILTERS: Final = None
 Reason = tuple[str | None, str]
 """Filter and reason code."""
 #: Counts of a reason: refused requests that it took hosts from, their hosts, all hosts.
-_REFUSED, _HOSTS_OF_REFUSED, _HOSTS = "refused_requests", "hosts_of_refused", "hosts"
+_KINDS = _REFUSED, _HOSTS_OF_REFUSED, _HOSTS = "refused_requests", "hosts_of_refused", "hosts"
 
 
 class _Ring:
@@ -46,10 +46,6 @@ class _Ring:
         numbers = range(last - self.steps + 1, last + 1)
         return [Counter(self._kept.get(number)) for number in numbers]
 
-    def total(self, now: float) -> Counter[Any]:
-        """All of them together."""
-        return sum(self.latest(now), Counter())
-
 
 class RecentDecisions:
     """Counts every decision of the last hour by outcome, and what removed hosts.
@@ -61,60 +57,56 @@ class RecentDecisions:
         self._clock = clock
         self._lock = threading.Lock()
         self._rate = _Ring(RATE_STEP_SECONDS, RATE_STEPS)
-        self._outcomes = _Ring(REASON_STEP_SECONDS, REASON_STEPS)
-        self._reasons = _Ring(REASON_STEP_SECONDS, REASON_STEPS)
+        #: Counts of outcomes, and of reasons together with one of _KINDS.
+        self._hour = _Ring(REASON_STEP_SECONDS, REASON_STEPS)
 
     def note(self, record: DecisionRecord) -> None:
         """Count a finished decision."""
         now = self._clock()
         is_refused = record.outcome != SELECTED
         with self._lock:
-            self._rate.at(now)[record.outcome] += 1
-            self._outcomes.at(now)[record.outcome] += 1
-            counts = self._reasons.at(now)
+            counts = self._hour.at(now)
+            for each in (self._rate.at(now), counts):
+                each[record.outcome] += 1
             for reason, hosts in _removed_by(record):
                 counts[reason, _HOSTS] += hosts
                 if is_refused:
                     counts[reason, _REFUSED] += 1
                     counts[reason, _HOSTS_OF_REFUSED] += hosts
 
-    def rate(self) -> dict[str, Any]:
-        """Decisions per step; the last step ends after ``ends_at`` (seconds since the epoch)."""
+    def counts(self) -> dict[str, Any]:
+        """``rate``: decisions per step, of which the last ends after ``ends_at`` (epoch seconds).
+
+        ``outcomes``: decisions of the last hour; ``reasons``: what each filter and reason did in
+        it, those that refused the most requests first.
+        """
+        now = self._clock()
         with self._lock:
-            now = self._clock()
             steps = self._rate.latest(now)
-        return {
+            total = sum(self._hour.latest(now), Counter())
+        rate = {
             "step_seconds": RATE_STEP_SECONDS,
             "ends_at": now,
             "selected": [each[SELECTED] for each in steps],
             "refused": [each.total() - each[SELECTED] for each in steps],
         }
-
-    def outcomes(self) -> dict[str, int]:
-        """Decisions per outcome."""
-        with self._lock:
-            return dict(self._outcomes.total(self._clock()))
-
-    def reasons(self) -> list[dict[str, Any]]:
-        """Per filter and reason what it did, those that refused the most requests first."""
-        with self._lock:
-            total = self._reasons.total(self._clock())
-        reasons = list(dict.fromkeys(reason for reason, _what in total))
+        outcomes = {key: number for key, number in total.items() if isinstance(key, str)}
+        reasons = list(dict.fromkeys(key[0] for key in total if not isinstance(key, str)))
         reasons.sort(key=lambda reason: (-total[reason, _REFUSED], -total[reason, _HOSTS]))
-        kinds = (_REFUSED, _HOSTS_OF_REFUSED, _HOSTS)
-        return [
-            {"filter": each[0], "reason": each[1], **{kind: total[each, kind] for kind in kinds}}
+        found = [
+            {"filter": each[0], "reason": each[1], **{kind: total[each, kind] for kind in _KINDS}}
             for each in reasons
         ]
+        window = REASON_STEP_SECONDS * REASON_STEPS
+        return {"rate": rate, "window_seconds": window, "outcomes": outcomes, "reasons": found}
 
 
 def _removed_by(record: DecisionRecord) -> Iterator[tuple[Reason, int]]:
     """Each reason once, with the hosts that it removed: from the instance that got none, if any."""
     refusal = record.refusal
-    for cause, hosts in record.never_evaluated.items():
-        if hosts:
-            yield (BEFORE_FILTERS, cause), hosts
-    for count in record.filters if refusal is None or not refusal.filters else refusal.filters:
-        for code, hosts in count.removed.items():
+    filters = record.filters if refusal is None or not refusal.filters else refusal.filters
+    several = [(BEFORE_FILTERS, record.never_evaluated)]
+    for name, removed in (*several, *((each.name, each.removed) for each in filters)):
+        for code, hosts in removed.items():
             if hosts:
-                yield (count.name, code), hosts
+                yield (name, code), hosts

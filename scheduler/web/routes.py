@@ -45,9 +45,9 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of_text(cls, text: str, status: int = http.HTTPStatus.OK) -> Response:
+    def of_text(cls, text: str, status: int = http.HTTPStatus.OK, **headers: str) -> Response:
         """*text* and a line end."""
-        return cls(f"{text}\n".encode(), TEXT, status)
+        return cls(f"{text}\n".encode(), TEXT, status, headers)
 
     @classmethod
     def of_json(cls, document: Any, status: int = http.HTTPStatus.OK) -> Response:
@@ -62,24 +62,20 @@ class Routes:
     """Paths and what answers them."""
 
     def __init__(self) -> None:
-        self._handlers: dict[str, Handler] = {}
-        self.add("/", self._index)
+        self._handlers: dict[str, Handler] = {"/": self._index}
 
     def add(self, path: str, handler: Handler) -> None:
         """Let *handler* answer *path*; one that ends in ``/``, also everything below it.
 
-        The longest path that fits answers.  Raises ValueError for a path that is taken.
+        The longest path that fits answers.
         """
-        if path in self._handlers:
-            raise ValueError(f"{path} is answered already")
         self._handlers[path] = handler
 
     def answer(self, method: str, target: str, headers: Mapping[str, str]) -> Response:
         """The answer to one request; never raises."""
         if method not in METHODS:
-            status = http.HTTPStatus.METHOD_NOT_ALLOWED
-            refusal = Response.of_text("only GET and HEAD are answered", status)
-            return Response(refusal.body, TEXT, status, {"Allow": ", ".join(METHODS)})
+            status, allowed = http.HTTPStatus.METHOD_NOT_ALLOWED, ", ".join(METHODS)
+            return Response.of_text("only GET and HEAD are answered", status, Allow=allowed)
         split = urllib.parse.urlsplit(target)
         path = urllib.parse.unquote(split.path)
         place = self._place(path)

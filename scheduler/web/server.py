@@ -11,6 +11,7 @@ import contextlib
 import http
 import http.server
 import ipaddress
+import re
 import socket
 from collections.abc import Iterable
 from typing import Any, Final
@@ -34,12 +35,9 @@ BACKLOG: Final = 128
 
 OPTION: Final = "[metrics_endpoint] allowed_hosts"
 ANY: Final = "*"
-LOCALHOST: Final = "localhost"
 
-COMMON_HEADERS: Final = {
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-}
+_NAME_AND_PORT: Final = re.compile(r"(?:\[([^]]*)\]|([^:]*))(?::\d*)?")
+COMMON_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
 def bind(host: str, port: int, option: str) -> socket.socket:
@@ -47,25 +45,20 @@ def bind(host: str, port: int, option: str) -> socket.socket:
 
     Raises ConfigurationError naming *option* if it cannot.
     """
+    opened: socket.socket | None = None
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _name, address = found[0]
-        opened: socket.socket = native("socket").socket(family, kind, protocol)
-    except OSError as error:
-        raise _unusable(host, port, option, error) from error
-    try:
+        opened = native("socket").socket(family, kind, protocol)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind(address)
         opened.listen(BACKLOG)
     except OSError as error:
-        opened.close()
-        raise _unusable(host, port, option, error) from error
+        if opened is not None:
+            opened.close()
+        reason = f"cannot listen on {at(host, port)}: {error.strerror or error}"
+        raise errors.ConfigurationError(option=option, reason=reason) from error
     return opened
-
-
-def _unusable(host: str, port: int, option: str, error: OSError) -> errors.ConfigurationError:
-    reason = f"cannot listen on {at(host, port)}: {error.strerror or error}"
-    return errors.ConfigurationError(option=option, reason=reason)
 
 
 def at(host: str, port: int) -> str:
@@ -82,36 +75,22 @@ class KnownNames:
     """
 
     def __init__(self, more: Iterable[str] = ()) -> None:
-        wanted = [_plain(each) for each in more]
-        self._is_any = ANY in wanted
-        self._names = {LOCALHOST, _plain(socket.gethostname()), *wanted}
+        self._names = {_plain(each) for each in ("localhost", socket.gethostname(), *more)}
 
     def knows(self, header: str | None) -> bool:
         """True when the sender of *header*, ``Host``, may be answered; no browser leaves it out."""
-        if self._is_any or header is None:
+        if header is None or ANY in self._names:
             return True
-        name = _plain(_without_port(header))
-        return name in self._names or _is_address(name)
+        found = _NAME_AND_PORT.fullmatch(header.strip())
+        name = _plain((found[1] or found[2] or "") if found else "")
+        try:
+            return name in self._names or bool(ipaddress.ip_address(name))
+        except ValueError:
+            return False
 
 
 def _plain(name: str) -> str:
     return name.strip().rstrip(".").lower()
-
-
-def _without_port(header: str) -> str:
-    """The name or address in a ``Host``."""
-    header = header.strip()
-    if not header.startswith("["):
-        return header.partition(":")[0]
-    inside, _, after = header[1:].partition("]")
-    return "" if after.strip(":0123456789") else inside
-
-
-def _is_address(name: str) -> bool:
-    try:
-        return bool(ipaddress.ip_address(name))
-    except ValueError:
-        return False
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -161,16 +140,12 @@ class Server:
     """
 
     def __init__(
-        self,
-        listening: socket.socket,
-        routes: Routes,
-        name: str,
-        names: KnownNames | None = None,
+        self, listening: socket.socket, routes: Routes, name: str, names: KnownNames | None = None
     ) -> None:
         self._listening = listening
         self._handler = type("Handler", (_Handler,), {"routes": routes, "names": names})
         self._name = name
-        self._threading = threading = native("threading")
+        threading = native("threading")
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         self._is_stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -186,6 +161,7 @@ class Server:
         self._thread.join()
 
     def _run(self) -> None:
+        threading = native("threading")
         while not self._is_stopping.is_set():
             if not self._free.acquire(timeout=ACCEPT_SECONDS):
                 continue
@@ -197,10 +173,8 @@ class Server:
                     LOG.debug("No connection: %s", error)
                     self._is_stopping.wait(ACCEPT_SECONDS)
                 continue
-            serving = self._threading.Thread(
-                target=self._serve, args=(connection, address), name=self._name, daemon=True
-            )
-            serving.start()
+            arguments = (connection, address)
+            threading.Thread(None, self._serve, self._name, arguments, daemon=True).start()
 
     def _serve(self, connection: socket.socket, address: Any) -> None:
         try:

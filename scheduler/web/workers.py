@@ -14,7 +14,6 @@ import pathlib
 import re
 import shutil
 import socket
-import stat
 import tempfile
 from dataclasses import dataclass
 from typing import Final
@@ -27,11 +26,8 @@ from scheduler.web.server import BACKLOG, Server
 
 LOG = logging.getLogger(__name__)
 
-ANSWER_SECONDS: Final = 2.0
-"""Longest wait for the other workers."""
 _SUFFIX: Final = ".socket"
 PREFIX: Final = "nova-scheduler-"
-_UNFINISHED: Final = ".new-"
 _OWN_NAME: Final = re.compile(rf"{PREFIX}\d+-[a-z0-9_]{{8}}")
 
 
@@ -45,11 +41,12 @@ class Answer:
 
 
 class Workers:
-    """The sockets in *folder*, one per worker and named after its process; None: there are none."""
+    """The sockets in *folder*, one per worker and named after its process; None: there are none.
 
-    def __init__(
-        self, folder: pathlib.Path | None, timeout_seconds: float = ANSWER_SECONDS
-    ) -> None:
+    Nobody waits for the others for longer than *timeout_seconds*.
+    """
+
+    def __init__(self, folder: pathlib.Path | None, timeout_seconds: float = 2.0) -> None:
         self._folder = folder
         self._timeout_seconds = timeout_seconds
 
@@ -82,13 +79,12 @@ class Workers:
         def ask(pid: int) -> None:
             answers[pid] = self.ask_one(pid, target)
 
-        pids = self.pids
-        asking = [native("threading").Thread(target=ask, args=(pid,)) for pid in pids]
+        asking = [native("threading").Thread(target=ask, args=(pid,)) for pid in self.pids]
         for each in asking:
             each.start()
         for each in asking:
             each.join()
-        return [answer for pid in pids if (answer := answers.get(pid)) is not None]
+        return [answer for _pid, answer in sorted(answers.items()) if answer is not None]
 
     def ask_one(self, pid: int, target: str) -> Answer | None:
         """Answer of the worker *pid* to *target*; None if there is no such worker."""
@@ -128,9 +124,6 @@ class _Connection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-# --- the folder --------------------------------------------------------------------------
-
-
 class PrivateFolder:
     """A folder of one daemon's processes, locked for as long as one of them lives.
 
@@ -140,7 +133,7 @@ class PrivateFolder:
     def __init__(self, parent: pathlib.Path | None = None) -> None:
         parent = parent or pathlib.Path(tempfile.gettempdir())
         remove_leftovers(parent)
-        made = pathlib.Path(tempfile.mkdtemp(prefix=f"{_UNFINISHED}{PREFIX}", dir=parent))
+        made = pathlib.Path(tempfile.mkdtemp(prefix=f".new-{PREFIX}", dir=parent))
         self._lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(self._lock, fcntl.LOCK_SH)
         # Under its name it is locked from the first moment on.
@@ -158,18 +151,12 @@ def remove_leftovers(parent: pathlib.Path) -> None:
     for path in parent.glob(f"{PREFIX}*"):
         if not _OWN_NAME.fullmatch(path.name):
             continue  # somebody else's, whose name begins likewise
-        with contextlib.suppress(OSError):  # another daemon removes it as well, or uses it
-            _remove_if_left(path)
-
-
-def _remove_if_left(path: pathlib.Path) -> None:
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        return
-    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(path)
-        LOG.info("Removed %s, which a daemon that was killed had left", path)
-    finally:
-        os.close(lock)
+        with contextlib.suppress(OSError):  # no folder, in use, or another daemon removes it
+            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if os.fstat(lock).st_uid == os.geteuid():
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(path)
+                    LOG.info("Removed %s, which a daemon that was killed had left", path)
+            finally:
+                os.close(lock)

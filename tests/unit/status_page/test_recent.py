@@ -41,7 +41,7 @@ def test_the_rate_counts_per_step(recent, clock):
     recent.note(a_record("no_host_fits"))
     clock.seconds += 5
     recent.note(a_record())
-    rate = recent.rate()
+    rate = recent.counts()["rate"]
     assert (rate["selected"][-3:], rate["refused"][-3:]) == ([0, 1, 1], [0, 1, 0])
     assert len(rate["selected"]) == len(rate["refused"]) == RATE_STEPS
 
@@ -58,14 +58,14 @@ def test_outcomes_of_an_hour(recent, clock, later, outcomes):
     for outcome in (SELECTED, "state_too_old", "state_too_old"):
         recent.note(a_record(outcome))
     clock.seconds += later
-    assert recent.outcomes() == outcomes
+    assert recent.counts()["outcomes"] == outcomes
 
 
 def test_reasons_add_up_and_tell_refused_requests_apart(recent, clock):
     recent.note(a_record(short=4, other=1))
     clock.seconds += 120
     recent.note(a_record("no_host_fits", short=10))
-    found = {(each["filter"], each["reason"]): each for each in recent.reasons()}
+    found = {(each["filter"], each["reason"]): each for each in recent.counts()["reasons"]}
     assert list(found) == [
         ("RamFilter", "short"),
         (None, "destination.other"),
@@ -86,21 +86,21 @@ def test_of_a_later_instance_its_own_reasons_count(recent):
     record = a_record("no_host_fits", other=1)
     record.refusal = Refusal(7, 10, [], filters=[FilterCount("RamFilter", 10, 0, {"short": 10})])
     recent.note(record)
-    found = {each["reason"]: each["hosts"] for each in recent.reasons()}
+    found = {each["reason"]: each["hosts"] for each in recent.counts()["reasons"]}
     assert found == {"short": 10, "destination.other": 2}
 
 
 def test_what_is_old_is_forgotten(recent, clock):
     recent.note(a_record("no_host_fits", short=1))
     clock.seconds += 2 * HOUR
-    assert recent.reasons() == []
+    assert recent.counts()["reasons"] == []
     recent.note(a_record(other=1))
-    assert [each["reason"] for each in recent.reasons()] == ["destination.other", "other"]
-    assert sum(recent.rate()["selected"]) == 1
+    assert [each["reason"] for each in recent.counts()["reasons"]] == ["destination.other", "other"]
+    assert sum(recent.counts()["rate"]["selected"]) == 1
 
 
 def test_a_clock_set_back_loses_nothing_new(recent, clock):
     recent.note(a_record())
     clock.seconds -= HOUR
     recent.note(a_record())
-    assert recent.outcomes() == {SELECTED: 1}
+    assert recent.counts()["outcomes"] == {SELECTED: 1}

@@ -70,8 +70,3 @@ def test_what_is_wrong_inside_stays_inside(routes: Routes) -> None:
 def test_index(routes: Routes) -> None:
     lines = routes.answer("GET", "/", {}).body.decode().split()
     assert lines == ["/", "/broken", "/metrics", "/status", "/status/", "/status/decisions/"]
-
-
-def test_a_path_has_one_handler(routes: Routes) -> None:
-    with pytest.raises(ValueError, match="/metrics"):
-        routes.add("/metrics", echo("again"))
