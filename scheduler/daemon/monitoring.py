@@ -26,7 +26,7 @@ from scheduler.metrics import catalogue, readings
 from scheduler.metrics.counters import Counters
 from scheduler.metrics.samples import Samples, render
 from scheduler.metrics.snapshots import Snapshots
-from scheduler.notifications.outbox import Outbox
+from scheduler.notifications.notifier import Outbox
 from scheduler.web import server
 from scheduler.web.routes import Request, Response, Routes
 from scheduler.web.server import KnownNames, Server

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import types
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -19,8 +18,8 @@ from oslo_messaging.transport import RPCTransport
 
 from scheduler import errors
 from scheduler.daemon.worker_table import WorkerTable
-from scheduler.introspection import state, what_if, worker
-from scheduler.introspection.worker import Subject
+from scheduler.introspection import state, what_if
+from scheduler.introspection.state import Subject
 from scheduler.manager import SchedulerManager
 from scheduler.rpc import connection
 from scheduler.rpc.client import (
@@ -34,8 +33,8 @@ from scheduler.rpc.server import Server
 LOG = logging.getLogger(__name__)
 
 METHODS: Final[Mapping[str, Callable[..., Any]]] = {
-    "worker": worker.worker,
-    "explain": worker.explain,
+    "worker": state.worker,
+    "explain": state.explain,
     "state_summary": state.state_summary,
     "state_hash": state.hash_of_state,
     "state_hosts": state.state_hosts,
@@ -46,29 +45,25 @@ METHODS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 class IntrospectionEndpoint:
-    """Asks *subject* by *methods*; nothing else of it is within reach."""
+    """Asks the worker by METHODS; nothing else of it is within reach."""
 
     target = oslo_messaging.Target(namespace=INTROSPECTION, version=INTROSPECTION_VERSION)
 
-    def __init__(
-        self, subject: Subject, methods: Mapping[str, Callable[..., Any]] = METHODS
-    ) -> None:
-        self._subject = subject
-        for name, function in methods.items():
-            setattr(self, name, types.MethodType(_answering(function), self))
+    def __init__(self, subject: Subject) -> None:
+        for name, function in METHODS.items():
+            setattr(self, name, _answering(function, subject))
 
 
-def _answering(function: Callable[..., Any]) -> Callable[..., Any]:
+def _answering(function: Callable[..., Any], subject: Subject) -> Callable[..., Any]:
     signature = inspect.signature(function)
 
     @oslo_messaging.expose
-    def answer(endpoint: IntrospectionEndpoint, context: Any, **arguments: Any) -> Any:
-        del context
+    def answer(_context: Any, **arguments: Any) -> Any:
         try:
-            signature.bind(endpoint._subject, **arguments)
+            signature.bind(subject, **arguments)
         except TypeError as error:
             raise errors.InvalidRequest(field="args", reason=str(error)) from error
-        return function(endpoint._subject, **arguments)
+        return function(subject, **arguments)
 
     return answer
 
@@ -89,10 +84,9 @@ def serve_introspection(
         LOG.warning("This worker is one too many, and cannot be asked about its state")
         return
     subject = Subject(conf, manager, number=table.place + 1, workers=table.workers)
-    name = worker_name(subject.host, subject.number)
-    endpoints = [IntrospectionEndpoint(subject)]
+    name = worker_name(conf.host, subject.number)
     connection.TEMPORARY.add(worker_topic(conf))
-    server = Server(transport, worker_topic(conf), name, endpoints)
+    server = Server(transport, worker_topic(conf), name, [IntrospectionEndpoint(subject)])
     server.start()
     ending.callback(server.wait)
     ending.callback(server.stop)

@@ -16,7 +16,7 @@ from scheduler.hosts import columns
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
-from scheduler.introspection.worker import require_texts
+from scheduler.introspection.state import require_texts
 from scheduler.numa import HostTopology
 from scheduler.objects.fields import LARGEST_SIZE
 

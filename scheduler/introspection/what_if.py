@@ -31,10 +31,9 @@ from scheduler.hosts.candidates import Scope
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable, Key
-from scheduler.introspection import hypothetical_hosts, overlay, worker
+from scheduler.introspection import hypothetical_hosts, overlay
 from scheduler.introspection.host_dump import in_order
-from scheduler.introspection.state import copied
-from scheduler.introspection.worker import Subject
+from scheduler.introspection.state import Subject, copied, require_texts
 
 LOG = logging.getLogger(__name__)
 
@@ -47,18 +46,6 @@ _NOT_LOADED: Final = (
     errors.ClassNotFound,
     errors.SchedulerHostFilterNotFound,
 )
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The request: *uuids* may be empty; *seed* makes what is drawn the same both times."""
-
-    spec: objects.RequestSpec
-    uuids: tuple[str, ...]
-    count: int
-    seed: int
-    decided: Mapping[str, Any] | None = None
-    """The outcome of the request when it was a real one."""
 
 
 @dataclass(frozen=True)
@@ -89,13 +76,13 @@ def what_if(
     driver = _driver(subject)
     asked = _asked(subject, request, remembered)
     conf, values = _changed(driver, settings, enable, disable)
-    LOG.info("Trying out request %s for an operator; nothing is kept of it", asked.uuids)
+    LOG.info("Trying out request %s for an operator; nothing is kept of it", asked.instance_uuids)
     driver.bring_state_up_to_date(None)
     with copied(subject) as (table, reservations):
         notes = list(_without_own_reservations(driver.conf, reservations, asked))
         second = reservations.copy(table.copy())
-        ends_at, now = time.monotonic() + _seconds(max_seconds), driver.host_manager.clock()
-        decided = functools.partial(_decided, driver, asked, now, ends_at)
+        now, most_seconds = driver.host_manager.clock(), _seconds(max_seconds) / 2
+        decided = functools.partial(_decided, driver, asked, now, most_seconds)
         before = decided(driver.conf, reservations)
         notes += _apply_ratios(second.table, conf, values)
         notes += hypothetical_hosts.add(second.table, driver.host_manager, conf, add_hosts)
@@ -103,9 +90,9 @@ def what_if(
         after = decided(conf, second)
     return {
         "worker": subject.number,
-        "host": subject.host,
+        "host": subject.conf.host,
         "state_age_seconds": subject.known_host_manager.state_age_seconds,
-        "decided": asked.decided,
+        "decided": None if remembered is None else _outcome_of(asked),
         **_compared(before, after),
         "notes": notes,
     }
@@ -128,7 +115,10 @@ def _driver(subject: Subject) -> FilterScheduler:
     raise errors.InvalidRequest(field="[scheduler] driver", reason=reason)
 
 
-def _asked(subject: Subject, request: objects.RequestSpec | None, remembered: str | None) -> Asked:
+def _asked(
+    subject: Subject, request: objects.RequestSpec | None, remembered: str | None
+) -> DecisionRecord:
+    """The record of the request; one that was not decided yet has no instances by name."""
     if (request is None) == (remembered is None):
         raise errors.InvalidRequest(field="request", reason="give it, or what is remembered")
     if remembered is None:
@@ -137,17 +127,19 @@ def _asked(subject: Subject, request: objects.RequestSpec | None, remembered: st
         bounds = subject.manager.limits
         bounds.check_instances("num_instances", request.num_instances, least=1)
         bounds.check(request)
-        return Asked(request, (), request.num_instances, 0)
+        return DecisionRecord(None, (), request.num_instances, 0, request=request)
     records = subject.manager.recorder.records.find(remembered)
     latest = next((each for each in records if each.request is not None), None)
     if latest is None:
         raise errors.InvalidRequest(field=str(remembered), reason="not remembered here")
-    uuids = latest.instance_uuids if len(latest.instance_uuids) == latest.num_instances else ()
-    decided = {
-        "outcome": latest.outcome,
-        "chosen": [{"host": host, "node": node} for host, node in latest.chosen],
-    }
-    return Asked(latest.request, uuids, latest.num_instances, latest.seed, decided)
+    uuids = latest.instance_uuids
+    is_complete = len(uuids) == latest.num_instances
+    return dataclasses.replace(latest, instance_uuids=uuids if is_complete else ())
+
+
+def _outcome_of(asked: DecisionRecord) -> dict[str, Any]:
+    chosen = [{"host": host, "node": node} for host, node in asked.chosen]
+    return {"outcome": asked.outcome, "chosen": chosen}
 
 
 def _changed(
@@ -155,7 +147,7 @@ def _changed(
 ) -> tuple[Any, dict[overlay.Name, Any]]:
     """The configuration with the changes, and the options that are changed."""
     for field, names in (("settings", settings), ("enable", enable), ("disable", disable)):
-        worker.require_texts(field, names)
+        require_texts(field, names)
     values = overlay.values_of(settings)
     conf = overlay.Overlay.from_values(driver.conf, values)
     if enable or disable:
@@ -164,12 +156,14 @@ def _changed(
     return overlay.Overlay.from_values(driver.conf, values) if values else driver.conf, values
 
 
-def _without_own_reservations(conf: Any, reservations: Reservations, asked: Asked) -> Iterator[str]:
+def _without_own_reservations(
+    conf: Any, reservations: Reservations, asked: DecisionRecord
+) -> Iterator[str]:
     """Release what is reserved for the servers of the request, as if they were not placed yet.
 
     Yields what the reader of both decisions has to know.
     """
-    uuids = set(asked.uuids)
+    uuids = set(asked.instance_uuids)
     own = [pick for pick in reservations if pick.uuid in uuids]
     for pick in own:
         reservations.release(pick)
@@ -201,31 +195,31 @@ def _apply_ratios(table: HostTable, conf: Any, values: Mapping[overlay.Name, Any
 
 def _decided(
     driver: FilterScheduler,
-    asked: Asked,
+    asked: DecisionRecord,
     now: float,
-    ends_at: float,
+    most_seconds: float,
     conf: Any,
     reservations: Reservations,
 ) -> Outcome:
     """The decision under *conf*, on a state that it may change."""
-    settings, age = _settings(conf, driver), driver.host_manager.state_age_seconds
-    record = DecisionRecord(None, asked.uuids, asked.count, asked.seed, "FilterScheduler")
-    record.wants_detail, record.state_age_seconds = True, age
-    spec = settings.own_spec(asked.spec)
+    settings, uuids, count = _settings(conf, driver), asked.instance_uuids, asked.num_instances
+    record = DecisionRecord(None, uuids, count, asked.seed, "FilterScheduler", wants_detail=True)
+    record.state_age_seconds = driver.host_manager.state_age_seconds
+    spec, alternates = settings.own_spec(asked.request), settings.max_attempts - 1
     began = time.perf_counter()
-    left = max(0.0, ends_at - time.monotonic())
-    policy = dataclasses.replace(settings.policy, most_seconds=left)
+    policy = dataclasses.replace(settings.policy, most_seconds=most_seconds)
+    note = functools.partial(note_refusal, record, policy, spec)
     try:
         placement = decide(
             policy,
             reservations,
             spec,
-            asked.uuids,
-            asked.count,
-            settings.max_attempts - 1,
+            uuids,
+            count,
+            alternates,
             now=now,
             record=record,
-            on_refusal=functools.partial(note_refusal, record, policy, spec),
+            on_refusal=note,
         )
     except errors.DecisionGivenUp as error:
         reason = f"not decided in time; {error_text(error)}"

@@ -18,7 +18,7 @@ from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.hosts.candidates import heard_in_time
 from scheduler.metrics import catalogue
 from scheduler.metrics.samples import Samples
-from scheduler.notifications.outbox import Outbox
+from scheduler.notifications.notifier import Outbox
 from scheduler.rpc.server import Server
 
 

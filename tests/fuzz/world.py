@@ -35,7 +35,7 @@ from scheduler.db.databases import Databases
 from scheduler.explain import caller_errors
 from scheduler.filters import registry
 from scheduler.introspection.endpoint import IntrospectionEndpoint
-from scheduler.introspection.worker import Subject
+from scheduler.introspection.state import Subject
 from scheduler.notifications.notifier import Notifier
 from scheduler.rpc.connection import Deliveries
 from scheduler.rpc.endpoints import (

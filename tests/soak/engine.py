@@ -20,8 +20,8 @@ from scheduler.daemon.service import build_manager
 from scheduler.db.databases import Databases
 from scheduler.explain.store import Store
 from scheduler.idempotency import ReplyCache
-from scheduler.introspection import what_if, worker
-from scheduler.introspection.worker import Subject
+from scheduler.introspection import state, what_if
+from scheduler.introspection.state import Subject
 from scheduler.rpc.context import RequestContext, get_admin_context
 from tests.soak import look
 from tests.soak.demands import LARGE_COUNTS, Demand, Demands
@@ -131,7 +131,7 @@ class Engine:
         self._leaked += [[] for _number in range(leaks)]
         due = {
             REPEAT_EVERY: lambda: self._ask(demand, is_new=False),
-            EXPLAIN_EVERY: lambda: worker.explain(self._subject, demand.request_id),
+            EXPLAIN_EVERY: lambda: state.explain(self._subject, demand.request_id),
             WHAT_IF_EVERY: lambda: self._what_if(demand),
             PERIODIC_EVERY: self._periodic,
             REQUESTS_PER_STEP: self._estate.step,

@@ -11,7 +11,7 @@ from typing import Any
 from scheduler.daemon.service import build_manager
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
-from scheduler.introspection.worker import Subject
+from scheduler.introspection.state import Subject
 from tests.builders import a_conf
 from tests.world import fleet
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler import errors
-from scheduler.introspection.state import state_summary
-from scheduler.introspection.worker import Subject
+from scheduler.introspection.state import Subject, state_summary
 from tests.unit.introspection.subjects import a_world
 from tests.world.fleet import a_spec
 

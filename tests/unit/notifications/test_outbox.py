@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from scheduler.notifications.outbox import Outbox
+from scheduler.notifications.notifier import Outbox
 
 
 def test_in_order_and_all_before_the_end() -> None:
