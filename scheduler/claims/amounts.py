@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -18,77 +19,61 @@ MB_PER_GB = 1024
 
 def to_columns(amount: Consumption) -> dict[str, Any]:
     """The columns that say what is claimed: vCPUs, MiB, GiB, cells and devices."""
-    wish = amount.wish
+    cells = devices = None
+    if (wish := amount.wish) is not None:
+        several = {"guest": wish.guest, "limits": wish.limits}
+        if any(each is not None for each in several.values()):
+            cells = json.dumps(
+                {
+                    name: None if each is None else objects.to_primitive(each.to_object())
+                    for name, each in several.items()
+                }
+            )
+        if wish.requests:
+            devices = json.dumps(
+                [
+                    {**dataclasses.asdict(each), "specs": [dict(spec) for spec in each.specs]}
+                    for each in wish.requests
+                ]
+            )
     return {
         "vcpus": amount.vcpus,
         "memory_mb": amount.ram_mb,
         "disk_gb": amount.disk_mb // MB_PER_GB,
-        "numa_topology": None if wish is None else _cells_text(wish),
-        "pci_requests": None if wish is None else _devices_text(wish),
+        "numa_topology": cells,
+        "pci_requests": devices,
     }
 
 
 def of_row(row: Any, fitting: Fitting) -> Consumption:
-    """Amounts that the claim *row* takes; *fitting* says how cells and devices are given out."""
+    """Amounts that the claim *row* takes; *fitting* says how cells and devices are given out.
+
+    The numbers count also where the documents cannot be read.
+    """
     wish = None
-    if row.numa_topology or row.pci_requests:
-        wish = _wish_of(row, fitting)
-    return Consumption(row.memory_mb, row.disk_gb * MB_PER_GB, row.vcpus, wish)
-
-
-def _wish_of(row: Any, fitting: Fitting) -> Wish | None:
-    """None where a document cannot be read: the numbers of the claim count all the same."""
     try:
-        guest, limits = _cells_of(row.numa_topology)
-        return Wish(guest, _devices_of(row.pci_requests), limits, fitting)
+        if row.numa_topology or row.pci_requests:
+            wish = _wish_of(row, fitting)
     except (ValueError, LookupError, TypeError, AttributeError, errors.NovaException) as error:
         LOG.warning(
             "Cells and devices that are claimed for %s cannot be read, and do not count: %r",
             row.consumer_uuid,
             error,
         )
-        return None
+    return Consumption(row.memory_mb, row.disk_gb * MB_PER_GB, row.vcpus, wish)
 
 
-def _cells_text(wish: Wish) -> str | None:
-    if wish.guest is None and wish.limits is None:
-        return None
-    return json.dumps(
-        {
-            "guest": wish.guest and objects.to_primitive(wish.guest.to_object()),
-            "limits": wish.limits and objects.to_primitive(wish.limits.to_object()),
-        }
+def _wish_of(row: Any, fitting: Fitting) -> Wish:
+    cells = read_json(row.numa_topology or "{}")
+    devices = read_json(row.pci_requests or "[]")
+    guest, limits = cells.get("guest"), cells.get("limits")
+    requests = (
+        {**each, "specs": tuple(tuple(sorted(spec.items())) for spec in each["specs"])}
+        for each in devices
     )
-
-
-def _cells_of(text: str | None) -> tuple[numa.GuestTopology | None, numa.Limits | None]:
-    content = read_json(text) if text else {}
-    guest, limits = content.get("guest"), content.get("limits")
-    return (
+    return Wish(
         numa.GuestTopology.from_object(objects.from_primitive(guest)) if guest else None,
+        tuple(pci.Request(**each) for each in requests),
         numa.Limits.from_object(objects.from_primitive(limits)) if limits else None,
-    )
-
-
-_PARTS = ("count", "policy", "alias_name", "request_id")
-
-
-def _devices_text(wish: Wish) -> str | None:
-    several = [
-        {
-            "specs": [dict(spec) for spec in each.specs],
-            **{name: getattr(each, name) for name in _PARTS},
-        }
-        for each in wish.requests
-    ]
-    return json.dumps(several) if several else None
-
-
-def _devices_of(text: str | None) -> tuple[pci.Request, ...]:
-    return tuple(
-        pci.Request(
-            specs=tuple(tuple(sorted(spec.items())) for spec in each["specs"]),
-            **{name: each[name] for name in _PARTS},
-        )
-        for each in (read_json(text) if text else ())
+        fitting,
     )

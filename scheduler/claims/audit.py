@@ -9,6 +9,7 @@ from typing import Any
 
 from scheduler.claims import amounts
 from scheduler.hosts import consumption, evidence, rows
+from scheduler.hosts.columns import NEVER
 from scheduler.hosts.consumption import TOPOLOGY, Fitting
 from scheduler.hosts.evidence import End
 from scheduler.hosts.rows import Ratios
@@ -23,8 +24,7 @@ ENDS = {
     End.EXPIRED: "expired at {expires_at}",
 }
 MB_PER_GB = 1024
-
-
+OVERBOOKED = "overbooked"
 #: Finding for a claim on cells or devices that are not there.
 NOT_LEFT = "beside what is reported and claimed before it the host has not what it takes"
 #: A new instance may be written a little later than its claim.
@@ -61,99 +61,72 @@ def differences(
 
     *fitting* says how cells and devices are given out; *now* in seconds since the epoch.
     """
-    of_key = {(row.host, row.hypervisor_hostname or ""): row for row in fleet.nodes}
+    node_of_key = {(row.host, row.hypervisor_hostname or ""): row for row in fleet.nodes}
     found: list[Difference] = []
     open_claims = defaultdict(list)
+
+    def note(claim: Any, kind: str, what: str) -> None:
+        found.append(Difference(kind, claim.host, claim.node, claim.consumer_uuid, what))
+
     for claim in claims:
-        node = of_key.get((claim.host, claim.node))
-        instance = fleet.instances.get(claim.consumer_uuid)
-        end = _end_of(claim, instance, node, now)
+        key = claim.host, claim.node
+        node, instance = node_of_key.get(key), fleet.instances.get(claim.consumer_uuid)
+        reported_at = NEVER if node is None else rows.seconds(node.updated_at)
+        end = evidence.end_of(evidence.terms_of(claim, key), instance, reported_at, now)
         if node is None:
-            found.append(_of_claim(claim, "no compute node", "there is no such compute node"))
+            note(claim, "no compute node", "there is no such compute node")
         if end is not None:
             host = getattr(instance, "host", None)
             text = ENDS[end].format(host=host, expires_at=claim.expires_at)
-            found.append(_of_claim(claim, f"not closed: {end.value}", text))
+            note(claim, f"not closed: {end.value}", text)
             continue
-        open_claims[claim.host, claim.node].append(claim)
+        open_claims[key].append(claim)
         if instance is None and now - rows.seconds(claim.created_at) > NEW_SECONDS:
-            found.append(_of_claim(claim, "no instance", "there is no such instance"))
-    for key, node in sorted(of_key.items()):
-        found += _miscounted(key, node, fleet.counts.get(key, 0))
-        found += _overbooked(key, node, open_claims[key], ratios)
-        found += _not_fitting(node, open_claims[key], ratios, fitting)
+            note(claim, "no instance", "there is no such instance")
+    for key, node in sorted(node_of_key.items()):
+        reported, present = node.running_vms, fleet.counts.get(key, 0)
+        if reported not in (None, present):
+            what = f"{reported} instances reported, {present} are there"
+            found.append(Difference("report", *key, None, what))
+        if node.free_disk_gb is not None:
+            found += _overbooked(key, node, open_claims[key], ratios)
+            for claim, what in _not_fitting(node, open_claims[key], ratios, fitting):
+                note(claim, OVERBOOKED, f"{NOT_LEFT}: {what}")
     return found
 
 
-def _end_of(claim: Any, instance: Any, node: Any, now: float) -> End | None:
-    terms = evidence.terms_of(claim, (claim.host, claim.node))
-    reported_at = float("-inf") if node is None else rows.seconds(node.updated_at)
-    return evidence.end_of(terms, instance, reported_at, now)
-
-
-def _of_claim(claim: Any, kind: str, what: str) -> Difference:
-    return Difference(kind, claim.host, claim.node, claim.consumer_uuid, what)
-
-
-def _miscounted(key: Key, node: Any, present: int) -> list[Difference]:
-    """Differences where the host reports another number of instances than there are on it."""
-    reported = node.running_vms
-    if reported is None or reported == present:
-        return []
-    what = f"{reported} instances reported, {present} are there"
-    return [Difference("report", *key, None, what)]
-
-
-def _overbooked(key: Key, node: Any, claims: Sequence[Any], ratios: Ratios) -> list[Difference]:
+def _overbooked(key: Key, node: Any, claims: Sequence[Any], ratios: Ratios) -> Iterator[Difference]:
     """Differences where reports and claims together exceed what the host has, overcommitted."""
-    if node.free_disk_gb is None:
-        return []
     values = rows.values(node, ratios, None)
-    limits = {
-        "MB of memory": (
-            values["total_usable_ram_mb"] * values["ram_allocation_ratio"],
-            values["total_usable_ram_mb"] - values["free_ram_mb"],
-            sum(each.memory_mb for each in claims),
-        ),
-        "vCPUs": (
-            values["vcpus_total"] * values["cpu_allocation_ratio"],
-            values["vcpus_used"],
-            sum(each.vcpus for each in claims),
-        ),
-        "GB of disk": (
-            values["total_usable_disk_gb"] * values["disk_allocation_ratio"],
-            values["total_usable_disk_gb"] - values["free_disk_mb"] // MB_PER_GB,
-            sum(each.disk_gb for each in claims),
-        ),
+    ram_mb, disk_gb = values["total_usable_ram_mb"], values["total_usable_disk_gb"]
+    amounts_of_unit = {
+        "MB of memory": ("memory_mb", ram_mb, "ram", ram_mb - values["free_ram_mb"]),
+        "vCPUs": ("vcpus", values["vcpus_total"], "cpu", values["vcpus_used"]),
+        "GB of disk": ("disk_gb", disk_gb, "disk", disk_gb - values["free_disk_mb"] // MB_PER_GB),
     }
-    return [
-        Difference(
-            "overbooked",
-            *key,
-            None,
-            f"{used} {unit} reported and {claimed} claimed, of {limit:g}",
-        )
-        for unit, (limit, used, claimed) in limits.items()
-        if claimed and used + claimed > limit
-    ]
+    for unit, (column, total, name, used) in amounts_of_unit.items():
+        claimed = sum(getattr(each, column) for each in claims)
+        limit = total * values[f"{name}_allocation_ratio"]
+        if claimed and used + claimed > limit:
+            what = f"{used} {unit} reported and {claimed} claimed, of {limit:g}"
+            yield Difference(OVERBOOKED, *key, None, what)
 
 
 def _not_fitting(
     node: Any, claims: Sequence[Any], ratios: Ratios, fitting: Fitting
-) -> Iterator[Difference]:
+) -> Iterator[tuple[Any, str]]:
     """Claims on cells and devices that are not there beside the report and the earlier claims."""
     wanting = [each for each in claims if each.numa_topology or each.pci_requests]
-    if not wanting or node.free_disk_gb is None:
+    if not wanting:
         return
     table = HostTable()
     row = table.put(rows.key(node), rows.values(node, ratios, None))
     for claim in sorted(wanting, key=lambda each: each.generation):
-        amount = amounts.of_row(claim, fitting)
         has_cells = bool(table.value(row, TOPOLOGY)) and claim.numa_topology is not None
-        booking = consumption.take(table, row, amount)
-        if booking is None:
+        taken = consumption.take(table, row, amounts.of_row(claim, fitting))
+        if taken is None:
             continue
-        if booking.placement.error is not None:
-            yield _of_claim(claim, "overbooked", f"{NOT_LEFT}: {booking.placement.error}")
-        elif has_cells and booking.placement.counted is None:
-            yield _of_claim(claim, "overbooked", f"{NOT_LEFT}: no NUMA cells that it fits on")
+        if taken.placement.error is not None:
+            yield claim, str(taken.placement.error)
+        elif has_cells and taken.placement.counted is None:
+            yield claim, "no NUMA cells that it fits on"

@@ -11,7 +11,6 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from scheduler.db import claims as claim_rows
-from scheduler.db.claims import ClaimPoll
 from scheduler.db.database import Database
 from scheduler.db.sessions import ReadSession
 from scheduler.hosts.steady_clock import is_due
@@ -99,7 +98,6 @@ class ClaimReader:
         self.reads = 0
         self.ids = KnownIds()
         self._session = ReadSession(database)
-        self._poll = ClaimPoll()
         #: Held during a read: requests read the news while the state is read.
         self._reading = threading.Lock()
         self._needs_all = self._needs_hosts = True
@@ -117,18 +115,37 @@ class ClaimReader:
 
         Claims whose ids are *known* are not read again.
         """
-        number = self._begun()
         if not (held or self._needs_all or is_due(self._all_read_at, ALL_READ_SECONDS, now)):
-            return self._news(number, now, utc(min(now, self._read_at) - LATE_SECONDS))
-        return self._all(ClaimRead(number, now, held=dict(held)), known())
-
-    def read_new(self, now: float) -> ClaimRead:
-        """Read the claims that came."""
-        return self._news(self._begun(), now, None)
-
-    def _begun(self) -> int:
+            return self.read_new(now, utc(min(now, self._read_at) - LATE_SECONDS))
         self.reads += 1
-        return self.reads
+        begun, read_before = ClaimRead(self.reads, now, held=dict(held)), known()
+
+        def ask(connection: Connection) -> ClaimRead:
+            # The generations of all hosts, once, before the claims that made them.
+            hosts = claim_rows.hosts(connection) if self._needs_hosts else ()
+            newest = claim_rows.newest_id(connection)
+            ids = claim_rows.open_ids(connection)
+            rows = claim_rows.by_ids(connection, ids.difference(read_before))
+            return replace(begun, rows=rows, open_ids=ids, newest=newest, hosts=hosts)
+
+        return self._run(ask)
+
+    def read_new(self, now: float, closed_since: datetime.datetime | None = None) -> ClaimRead:
+        """Read the claims that came, and the ids of those closed since, if that is given."""
+        self.reads += 1
+        number, known = self.reads, self.ids
+
+        def ask(connection: Connection) -> ClaimRead:
+            ids, closed = claim_rows.changed_ids(
+                connection, known.newest, known.skipped, closed_since
+            )
+            return ClaimRead(number, now, claim_rows.by_ids(connection, ids), closed_ids=closed)
+
+        return self._run(ask)
+
+    def _run(self, ask: Callable[[Connection], ClaimRead]) -> ClaimRead:
+        with self._reading:
+            return self._session.run(ask)
 
     def taken(self, read: ClaimRead) -> None:
         """Take what *read* has found for known, and so the reports of that time."""
@@ -137,31 +154,6 @@ class ClaimReader:
             self._all_read_at, self._needs_all = read.at, False
             self.ids.add(read.open_ids | {read.newest}, read.at)
             self._needs_hosts = False
-
-    def _all(self, read: ClaimRead, known: Collection[int]) -> ClaimRead:
-        """The first one reads the generations of all hosts, before the claims that made them."""
-
-        def ask(connection: Connection) -> ClaimRead:
-            hosts = claim_rows.hosts(connection) if self._needs_hosts else ()
-            newest = claim_rows.newest_id(connection)
-            ids = claim_rows.open_ids(connection)
-            rows = claim_rows.by_ids(connection, ids.difference(known))
-            return replace(read, rows=rows, open_ids=ids, newest=newest, hosts=hosts)
-
-        return self._run(ask)
-
-    def _news(self, number: int, now: float, closed_since: datetime.datetime | None) -> ClaimRead:
-        known = self.ids
-
-        def ask(connection: Connection) -> ClaimRead:
-            ids, closed = self._poll.ids(connection, known.newest, known.skipped, closed_since)
-            return ClaimRead(number, now, claim_rows.by_ids(connection, ids), closed_ids=closed)
-
-        return self._run(ask)
-
-    def _run(self, ask: Callable[[Connection], ClaimRead]) -> ClaimRead:
-        with self._reading:
-            return self._session.run(ask)
 
     def close(self, ids: Collection[int], now: float) -> bool:
         """Close claims that are over, if it is time for that; whether it is."""

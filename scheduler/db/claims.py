@@ -269,47 +269,39 @@ def purge(connection: Connection, before: datetime.datetime) -> None:
 
 # --- polling --------------------------------------------------------------------------------
 
-#: Where the numbers and the time of a question go.
-_NEWEST: sa.ColumnElement[int] = sa.literal_column("{n}")
-_MISSED: sa.ColumnElement[int] = sa.literal_column("({m})")
-_SINCE: sa.ColumnElement[datetime.datetime] = sa.literal_column("{s}")
 _NEVER = datetime.datetime(9999, 1, 1)
 
 
-class ClaimPoll:
-    """A query for changed claims, compiled once, on connections of one dialect."""
-
-    def __init__(self) -> None:
-        self._sql: str | None = None
-
-    def ids(
-        self,
-        connection: Connection,
-        newest: int,
-        missed: Collection[int],
-        closed_since: datetime.datetime | None = None,
-    ) -> tuple[set[int], set[int]]:
-        """Ids of the claims above *newest* or among *missed*, open or closed; and of those that
-        were closed since, if that is given.
-        """
-        if self._sql is None:
-            dialect, how = connection.dialect, {"literal_binds": True}
-            self._sql = str(_question().compile(dialect=dialect, compile_kwargs=how))
-        since = (closed_since or _NEVER).isoformat(" ", "seconds")
-        # Nothing but numbers and a time, which need no quoting.
-        sql = self._sql.format(n=newest, m=",".join(map(str, (0, *missed))), s=f"'{since}'")
-        found: set[int] = set()
-        packed = []
-        for first, bits in connection.exec_driver_sql(sql):
-            if bits:
-                packed.append((int(first), int(bits)))
-            else:
-                found.add(int(first))
-        return found, unpacked(packed)
+def changed_ids(
+    connection: Connection,
+    newest: int,
+    missed: Collection[int],
+    closed_since: datetime.datetime | None = None,
+) -> tuple[set[int], set[int]]:
+    """Ids of the claims above *newest* or among *missed*, open or closed; and of those that were
+    closed since, if that is given.
+    """
+    since = (closed_since or _NEVER).isoformat(" ", "seconds")
+    # Nothing but numbers and a time, which need no quoting.
+    sql = _question(connection.dialect).format(
+        newest=newest, missed=",".join(map(str, (0, *missed))), since=f"'{since}'"
+    )
+    found: set[int] = set()
+    packed = []
+    for first, bits in connection.exec_driver_sql(sql):
+        if bits:
+            packed.append((int(first), int(bits)))
+        else:
+            found.add(int(first))
+    return found, unpacked(packed)
 
 
-def _question() -> sa.CompoundSelect[Any]:
-    came = claims.c.id > _NEWEST
-    late = sa.literal_column("id").op("IN", is_comparison=True)(_MISSED)
+@functools.lru_cache(maxsize=8)
+def _question(dialect: sa.Dialect) -> str:
+    """The query for changed claims, compiled once, with the names of what goes into it."""
+    came = claims.c.id > sa.literal_column("{newest}", sa.BigInteger)
+    late = sa.literal_column("id").op("IN", is_comparison=True)(sa.literal_column("({missed})"))
+    closed = claims.c.closed_at >= sa.literal_column("{since}", sa.DateTime)
     new = sa.select(claims.c.id, sa.literal_column("0")).where(sa.or_(came, late))
-    return sa.union_all(new, packed_ids(claims.c.closed_at >= _SINCE))
+    question = sa.union_all(new, packed_ids(closed))
+    return str(question.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))

@@ -8,15 +8,13 @@ from scheduler import errors
 from scheduler.claims.placement.backend import LEFT_SECONDS, QUERIES
 from scheduler.claims.placement.client import ATTEMPTS
 from scheduler.hosts.instances import TrackedInstance
-from tests.builders import a_conf
+from tests.builders import a_conf, a_request
 from tests.unit.claims.placement.test_calls import (
     CONSUMER,
     CONSUMER_CHANGED,
     FULL,
-    GONE,
     NOTHING,
     PROVIDER,
-    SECOND,
     a_driver,
     a_placement,
     answers_of,
@@ -28,11 +26,19 @@ SAMPLE = exchanges("placement-simple.http")
 OFFERED = answers_of(SAMPLE)[0]
 NO_OFFER = (200, {"allocation_requests": [], "provider_summaries": {}})
 OTHER = "c0000002-aaaa-4bbb-8ccc-000000000002"
-DONE, REFUSED, CHANGED = (204, None), (409, FULL), (409, CONSUMER_CHANGED)
-ON_H1, ON_H2 = (
-    (200, {"allocations": {node: {"generation": 1, "resources": {"VCPU": 1}}}})
-    for node in (PROVIDER, OTHER)
-)
+SECOND = "f4a0f8c0-0000-4000-8000-000000000002"
+PAIR = (CONSUMER, SECOND)
+DONE, REFUSED, CHANGED, GONE = (204, None), (409, FULL), (409, CONSUMER_CHANGED), (503, {})
+
+
+def on(*providers):
+    """The answer to what an instance has: a CPU on each of *providers*."""
+    found = {name: {"generation": 3, "resources": {"VCPU": 1}} for name in providers}
+    return 200, {"allocations": found}
+
+
+ON_H1, ON_H2 = on(PROVIDER), on(OTHER)
+BOTH = [ON_H1, ON_H1]
 FILL = [NOTHING, REFUSED, NOTHING, REFUSED]
 """Both hosts refuse."""
 
@@ -40,12 +46,13 @@ FILL = [NOTHING, REFUSED, NOTHING, REFUSED]
 class Asked:
     """What came of a request for *uuids* to a scheduler that knows the hosts h1 and h2."""
 
-    def __init__(self, answers, uuids=(CONSUMER,), tracked=(), hints=None, options=None, **sent):
+    def __init__(self, answers, uuids=(CONSUMER,), tracked=(), options=None, **fields):
         self.hosts = self.error = None
         with a_placement(*answers) as (server, conf):
             context, spec = request_of(SAMPLE)
-            vars(context).update(sent)
-            spec.scheduler_hints = hints or {}
+            context.is_redelivered = fields.pop("is_redelivered", False)
+            for name, value in fields.items():
+                setattr(spec, name, value)
             self.pauses = []
             driver = a_driver(conf, SAMPLE, self.pauses.append)
             for each in tracked:
@@ -82,7 +89,7 @@ def test_one_that_another_worker_may_be_at_is_left_to_it_first(is_redelivered):
 
 
 def test_a_check_of_where_an_instance_is_asks_and_claims_nothing():
-    asked = Asked([], hints={"_nova_check_type": ["rebuild"]})
+    asked = Asked([], scheduler_hints={"_nova_check_type": ["rebuild"]})
     assert (asked.hosts, asked.calls, asked.record.claim) == (["h1"], [], None)
 
 
@@ -117,6 +124,39 @@ def test_a_request_that_was_answered_before_gets_the_same(answers, hosts, calls)
     assert asked.record.claim == "repeated"
 
 
+def tried(*hosts):
+    return {"retry": a_request(tried=[(host, "n") for host in hosts]).retry}
+
+
+def tracked(vm_state):
+    return {"tracked": [TrackedInstance(CONSUMER, "h2", vm_state=vm_state)]}
+
+
+@pytest.mark.parametrize(
+    ("found", "how", "hosts"),
+    [
+        pytest.param([ON_H1, ON_H2], {}, ["h1", "h2"], id="all"),
+        pytest.param([on("disk", OTHER), ON_H2], {}, ["h2", "h2"], id="a tree"),
+        pytest.param([NOTHING], {}, None, id="none"),
+        pytest.param([(200, {})], {}, None, id="none in other words"),
+        pytest.param([on("disk"), on("disk")], {}, None, id="on no host that is known"),
+        pytest.param([ON_H1, NOTHING], {}, None, id="some"),
+        pytest.param(BOTH, {"ignore_hosts": ["H1"]}, None, id="ignored"),
+        pytest.param(BOTH, {"ignore_hosts": ["h2"]}, ["h1", "h1"], id="another is ignored"),
+        pytest.param(BOTH, tried("h9", "H1"), None, id="tried"),
+        pytest.param(BOTH, tried("h9"), ["h1", "h1"], id="another was tried"),
+        pytest.param(BOTH, tried(), ["h1", "h1"], id="the first try"),
+        pytest.param(BOTH, tracked("active"), None, id="it moves"),
+        pytest.param(BOTH, tracked("building"), ["h1", "h1"], id="it is being built"),
+        pytest.param(BOTH, tracked(None), ["h1", "h1"], id="it is to be built"),
+    ],
+)
+def test_allocations_of_all_instances_are_an_answer_unless_ruled_out(found, how, hosts):
+    asked = Asked([NO_OFFER, *found], PAIR, **how)
+    assert asked.hosts == hosts
+    assert isinstance(asked.error, errors.NoValidHost) is (hosts is None)
+
+
 @pytest.mark.parametrize(
     ("answers", "error", "calls", "why"),
     [
@@ -148,6 +188,27 @@ def test_an_end_without_a_host_leaves_nothing_reserved(answers, error, calls, wh
     assert why is None or why in asked.record.failure
 
 
+@pytest.mark.parametrize(
+    ("answers", "calls"),
+    [
+        pytest.param([NOTHING, DONE, GONE, DONE], ["DELETE 1"], id="second unread"),
+        pytest.param(
+            [NOTHING, DONE, NOTHING, None, DONE, DONE],
+            ["PUT 2", "DELETE 2", "DELETE 1"],
+            id="second unsure",
+        ),
+        pytest.param([NOTHING, DONE, GONE, GONE], ["DELETE 1"], id="gone for good"),
+    ],
+)
+def test_what_was_claimed_is_given_back_when_placement_goes_away(answers, calls):
+    """Also a claim of which nobody knows whether it was made."""
+    asked = Asked([OFFERED, *answers], PAIR)
+    assert str(asked.error) == "No valid host was found. "
+    assert asked.calls[-len(calls) :] == calls
+    assert "Placement is not available" in asked.record.failure
+    assert asked.reserved == []
+
+
 def test_who_was_refused_is_counted_and_the_next_host_taken():
     asked = Asked([OFFERED, NOTHING, REFUSED, NOTHING, DONE])
     assert (asked.hosts, asked.reserved) == (["h2"], ["h2"])
@@ -158,12 +219,8 @@ def test_who_was_refused_is_counted_and_the_next_host_taken():
 def test_what_is_claimed_already_is_not_claimed_again():
     """The second server's host is full, so that both go to the host that the first has."""
     asked = Asked([OFFERED, *(NOTHING, DONE), *(NOTHING, REFUSED), *(NOTHING, DONE)], PAIR)
-    assert asked.hosts == ["h1", "h1"]
+    assert asked.hosts == asked.reserved == ["h1", "h1"]
     assert asked.calls == [ASK, READ, CLAIM, "GET 2", "PUT 2", "GET 2", "PUT 2"]
-    assert sorted(asked.reserved) == ["h1", "h1"]
-
-
-PAIR = (CONSUMER, SECOND)
 
 
 def test_with_room_for_one_of_two_all_is_given_back_and_asked_anew():
@@ -179,10 +236,7 @@ def test_with_room_for_one_of_two_all_is_given_back_and_asked_anew():
 @pytest.mark.parametrize(("vm_state", "keeps"), [("active", True), ("building", False)])
 def test_an_instance_that_moves_keeps_what_it_has(vm_state, keeps):
     """One that is being built had an earlier try, which is replaced."""
-    had = {"allocations": {"old": {"generation": 3, "resources": {"VCPU": 4}}}}
-    looks = [] if keeps else [(200, had)]
-    instance = TrackedInstance(CONSUMER, "h2", vm_state=vm_state)
-    asked = Asked([OFFERED, (200, had), *looks, DONE], tracked=[instance])
+    asked = Asked([OFFERED, on("old"), *([] if keeps else [on("old")]), DONE], **tracked(vm_state))
     assert asked.hosts == ["h1"]
     assert ("old" in asked.bodies[0]["allocations"]) is keeps
 

@@ -253,33 +253,3 @@ def test_a_placement_that_cannot_be_logged_in_to_is_a_mistake_in_the_options():
     conf.set_override("auth_type", "nothing-like-that", group="placement")
     with pytest.raises(errors.ConfigurationError, match=r"\[placement\].*nothing-like-that"):
         PlacementClient.from_conf(conf)
-
-
-SECOND = "f4a0f8c0-0000-4000-8000-000000000002"
-GONE = (503, {})
-
-
-@pytest.mark.parametrize(
-    ("answers", "calls"),
-    [
-        pytest.param([NOTHING, (204, None), GONE, (204, None)], ["DELETE 1"], id="second unread"),
-        pytest.param(
-            [NOTHING, (204, None), NOTHING, None, (204, None), (204, None)],
-            ["PUT 2", "DELETE 2", "DELETE 1"],
-            id="second unsure",
-        ),
-        pytest.param([NOTHING, (204, None), GONE, GONE], ["DELETE 1"], id="gone for good"),
-    ],
-)
-def test_what_was_claimed_is_given_back_when_placement_goes_away(answers, calls):
-    """Also a claim of which nobody knows whether it was made."""
-    sample = exchanges("placement-simple.http")
-    with a_placement(answers_of(sample)[0], *answers) as (server, conf):
-        context, spec = request_of(sample)
-        driver = a_driver(conf, sample)
-        with pytest.raises(errors.NoValidHost, match=r"^No valid host was found\. $"):
-            driver.select_destinations(context, spec, [CONSUMER, SECOND])
-        made = [f"{method} {path[-1]}" for method, path, *_more in server.calls]
-    assert made[-len(calls) :] == calls
-    assert "Placement is not available" in driver.records[-1].failure
-    assert not list(driver.host_manager.reservations)

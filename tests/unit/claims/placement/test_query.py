@@ -69,7 +69,15 @@ NO_DISK = {"root_gb": 0, "ephemeral_gb": 0, "swap": 0}
 NUMBERED = {"resources1:VGPU": "1", "resources_b:SRIOV_NET_VF": "2", "trait1:X": "required"}
 TRAITS = {"trait:CUSTOM_B": "required", "trait:HW_A": "required", "trait:X": "forbidden"}
 IRON = {"resources:VCPU": "0", "resources:CUSTOM_METAL": "1"}
-CASES = {  # what is asked for -> parts of the query; nothing behind "=": no such part
+AGGREGATES = (
+    an_aggregate(AGGREGATE, availability_zone="east, west", filter_tenant_id2="me"),
+    an_aggregate(OTHER, **{"trait:CUSTOM_LICENSED": "required"}),
+)
+ZONES, TENANTS = "query_placement_for_availability_zone", "limit_tenants_to_placement_aggregate"
+NEEDED, ISOLATED = "placement_aggregate_required_for_tenants", "enable_isolated_aggregate_filtering"
+IMAGES = "query_placement_for_image_type_support"
+LICENSED = {"trait:CUSTOM_LICENSED": "required"}
+CASES = {  # what is asked for -> parts of the query (nothing behind "=": no such part) by options
     "a plain flavor": ({}, f"limit=1000 resources={SIZES} root_required={DISABLED}"),
     "a root volume takes no disk": ({"is_bfv": True}, "resources=DISK_GB:3,MEMORY_MB:512,VCPU:2"),
     "without disk": ({"flavor": NO_DISK}, "resources=MEMORY_MB:512,VCPU:2"),
@@ -87,14 +95,23 @@ CASES = {  # what is asked for -> parts of the query; nothing behind "=": no suc
     ),
     "an image": ({"image": {"traits_required": ["CUSTOM_I"]}}, "required=CUSTOM_I"),
     "hints of all hosts": ({"hints": {"different_host": [NODE]}}, "limit="),
+    "a zone": ({"availability_zone": "west"}, f"member_of=in:{AGGREGATE}"),
+    "the first of its zones": ({"availability_zone": "east"}, f"member_of=in:{AGGREGATE}"),
+    "an unknown zone": ({"availability_zone": "nova"}, "member_of="),
+    "zones off": ({"availability_zone": "west"}, "member_of=", {ZONES: False}),
+    "a tenant": ({"project_id": "me"}, f"member_of=in:{AGGREGATE}", {TENANTS: True}),
+    "another tenant": ({"project_id": "you"}, "member_of=", {TENANTS: True}),
+    "isolated": ({"is_bfv": False}, f"member_of=!in:{OTHER}", {ISOLATED: True}),
+    "licensed": (LICENSED, "member_of=", {ISOLATED: True}),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_asked(name):
-    given, text = CASES[name]
+    given, text, *options = CASES[name]
     is_specs = all(":" in key or key == "group_policy" for key in given)
-    found = query(a_spec(given) if is_specs else a_spec(**given))
+    spec = a_spec(given) if is_specs else a_spec(**given)
+    found = query(spec, Fleet(AGGREGATES, 0, None), **dict(*options))
     assert given or found.keys() == {"limit", "resources", "root_required"}
     for part in text.split():
         key, _equals, value = part.partition("=")
@@ -135,49 +152,23 @@ def test_pinned_cpus_are_asked_for_both_ways(topology, first, second):
     assert len(queries(spec, workarounds={"disable_fallback_pcpu_query": True})) == 1
 
 
+def manager(*hosts):
+    return SimpleNamespace(table=a_fleet(*hosts), aggregates=["a1", "a2"])
+
+
 @pytest.mark.parametrize(
-    ("bound_to", "limit", "in_tree"),
-    [(None, ["7"], None), ((NODE,), ["7"], [NODE]), ((NODE, OTHER), None, None), ((), None, None)],
+    ("bound_to", "lowest", "parts"),
+    [
+        (None, 72, {"limit": ["7"], "in_tree": None, "root_required": [DISABLED]}),
+        (None, 73, {"root_required": [f"OWNER_NOVA,{DISABLED}"]}),
+        ((NODE,), 0, {"limit": ["7"], "in_tree": [NODE]}),
+        ((NODE, OTHER), 0, {"limit": None, "in_tree": None}),
+        ((), 0, {"limit": None, "in_tree": None}),
+    ],
 )
-def test_a_request_bound_to_hosts(bound_to, limit, in_tree):
-    found = query(a_spec(), Fleet((), 0, bound_to), max_placement_results=7)
-    assert (found.get("limit"), found.get("in_tree")) == (limit, in_tree)
-
-
-@pytest.mark.parametrize(("lowest", "wanted"), [(72, [DISABLED]), (73, [f"OWNER_NOVA,{DISABLED}"])])
-def test_the_owner_is_asked_for_when_all_computes_tell_it(lowest, wanted):
-    assert query(a_spec(), Fleet((), lowest, None))["root_required"] == wanted
-
-
-AGGREGATES = (
-    an_aggregate(AGGREGATE, availability_zone="east, west", filter_tenant_id2="me"),
-    an_aggregate(OTHER, **{"trait:CUSTOM_LICENSED": "required"}),
-)
-ZONES, TENANTS = "query_placement_for_availability_zone", "limit_tenants_to_placement_aggregate"
-NEEDED, ISOLATED = "placement_aggregate_required_for_tenants", "enable_isolated_aggregate_filtering"
-IMAGES = "query_placement_for_image_type_support"
-IN = [f"in:{AGGREGATE}"]
-RESTRICTIONS = {
-    "a zone": ({"availability_zone": "west"}, {}, {"member_of": IN}),
-    "the first of its zones": ({"availability_zone": "east"}, {}, {"member_of": IN}),
-    "an unknown zone": ({"availability_zone": "nova"}, {}, {"member_of": None}),
-    "zones off": ({"availability_zone": "west"}, {ZONES: False}, {"member_of": None}),
-    "a tenant": ({"project_id": "me"}, {TENANTS: True}, {"member_of": IN}),
-    "another tenant": ({"project_id": "you"}, {TENANTS: True}, {"member_of": None}),
-    "isolated": ({}, {ISOLATED: True}, {"member_of": [f"!in:{OTHER}"]}),
-    "licensed": (
-        {"extra_specs": {"trait:CUSTOM_LICENSED": "required"}},
-        {ISOLATED: True},
-        {"member_of": None},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", RESTRICTIONS)
-def test_restrictions_by_aggregates(name):
-    fields, options, wanted = RESTRICTIONS[name]
-    found = query(a_spec(**fields), Fleet(AGGREGATES, 0, None), **options)
-    assert {key: found.get(key) for key in wanted} == wanted
+def test_what_follows_from_the_fleet(bound_to, lowest, parts):
+    found = query(a_spec(), Fleet((), lowest, bound_to), max_placement_results=7)
+    assert {name: found.get(name) for name in parts} == parts
 
 
 def test_a_tenant_without_the_aggregate_that_it_needs():
@@ -189,10 +180,6 @@ def test_the_format_of_the_image_is_a_trait():
     spec = a_spec(image={})
     spec.image.disk_format = "qcow2"
     assert query(spec, **{IMAGES: True})["required"] == ["COMPUTE_IMAGE_TYPE_QCOW2"]
-
-
-def manager(*hosts):
-    return SimpleNamespace(table=a_fleet(*hosts), aggregates=["a1", "a2"])
 
 
 HOSTS = (
@@ -230,20 +217,15 @@ def test_what_a_request_is_bound_to(request_fields, bound_to):
     assert fleet_of(manager(*HOSTS), a_request(**request_fields)).bound_to == bound_to
 
 
-@pytest.mark.parametrize(
-    ("versions", "lowest"), [([], 0), ([74], 74), ([74, 73], 73), ([74, None], 0)]
-)
-def test_the_oldest_service(versions, lowest):
-    found = fleet_of(manager(*({"service": {"version": each}} for each in versions)), a_request())
-
-    assert (found.lowest_version, found.aggregates) == (lowest, ("a1", "a2"))
-
-
-def test_the_oldest_service_is_updated_or_goes():
-    table = a_fleet({"service": {"version": 74}}, {"service": {"version": 60}})
+def test_the_oldest_service_is_known_whoever_comes_and_goes():
+    found = fleet_of(manager(*({"service": {"version": each}} for each in (74, 73))), a_request())
+    assert (found.lowest_version, found.aggregates) == (73, ("a1", "a2"))
+    assert a_fleet().lowest_service_version == 0
+    table = a_fleet({"service": {"version": 74}}, {"service": {"version": None}})
+    assert table.lowest_service_version == 0
+    table.set_service("h2", {"version": 60}, 0.0)
     twin = table.copy()
     table.set_service("h2", {"version": 75}, 0.0)
     assert (table.lowest_service_version, twin.lowest_service_version) == (74, 60)
-    for host in ("h1", "h2"):
-        table.set_service(host, None, 0.0)
-    assert table.lowest_service_version == 0
+    table.set_service("h1", None, 0.0)
+    assert table.lowest_service_version == 75
