@@ -52,16 +52,6 @@ def test_who_waits_for_a_decision_that_is_lost_gets_its_place(fleet, worker, las
     assert one.hosts("req-2", 3 * GB, a_name()) == [last_host]
 
 
-def test_a_claim_that_is_learnt_of_before_the_own_is_written_is_the_answer(fleet, worker):
-    one, two, name = worker(), worker(), a_name()
-    pending = two.decide("req-1", GB, name)
-    (host,) = one.hosts("req-1", GB, name)
-    two.manager.refresh()
-    assert pending.book() == Lost()
-    assert two.hosts("req-1", GB, name) == [host]
-    assert fleet.claims() == {name: host}
-
-
 def test_a_request_that_took_the_last_host_itself_is_answered(worker, monkeypatch):
     one, two, name = worker(), worker(), a_name()
     given = []

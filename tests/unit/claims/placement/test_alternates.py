@@ -20,27 +20,17 @@ from tests.unit.claims.placement.test_calls import (
     allocating,
 )
 
+OWN = {"user_id": "u", "project_id": "p"}
+IDS = {"request_id": "req-1", "global_request_id": "req-0"}
+
 
 @pytest.mark.parametrize(
     ("context", "spec", "requester"),
     [
         ({}, {}, Requester(None, None, None)),
         ({"request_id": "req-1"}, {}, Requester(None, None, "req-1")),
-        (
-            {
-                "request_id": "req-1",
-                "global_request_id": "req-0",
-                "user_id": "u",
-                "project_id": "p",
-            },
-            {},
-            Requester("p", "u", "req-0"),
-        ),
-        (
-            {"user_id": "u", "project_id": "p"},
-            {"user_id": "u2", "project_id": "p2"},
-            Requester("p2", "u2", None),
-        ),
+        ({**OWN, **IDS}, {}, Requester("p", "u", "req-0")),
+        (OWN, {"user_id": "u2", "project_id": "p2"}, Requester("p2", "u2", None)),
     ],
 )
 def test_for_whom_is_claimed(context, spec, requester):
