@@ -51,6 +51,7 @@ def node(**columns):
     """A host with 4 CPUs, 4096 MB and 100 GB, of which 1 CPU, 1024 MB and 10 GB are used."""
     values = {
         **dict.fromkeys(tables.compute_nodes.c.keys()),
+        "id": 1,
         "host": "h1",
         "hypervisor_hostname": "n1",
         "updated_at": at(NOW - 5),
