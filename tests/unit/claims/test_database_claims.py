@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from scheduler import errors
 from scheduler.claims.backend import Booked, Lost
-from scheduler.claims.writer import Write
+from scheduler.claims.database import Write
 from scheduler.db import claims as claim_rows
 from scheduler.db import tables
 from tests.unit.claims.fleets import GB, a_name
@@ -37,13 +37,13 @@ def test_a_claim_counted_while_the_own_is_written_wins(fleet, worker, monkeypatc
     """Also if the generation by then is the one that the write would expect."""
     one, other = worker(), worker()
     pending = other.decide("req-2", 3 * GB, a_name())
-    writer = other.driver.claims.writer
+    writer = other.driver.claims
     commit = writer._commit
 
-    def late(batch, swap):
+    def late(*arguments):
         assert one.hosts("req-1", 3 * GB, a_name()) == pending.hosts
         other.manager.refresh()
-        commit(batch, swap)
+        commit(*arguments)
 
     monkeypatch.setattr(writer, "_commit", late)
     assert pending.book() == Lost()
@@ -56,7 +56,7 @@ def test_what_others_wrote_is_lost_alone(fleet, worker, monkeypatch):
     meeting, apart = other.decide("req-1", 3 * GB, a_name()), other.decide("req-2", GB, a_name())
     assert meeting.hosts != apart.hosts
     one.hosts("req-x", 3 * GB, a_name())
-    writer = other.driver.claims.writer
+    writer = other.driver.claims
     batch = [Write(f"req-{number}", each.decided) for number, each in enumerate((meeting, apart))]
     writer._write(batch)
     assert [type(each.result) for each in batch] == [Lost, Booked]
@@ -284,7 +284,7 @@ class SlowWrites:
 
     def __init__(self, one, monkeypatch, error=None):
         self.events, self.begun, self._may_end = [], threading.Event(), threading.Event()
-        self._writer, self._write, self._error = one.driver.claims.writer, None, error
+        self._writer, self._write, self._error = one.driver.claims, None, error
         self._write = self._writer._write
         monkeypatch.setattr(self._writer, "_write", self)
 
