@@ -48,7 +48,7 @@ class Refreshes:
         self._databases = Databases.from_conf(conf)
         self._database = self._databases.main
         self._session = session
-        reader = CellsReader.from_conf(conf, self._databases, self._now)
+        reader = CellsReader(conf, self._databases, self._now)
         self._manager = host_manager_class(conf)(conf, reader, self._now)
         self._changed_rows = 0 if changed == FULL else round(changed * self._plan.hosts)
         self._rng = random.Random(1)

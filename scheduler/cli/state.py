@@ -48,7 +48,7 @@ class DatabaseState:
     """Read anew whenever asked; threads may share it."""
 
     def __init__(self, conf: cfg.ConfigOpts, databases: Databases) -> None:
-        self._manager = load_host_manager(conf, CellsReader.from_conf(conf, databases))
+        self._manager = load_host_manager(conf, CellsReader(conf, databases))
         self._reading = threading.Lock()
 
     def host_dumps(self, hosts: Iterable[str] | None = None) -> dict[Key, HostDump]:

@@ -70,7 +70,7 @@ def build_manager(
     Raises an error that names the option when one of them, or a filter or weigher, is unknown.
     """
     clock = SteadyClock(databases.main.server_time)
-    reader = CellsReader.from_conf(conf, databases, elapsed)
+    reader = CellsReader(conf, databases, elapsed)
     reservations = loading.reservations_from_conf(conf, databases.main, clock)
     host_manager = load_host_manager(conf, reader, reservations)
     if isinstance(host_manager, HostManager):

@@ -25,13 +25,10 @@ from scheduler import errors, objects
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import Cell, FleetChanges, FleetReader
-from scheduler.db.fleet_rows import metadata_prefix_for
 from scheduler.db.fleet_services import AggregateReader
 from scheduler.db.sessions import in_thread
 
 LOG = logging.getLogger(__name__)
-
-MakeReader = Callable[[Database, Cell | None], FleetReader]
 
 #: Time after a failure until a cell is tried again in the background.
 RETRY_SECONDS = 2.0
@@ -94,10 +91,13 @@ class Member:
         self.cell = self.reader.cell = cell
         self._name = name
 
-    def read(self, now: datetime.datetime, *, full: bool) -> Sequence[FleetChanges]:
+    def read(
+        self, now: datetime.datetime, *, full: bool, image_properties: bool
+    ) -> Sequence[FleetChanges]:
         """The changes in the cell; everything, if the last read was not used."""
         with self._reading:
-            changes = self.reader.read(now, full=full or self._must_be_full)
+            full = full or self._must_be_full
+            changes = self.reader.read(now, full=full, image_properties=image_properties)
             self._must_be_full, self._read_at = False, now
             return changes
 
@@ -105,32 +105,27 @@ class Member:
         """Let the next read be a full one."""
         self._must_be_full = True
 
-    def ask_only(self, question: Callable[[Member], Any]) -> Any:
-        """The answer of the only cell there is: it is asked again and again, never left out."""
-        try:
-            answer = question(self)
-        except FAILURES as error:
-            self._failures += 1
-            self._error = self._reason(error)
-            raise
-        self._error = None
-        return answer
-
-    def came_back(self) -> None:
+    def answered(self) -> None:
         """Count the cell in again, if it was left out."""
         if self._is_out:
             LOG.info("Cell %s (%s) answers again; its hosts are back.", *self._names)
-            self._is_out = self._answers_again = False
-            self._error = None
+        self._is_out, self._answers_again, self._error = False, False, None
 
-    def leave_out(self, attempt: Future[Any], error: Exception | None) -> None:
-        """Leave the cell out after *attempt*, which failed with *error* or (None) is not done.
+    def failed(self, error: Exception) -> None:
+        """Note *error*, a TimeoutError if there was no answer in time."""
+        self._failures += 1
+        if isinstance(error, TimeoutError):
+            self._error = "no answer in time"
+        else:
+            self._error = str(self.reader.database.unusable(error).kwargs["reason"])
+
+    def leave_out(self, attempt: Future[Any], error: Exception) -> None:
+        """Leave the cell out after *attempt*, which failed with *error* or is not done in time.
 
         It is tried again in the background, beginning when the attempt has ended.
         """
-        self._failures += 1
-        self._error = "no answer in time" if error is None else self._reason(error)
-        if not self._is_out and error is None:
+        self.failed(error)
+        if not self._is_out and isinstance(error, TimeoutError):
             LOG.warning("Timeout getting computes for cell %s (%s)", *self._names)
         elif not self._is_out:
             LOG.warning("Failed to get computes for cell %s (%s): %s", *self._names, self._error)
@@ -154,9 +149,6 @@ class Member:
                 self._is_being_tried, self._answers_again = False, True
                 return
 
-    def _reason(self, error: Exception) -> str:
-        return str(self.reader.database.unusable(error).kwargs["reason"])
-
     def close(self) -> None:
         """Try no more."""
         self._closed.set()
@@ -170,36 +162,25 @@ class CellsReader:
     """Source of the host manager: every cell, or the one database of an undivided fleet."""
 
     def __init__(
-        self, databases: Databases, make_reader: MakeReader, timeout_seconds: float
+        self, conf: Any, databases: Databases, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        """Nothing is read yet; *clock* never goes back."""
         self._databases = databases
-        self._make_reader = make_reader
-        #: The latest configuration for which readers are to read more than the first one asked for.
-        self._more: Any = None
-        self._timeout_seconds = timeout_seconds
+        self._overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
+        self._timeout_seconds = conf.scheduler.cell_timeout_seconds
+        self._clock = clock
+        self._weighs_images = _weighs_images(conf)
         self._members: dict[str | None, Member] = {}
         self._shown: dict[str, Cell] = {}
         self._aggregate_readers: list[AggregateReader] = []
         self._aggregates: list[Sequence[objects.Aggregate]] = []
         self._aggregates_changed = False
 
-    @classmethod
-    def from_conf(
-        cls, conf: Any, databases: Databases, clock: Callable[[], float] = time.monotonic
-    ) -> CellsReader:
-        """A reader of *databases* with what is configured; nothing is read yet."""
-
-        def make(database: Database, cell: Cell | None) -> FleetReader:
-            together = databases.api is databases.main
-            return FleetReader.from_conf(conf, database, cell, aggregates=together, clock=clock)
-
-        return cls(databases, make, conf.scheduler.cell_timeout_seconds)
-
     def read_more(self, conf: Any) -> bool:
         """See the host manager's protocol; what is read already is not given up."""
-        if metadata_prefix_for(conf) is not None:
-            self._more = conf
-        return any([member.reader.read_more(conf) for member in self._members.values()])
+        is_more = _weighs_images(conf) and not self._weighs_images
+        self._weighs_images |= is_more
+        return is_more
 
     def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
         """See the host manager's protocol.  A full read finds new and changed cells, too.
@@ -208,7 +189,8 @@ class CellsReader:
         """
         if full or not self._members:
             self._update_members()
-        answers = self._ask_all(lambda member: member.read(now, full=full))
+        how = {"full": full, "image_properties": self._weighs_images}
+        answers = self._ask_all(lambda member: member.read(now, **how))
         try:
             of_all = self._read_aggregates(full=full)
         except FAILURES:
@@ -273,16 +255,14 @@ class CellsReader:
         return Member(self._reader(database, cell), cell, mapping.name)
 
     def _reader(self, database: Database, cell: Cell | None) -> FleetReader:
-        reader = self._make_reader(database, cell)
-        if self._more is not None:
-            reader.read_more(self._more)
-        return reader
+        together = self._databases.api is self._databases.main
+        return FleetReader(database, self._overlap, cell, aggregates=together, clock=self._clock)
 
     def _ask_all(self, question: Callable[[Member], Any]) -> dict[Member, Any]:
         """The answers of the members that give one in time; raises if there are only failures."""
         members = list(self._members.values())
         if len(members) == 1:
-            return {members[0]: members[0].ask_only(question)}
+            return {members[0]: self._ask_only(members[0], question)}
         asked = [member for member in members if member.is_asked] or members
         attempts = {each: in_thread(functools.partial(question, each)) for each in asked}
         deadline = time.monotonic() + self._timeout_seconds
@@ -291,17 +271,26 @@ class CellsReader:
         for member, attempt in attempts.items():
             try:
                 answers[member] = attempt.result(max(0.0, deadline - time.monotonic()))
-            except TimeoutError:
-                failure = db_exception.DBConnectionError(TimeoutError("no answer in time"))
-                member.leave_out(attempt, None)
-            except FAILURES as error:
+                member.answered()
+            except (TimeoutError, *FAILURES) as error:
                 failure = error
                 member.leave_out(attempt, error)
-            else:
-                member.came_back()
-        if failure is not None and not answers:
-            raise failure
-        return answers
+        if answers or failure is None:
+            return answers
+        if isinstance(failure, TimeoutError):
+            raise db_exception.DBConnectionError(TimeoutError("no answer in time"))
+        raise failure
+
+    @staticmethod
+    def _ask_only(member: Member, question: Callable[[Member], Any]) -> Any:
+        """The answer of the only cell there is: it is asked again and again, never left out."""
+        try:
+            answer = question(member)
+        except FAILURES as error:
+            member.failed(error)
+            raise
+        member.answered()
+        return answer
 
     def _gone(self, now: datetime.datetime, read: set[str]) -> Iterable[FleetChanges]:
         """Empty full reads for the cells that were read before and not now."""
@@ -334,3 +323,7 @@ class CellsReader:
         self._aggregates_changed = False
         found = {each.id: each for several in self._aggregates for each in several}
         return [found[number] for number in sorted(found)]
+
+
+def _weighs_images(conf: Any) -> bool:
+    return bool(conf.filter_scheduler.image_props_weight_multiplier != 0)

@@ -12,7 +12,7 @@ import dataclasses
 import datetime
 import functools
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,14 +28,13 @@ from scheduler.db.fleet_poll import (
     ChangedRows,
     Dialect,
     FleetPoll,
-    Query,
     whole_second,
 )
 from scheduler.db.fleet_services import (
     EVERY_SECONDS,
-    AggregateReader,
+    FLAGS,
+    MEMBERS,
     HeartbeatReader,
-    ServiceReader,
 )
 from scheduler.db.sessions import ReadSession
 
@@ -43,6 +42,10 @@ from scheduler.db.sessions import ReadSession
 PAST = datetime.timedelta(minutes=10)
 #: Rows stamped this recently are listed by every poll, so that one round trip shows them.
 RECENT = datetime.timedelta(seconds=SETTLE_SECONDS)
+
+
+Rows = tuple[Iterable[Any], Sequence[Any], Mapping[str, Mapping[str, str | None]]]
+"""Nodes, instances, and the system metadata of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,8 @@ class FleetChanges:
 class FleetReader:
     """Reads of one database by one worker; remembers how far it got.
 
-    *metadata_prefix* makes it read the instances' system metadata with such keys, too.  *cell* is
-    the one that the database belongs to, if there are several.  Without *aggregates* it leaves
-    them to other readers.  *clock* never goes back.  Heartbeats are read every
+    *cell* is the one that the database belongs to, if there are several.  Without *aggregates* it
+    leaves them to other readers.  *clock* never goes back.  Heartbeats are read every
     *heartbeat_seconds*; 0: by every read, and before it ends.
     """
 
@@ -97,7 +99,6 @@ class FleetReader:
         self,
         database: Database,
         overlap: datetime.timedelta,
-        metadata_prefix: str | None = None,
         cell: Cell | None = None,
         *,
         aggregates: bool = True,
@@ -107,41 +108,24 @@ class FleetReader:
         self.database = database
         self.cell = cell
         self.overlap = overlap
-        self.metadata_prefix = metadata_prefix
         self._clock = clock
         self._session = ReadSession(database)
         self._dialect = dialect = Dialect(database.dialect_name)
         self._nodes = ChangedRows(dialect, tables.compute_nodes, fleet_rows.NODE_COLUMNS)
         self._instances = ChangedRows(dialect, tables.instances, fleet_rows.INSTANCE_COLUMNS)
         self._heartbeats = HeartbeatReader(database, heartbeat_seconds)
-        self._aggregates = AggregateReader(database) if aggregates else None
+        self._reads_aggregates, self._reads_images = aggregates, False
         #: Made by the first read, when it is known what triggers count.
         self._poll: FleetPoll | None = None
-        self._services = ServiceReader(dialect, counted=False)
         self._counters: list[str] = []
-        self._vanished: list[Any] | None = None
+        self._aggregate_names: Collection[str] = ()
+        #: Answers of the last poll; *quiet*: it found no changed rows.
+        self._answers: Answers = {}
+        self._is_quiet = False
+        self._flagged: dict[str, tuple[bool, bool]] = {}
         self._living: set[int] = set()
         #: When the last read began; None: none yet, or it failed, so the next one is full.
         self._read_at: datetime.datetime | None = None
-
-    @classmethod
-    def from_conf(
-        cls, conf: Any, database: Database, cell: Cell | None = None, **more: Any
-    ) -> FleetReader:
-        """A reader of *database* with the overlap that is configured, and *more* arguments.
-
-        It reads the properties of instances' images only for a weigher that needs them.
-        """
-        overlap = datetime.timedelta(seconds=conf.scheduler.refresh_overlap_seconds)
-        return cls(database, overlap, fleet_rows.metadata_prefix_for(conf), cell, **more)
-
-    def read_more(self, conf: Any) -> bool:
-        """Read what *conf* needs, too, from the next full read on; whether that is anything."""
-        wanted = fleet_rows.metadata_prefix_for(conf)
-        if wanted in (None, self.metadata_prefix):
-            return False
-        self.metadata_prefix = wanted
-        return True
 
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*, whatever their state, by id."""
@@ -158,14 +142,18 @@ class FleetReader:
         self._session.close()
         self._heartbeats.close()
 
-    def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
+    def read(
+        self, now: datetime.datetime, *, full: bool = False, image_properties: bool = False
+    ) -> Sequence[FleetChanges]:
         """The changes since the last read (*now*: naive UTC), or everything.
 
+        With *image_properties* those of the instances' images are part of the system metadata.
         Raises oslo.db's errors when the database does not answer; after that, the next read is a
         full one.
         """
         # First: they are older than the rest, and nothing of the rest is lost where they fail.
         heartbeats = () if full or self._read_at is None else self._heartbeats.read(now)
+        self._reads_images = image_properties
         changes = self._session.run(lambda connection: self._read(connection, now, full=full))
         return [dataclasses.replace(changes, heartbeats=heartbeats)]
 
@@ -183,20 +171,33 @@ class FleetReader:
         recent = since if full else max(since, whole_second(now - RECENT))
         # The poll does not show a row twice: until its rows are read, only a full read can follow.
         last_read_at, self._read_at = self._read_at, None
-        poll.begin(since, recent, self._clock())
-        if not full and poll.finds_nothing(connection):
-            self._read_at = now
-            return FleetChanges(False, now, flagged=self._services.flagged, cell=self.cell)
+        known: list[set[int]] = [set(), set()]
+        if self._is_quiet and not full:
+            answers, known = poll.run(connection, since, recent, self._clock())
+            if not any(known) and answers == self._answers:
+                self._read_at = now
+                return FleetChanges(False, now, flagged=self._flagged, cell=self.cell)
         with self._session.snapshot():
-            answers, ids = poll.run(connection, since, self._clock())
-            return self._read_rows(connection, now, answers, ids, full, last_read_at)
+            answers, found = poll.run(connection, since, recent, self._clock())
+            ids = [before | new for before, new in zip(known, found, strict=True)]
+            news = {name for name in answers if answers[name] != self._answers.get(name)}
+            self._answers, self._is_quiet = answers, not any(ids)
+            changed = None
+            if not full and news.isdisjoint(self._counters):
+                changed = self._changed(connection, *ids)
+            if full:
+                self._heartbeats.begin(connection, now)
+            late = (last_read_at or now - PAST) - self.overlap
+            return self._result(connection, now, news, changed, late)
 
     def _make_poll(self, connection: sa.Connection) -> FleetPoll:
         counters = fleet_rows.counters(connection)
-        self._services = ServiceReader(self._dialect, counted="services" in counters)
-        state: dict[str, Query] = dict(self._services.queries)
-        if self._aggregates is not None:
-            state |= self._aggregates.queries(counted="aggregates" in counters)
+        state = fleet_services.service_queries(self._dialect, counted="services" in counters)
+        if self._reads_aggregates:
+            counted = "aggregates" in counters
+            of_aggregates = fleet_services.aggregate_queries(self._dialect, counted=counted)
+            self._aggregate_names = of_aggregates.keys()
+            state |= of_aggregates
         names = [tables.compute_nodes.name, tables.instances.name]
         self._counters = names if counters.issuperset(names) else []
         state |= {name: fleet_rows.counter(name) for name in self._counters}
@@ -205,50 +206,43 @@ class FleetReader:
             state["living"] = living.scalar_subquery()
         return FleetPoll(self.database, state, (self._nodes, self._instances))
 
-    def _read_rows(
+    def _result(
         self,
         connection: sa.Connection,
         now: datetime.datetime,
-        answers: Answers,
-        ids: list[set[int]],
-        full: bool,
-        last_read_at: datetime.datetime | None,
+        news: set[str],
+        changed: Rows | None,
+        late: datetime.datetime,
     ) -> FleetChanges:
-        node_ids, instance_ids = ids
-        vanished = [answers[name] for name in self._counters]
-        vanished_before, self._vanished = self._vanished, vanished
-        if full:
-            self._heartbeats.begin(connection, now)
-        services = self._services.read(connection, answers, full=full)
-        aggregates_changed = self._aggregates is not None and self._aggregates.have_changed(answers)
-        changes = None
-        if not full and vanished == vanished_before:
-            changes = self._changed(connection, now, answers, instance_ids, node_ids)
-        if changes is not None:
-            self._read_at = now
+        """The *changed* rows, or everything, and what else is among the *news* of the poll."""
+        is_full = changed is None
+        services, aggregates = None, None
+        if is_full or not news.isdisjoint(MEMBERS):
+            services = fleet_services.living(connection)
+        if services is not None or FLAGS in news:
+            self._flagged = fleet_services.flagged_hosts(connection)
+        if self._reads_aggregates and (is_full or not news.isdisjoint(self._aggregate_names)):
+            aggregates = aggregate_rows.list_all(connection)
+        if changed is None:
+            nodes, instances, metadata = self._everything(connection, now, late)
         else:
-            services = fleet_services.living(connection) if services is None else services
-            late = (last_read_at or now - PAST) - self.overlap
-            changes = self._everything(connection, now, late)
-        found = None
-        if self._aggregates is not None and (changes.full or aggregates_changed):
-            found = aggregate_rows.list_all(connection)
-        return dataclasses.replace(
-            changes,
-            services=services,
-            flagged=self._services.flagged,
-            aggregates=found,
+            nodes, instances, metadata = changed
+            self._read_at = now
+        return FleetChanges(
+            is_full,
+            now,
+            nodes,
+            instances,
+            services,
+            flagged=self._flagged,
+            aggregates=aggregates,
             cell=self.cell,
+            system_metadata=metadata,
         )
 
     def _changed(
-        self,
-        connection: sa.Connection,
-        now: datetime.datetime,
-        answers: Answers,
-        instance_ids: set[int],
-        node_ids: set[int],
-    ) -> FleetChanges | None:
+        self, connection: sa.Connection, node_ids: set[int], instance_ids: set[int]
+    ) -> Rows | None:
         """The changed rows; None if some cannot be found any more.
 
         The instances come first: a node that reports one is not read before it.
@@ -257,38 +251,37 @@ class FleetReader:
             connection, self._instances, fleet_rows.INSTANCE_COLUMNS, instance_ids
         )
         metadata: dict[str, dict[str, str | None]] = {}
-        for some in rows.in_batches(sorted(instance_ids)):
-            condition = tables.instances.c.id.in_(some)
-            metadata |= fleet_rows.metadata_where(connection, self.metadata_prefix, condition)
+        for some in rows.in_batches(sorted(instance_ids)) if self._reads_images else ():
+            metadata |= fleet_rows.image_properties(connection, tables.instances.c.id.in_(some))
         nodes = self._rows(connection, self._nodes, fleet_rows.NODE_COLUMNS, node_ids)
         if instances is None or nodes is None:
             return None
         if not self._counters:
             for row in nodes:
                 (self._living.discard if row.deleted else self._living.add)(row.id)
-            if len(self._living) != answers["living"]:
+            if len(self._living) != self._answers["living"]:
                 return None
         # An instance may be newer than its host's timestamp says, and the host counts it already.
         homes = {(row.host, row.node) for row in instances if row.host and not row.deleted}
         homes.difference_update((row.host, row.hypervisor_hostname) for row in nodes)
         nodes.extend(compute_nodes.living_rows(connection, homes))
-        return FleetChanges(False, now, nodes, instances, system_metadata=metadata)
+        return nodes, instances, metadata
 
     def _everything(
         self, connection: sa.Connection, now: datetime.datetime, late: datetime.datetime
-    ) -> FleetChanges:
+    ) -> Rows:
         """All that lives, and the instances on no host that were touched since *late*.
 
         Claims on these may be open.
         """
-        elsewhere = fleet_rows.instances(connection, fleet_rows.on_no_host(late))
-        present = fleet_rows.instances(connection, fleet_rows.PLACED)
         placed = fleet_rows.PLACED
+        elsewhere = fleet_rows.instances(connection, fleet_rows.on_no_host(late))
+        present = fleet_rows.instances(connection, placed)
         nodes: Iterable[Any] = self._all_nodes(now)
         if self.cell is not None:
             nodes = list(nodes)  # a cell that fails must do so here, where it can be left out
-        metadata = fleet_rows.metadata_where(connection, self.metadata_prefix, placed)
-        return FleetChanges(True, now, nodes, [*elsewhere, *present], system_metadata=metadata)
+        metadata = fleet_rows.image_properties(connection, placed) if self._reads_images else {}
+        return nodes, [*elsewhere, *present], metadata
 
     def _all_nodes(self, now: datetime.datetime) -> Iterator[Any]:
         """Every living node by id, fetched in chunks; only after the last one the read is done."""

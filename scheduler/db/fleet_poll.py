@@ -11,7 +11,8 @@ listed rows per poll, in place of 10,000 rows.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -30,7 +31,7 @@ _FACTOR, _MODULUS = 1103515245, 2147483647
 _NONE = "1 = 0"
 
 Answers = Mapping[Any, Any]
-Query = sa.ScalarSelect[Any]
+Query = sa.ColumnElement[Any]
 
 
 class Dialect:
@@ -51,24 +52,26 @@ class Dialect:
         """Grouping of rows by second.  MySQL stores no fractions, and so can use its index."""
         return column if self.name == "mysql" else self.second(column)
 
-    def joined(self, *parts: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
-        """The *parts*, of which none is NULL, as one text with colons between them."""
+    def joined(self, *parts: sa.ColumnElement[Any], separator: str = ":") -> sa.ColumnElement[str]:
+        """The *parts*, of which none is NULL, as one text."""
         texts = [part if self.name == "mysql" else sa.cast(part, sa.Text) for part in parts]
         if self.name != "sqlite":
-            return sa.func.concat_ws(":", *texts)
+            return sa.func.concat_ws(separator, *texts)
         text = texts[0]
         for each in texts[1:]:
-            text = text + ":" + each
+            text = text + separator + each
         return text
 
     def listed(self, text: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
-        """The texts of all rows, with commas between them; NULL without rows.
+        """The texts of all rows, with commas between them.
 
         Not ``aggregate_strings``: SQLAlchemy 2.0 leaves parameters in it where literals are wanted.
         """
         if self.name == "postgresql":
-            return sa.func.string_agg(text, sa.literal(",", sa.Text()))
-        return sa.func.group_concat(text)
+            listed = sa.func.string_agg(text, sa.literal(",", sa.Text()))
+        else:
+            listed = sa.func.group_concat(text)
+        return sa.func.coalesce(listed, sa.literal("", sa.Text()))
 
     def version(
         self, table: sa.Table, columns: Iterable[sa.ColumnElement[Any]]
@@ -123,155 +126,122 @@ def _hash(row_id: Any) -> Any:
     return mixed * mixed % _MODULUS
 
 
-class _Stamped:
-    """The known rows by one kind of timestamp, those within the overlap only."""
-
-    def __init__(self) -> None:
-        #: Version by id, by second; and the second by id.
-        self._versions: dict[int, dict[int, str]] = {}
-        self.seconds: dict[int, int] = {}
-        self._sums: dict[int, int] = {}
-        #: Seconds with rows that may be written again, and until when (clock of the polls).
-        self._unsettled: dict[int, float] = {}
-        #: Seconds that the next list is of: these, and all from one on.
-        self._listed: tuple[set[int], float] = (set(), 0)
-
-    def ask(
-        self, column: str, now: float, recent: int | None = None, seconds: Iterable[int] = ()
-    ) -> str:
-        """Condition of the rows to list: from *recent* on and unsettled ones, or of *seconds*."""
-        first = float("inf") if recent is None else recent
-        if recent is not None:
-            seconds = self._unsettled
-            # Those that are over are listed once more, now.
-            self._unsettled = {each: end for each, end in seconds.items() if end >= now}
-        self._listed = ({each for each in seconds if each < first}, first)
-        ranges = [
-            f"{column} >= {_literal(each)} AND {column} < {_literal(each + 1)}"
-            for each in sorted(self._listed[0])
-        ]
-        if recent is not None:
-            ranges.append(f"{column} >= {_literal(recent)}")
-        return f"({' OR '.join(ranges)})" if ranges else _NONE
-
-    def take(self, text: str | None, since: int, now: float) -> set[int]:
-        """Ids of the rows that came, changed or went since they were last listed."""
-        for second in [each for each in self._versions if each < since]:
-            for row_id in self._versions.pop(second):
-                del self.seconds[row_id]
-            del self._sums[second]
-        found: set[int] = set()
-        gone = {row_id for second in self._listed_seconds() for row_id in self._versions[second]}
-        for entry in text.split(",") if text else ():
-            texts = entry.split(":")
-            number, when, version = int(texts[0]), int(texts[1]), texts[2]
-            gone.discard(number)
-            if self._versions.get(when, {}).get(number) != version:
-                self._drop(number)
-                self._versions.setdefault(when, {})[number] = version
-                self.seconds[number] = when
-                self._sums[when] = self._sums.get(when, 0) + _hash(number)
-                self._unsettled[when] = now + SETTLE_SECONDS
-                found.add(number)
-        for number in gone:
-            self._drop(number)
-        return found | gone
-
-    def differing(self, checksums: str | None, since: int) -> set[int]:
-        """The seconds in which the server's rows are not those known here."""
-        there = dict(each.split(":") for each in checksums.split(",")) if checksums else {}
-        known = {str(each): str(total) for each, total in self._sums.items() if each >= since}
-        return {int(each) for each, _total in there.items() ^ known.items()}
-
-    def _listed_seconds(self) -> list[int]:
-        several, first = self._listed
-        return [each for each in self._versions if each >= first or each in several]
-
-    def _drop(self, row_id: int) -> None:
-        second = self.seconds.pop(row_id, None)
-        if second is None:
-            return
-        del self._versions[second][row_id]
-        self._sums[second] -= _hash(row_id)
-        if not self._versions[second]:
-            del self._versions[second], self._sums[second]
-
-
 class ChangedRows:
     """The rows of one *table* touched lately; *columns* are those whose content counts.
 
-    *queries* are, by name, the subqueries that a poll asks for them.
+    A mark is one timestamp of one row.  *queries* are, by name, the subqueries that a poll asks.
     """
 
     def __init__(
         self, dialect: Dialect, table: sa.Table, columns: Sequence[sa.ColumnElement[Any]]
     ) -> None:
-        self.table = table
-        self._dialect = dialect
-        self._stamped = {name: _Stamped() for name in STAMPS}
+        self._table = table.name
+        #: Of the known marks within the overlap: version by mark, by second; second by mark.
+        self._versions: dict[int, dict[int, str]] = {}
+        self._seconds: dict[int, int] = {}
+        self._sums: dict[int, int] = {}
+        #: Seconds with rows that may be written again, and until when (clock of the polls).
+        self._unsettled: dict[int, float] = {}
+        #: Seconds that the next list is of: these, and all from one on.
+        self._listed: tuple[set[int], float] = (set(), 0)
         version = dialect.version(table, columns)
-        self.queries: dict[str, Query] = {}
-        for name in STAMPS:
-            self.queries[self._name("sums", name)] = self._sums(name)
-            self.queries[self._name("list", name)] = self._list(name, version)
-
-    def _name(self, kind: str, stamp: str) -> str:
-        return f"{self.table.name}_{kind}_{stamp}"
-
-    def _counts(self, stamp: str) -> list[sa.ColumnElement[bool]]:
-        """``created_at`` counts only until the first update."""
-        return [self.table.c.updated_at.is_(None)] if stamp == "created_at" else []
-
-    def _sums(self, stamp: str) -> Query:
-        dialect, column = self._dialect, self.table.c[stamp]
-        hashed = sa.func.sum(_hash(sa.cast(self.table.c.id, sa.BigInteger)))
-        inner = (
-            sa.select(dialect.second(column).label("second"), hashed.label("total"))
-            .where(sa.text(f"{self.table.name}.{stamp} >= {{since}}"), *self._counts(stamp))
-            .group_by(dialect.by_second(column))
-            .subquery()
-        )
-        text = dialect.joined(inner.c.second, inner.c.total)
-        return sa.select(dialect.listed(text)).scalar_subquery()
-
-    def _list(self, stamp: str, version: sa.ColumnElement[Any]) -> Query:
-        second = self._dialect.second(self.table.c[stamp])
-        text = self._dialect.joined(self.table.c.id, second, version)
-        query = sa.select(self._dialect.listed(text)).select_from(self.table)
-        condition = sa.text(f"{{{self._name('list', stamp)}}}")
-        return query.where(condition, *self._counts(stamp)).scalar_subquery()
-
-    def ask(self, now: float, recent: int) -> dict[str, str]:
-        """Conditions of a poll that lists rows stamped in the second *recent* or later."""
-        return {
-            self._name("list", name): each.ask(f"{self.table.name}.{name}", now, recent)
-            for name, each in self._stamped.items()
-        }
-
-    def ask_again(self, answers: Answers, since: int, now: float) -> dict[str, str]:
-        """Conditions that list only the seconds that *answers* have not explained."""
-        return {
-            self._name("list", name): each.ask(
-                f"{self.table.name}.{name}",
-                now,
-                seconds=each.differing(answers[self._name("sums", name)], since),
+        texts: dict[str, list[sa.ColumnElement[str]]] = {"sums": [], "list": []}
+        for place, stamp in enumerate(STAMPS):
+            column, second = table.c[stamp], dialect.second(table.c[stamp])
+            mark = sa.cast(table.c.id, sa.BigInteger) * len(STAMPS) + place
+            # created_at counts only until the first update.
+            counts = [table.c.updated_at.is_(None)] if stamp == "created_at" else []
+            sums = (
+                sa.select(second.label("second"), sa.func.sum(_hash(mark)).label("total"))
+                .where(sa.text(f"{self._table}.{stamp} >= {{since}}"), *counts)
+                .group_by(dialect.by_second(column))
+                .subquery()
             )
-            for name, each in self._stamped.items()
+            listed = sa.select(dialect.listed(dialect.joined(mark, second, version)))
+            condition = sa.text(f"{{{self._table}_{stamp}}}")
+            listed = listed.select_from(table).where(condition, *counts)
+            texts["list"].append(listed.scalar_subquery())
+            listed = sa.select(dialect.listed(dialect.joined(sums.c.second, sums.c.total)))
+            texts["sums"].append(listed.scalar_subquery())
+        #: By name: second and sum of each second, and mark, second and version of each row.
+        self.queries = {
+            f"{self._table}_{kind}": dialect.joined(*several, separator=",")
+            for kind, several in texts.items()
         }
+
+    def _entries(self, answers: Answers, kind: str) -> Iterator[list[str]]:
+        texts = answers[f"{self._table}_{kind}"].split(",")
+        return (each.split(":") for each in texts if each)
+
+    def ask(self, since: int, recent: int, now: float) -> dict[str, str]:
+        """Conditions that list the rows stamped from *recent* on, and those not settled yet."""
+        seconds = {each: end for each, end in self._unsettled.items() if each >= since}
+        # Those that are over are listed once more, now.
+        self._unsettled = {each: end for each, end in seconds.items() if end >= now}
+        return self._conditions(seconds, recent)
+
+    def ask_again(self, answers: Answers, since: int) -> dict[str, str]:
+        """Conditions that list only the seconds whose rows in *answers* are not those known."""
+        there: dict[int, int] = {}
+        for second, total in self._entries(answers, "sums"):
+            there[int(second)] = there.get(int(second), 0) + int(total)
+        known = {each: total for each, total in self._sums.items() if each >= since}
+        return self._conditions({each for each, _total in there.items() ^ known.items()})
+
+    def _conditions(self, seconds: Iterable[int], first: float = math.inf) -> dict[str, str]:
+        self._listed = ({each for each in seconds if each < first}, first)
+        ranges = [(each, each + 1) for each in sorted(self._listed[0])]
+        conditions = {}
+        for stamp in STAMPS:
+            column = f"{self._table}.{stamp}"
+            texts = [
+                f"{column} >= {_literal(begin)} AND {column} < {_literal(end)}"
+                for begin, end in ranges
+            ]
+            if first < math.inf:
+                texts.append(f"{column} >= {_literal(first)}")
+            conditions[f"{self._table}_{stamp}"] = f"({' OR '.join(texts)})" if texts else _NONE
+        return conditions
 
     def take(self, answers: Answers, since: int, now: float) -> set[int]:
-        """Ids of the rows that a poll shows to be new, changed or gone.
+        """Ids of the rows that came, changed or went since they were last listed.
 
         *now* is in seconds of a clock that never goes back.
         """
+        for second in [each for each in self._versions if each < since]:
+            for mark in self._versions.pop(second):
+                del self._seconds[mark]
+            del self._sums[second]
+        seconds, first = self._listed
+        listed = [each for each in self._versions if each >= first or each in seconds]
+        gone = {mark for second in listed for mark in self._versions[second]}
         found: set[int] = set()
-        for name, each in self._stamped.items():
-            found |= each.take(answers[self._name("list", name)], since, now)
-        return found
+        for *numbers, version in self._entries(answers, "list"):
+            mark, second = map(int, numbers)
+            gone.discard(mark)
+            if self._versions.get(second, {}).get(mark) != version:
+                self._drop(mark)
+                self._versions.setdefault(second, {})[mark] = version
+                self._seconds[mark] = second
+                self._sums[second] = self._sums.get(second, 0) + _hash(mark)
+                self._unsettled[second] = now + SETTLE_SECONDS
+                found.add(mark)
+        for mark in gone:
+            self._drop(mark)
+        return {mark // len(STAMPS) for mark in found | gone}
+
+    def _drop(self, mark: int) -> None:
+        second = self._seconds.pop(mark, None)
+        if second is None:
+            return
+        del self._versions[second][mark]
+        self._sums[second] -= _hash(mark)
+        if not self._versions[second]:
+            del self._versions[second], self._sums[second]
 
     def is_known_deleted(self, row_id: int) -> bool:
         """True when the row was read as deleted within the overlap."""
-        return row_id in self._stamped["deleted_at"].seconds
+        return row_id * len(STAMPS) + STAMPS.index("deleted_at") in self._seconds
 
 
 class FleetPoll:
@@ -281,45 +251,36 @@ class FleetPoll:
     """
 
     def __init__(
-        self,
-        database: Database,
-        state: Mapping[str, Query],
-        tables: tuple[ChangedRows, ChangedRows],
+        self, database: Database, state: Mapping[str, Query], tables: Sequence[ChangedRows]
     ) -> None:
+        self._state = state
         self._tables = tables
         queries = dict(state)
         for each in tables:
             queries |= each.queries
         columns = [each.label(name) for name, each in queries.items()]
         self._statement = Compiled(database, sa.select(*columns))
-        self._conditions: dict[str, str] = {}
-        #: Answers of the last poll, if it found no changed rows.
-        self._last: Answers | None = None
-
-    def begin(self, since: int, recent: int, now: float) -> None:
-        """Choose what to ask: rows stamped from *since* on, listed from *recent* on."""
-        self._conditions = {"since": _literal(since)}
-        for each in self._tables:
-            self._conditions |= each.ask(now, recent)
-
-    def finds_nothing(self, connection: sa.Connection) -> bool:
-        """Ask if the last poll found nothing; True when its answers are still the same."""
-        return self._last is not None and self._ask(connection) == self._last
 
     def run(
-        self, connection: sa.Connection, since: int, now: float
+        self, connection: sa.Connection, since: int, recent: int, now: float
     ) -> tuple[Answers, list[set[int]]]:
-        """The answers by name, and for each table the ids of the rows that changed."""
-        answers = self._ask(connection)
-        found = [each.take(answers, since, now) for each in self._tables]
-        for each in self._tables:
-            self._conditions |= each.ask_again(answers, since, now)
-        if any(name != "since" and each != _NONE for name, each in self._conditions.items()):
-            listed = self._ask(connection)
-            for each, ids in zip(self._tables, found, strict=True):
-                ids |= each.take(listed, since, now)
-        self._last = None if any(found) else answers
-        return answers, found
+        """The state by name, and for each table the ids of the rows that changed.
 
-    def _ask(self, connection: sa.Connection) -> Answers:
-        return dict(self._statement.execute(connection, **self._conditions).mappings().one())
+        Rows stamped from *since* on are polled, those from *recent* on are listed.
+        """
+        texts = {"since": _literal(since)}
+        for table in self._tables:
+            texts |= table.ask(since, recent, now)
+        answers = self._ask(connection, texts)
+        found = [table.take(answers, since, now) for table in self._tables]
+        again: dict[str, str] = {}
+        for table in self._tables:
+            again |= table.ask_again(answers, since)
+        if any(each != _NONE for each in again.values()):
+            listed = self._ask(connection, {**texts, **again})
+            for table, ids in zip(self._tables, found, strict=True):
+                ids |= table.take(listed, since, now)
+        return {name: answers[name] for name in self._state}, found
+
+    def _ask(self, connection: sa.Connection, texts: Mapping[str, str]) -> Answers:
+        return dict(self._statement.execute(connection, **texts).mappings().one())

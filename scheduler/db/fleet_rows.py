@@ -80,29 +80,18 @@ def hosts_of_group(connection: sa.Connection, group: str) -> Sequence[str]:
     return connection.execute(query).scalars().all()
 
 
-def metadata_prefix_for(conf: Any) -> str | None:
-    """Prefix of the system metadata to read; None unless a weigher reads image properties."""
-    weighs_images = conf.filter_scheduler.image_props_weight_multiplier != 0
-    return IMAGE_KEY_PREFIX if weighs_images else None
-
-
-def metadata_where(
-    connection: sa.Connection, prefix: str | None, condition: sa.ColumnElement[bool]
+def image_properties(
+    connection: sa.Connection, condition: sa.ColumnElement[bool]
 ) -> dict[str, dict[str, str | None]]:
-    """By uuid the keys with *prefix* and their values, of the instances that meet *condition*."""
-    found: dict[str, dict[str, str | None]] = {}
-    if prefix is None:
-        return found
+    """By uuid the system metadata about images, of the instances that meet *condition*."""
     table = tables.instance_system_metadata
+    is_of_image = table.c.key.startswith(IMAGE_KEY_PREFIX, autoescape=True)
     query = (
         sa.select(table.c.instance_uuid, table.c.key, table.c.value)
         .join(tables.instances, tables.instances.c.uuid == table.c.instance_uuid)
-        .where(
-            condition,
-            table.c.deleted == 0,
-            table.c.key.startswith(prefix, autoescape=True),
-        )
+        .where(condition, table.c.deleted == 0, is_of_image)
     )
+    found: dict[str, dict[str, str | None]] = {}
     for uuid, key, value in connection.execute(query):
         found.setdefault(uuid, {})[key] = value
     return found

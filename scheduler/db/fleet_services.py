@@ -27,49 +27,65 @@ LATE_SECONDS = 5.0
 #: Modulus of the factors by which rows of one content count differently.
 _SPREAD = 1021
 
+#: Names of the queries for what changes rarely.
+FLAGS = "services_flagged"
+MEMBERS = ("services", "services_newest")
+
 _TABLE = tables.services
+_FLAGS = (_TABLE.c.disabled, _TABLE.c.forced_down)
 _LIVING = (_TABLE.c.binary == COMPUTE_BINARY, _TABLE.c.deleted == 0)
 _FLAGGED = (*_LIVING, sa.or_(_TABLE.c.disabled == sa.true(), _TABLE.c.forced_down == sa.true()))
 
 
-class ServiceReader:
-    """Membership and flags of the compute services of one database.
+def service_queries(dialect: Dialect, *, counted: bool) -> dict[str, Query]:
+    """Subqueries of a poll: they differ after a change of membership, or of flags.
 
-    *queries* are its subqueries in a poll.  *counted*: triggers count the services that come, go
-    or are renamed.
+    *counted*: triggers count the services that come, go or are renamed.
     """
+    flags = [sa.case((column == sa.true(), 1), else_=0) for column in _FLAGS]
+    flagged = dialect.listed(dialect.joined(_TABLE.c.id, *flags))
+    queries: dict[str, Query] = {FLAGS: sa.select(flagged).where(*_FLAGGED).scalar_subquery()}
+    if counted:
+        return {**queries, MEMBERS[0]: fleet_rows.counter("services")}
+    for name, each in zip(MEMBERS, (sa.func.count(), sa.func.max(_TABLE.c.id)), strict=True):
+        queries[name] = sa.select(each).where(*_LIVING).scalar_subquery()
+    return queries
 
-    def __init__(self, dialect: Dialect, *, counted: bool) -> None:
-        self._membership: tuple[Any, ...] | None = None
-        self._flagged_ids: str | None = None
-        #: Both flags of each host that is disabled or forced down, as of the last poll.
-        self.flagged: dict[str, tuple[bool, bool]] = {}
-        flags = [sa.case((column == sa.true(), 1), else_=0) for column in _flags()]
-        flagged = dialect.listed(dialect.joined(_TABLE.c.id, *flags))
-        self.queries: dict[str, Query] = {
-            "services_flagged": sa.select(flagged).where(*_FLAGGED).scalar_subquery()
-        }
-        if counted:
-            self.queries["services"] = fleet_rows.counter("services")
-        else:
-            members = {"services": sa.func.count(), "services_newest": sa.func.max(_TABLE.c.id)}
-            for name, each in members.items():
-                self.queries[name] = sa.select(each).where(*_LIVING).scalar_subquery()
 
-    def read(
-        self, connection: sa.Connection, answers: Answers, *, full: bool
-    ) -> Sequence[Any] | None:
-        """All services if one came or went, or *full*; brings ``flagged`` up to date."""
-        membership = (answers["services"], answers.get("services_newest"))
-        changed, self._membership = full or membership != self._membership, membership
-        # The engine may list the same rows in another order: at worst they are read once more.
-        flagged_ids = answers["services_flagged"] or ""
-        if changed or flagged_ids != self._flagged_ids:
-            query = sa.select(_TABLE.c.host, *_flags()).where(*_FLAGGED)
-            found = connection.execute(query)
-            self.flagged = {host: (bool(off), bool(down)) for host, off, down in found}
-            self._flagged_ids = flagged_ids
-        return living(connection) if changed else None
+def flagged_hosts(connection: sa.Connection) -> dict[str, tuple[bool, bool]]:
+    """Both flags of each host that is disabled or forced down."""
+    found = connection.execute(sa.select(_TABLE.c.host, *_FLAGS).where(*_FLAGGED))
+    return {host: (bool(off), bool(down)) for host, off, down in found}
+
+
+def living(connection: sa.Connection) -> Sequence[Any]:
+    """Every living compute service by id."""
+    return connection.execute(sa.select(*_TABLE.c).where(*_LIVING).order_by(_TABLE.c.id)).all()
+
+
+def of_topic(connection: sa.Connection, topic: str) -> Sequence[Any]:
+    """Every living service of *topic*, whatever its state, by id."""
+    query = sa.select(*_TABLE.c).where(_TABLE.c.topic == topic, _TABLE.c.deleted == 0)
+    return connection.execute(query.order_by(_TABLE.c.id)).all()
+
+
+def aggregate_queries(dialect: Dialect, *, counted: bool) -> dict[str, Query]:
+    """Subqueries of values that differ after any change of the aggregates.
+
+    Where triggers count their changes (*counted*), that is one number.  Elsewhere the server sums
+    up the contents of the small tables.
+    """
+    if counted:
+        return {"aggregates": fleet_rows.counter("aggregates")}
+    queries: dict[str, Query] = {}
+    for table in (tables.aggregates, tables.aggregate_metadata, tables.aggregate_hosts):
+        row_id = sa.cast(table.c.id, sa.BigInteger)
+        version = sa.cast(dialect.version(table, table.c), sa.BigInteger)
+        content = sa.func.sum(version * (row_id % _SPREAD + 1))
+        count = sa.select(sa.func.count()).select_from(table)
+        queries[f"{table.name}_rows"] = count.scalar_subquery()
+        queries[table.name] = sa.select(content).scalar_subquery()
+    return queries
 
 
 class HeartbeatReader:
@@ -136,70 +152,34 @@ class HeartbeatReader:
 
 
 class AggregateReader:
-    """The aggregates of one *database*, read again when they have changed.
-
-    Where triggers count their changes, one number is compared.  Elsewhere the server sums up the
-    contents of the small tables.
-    """
+    """The aggregates of one *database*, read again when they have changed."""
 
     def __init__(self, database: Database) -> None:
         self._dialect = Dialect(database.dialect_name)
         self._session = ReadSession(database)
-        self._queries: dict[str, Query] = {}
-        self._seen: tuple[Any, ...] | None = None
-
-    def queries(self, *, counted: bool) -> dict[str, Query]:
-        """By name the values that differ after a change; *counted*: triggers count changes."""
-        self._queries = {"aggregates": fleet_rows.counter("aggregates")} if counted else {}
-        if not counted:
-            for table in (tables.aggregates, tables.aggregate_metadata, tables.aggregate_hosts):
-                row_id = sa.cast(table.c.id, sa.BigInteger)
-                version = sa.cast(self._dialect.version(table, table.c), sa.BigInteger)
-                content = sa.func.sum(version * (row_id % _SPREAD + 1))
-                count = sa.select(sa.func.count()).select_from(table)
-                self._queries[f"{table.name}_rows"] = count.scalar_subquery()
-                self._queries[table.name] = sa.select(content).scalar_subquery()
-        return self._queries
-
-    def have_changed(self, answers: Answers) -> bool:
-        """Return True when the *answers* to :meth:`queries` differ from the last ones."""
-        found = tuple(answers[name] for name in self._queries)
-        changed, self._seen = found != self._seen, found
-        return changed
+        self._query: sa.Select[Any] | None = None
+        self._seen: Answers | None = None
 
     def read(self, *, full: bool = False) -> Sequence[objects.Aggregate] | None:
         """All aggregates; None if nothing changed since the last read, unless *full*.
 
         Raises oslo.db's errors when the database does not answer.
         """
-        try:
-            return self._session.run(lambda connection: self._read(connection, full=full))
-        except BaseException:
-            self._seen = None
-            raise
+        seen, self._seen = self._seen, None  # after an error all are read
+        found, self._seen = self._session.run(lambda conn: self._read(conn, seen, full=full))
+        return found
 
-    def _read(self, connection: sa.Connection, *, full: bool) -> Sequence[objects.Aggregate] | None:
-        if not self._queries:
-            self.queries(counted="aggregates" in fleet_rows.counters(connection))
-        statement = sa.select(*(each.label(name) for name, each in self._queries.items()))
-        changed = self.have_changed(connection.execute(statement).mappings().one())
-        return aggregates.list_all(connection) if changed or full else None
+    def _read(
+        self, connection: sa.Connection, seen: Answers | None, *, full: bool
+    ) -> tuple[Sequence[objects.Aggregate] | None, Answers]:
+        if self._query is None:
+            counted = "aggregates" in fleet_rows.counters(connection)
+            queries = aggregate_queries(self._dialect, counted=counted)
+            self._query = sa.select(*(each.label(name) for name, each in queries.items()))
+        answers = dict(connection.execute(self._query).mappings().one())
+        is_wanted = full or answers != seen
+        return aggregates.list_all(connection) if is_wanted else None, answers
 
     def close(self) -> None:
         """Give the connection up."""
         self._session.close()
-
-
-def living(connection: sa.Connection) -> Sequence[Any]:
-    """Every living compute service by id."""
-    return connection.execute(sa.select(*_TABLE.c).where(*_LIVING).order_by(_TABLE.c.id)).all()
-
-
-def of_topic(connection: sa.Connection, topic: str) -> Sequence[Any]:
-    """Every living service of *topic*, whatever its state, by id."""
-    query = sa.select(*_TABLE.c).where(_TABLE.c.topic == topic, _TABLE.c.deleted == 0)
-    return connection.execute(query.order_by(_TABLE.c.id)).all()
-
-
-def _flags() -> list[sa.ColumnElement[Any]]:
-    return [_TABLE.c.disabled, _TABLE.c.forced_down]

@@ -213,7 +213,7 @@ class Worker:
         conf = a_conf(enabled_filters=list(filters))
         conf.set_override("claims", "database", group="scheduler")
         conf.set_override("driver", driver, group="scheduler")
-        cells = CellsReader.from_conf(conf, Databases(self.database))
+        cells = CellsReader(conf, Databases(self.database))
         reservations = loading.reservations_from_conf(conf, self.database)
         self.manager = load_host_manager(conf, cells, reservations)
         self.manager.clock = self.manager.reservations.clock = clock or Clock()

@@ -20,7 +20,7 @@ def test_the_record_names_cells_that_were_left_out(tmp_path):
     nova.add_cell("b", ["b1"])
     conf = a_conf(enabled_filters=["RamFilter"])
     databases = Databases(Database(nova.urls["cell0"]), Database(nova.urls["api"]))
-    driver = drivers.load(conf, HostManager(conf, CellsReader.from_conf(conf, databases)))
+    driver = drivers.load(conf, HostManager(conf, CellsReader(conf, databases)))
     for left_out in ((), (nova.uuids["b"],)):
         if left_out:
             nova.execute("b", "DROP TABLE compute_nodes")

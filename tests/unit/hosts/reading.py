@@ -37,7 +37,7 @@ NODE = {
 
 
 def a_reader(conf, database):
-    return CellsReader.from_conf(conf, Databases(database))
+    return CellsReader(conf, Databases(database))
 
 
 def a_manager(database, clock):

@@ -8,6 +8,7 @@ from concurrent.futures import wait
 
 import pytest
 from oslo_db import exception as db_exception
+from oslo_utils import timeutils
 
 from scheduler import objects
 from scheduler.db import cells, compute_nodes, instances
@@ -15,7 +16,6 @@ from scheduler.db.cells import CellsReader
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import FleetReader
-from scheduler.db.fleet_rows import IMAGE_KEY_PREFIX
 from scheduler.db.sessions import in_thread
 from scheduler.hosts.candidates import narrow
 from scheduler.hosts.host_manager import HostManager
@@ -56,7 +56,7 @@ class Managers:
         databases = Databases(Database(main), Database(api), **options)
         self.databases.append(databases)
         conf = builders.a_conf()
-        manager = HostManager(conf, CellsReader.from_conf(conf, databases), self.clock)
+        manager = HostManager(conf, CellsReader(conf, databases), self.clock)
         manager.refresh()
         return manager
 
@@ -249,7 +249,10 @@ def test_cells_are_looked_up_again_at_a_reload(manager, nova):
 
 
 def test_a_cell_that_comes_after_any_number_of_reloads_is_read_as_they_asked(manager, nova):
-    reader = manager._reader
+    reader, server = (
+        manager._reader,
+        instance(host="n1", node="n1", system_metadata={"image_os": "plan9"}),
+    )
     assert reader.read_more(builders.a_conf(image_props_weight_multiplier=1.0))
     without = builders.a_conf()
     for _number in range(3000):  # more than calls may nest
@@ -257,8 +260,9 @@ def test_a_cell_that_comes_after_any_number_of_reloads_is_read_as_they_asked(man
     nova.add_cell("new", ["n1"])
     manager.reconfigure(without, lambda: None)
     assert seen(manager) == ["a1", "a2", "b1", "n1"]
-    prefixes = [each.reader.metadata_prefix for each in reader._members.values()]
-    assert prefixes == [IMAGE_KEY_PREFIX] * 4
+    nova.change("new", instances.create, server)
+    (changes,) = [each for each in reader.read(timeutils.utcnow()) if each.instances]
+    assert changes.system_metadata == {server.uuid: {"image_os": "plan9"}}
 
 
 def test_a_cell_moves_to_another_database(manager, nova, make_url):

@@ -7,6 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler.db import compute_nodes, services
+from scheduler.db.fleet import FleetReader
 from scheduler.db.tables import change_counters
 from tests.unit.hosts.reading import a_manager, change, value
 
@@ -87,3 +88,14 @@ def test_a_service_that_is_switched_off_is_seen(at_rest, database):
     change(database, services.set_disabled, "h2", "nova-compute", True, "maintenance")
     manager.refresh()
     assert value(manager, "h2", "service_disabled")
+
+
+def test_a_row_that_left_a_short_overlap_is_read_no_more(database, clock):
+    reader = FleetReader(database, datetime.timedelta(seconds=1), clock=clock)
+    list(reader.read(clock.utc())[0].nodes)
+    change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 100}, clock.utc())
+    found = []
+    for _second in range(8):
+        found.append([row.host for row in reader.read(clock.utc())[0].nodes])
+        clock.now += 1
+    assert found == [["h2"], *[[]] * 7]
