@@ -17,7 +17,7 @@ from conductor_stub.records import Candidate
 from scheduler import errors, objects
 from scheduler.db import aggregates, instances, services
 from scheduler.db.database import Database
-from scheduler.db.databases import Databases
+from scheduler.db.databases import CELL0_UUID, Databases
 
 LOG = logging.getLogger(__name__)
 
@@ -54,17 +54,17 @@ class Stores:
             mapping = mappings.get_instance_mapping(conn, uuid)
         if mapping is None or mapping.cell_id is None:
             return self.main
-        return self._databases.cell_by_id(mapping.cell_id)
+        return self._databases.cell(mapping.cell_id)
 
     def of_host(self, host: str | None) -> Database:
         """The database that instances on *host* are in; of no host, that of cell0."""
         if self._is_one:
             return self.main
         if host is None:
-            return self._databases.cell0()
+            return self._databases.cell(CELL0_UUID)
         with self.api.read() as conn:
             mapping = mappings.get_host_mapping(conn, host)
-        return self.main if mapping is None else self._databases.cell_by_id(mapping.cell_id)
+        return self.main if mapping is None else self._databases.cell(mapping.cell_id)
 
     def of_cells(self) -> list[Database]:
         """The databases of all cells with hosts that are not disabled."""

@@ -37,17 +37,9 @@ Result = TypeVar("Result")
 
 #: Passed to oslo.db's ``create_engine`` as they are.
 ENGINE_OPTIONS = (
-    "sqlite_synchronous",
-    "mysql_sql_mode",
-    "mysql_wsrep_sync_wait",
-    "connection_recycle_time",
-    "connection_debug",
-    "connection_trace",
-    "max_pool_size",
-    "max_overflow",
-    "pool_timeout",
-    "max_retries",
-    "retry_interval",
+    *("sqlite_synchronous", "mysql_sql_mode", "mysql_wsrep_sync_wait", "connection_recycle_time"),
+    *("connection_debug", "connection_trace", "max_pool_size", "max_overflow", "pool_timeout"),
+    *("max_retries", "retry_interval"),
 )
 
 #: Passed to oslo.db's ``wrap_db_retry``, under the name on the right.
@@ -124,17 +116,16 @@ class Database:
         One that *is_patient* waits for a silent server for ever.
         """
         database_conf.register(conf)
-        settings, is_read_only = configured_settings(conf), conf.database.read_only
-        if settings["connection"]:
-            return cls(
-                settings["connection"],
-                settings=settings,
-                is_read_only=is_read_only,
-                silence_timeout_seconds=0 if is_patient else conf.database.silence_timeout_seconds,
-            )
+        settings, group = configured_settings(conf), conf.database
+        url = settings["connection"]
         path = pathlib.Path(conf.state_path).absolute() / EMBEDDED_FILE
-        url = URL.create("sqlite", database=str(path))
-        return cls(url, settings=settings, is_embedded_default=True, is_read_only=is_read_only)
+        return cls(
+            url or URL.create("sqlite", database=str(path)),
+            settings=settings,
+            is_embedded_default=not url,
+            is_read_only=group.read_only,
+            silence_timeout_seconds=0 if is_patient else group.silence_timeout_seconds,
+        )
 
     @property
     def masked_url(self) -> str:
@@ -188,8 +179,7 @@ class Database:
             self._check_certificate(url)
         engine = engines.create_engine(url, sqlite_fk=True, **arguments)
         if self.dialect_name == "sqlite":
-            event.listen(engine, "connect", _wait_when_busy)
-            event.listen(engine, "connect", _add_crc32)
+            event.listen(engine, "connect", _set_up_sqlite)
             if not self.is_read_only:
                 event.listen(engine, "connect", _write_ahead)
             event.listen(engine, "begin", _begin_immediate)
@@ -293,21 +283,16 @@ class Database:
                 self._engine.dispose()
 
 
-def _wait_when_busy(connection: sqlite3.Connection, _record: object) -> None:
+def _set_up_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    """Wait for locks, and add a function that MySQL has built in."""
     connection.execute(SQLITE_BUSY_TIMEOUT)
+    connection.create_function(
+        "crc32", 1, lambda text: zlib.crc32(text.encode()), deterministic=True
+    )
 
 
 def _write_ahead(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA journal_mode = WAL")
-
-
-def _add_crc32(connection: sqlite3.Connection, _record: object) -> None:
-    """MySQL has it built in."""
-    connection.create_function("crc32", 1, _crc32, deterministic=True)
-
-
-def _crc32(text: str) -> int:
-    return zlib.crc32(text.encode())
 
 
 def _begin_immediate(connection: Connection) -> None:
@@ -319,24 +304,20 @@ def _begin_immediate(connection: Connection) -> None:
     if not connection.get_execution_options().get(IMMEDIATE):
         return
     connection.exec_driver_sql("COMMIT")
+    # SQLite's own waiting would stop every greenlet, also the one that holds the lock.
     connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+    deadline = time.monotonic() + SQLITE_BUSY_TIMEOUT_SECONDS
     try:
-        _wait_for_write_lock(connection)
+        while True:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                return
+            except exc.OperationalError as error:
+                if not _is_lock_failure(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(random.uniform(*SQLITE_POLL_SECONDS))
     finally:
         connection.exec_driver_sql(SQLITE_BUSY_TIMEOUT)
-
-
-def _wait_for_write_lock(connection: Connection) -> None:
-    # SQLite's own waiting would stop every greenlet, also the one that holds the lock.
-    deadline = time.monotonic() + SQLITE_BUSY_TIMEOUT_SECONDS
-    while True:
-        try:
-            connection.exec_driver_sql("BEGIN IMMEDIATE")
-            return
-        except exc.OperationalError as error:
-            if not _is_lock_failure(error) or time.monotonic() > deadline:
-                raise
-        time.sleep(random.uniform(*SQLITE_POLL_SECONDS))
 
 
 def _read_committed(connection: Any, _record: object) -> None:

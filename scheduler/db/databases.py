@@ -131,27 +131,19 @@ class Databases:
                 )
             return self._of_url[text]
 
-    def cell(self, uuid: str) -> Database:
-        """The database of the cell with that uuid; raises CellMappingNotFound."""
-        return self._cell_where("uuid", uuid)
+    def cell(self, uuid_or_id: str | int) -> Database:
+        """The database of that cell, by uuid or ``cell_mappings.id``; raises CellMappingNotFound.
 
-    def cell_by_id(self, cell_id: int) -> Database:
-        """The database of the cell with that ``cell_mappings.id``; raises CellMappingNotFound."""
-        return self._cell_where("id", cell_id)
-
-    def cell0(self) -> Database:
-        """The database of the instances that never got a host; raises CellMappingNotFound."""
-        return self._cell_where("uuid", CELL0_UUID)
-
-    def _cell_where(self, name: str, value: object) -> Database:
+        Where there are no mappings it is the main one.
+        """
         if not self.api.layout.has("cell_mappings"):
             return self.main
         with self.api.read() as connection:
             found = list_cells(connection)
         for each in found:
-            if getattr(each, name) == value:
+            if uuid_or_id in (each.uuid, each.id):
                 return self.of_cell(each)
-        raise errors.CellMappingNotFound(uuid=value)
+        raise errors.CellMappingNotFound(uuid=uuid_or_id)
 
     def dispose(self) -> None:
         """Close the pooled connections of all."""
@@ -163,6 +155,6 @@ class Databases:
 
 def list_cells(connection: sa.Connection) -> list[objects.CellMapping]:
     """Every cell, cell0 and disabled ones included, in the order of the ids."""
-    query = sa.select(cell_mappings).order_by(cell_mappings.c.id)
-    found = connection.execute(query).mappings()
-    return [rows.to_object(objects.CellMapping, row) for row in found]
+    return [
+        rows.to_object(objects.CellMapping, row) for row in rows.read(connection, cell_mappings)
+    ]

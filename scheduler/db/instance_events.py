@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Column, Connection, DateTime, Integer, MetaData, String, Table, Text
+from sqlalchemy import Connection, DateTime, Integer, MetaData, Table, Text
 
 from scheduler.db import rows
+from scheduler.db.tables import STRING, columns
 
 SUCCESS = "Success"
 ERROR = "Error"
@@ -19,34 +20,19 @@ ERROR = "Error"
 metadata = MetaData()
 
 
-def _dates() -> list[Column[Any]]:
-    return [
-        *(Column(name, DateTime) for name in ("created_at", "updated_at", "deleted_at")),
-        Column("deleted", Integer),
-    ]
+def _table(name: str, *items: sa.Column[Any]) -> Table:
+    key = sa.Column("id", Integer, primary_key=True)
+    dates = columns(DateTime, "created_at updated_at deleted_at start_time")
+    return Table(name, metadata, key, *dates, *columns(Integer, "deleted"), *items)
 
 
-actions = Table(
-    "instance_actions",
-    metadata,
-    *_dates(),
-    Column("id", Integer, primary_key=True),
-    Column("action", String(255)),
-    Column("instance_uuid", String(36)),
-    Column("request_id", String(255)),
-    Column("start_time", DateTime),
-)
-events = Table(
+actions = _table("instance_actions", *columns(STRING, "action request_id instance_uuid"))
+events = _table(
     "instance_actions_events",
-    metadata,
-    *_dates(),
-    Column("id", Integer, primary_key=True),
-    Column("event", String(255)),
-    Column("action_id", Integer),
-    Column("start_time", DateTime),
-    Column("finish_time", DateTime),
-    Column("result", String(255)),
-    Column("traceback", Text),
+    *columns(STRING, "event result"),
+    *columns(Integer, "action_id"),
+    *columns(DateTime, "finish_time"),
+    *columns(Text, "traceback"),
 )
 
 
@@ -67,19 +53,17 @@ def start(
             .order_by(actions.c.id)
         )
         for action_id in connection.execute(query).scalars().all():
-            now = rows.utcnow()
-            values = {"event": event, "action_id": action_id, "start_time": now}
-            statement = events.insert().values(created_at=now, deleted=0, **values)
-            key: Any = connection.execute(statement).inserted_primary_key
-            begun.append(int(key[0]))
+            values = {"event": event, "action_id": action_id, "start_time": rows.utcnow()}
+            begun.append(rows.insert(connection, events, **values))
     return begun
 
 
 def finish(connection: Connection, event_ids: Sequence[int], failure: str | None) -> None:
     """End the events: with Error and the text *failure*, or with Success if it is None."""
-    now = rows.utcnow()
-    result = SUCCESS if failure is None else ERROR
+    values = {
+        "finish_time": rows.utcnow(),
+        "result": SUCCESS if failure is None else ERROR,
+        "traceback": failure,
+    }
     for some in rows.in_batches(event_ids):
-        statement = events.update().where(events.c.id.in_(some))
-        values = {"finish_time": now, "updated_at": now, "result": result, "traceback": failure}
-        connection.execute(statement.values(**values))
+        rows.update(connection, events, events.c.id.in_(some), **values)

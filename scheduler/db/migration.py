@@ -8,10 +8,7 @@ host taken out of an aggregate.  Heartbeats and reports move no counter, so no w
 from __future__ import annotations
 
 import pathlib
-import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
 
 import sqlalchemy
 from alembic import command, util
@@ -58,7 +55,8 @@ def sync(database: Database, revision: str = "head") -> None:
     Raises DatabaseNotReady for a real Nova's database, which is its own tools' to change, and
     for a *revision* that does not exist.
     """
-    _create_folder(database)
+    if database.is_embedded_default and database.url.database:
+        pathlib.Path(database.url.database).parent.mkdir(parents=True, exist_ok=True)
     with database.write() as connection:
         foreign = _nova_version_table(connection)
         if foreign is not None:
@@ -78,11 +76,6 @@ def sync(database: Database, revision: str = "head") -> None:
             raise errors.DatabaseNotReady(reason=str(error)) from error
 
 
-def _create_folder(database: Database) -> None:
-    if database.is_embedded_default and database.url.database:
-        pathlib.Path(database.url.database).parent.mkdir(parents=True, exist_ok=True)
-
-
 def version(database: Database) -> str | None:
     """The revision that the tables are at; None when :func:`sync` has never run."""
     if _is_absent(database):
@@ -95,9 +88,8 @@ def revision(connection: Connection, version_table: str | None) -> str | None:
     """The revision of the tables; *version_table* is Nova's, None for ours."""
     if version_table is None:
         return _revision(connection)
-    column: sqlalchemy.ColumnClause[Any] = sqlalchemy.column(NOVA_VERSION_TABLES[version_table])
-    table = sqlalchemy.table(version_table, column)
-    found = connection.execute(sqlalchemy.select(table.c[column.name])).scalar()
+    query = f"SELECT {NOVA_VERSION_TABLES[version_table]} FROM {version_table}"  # noqa: S608
+    found = connection.exec_driver_sql(query).scalar()
     return None if found is None else str(found)
 
 
@@ -112,28 +104,29 @@ def check_ready(database: Database, needed: Iterable[str] = NEEDED_TABLES) -> No
 
     A real Nova's database can, whatever its version, if it has the tables that are *needed*.
     """
+    reason = _unreadiness(database, needed)
+    if reason is not None:
+        raise errors.DatabaseNotReady(reason=reason)
+
+
+def _unreadiness(database: Database, needed: Iterable[str]) -> str | None:
+    url = database.masked_url
     if _is_absent(database):
-        raise errors.DatabaseNotReady(
-            reason=f"{database.masked_url} does not exist; create it with: {SYNC_COMMAND}"
-        )
+        return f"{url} does not exist; create it with: {SYNC_COMMAND}"
     with database.read() as connection:
         found = _revision(connection)
     layout = database.layout
     if found is None and layout.is_nova:
         lacking = [table for table in needed if not layout.has(table)]
-        if not lacking:
-            return
-        reason = f"{database.masked_url} is a Nova database without {', '.join(lacking)}"
-        raise errors.DatabaseNotReady(reason=reason)
+        return f"{url} is a Nova database without {', '.join(lacking)}" if lacking else None
     if found is None:
-        raise errors.DatabaseNotReady(
-            reason=f"{database.masked_url} has no tables; create them with: {SYNC_COMMAND}"
-        )
-    if found != head():
-        raise errors.DatabaseNotReady(
-            reason=f"the tables of {database.masked_url} are at revision {found}, {head()} is "
-            f"needed; upgrade them with: {SYNC_COMMAND}, or the program if they are newer"
-        )
+        return f"{url} has no tables; create them with: {SYNC_COMMAND}"
+    if found == head():
+        return None
+    return (
+        f"the tables of {url} are at revision {found}, {head()} is needed; "
+        f"upgrade them with: {SYNC_COMMAND}, or the program if they are newer"
+    )
 
 
 def _is_absent(database: Database) -> bool:
@@ -163,75 +156,57 @@ def _nova_version_table(connection: Connection) -> str | None:
 # --- a new database ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Trigger:
-    """Moves *counter* after each *event* on a row of *table*.
-
-    An update counts if one of *columns* changed; a deletion of a living row only, if *living*.
-    """
-
-    table: str
-    event: str
-    counter: str
-    columns: tuple[str, ...] = ()
-    living: bool = False
-
-    @property
-    def name(self) -> str:
-        return f"count_{self.table}_{self.event.lower()}"
-
-    def statement(self, dialect_name: str) -> str:
-        """The statement that creates it."""
-        head = f"CREATE TRIGGER {self.name} AFTER {self.event} ON {self.table} FOR EACH ROW"
-        condition = self._condition(dialect_name)
-        count = _COUNT.format(counter=self.counter)
-        if dialect_name == "mysql":
-            body = f"IF {condition} THEN {count}; END IF" if condition else count
-            return f"{head} {body}"
-        when = f" WHEN ({condition})" if condition else ""
-        if dialect_name == "sqlite":
-            return f"{head}{when} BEGIN {count}; END"
-        return f"{head}{when} EXECUTE FUNCTION nova_scheduler_count('{self.counter}')"
-
-    def _condition(self, dialect_name: str) -> str:
-        if self.living:
-            return "OLD.deleted = 0"
-        different = {
-            "mysql": "NOT (OLD.{0} <=> NEW.{0})",
-            "sqlite": "OLD.{0} IS NOT NEW.{0}",
-            "postgresql": "OLD.{0} IS DISTINCT FROM NEW.{0}",
-        }[dialect_name]
-        quoted = (f"`{name}`" if dialect_name == "mysql" else name for name in self.columns)
-        return " OR ".join(different.format(name) for name in quoted)
+_DIFFERS = {
+    "mysql": "NOT (OLD.`{0}` <=> NEW.`{0}`)",
+    "sqlite": "OLD.{0} IS NOT NEW.{0}",
+    "postgresql": "OLD.{0} IS DISTINCT FROM NEW.{0}",
+}
+_SERVICE_COLUMNS = ("host", "binary", "topic", "deleted")
 
 
-def _triggers() -> Iterator[_Trigger]:
-    yield _Trigger("compute_nodes", "DELETE", "compute_nodes", living=True)
-    yield _Trigger("instances", "DELETE", "instances", living=True)
-    yield _Trigger("services", "INSERT", "services")
-    yield _Trigger("services", "DELETE", "services")
-    yield _Trigger("services", "UPDATE", "services", ("host", "binary", "topic", "deleted"))
+def _triggers(dialect_name: str) -> dict[str, str]:
+    """By name the statements that create the triggers."""
+    is_living = "OLD.deleted = 0"
+    is_renamed = " OR ".join(_DIFFERS[dialect_name].format(each) for each in _SERVICE_COLUMNS)
+    wanted = [
+        ("compute_nodes", "DELETE", "compute_nodes", is_living),
+        ("instances", "DELETE", "instances", is_living),
+        ("services", "INSERT", "services", None),
+        ("services", "DELETE", "services", None),
+        ("services", "UPDATE", "services", is_renamed),
+    ]
     for table in ("aggregates", "aggregate_hosts", "aggregate_metadata"):
-        for event in ("INSERT", "DELETE", "UPDATE"):
-            yield _Trigger(table, event, "aggregates")
+        wanted += [(table, each, "aggregates", None) for each in ("INSERT", "DELETE", "UPDATE")]
+    found = {}
+    for table, event, counter, condition in wanted:
+        name, count = f"count_{table}_{event.lower()}", _COUNT.format(counter=counter)
+        when = f"WHEN ({condition}) " if condition else ""
+        body = {
+            "mysql": f"IF {condition} THEN {count}; END IF" if condition else count,
+            "sqlite": f"{when}BEGIN {count}; END",
+            "postgresql": f"{when}EXECUTE FUNCTION nova_scheduler_count('{counter}')",
+        }[dialect_name]
+        found[name] = f"CREATE TRIGGER {name} AFTER {event} ON {table} FOR EACH ROW {body}"
+    return found
 
 
 def _create_triggers(connection: Connection) -> bool:
     """Create them; False, with a warning, where the server does not let this user."""
     dialect_name = connection.dialect.name
+    triggers = _triggers(dialect_name)
     try:
         if dialect_name == "postgresql":
             connection.exec_driver_sql(_POSTGRESQL_FUNCTION)
-        for trigger in _triggers():
-            connection.exec_driver_sql(trigger.statement(dialect_name))
+        for statement in triggers.values():
+            connection.exec_driver_sql(statement)
     except db_exception.DBError as error:
         # MySQL and MariaDB with a binary log want more rights for triggers than for tables; their
         # DDL is not part of the transaction, so it can go on.
         if dialect_name != "mysql":
             raise
         LOG.warning("No triggers can be created, so reads will count rows instead: %s", error)
-        for trigger in _triggers():
-            connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS {trigger.name}")
+        for name in triggers:
+            connection.exec_driver_sql(f"DROP TRIGGER IF EXISTS {name}")
         return False
     return True
 
@@ -242,18 +217,15 @@ def _create_all(connection: Connection) -> None:
     if _create_triggers(connection):
         counters = [{"name": name, "value": 0} for name in _COUNTERS]
         connection.execute(tables.change_counters.insert(), counters)
-    rows.insert_many(connection, tables.flavors, _flavor_rows())
-    cells: list[dict[str, object]] = [
-        {"uuid": CELL0_UUID, "name": "cell0", "transport_url": "none:///", "disabled": False},
-        # No URL: the cell is where this process is connected to.
-        {"uuid": str(uuid.uuid4()), "name": "cell1", "transport_url": None, "disabled": False},
-    ]
-    rows.insert_many(connection, tables.cell_mappings, cells)
-
-
-def _flavor_rows() -> list[dict[str, object]]:
     names = ("name", "memory_mb", "vcpus", "root_gb")
-    return [
+    several = [
         {**flavors.DEFAULTS, **dict(zip(names, row, strict=True)), "flavorid": str(number)}
         for number, row in enumerate(_FLAVORS, start=1)
     ]
+    rows.insert_many(connection, tables.flavors, several)
+    cells: list[dict[str, object]] = [
+        {"uuid": CELL0_UUID, "name": "cell0", "transport_url": "none:///", "disabled": False},
+        # No URL: the cell is where this process is connected to.
+        {"name": "cell1", "disabled": False},
+    ]
+    rows.insert_many(connection, tables.cell_mappings, cells)

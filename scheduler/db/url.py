@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ssl
 import urllib.parse
+from typing import Any
 
 from oslo_log import log as logging
 from oslo_utils import strutils
@@ -51,13 +52,13 @@ def parse(text: str | URL, option: str = OPTION) -> URL:
         url = make_url(text)
     except (exc.ArgumentError, ValueError):
         reason = "not a URL of the form dialect+driver://user:password@server/name"
-        raise errors.ConfigurationError(option=option, reason=reason) from None
+        raise _refused(option, reason) from None
     if url.drivername.startswith("mariadb"):
         # oslo.db translates the errors of "mysql" only, and the servers speak the same protocol.
         url = url.set(drivername=url.drivername.replace("mariadb", "mysql", 1))
     refusal = _refusal(url)
     if refusal is not None:
-        raise errors.ConfigurationError(option=option, reason=refusal)
+        raise _refused(option, refusal)
     return url
 
 
@@ -93,14 +94,12 @@ def with_parameters(url: URL, parameters: str) -> URL:
 
 def with_timeout(url: URL, timeout_seconds: int) -> URL:
     """The URL such that its driver gives up a server that is silent for that long."""
-    of_driver = {
-        "mysql+pymysql": {"connect_timeout": timeout_seconds, "read_timeout": timeout_seconds},
-        "postgresql+psycopg": {
-            "connect_timeout": timeout_seconds,
-            "tcp_user_timeout": timeout_seconds * 1000,
-        },
-    }
-    wanted = of_driver.get(url.drivername, {})
+    wanted = {}
+    if url.drivername == "mysql+pymysql":
+        wanted = {"connect_timeout": timeout_seconds, "read_timeout": timeout_seconds}
+    elif url.drivername == "postgresql+psycopg":
+        milliseconds = timeout_seconds * 1000
+        wanted = {"connect_timeout": timeout_seconds, "tcp_user_timeout": milliseconds}
     new = {name: str(value) for name, value in wanted.items() if name not in url.query}
     return url.update_query_dict(new)
 
@@ -115,19 +114,16 @@ def fill_template(text: str, base: str | None, column: str, option: str) -> str:
     if not base:
         LOG.error("Cell mapping %s is a template, but %s is not set", column, option)
         return text
+    url = urllib.parse.urlparse(base)
+    names = ("scheme", "username", "password", "hostname", "port", "query", "fragment")
     try:
-        return text.format(**_template_fields(base))
+        # A part that *base* lacks is None, which becomes that very word.
+        fields = {name: getattr(url, name) for name in names}
+        return text.format(**fields, path=url.path.lstrip("/"))
     except (KeyError, IndexError, ValueError, AttributeError):
         # The error would show a piece of the URL, which may be a piece of its password.
         LOG.error("Cell mapping %s is a template that cannot be filled from %s", column, option)
         return text
-
-
-def _template_fields(base: str) -> dict[str, object]:
-    """The fields of a template; a part that *base* lacks is None, which becomes that very word."""
-    url = urllib.parse.urlparse(base)
-    names = ("scheme", "username", "password", "hostname", "port", "query", "fragment")
-    return {**{name: getattr(url, name) for name in names}, "path": url.path.lstrip("/")}
 
 
 # --- TLS ------------------------------------------------------------------------------------
@@ -174,44 +170,35 @@ def tls_refusal(error: BaseException) -> str | None:
 
 def _mysql(url: URL, option: str) -> URL:
     query = dict(url.query)
-    switches = {
-        name: _switch(name, query.pop(name), option)
-        for name in (MYSQL_DISABLED, *MYSQL_SWITCHES)
-        if name in query
-    }
-    is_asked_for = any(name in query for name in MYSQL_FILES) or any(
-        switches.get(name) for name in MYSQL_SWITCHES
-    )
-    if switches.get(MYSQL_DISABLED):
+    switches = {name: _popped(query, name, option) for name in (MYSQL_DISABLED, *MYSQL_SWITCHES)}
+    is_asked_for = any(name in query for name in MYSQL_FILES)
+    is_asked_for |= any(switches[name] for name in MYSQL_SWITCHES)
+    if switches[MYSQL_DISABLED]:
         if is_asked_for:
             raise _refused(option, "ssl_disabled = true, and yet other parameters ask for TLS")
-        return url.set(query={**query, MYSQL_DISABLED: "true"})
+        query[MYSQL_DISABLED] = "true"
     if not is_asked_for:
         return url.set(query=query)
-    if switches.get("ssl_verify_cert") is False:
+    if switches["ssl_verify_cert"] is False:
         reason = "ssl_verify_cert = false: TLS with just any server protects nothing; use ssl_ca"
         raise _refused(option, reason)
     if not any(name in query for name in MYSQL_AUTHORITIES):
-        query |= _authorities_of_system(option)
-    if False in (switches.get("ssl_check_hostname"), switches.get("ssl_verify_identity")):
+        paths = ssl.get_default_verify_paths()
+        if not paths.cafile and not paths.capath:
+            reason = "this system has no certificates of authorities; name them by ssl_ca"
+            raise _refused(option, reason)
+        query |= {"ssl_ca": paths.cafile} if paths.cafile else {"ssl_capath": paths.capath}
+    if False in (switches["ssl_check_hostname"], switches["ssl_verify_identity"]):
         query["ssl_check_hostname"] = "false"
     return url.set(query=query)
 
 
-def _switch(name: str, value: str | tuple[str, ...], option: str) -> bool:
+def _popped(query: dict[str, Any], name: str, option: str) -> bool | None:
+    value = query.pop(name, None)
     try:
-        return bool(strutils.bool_from_string(value, strict=True))
+        return None if value is None else bool(strutils.bool_from_string(value, strict=True))
     except ValueError as error:
         raise _refused(option, f"{name} = {value}: neither true nor false") from error
-
-
-def _authorities_of_system(option: str) -> dict[str, str]:
-    paths = ssl.get_default_verify_paths()
-    if paths.cafile:
-        return {"ssl_ca": paths.cafile}
-    if paths.capath:
-        return {"ssl_capath": paths.capath}
-    raise _refused(option, "this system has no certificates of authorities; name them by ssl_ca")
 
 
 def _refused(option: str, reason: str) -> errors.ConfigurationError:

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.db import inspection, migration, services
-from scheduler.db.databases import Databases
+from scheduler.db.databases import CELL0_UUID, Databases
 from tests.builders import a_conf
 from tests.nova_layouts import NEWTON, TODAY
 from tests.novas import Nova
@@ -46,7 +46,7 @@ def test_one_database_of_ours_is_everything(configured, make_url):
     assert (databases.has_cells, databases.aggregates_are_in_both) == (False, False)
     (cell,) = databases.cells()
     assert databases.of_cell(cell) is databases.main
-    assert databases.cell_by_id(cell.id) is databases.cell0() is databases.main
+    assert databases.cell(cell.id) is databases.cell(CELL0_UUID) is databases.main
     (finding,) = inspection.configured(databases)
     assert (finding.kind, finding.version) == (inspection.OURS, migration.head())
     assert (finding.missing, finding.may_write_service) == ((), True)
@@ -84,11 +84,11 @@ def test_cells_by_uuid_and_id_also_by_a_template(configured, make_url):
     databases = configured(url, nova.urls["api"])
     with databases.cell(nova.uuids["a"]).read() as connection:
         assert [each.host for each in services.list_all(connection)] == ["a1"]
-    assert databases.cell_by_id(2) is databases.cell(nova.uuids["a"])
-    assert str(databases.cell0().url) == url
+    assert databases.cell(2) is databases.cell(nova.uuids["a"])
+    assert str(databases.cell(CELL0_UUID).url) == url
     assert [each.name for each in databases.cells()] == ["a"]
     with pytest.raises(errors.CellMappingNotFound):
-        databases.cell_by_id(9)
+        databases.cell(9)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,165 @@
+"""Flavors, server groups and aggregates, which live in the API database."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduler import errors
+from scheduler.db import aggregates, flavors, groups, instances
+from scheduler.db import tables as t
+from tests.unit.db.builders import age, columns, flavor, instance, is_fresh
+
+UUID = "f4a0f8c0-0000-4000-8000-00000000aaaa"
+
+
+def test_the_usual_flavors_are_there(conn):
+    found = flavors.list_all(conn)
+    assert [(f.flavorid, f.name, f.memory_mb, f.vcpus, f.root_gb) for f in found] == [
+        ("1", "m1.tiny", 512, 1, 1),
+        ("2", "m1.small", 2048, 1, 20),
+        ("3", "m1.medium", 4096, 2, 40),
+        ("4", "m1.large", 8192, 4, 80),
+        ("5", "m1.xlarge", 16384, 8, 160),
+    ]
+    assert {(f.ephemeral_gb, f.swap, f.rxtx_factor) for f in found} == {(0, 0, 1.0)}
+    assert {(f.is_public, f.disabled) for f in found} == {(True, False)}
+
+
+def test_a_flavor_is_made_and_found_in_each_way(conn):
+    specs = {"hw:cpu_policy": "dedicated", "a": "1"}
+    made = flavors.create(conn, flavor(name="2", extra_specs=specs, projects=["p1"], swap=64))
+    for column, value in (("id", made.id), ("name", "2"), ("flavorid", "77")):
+        found = flavors.get(conn, column, value)
+        assert (found.id, found.swap, found.is_public) == (made.id, 64, True)
+        assert (found.extra_specs, found.projects) == (specs, ["p1"])
+    wanted = flavor(name="no flavorid")
+    del wanted.__dict__["flavorid"]
+    assert len(flavors.create(conn, wanted).flavorid) == 36
+
+
+def test_disks_of_an_old_flavor_may_be_null(conn):
+    conn.execute(t.flavors.update().where(t.flavors.c.name == "m1.tiny").values(root_gb=None))
+    assert flavors.get(conn, "name", "m1.tiny").root_gb == 0
+
+
+def test_a_group_is_made_and_found(conn):
+    rules = {"max_server_per_host": 2}
+    made = groups.create(
+        conn, "web", "anti-affinity", rules, project_id="p", user_id="u", group_uuid=UUID
+    )
+    assert (made.name, made.policy, made.policies) == ("web", "anti-affinity", ["anti-affinity"])
+    assert (made.rules, made.project_id, made.user_id, made.members) == (rules, "p", "u", [])
+    assert columns(conn, t.instance_group_policy)[0]["rules"] == '{"max_server_per_host": "2"}'
+    groups.create(conn, "web", "soft-affinity")
+    assert groups.get(conn, UUID).id == groups.get(conn, "web").id == made.id
+    assert [one.policy for one in groups.list_all(conn)] == ["anti-affinity", "soft-affinity"]
+
+
+def test_members(conn):
+    made = groups.create(conn, "web", "affinity")
+    other = groups.create(conn, "db", "affinity")
+    groups.add_members(conn, made.uuid, ["i1", "i2", "i1"])
+    groups.add_members(conn, made.uuid, ["i2", "i3"])
+    groups.add_members(conn, other.uuid, ["i9"])
+    # Nothing in the tables forbids rows that are there twice.
+    conn.execute(t.instance_group_policy.insert().values(group_id=made.id, policy="other"))
+    conn.execute(t.instance_group_member.insert().values(group_id=made.id, instance_uuid="i1"))
+    found = groups.get(conn, made.uuid)
+    assert (found.members, found.policy) == (["i1", "i2", "i3"], "affinity")
+    assert groups.by_instance(conn, "i3").uuid == made.uuid
+    assert groups.by_instance(conn, "i9").uuid == other.uuid
+
+
+def test_hosts_of_living_members(conn):
+    members = [instance(host=host) for host in ("h2", "h1", "h2", None, "h3")]
+    for one in (*members, instance(host="h9")):
+        instances.create(conn, one)
+    instances.destroy(conn, members[-1].uuid)
+    made = groups.create(conn, "web", "affinity")
+    groups.add_members(conn, made.uuid, [one.uuid for one in members] + ["never-created"])
+    assert groups.member_hosts(conn, groups.get(conn, made.uuid)) == ["h1", "h2"]
+
+
+@pytest.fixture
+def ssd(conn):
+    return aggregates.create(conn, "ssd", {"availability_zone": "az1", "disk": "ssd"}, ["h1", "h2"])
+
+
+def test_aggregates_are_listed_and_found_by_name_or_id(conn, ssd):
+    assert (ssd.availability_zone, len(ssd.uuid)) == ("az1", 36)
+    numeric = aggregates.create(conn, str(ssd.id), hosts=["h1"])
+    found = [(one.name, one.hosts, one.metadata) for one in aggregates.list_all(conn)]
+    texts = {"availability_zone": "az1", "disk": "ssd"}
+    assert found == [("ssd", ["h1", "h2"], texts), (numeric.name, ["h1"], {})]
+    assert aggregates.get(conn, "ssd").id == aggregates.get(conn, ssd.id).id == ssd.id
+    for text in (str(ssd.id), str(numeric.id)):
+        assert aggregates.get(conn, text).id == numeric.id
+
+
+CHANGES = {
+    "rename": (lambda c, i: aggregates.rename(c, i, "flash"), {"name": "flash"}),
+    "add host": (lambda c, i: aggregates.add_host(c, i, "h3"), {"hosts": ["h1", "h2", "h3"]}),
+    "remove host": (lambda c, i: aggregates.remove_host(c, i, "h1"), {"hosts": ["h2"]}),
+    "change text": (
+        lambda c, i: aggregates.set_metadata(c, i, {"disk": "nvme"}),
+        {"metadata": {"availability_zone": "az1", "disk": "nvme"}},
+    ),
+    "remove and add text": (
+        lambda c, i: aggregates.set_metadata(c, i, {"availability_zone": None, "new": "1"}),
+        {"metadata": {"disk": "ssd", "new": "1"}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_change_of_an_aggregate_moves_updated_at(conn, ssd, name):
+    change, changed = CHANGES[name]
+    for each in (t.aggregates, t.aggregate_hosts, t.aggregate_metadata):
+        age(conn, each)
+    change(conn, ssd.id)
+    found = aggregates.get(conn, ssd.id)
+    before = {"name": ssd.name, "hosts": ssd.hosts, "metadata": ssd.metadata}
+    assert {each: getattr(found, each) for each in before} == {**before, **changed}
+    assert is_fresh(columns(conn, t.aggregates)[0]["updated_at"])
+
+
+def test_a_deleted_aggregate_leaves_nothing(conn, ssd):
+    aggregates.delete(conn, ssd.id)
+    for each in (t.aggregates, t.aggregate_hosts, t.aggregate_metadata):
+        assert columns(conn, each) == []
+
+
+TAKEN, NO_AGGREGATE = errors.AlreadyExists, errors.AggregateNotFound
+NO_FLAVOR, NO_GROUP = errors.FlavorNotFound, errors.InstanceGroupNotFound
+
+
+@pytest.mark.parametrize(
+    ("error", "text", "call"),
+    [
+        (TAKEN, "flavor", lambda c, i: flavors.create(c, flavor(name="m1.tiny"))),
+        (TAKEN, "flavor", lambda c, i: flavors.create(c, flavor(flavorid="3"))),
+        (NO_FLAVOR, "999", lambda c, i: flavors.get(c, "id", 999)),
+        (NO_FLAVOR, "m1.huge", lambda c, i: flavors.get(c, "name", "m1.huge")),
+        (NO_FLAVOR, "m1.tiny", lambda c, i: flavors.get(c, "flavorid", "m1.tiny")),
+        (TAKEN, UUID, lambda c, i: groups.create(c, "db", "affinity", group_uuid=UUID)),
+        (NO_GROUP, "no", lambda c, i: groups.get(c, "no")),
+        (NO_GROUP, "no", lambda c, i: groups.by_instance(c, "no")),
+        (NO_GROUP, "web", lambda c, i: groups.add_members(c, "web", ["i1"])),
+        (NO_AGGREGATE, "no", lambda c, i: aggregates.get(c, "no")),
+        (NO_AGGREGATE, "999", lambda c, i: aggregates.get(c, 999)),
+        (NO_AGGREGATE, "²", lambda c, i: aggregates.get(c, "²")),
+        (NO_AGGREGATE, "999", lambda c, i: aggregates.delete(c, 999)),
+        (NO_AGGREGATE, "999", lambda c, i: aggregates.rename(c, 999, "x")),
+        (NO_AGGREGATE, "999", lambda c, i: aggregates.add_host(c, 999, "h1")),
+        (NO_AGGREGATE, "999", lambda c, i: aggregates.set_metadata(c, 999, {})),
+        (errors.AggregateHostNotFound, "no", lambda c, i: aggregates.remove_host(c, i, "no")),
+        (TAKEN, "ssd", lambda c, i: aggregates.create(c, "ssd")),
+        (TAKEN, "h1", lambda c, i: aggregates.add_host(c, i, "h1")),
+        (TAKEN, "hdd", lambda c, i: aggregates.rename(c, i, "hdd")),
+    ],
+)
+def test_refused(conn, ssd, error, text, call):
+    groups.create(conn, "web", "affinity", group_uuid=UUID)
+    aggregates.create(conn, "hdd")
+    with pytest.raises(error, match=text), conn.begin_nested():
+        call(conn, ssd.id)

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scheduler import errors, objects
+from scheduler.db import compute_nodes, services
+from scheduler.db.database import Database
+from scheduler.db.tables import compute_nodes as nodes_table
+from scheduler.db.tables import services as services_table
+from tests.unit.db.builders import NOW, age, columns, delete_host, is_fresh, node_values, seconds
+
+UUID = "f4a0f8c0-0000-4000-8000-000000000001"
+BINARY = "nova-compute"
+
+
+def make(conn, host="h1", binary=BINARY, topic="compute", **options):
+    return services.get_or_create(conn, host, binary, topic, 74, **options)
+
+
+def test_a_new_node_has_the_application_s_defaults(conn):
+    node_id = compute_nodes.upsert(conn, "h1", "n1", node_values())
+    (row,) = columns(conn, nodes_table)
+    assert (row["id"], row["host"], row["hypervisor_hostname"]) == (node_id, "h1", "n1")
+    assert (row["vcpus_used"], row["memory_mb_used"], row["local_gb_used"]) == (0, 0, 0)
+    assert (row["mapped"], row["stats"], row["cpu_info"], row["deleted"]) == (0, "{}", "", 0)
+    assert (len(row["uuid"]), row["updated_at"]) == (36, None)
+
+
+def test_a_second_upsert_changes_only_what_it_names(conn):
+    first = compute_nodes.upsert(conn, "h1", "n1", node_values(free_ram_mb=100))
+    before = columns(conn, nodes_table)[0]
+    assert compute_nodes.upsert(conn, "h1", "n1", {"vcpus": 16}) == first
+    after = columns(conn, nodes_table)[0]
+    assert {name for name in after if after[name] != before[name]} == {"vcpus", "updated_at"}
+    assert is_fresh(after["updated_at"])
+
+
+def test_many_nodes_at_once_keep_their_order(conn):
+    compute_nodes.upsert(conn, "h2", "other", node_values())
+    compute_nodes.upsert(conn, "h2", "n2", node_values())
+    nodes = [
+        node_values(host=f"h{n}", hypervisor_hostname=f"n{n}", **({"running_vms": 1} if n else {}))
+        for n in range(4)
+    ]
+    ids = compute_nodes.upsert_many(conn, nodes)
+    by_id = {node.id: node.hypervisor_hostname for node in compute_nodes.list_all(conn)}
+    assert [by_id[node_id] for node_id in ids] == ["n0", "n1", "n2", "n3"]
+    found = compute_nodes.list_all(conn, host="h2")
+    assert [node.hypervisor_hostname for node in found] == ["other", "n2"]
+
+
+def test_documents_become_json_and_fields(conn):
+    pool = objects.PciDevicePool(vendor_id="8086", product_id="1572", count=2)
+    values = node_values(
+        stats={"num_instances": "2"},
+        supported_instances=[["x86_64", "qemu", "hvm"]],
+        pci_stats=objects.PciDevicePoolList(objects=[pool]),
+        cpu_info={"arch": "x86_64"},
+        host_ip="10.0.0.11",
+        ram_allocation_ratio=1.5,
+    )
+    compute_nodes.upsert(conn, "h1", "n1", values)
+    node = compute_nodes.get(conn, "h1", "n1")
+    assert node.stats == {"num_instances": "2"}
+    assert [spec.to_list() for spec in node.supported_hv_specs] == [["x86_64", "qemu", "hvm"]]
+    assert [pool.count for pool in node.pci_device_pools] == [2]
+    assert json.loads(node.cpu_info) == {"arch": "x86_64"}
+    assert (str(node.host_ip), node.ram_allocation_ratio) == ("10.0.0.11", 1.5)
+    (row,) = columns(conn, nodes_table)
+    assert row["supported_instances"] == '[["x86_64", "qemu", "hvm"]]'
+
+
+def test_row_of_an_old_or_broken_compute_is_readable(conn, caplog):
+    compute_nodes.upsert(conn, "h1", "n1", node_values(stats="no json", mapped=None))
+    node = compute_nodes.get(conn, "h1", "n1")
+    assert [node.is_set(name) for name in ("stats", "cpu_allocation_ratio")] == [False, False]
+    assert node.pci_device_pools is None
+    assert "Compute node n1 of host h1: stats is not JSON" in caplog.text
+
+
+def test_usage(conn):
+    node_id = compute_nodes.upsert(conn, "h1", "n1", node_values())
+    compute_nodes.update_usage(conn, node_id, {"vcpus_used": 3, "stats": {"a": "1"}}, NOW)
+    (row,) = columns(conn, nodes_table)
+    assert (row["vcpus_used"], row["stats"], row["updated_at"]) == (3, '{"a": "1"}', NOW)
+    compute_nodes.update_usage(conn, node_id, {"vcpus_used": 4})
+    assert is_fresh(columns(conn, nodes_table)[0]["updated_at"])
+
+
+def test_a_deleted_node_comes_back_into_its_row_by_uuid(conn):
+    node_id = compute_nodes.upsert(conn, "h1", "n1", node_values(uuid=UUID))
+    with pytest.raises(errors.AlreadyExists), conn.begin_nested():
+        compute_nodes.upsert(conn, "h2", "n2", node_values(uuid=UUID))
+    delete_host(conn, "h1")
+    assert columns(conn, nodes_table)[0]["deleted"] == node_id
+    assert compute_nodes.list_all(conn) == []
+    assert compute_nodes.upsert(conn, "h9", "n1", node_values(uuid=UUID)) == node_id
+    (row,) = columns(conn, nodes_table)
+    assert (row["deleted"], row["deleted_at"], row["host"]) == (0, None, "h9")
+    delete_host(conn, "h9")
+    assert compute_nodes.upsert(conn, "h9", "n1", node_values()) != node_id
+
+
+def test_a_new_service_has_every_value_that_nova_cannot_read_as_null(conn):
+    made = make(conn, disabled=True, reason="AUTO: new")
+    (row,) = columns(conn, services_table)
+    assert (row["deleted"], row["disabled"], row["forced_down"]) == (0, True, False)
+    assert (row["report_count"], row["version"], row["topic"]) == (0, 74, "compute")
+    assert (len(row["uuid"]), row["created_at"].microsecond) == (36, 0)
+    assert (made.host, made.id, made.disabled_reason) == ("h1", row["id"], "AUTO: new")
+    with pytest.raises(errors.AlreadyExists), conn.begin_nested():
+        make(conn, binary="nova-other")
+
+
+def test_a_second_start_finds_its_row_and_renews_the_version(conn):
+    first = make(conn)
+    again = services.get_or_create(conn, "h1", BINARY, "compute", 75, disabled=True)
+    assert (again.id, again.version, again.disabled) == (first.id, 75, False)
+    ids = services.create_many(conn, ["h0", "h1", "h2"], BINARY, "compute", 76)
+    assert ids["h1"] == first.id
+    assert {each.host: each.id for each in services.list_all(conn)} == ids
+    assert {each.version for each in services.list_all(conn)} == {76}
+
+
+def test_losing_the_race_for_the_row_gives_the_winner_s(database: Database, monkeypatch):
+    with database.write() as conn:
+        winner = make(conn)
+    searches = iter([None])
+    find = services._find
+    # The first look came before the winner's commit.
+    monkeypatch.setattr(services, "_find", lambda *args: next(searches, find(*args)))
+    with database.write() as conn:
+        assert make(conn).id == winner.id
+        assert len(columns(conn, services_table)) == 1
+
+
+def test_heartbeats_move_times_and_count_while_there_is_a_row(conn, monkeypatch):
+    monkeypatch.setattr("scheduler.db.rows.BATCH", 2)
+    ids = services.create_many(conn, ["h1", "h2", "h3"], BINARY, "compute", 74)
+    assert services.heartbeat(conn, ids["h1"], 8, NOW)
+    delete_host(conn, "h3")
+    assert not services.heartbeat(conn, ids["h3"], 5, NOW)
+    assert services.heartbeat_many(conn, list(ids.values()), NOW + seconds(1)) == 2
+    found = columns(conn, services_table)
+    moment = NOW + seconds(1)
+    assert [(row["report_count"], row["last_seen_up"]) for row in found] == [
+        (9, moment),
+        (1, moment),
+        (0, None),
+    ]
+    assert [row["updated_at"] for row in found[:2]] == [moment] * 2
+
+
+def test_switching_off_and_on(conn):
+    make(conn)
+    age(conn, services_table)
+    services.set_disabled(conn, "h1", BINARY, True, "broken fan")
+    (row,) = columns(conn, services_table)
+    assert (row["disabled"], row["disabled_reason"]) == (True, "broken fan")
+    assert (is_fresh(row["updated_at"]), row["last_seen_up"]) == (True, None)
+    services.set_disabled(conn, "h1", BINARY, False, "ignored")
+    services.set_forced_down(conn, "h1", BINARY, True)
+    (row,) = columns(conn, services_table)
+    assert (row["disabled_reason"], row["forced_down"]) == (None, True)
+
+
+def test_services_by_binary_and_by_exact_host(conn):
+    make(conn)
+    make(conn, "H1")
+    make(conn, binary="nova-scheduler", topic="scheduler")
+    assert len(services.list_all(conn)) == 3
+    assert services.get(conn, "H1", BINARY).host == "H1"
+    assert [one.binary for one in services.list_all(conn, "nova-scheduler")] == ["nova-scheduler"]
+
+
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (errors.ServiceNotFound, lambda c: services.get(c, "no", BINARY)),
+        (errors.ServiceNotFound, lambda c: services.set_disabled(c, "no", BINARY, True)),
+        (errors.ServiceNotFound, lambda c: services.set_forced_down(c, "no", BINARY, True)),
+        (errors.ComputeHostNotFound, lambda c: compute_nodes.get(c, "h1", "no")),
+        (errors.ComputeHostNotFound, lambda c: compute_nodes.get(c, "no", "n1", for_update=True)),
+        (errors.ComputeHostNotFound, lambda c: compute_nodes.update_usage(c, 9, {"vcpus": 1})),
+    ],
+)
+def test_missing(conn, error, call):
+    compute_nodes.upsert(conn, "h1", "n1", node_values())
+    with pytest.raises(error):
+        call(conn)
+    assert compute_nodes.get(conn, "h1", "n1", for_update=True).vcpus == 8
