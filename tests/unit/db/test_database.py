@@ -35,13 +35,10 @@ def conf_with(tmp_path: pathlib.Path, text: str) -> cfg.ConfigOpts:
     return conf
 
 
-def test_embedded_default(tmp_path):
+def test_the_configured_connection_or_an_embedded_default(tmp_path):
     database = Database.from_conf(conf_with(tmp_path, ""))
     assert database.is_embedded_default
     assert database.masked_url == f"sqlite:///{tmp_path}/state/nova.sqlite"
-
-
-def test_configured_connection(tmp_path):
     text = "[database]\nconnection = mysql+pymysql://u:secret@h/nova\n"
     database = Database.from_conf(conf_with(tmp_path, text))
     assert not database.is_embedded_default
@@ -133,52 +130,34 @@ def test_reading_and_then_writing_loses_no_update(database):
     assert report_count(database) == 80
 
 
+DEADLOCK, LOST = db_exception.DBDeadlock(), db_exception.DBConnectionError()
+DB_ERROR = db_exception.DBError("no")
+
+
 @pytest.mark.parametrize(
-    "error",
-    [db_exception.DBDeadlock(), db_exception.DBConnectionError()],
-    ids=["deadlock", "lost connection"],
+    ("error", "failures", "attempts"),
+    [(DEADLOCK, 2, 3), (LOST, 2, 3), (DEADLOCK, 9, 4), (ValueError(), 9, 1), (DB_ERROR, 9, 1)],
+    ids=["deadlock", "lost connection", "again and again", "own error", "other error"],
 )
-def test_transaction_is_tried_again(database, error):
+def test_a_transaction_is_tried_again_a_few_times(database, error, failures, attempts):
     a_service(database)
-    attempts = []
+    patient = Database(database.url, settings={"db_max_retries": 3, "db_retry_interval": 0})
+    pending = [error] * failures
 
-    def work(conn: sa.Connection) -> str:
-        attempts.append(1)
+    def work(conn: sa.Connection) -> None:
+        tried.append(1)
         conn.execute(table.update().values(report_count=table.c.report_count + 1))
-        if len(attempts) < 3:
-            raise error
-        return "done"
+        if pending:
+            raise pending.pop()
 
-    assert database.write_retrying(work) == "done"
-    assert len(attempts) == 3
-    assert report_count(database) == 1
-
-
-def test_retries_are_bounded(database):
-    bounded = Database(database.url, settings={"db_max_retries": 2, "db_retry_interval": 0})
-    attempts = []
-
-    def work(conn: sa.Connection) -> None:
-        attempts.append(1)
-        raise db_exception.DBDeadlock
-
-    with pytest.raises(db_exception.DBDeadlock):
-        bounded.write_retrying(work)
-    assert len(attempts) == 3
-    bounded.dispose()
-
-
-@pytest.mark.parametrize("error", [ValueError("no"), db_exception.DBError("no")])
-def test_other_errors_are_not_retried(database, error):
-    attempts = []
-
-    def work(conn: sa.Connection) -> None:
-        attempts.append(1)
-        raise error
-
-    with pytest.raises(type(error)):
-        database.write_retrying(work)
-    assert len(attempts) == 1
+    tried: list[int] = []
+    if failures < attempts:
+        patient.write_retrying(work)
+    else:
+        with pytest.raises(type(error)):
+            patient.write_retrying(work)
+    assert (len(tried), report_count(database)) == (attempts, int(failures < attempts))
+    patient.dispose()
 
 
 def test_connection_lost_in_the_commit_is_not_retried(database):

@@ -39,25 +39,16 @@ def test_unusable(text, reason):
         db_url.parse(text)
 
 
+MARIADB = "mysql+pymysql://u:secret@h/nova?charset="
+
+
 @pytest.mark.parametrize(
     ("text", "dialect", "rendered"),
     [
-        ("sqlite:////tmp/x.sqlite", "sqlite", "sqlite:////tmp/x.sqlite"),
-        (
-            "mysql+pymysql://u:secret@h/nova",
-            "mysql",
-            "mysql+pymysql://u:secret@h/nova?charset=utf8mb4",
-        ),
-        (
-            "mysql+pymysql://u:secret@h/nova?charset=utf8",
-            "mysql",
-            "mysql+pymysql://u:secret@h/nova?charset=utf8",
-        ),
-        (
-            "mariadb+pymysql://u:secret@h/nova",
-            "mysql",
-            "mysql+pymysql://u:secret@h/nova?charset=utf8mb4",
-        ),
+        ("sqlite:////tmp/x.sqlite", "sqlite", None),
+        ("mysql+pymysql://u:secret@h/nova", "mysql", f"{MARIADB}utf8mb4"),
+        (f"{MARIADB}utf8", "mysql", None),
+        ("mariadb+pymysql://u:secret@h/nova", "mysql", f"{MARIADB}utf8mb4"),
         ("postgresql+psycopg://u:p%40ss@h/nova", "postgresql", None),
     ],
 )
@@ -101,36 +92,27 @@ def test_masked(text):
         ("{scheme}:////{path}x", "sqlite:////tmp/n.sqlite", "sqlite:////tmp/n.sqlitex"),
         ("x://{hostname}:{port}/y", "mysql://u@h/n", "x://h:None/y"),
         ("x://u:a{{b}}@h/{path}", BASE, "x://u:a{b}@h/nova_cell0"),
-    ],
-)
-def test_filled_template(text, base, expected):
-    assert db_url.fill_template(text, base, "database_connection", OPTION) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "base", "message"),
-    [
+        # These stay as they are, with one line in the log.
         ("x://{hostname}/y", None, "is a template, but [database] connection is not set"),
         ("x://u:a{b@h/y", BASE, "is a template that cannot be filled"),
         ("x://{nosuch}/y", BASE, "is a template that cannot be filled"),
         ("x://{0}/y", BASE, "is a template that cannot be filled"),
     ],
 )
-def test_a_template_that_cannot_be_filled_stays_and_is_logged(text, base, message, caplog):
+def test_template(text, base, expected, caplog):
     filled = db_url.fill_template(text, base, "database_connection", OPTION)
-    assert filled == text
-    assert all(
-        each.startswith(f"Cell mapping database_connection {message}") for each in caplog.messages
-    )
-    assert len(caplog.messages) == 1
-    assert "s%40cret" not in caplog.text
-    assert "Traceback" not in caplog.text
+    if expected.startswith("is a template"):
+        (message,) = caplog.messages
+        assert message.startswith(f"Cell mapping database_connection {expected}")
+        assert ("s%40cret" in caplog.text, "Traceback" in caplog.text) == (False, False)
+        expected = text
+    assert filled == expected
 
 
 # --- TLS parameters of URLs -> parameters of the drivers, or refusals
 
 MYSQL, POSTGRESQL = "mysql+pymysql://u@h/nova?", "postgresql+psycopg://u@h/nova?"
-BUNDLE = "/system.pem"
+BUNDLE, UNNAMED = "/system.pem", {"ssl_check_hostname": "false"}
 
 
 @pytest.fixture(autouse=True)
@@ -140,46 +122,33 @@ def system(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "query"),
+    ("text", "query", "requires"),
     [
-        ("", {}),
-        ("charset=utf8", {"charset": "utf8"}),
-        ("ssl_ca=a", {"ssl_ca": "a"}),
-        ("ssl_capath=a", {"ssl_capath": "a"}),
-        ("ssl_ca=a&ssl_cert=c&ssl_key=k", {"ssl_ca": "a", "ssl_cert": "c", "ssl_key": "k"}),
-        ("ssl_cert=c&ssl_key=k", {"ssl_cert": "c", "ssl_key": "k", "ssl_ca": BUNDLE}),
-        ("ssl_verify_cert=true", {"ssl_ca": BUNDLE}),
-        ("ssl_verify_identity=1", {"ssl_ca": BUNDLE}),
-        ("ssl=true", {"ssl_ca": BUNDLE}),
-        ("ssl=false", {}),
-        ("ssl_ca=a&ssl_verify_cert=true&ssl_verify_identity=true", {"ssl_ca": "a"}),
-        ("ssl_ca=a&ssl_check_hostname=true", {"ssl_ca": "a"}),
-        ("ssl_ca=a&ssl_check_hostname=false", {"ssl_ca": "a", "ssl_check_hostname": "false"}),
-        ("ssl_ca=a&ssl_verify_identity=0", {"ssl_ca": "a", "ssl_check_hostname": "false"}),
-        ("ssl_disabled=true", {"ssl_disabled": "true"}),
-        ("ssl_disabled=false&ssl_ca=a", {"ssl_ca": "a"}),
+        (MYSQL, {}, False),
+        (MYSQL + "charset=utf8", {"charset": "utf8"}, False),
+        (MYSQL + "ssl_capath=a", {"ssl_capath": "a"}, True),
+        (MYSQL + "ssl_ca=a&ssl_cert=c", {"ssl_ca": "a", "ssl_cert": "c"}, True),
+        (MYSQL + "ssl_cert=c", {"ssl_cert": "c", "ssl_ca": BUNDLE}, True),
+        (MYSQL + "ssl_verify_cert=true", {"ssl_ca": BUNDLE}, True),
+        (MYSQL + "ssl_verify_identity=1", {"ssl_ca": BUNDLE}, True),
+        (MYSQL + "ssl=true", {"ssl_ca": BUNDLE}, True),
+        (MYSQL + "ssl=false", {}, False),
+        (MYSQL + "ssl_ca=a&ssl_verify_cert=true&ssl_verify_identity=true", {"ssl_ca": "a"}, True),
+        (MYSQL + "ssl_ca=a&ssl_check_hostname=true", {"ssl_ca": "a"}, True),
+        (MYSQL + "ssl_ca=a&ssl_check_hostname=false", {"ssl_ca": "a", **UNNAMED}, True),
+        (MYSQL + "ssl_ca=a&ssl_verify_identity=0", {"ssl_ca": "a", **UNNAMED}, True),
+        (MYSQL + "ssl_disabled=true", {"ssl_disabled": "true"}, False),
+        (MYSQL + "ssl_disabled=false&ssl_ca=a", {"ssl_ca": "a"}, True),
+        (POSTGRESQL, {}, False),
+        (POSTGRESQL + "sslrootcert=a", {"sslrootcert": "a", "sslmode": "verify-full"}, True),
+        (POSTGRESQL + "sslcert=a", {"sslcert": "a", "sslmode": "verify-full"}, True),
+        (POSTGRESQL + "sslcert=a&sslmode=require", {"sslcert": "a", "sslmode": "require"}, True),
+        (POSTGRESQL + "sslmode=disable", {"sslmode": "disable"}, False),
     ],
 )
-def test_mysql(text: str, query: dict[str, str]) -> None:
-    url = db_url.with_verified_tls(make_url(MYSQL + text), OPTION)
-    assert dict(url.query) == query
-    assert db_url.requires_tls(url) is any(name in query for name in ("ssl_ca", "ssl_capath"))
-
-
-@pytest.mark.parametrize(
-    ("text", "query"),
-    [
-        ("", {}),
-        ("sslrootcert=a", {"sslrootcert": "a", "sslmode": "verify-full"}),
-        ("sslcert=a", {"sslcert": "a", "sslmode": "verify-full"}),
-        ("sslrootcert=a&sslmode=require", {"sslrootcert": "a", "sslmode": "require"}),
-        ("sslmode=disable", {"sslmode": "disable"}),
-    ],
-)
-def test_postgresql(text: str, query: dict[str, str]) -> None:
-    url = db_url.with_verified_tls(make_url(POSTGRESQL + text), OPTION)
-    assert dict(url.query) == query
-    assert db_url.requires_tls(url) is (query.get("sslmode", "disable") != "disable")
+def test_tls_that_is_asked_for_verifies(text: str, query: dict[str, str], requires: bool) -> None:
+    url = db_url.with_verified_tls(make_url(text), OPTION)
+    assert (dict(url.query), db_url.requires_tls(url)) == (query, requires)
 
 
 @pytest.mark.parametrize(
