@@ -99,8 +99,10 @@ class Candidates:
     def take(self, chosen: np.ndarray) -> Candidates:
         """The candidates at *chosen* (a mask or positions), in that order."""
         # The places of a mask first: half the time of an index by the mask itself.
-        places = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
-        return Candidates(self.scope, self.rows.take(places))
+        chosen = np.asarray(chosen)
+        if chosen.dtype == np.bool_:
+            chosen = np.flatnonzero(chosen)
+        return Candidates(self.scope, self.rows.take(chosen))
 
     def states(self) -> list[HostState]:
         """The candidates one by one, for code that looks at single hosts."""
