@@ -6,20 +6,13 @@ committed before.  So whatever made room for a claim stands before the claim.
 
 from __future__ import annotations
 
-import contextlib
-import threading
-import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pymysql
 import sqlalchemy as sa
 
-from scheduler.claims.reader import KnownIds
-
-#: Between two looks of the watch.
-LOOK_SECONDS: Final = 0.02
 TABLE: Final = """CREATE TABLE race_journal (
     id BIGINT AUTO_INCREMENT PRIMARY KEY, at DOUBLE NOT NULL, kind VARCHAR(8) NOT NULL,
     uuid CHAR(36) NOT NULL, host VARCHAR(255), memory_mb INT, state VARCHAR(255), request TEXT)"""
@@ -48,7 +41,6 @@ TRIGGERS: Final = (
 _READ: Final = (
     "SELECT id, at, kind, uuid, host, memory_mb, state, request FROM race_journal ORDER BY id"
 )
-_NUMBERS: Final = "SELECT id FROM race_journal WHERE id > %s OR id IN %s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +90,6 @@ def latest(url: str) -> int:
     return int(number)
 
 
-def numbers(
-    connection: pymysql.Connection[Any], after: int, missed: Collection[int]
-) -> frozenset[int]:
-    """The numbers of the lines after that one, and of those *missed* that are there."""
-    with connection.cursor() as cursor:
-        cursor.execute(_NUMBERS, (after, [*missed, 0]))
-        return frozenset(number for (number,) in cursor)
-
-
 def open_claims(url: str) -> int:
     """How many claims are open now."""
     ((count,),) = _ask(url, "SELECT COUNT(*) FROM claims WHERE closed_at IS NULL")
@@ -128,42 +111,3 @@ def _ask(url: str, statement: str) -> Sequence[Any]:
     with connect(url) as connection, connection.cursor() as cursor:
         cursor.execute(statement)
         return cursor.fetchall()
-
-
-class Watch:
-    """When each line could be seen: it is written before its transaction is committed.
-
-    Watches the journal in the database at *url* in a thread of its own, until :meth:`close`."""
-
-    def __init__(self, url: str) -> None:
-        #: By the number of a line the time, in seconds since the epoch, by which it was visible.
-        self.seen_at: dict[int, float] = {}
-        self._seen = KnownIds()
-        self._connection = connect(url)
-        self._error: BaseException | None = None
-        self._stops = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Look once more and end; raises what went wrong in the thread."""
-        self._stops.set()
-        self._thread.join()
-        if self._error is not None:
-            raise RuntimeError("the journal was not watched to its end") from self._error
-        with contextlib.closing(self._connection):
-            self.look()
-
-    def look(self) -> None:
-        """Note the lines that are there and were not at the last look."""
-        there = numbers(self._connection, self._seen.newest, self._seen.skipped)
-        now = time.time()
-        self.seen_at.update(dict.fromkeys(there, now))
-        self._seen.add(there, now)
-
-    def _run(self) -> None:
-        try:
-            while not self._stops.wait(LOOK_SECONDS):
-                self.look()
-        except BaseException as error:  # noqa: BLE001 - told by close
-            self._error = error

@@ -6,11 +6,14 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tests.race.callers import Request, hosts_of
 from tests.race.journal import Line
 from tests.race.plan import SIZES_MB, Plan
+
+#: Most time between the line of a change in the journal and its commit, which others see.
+COMMIT_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,6 @@ class Slots:
         self,
         lines: Sequence[Line],
         freed_at: Mapping[str, float],
-        seen_at: Mapping[int, float],
         hosts: Sequence[str],
         host_mb: int,
         size_mb: int,
@@ -86,7 +88,7 @@ class Slots:
         self.times: list[float] = [float("-inf")]
         self.slots: list[int] = [len(hosts) * (host_mb // size_mb)]
         free = dict.fromkeys(hosts, host_mb)
-        for at, host, memory_mb in sorted(_visible(lines, freed_at, seen_at)):
+        for at, host, memory_mb in sorted(_visible(lines, freed_at)):
             before, free[host] = free[host] // size_mb, free[host] - memory_mb
             self.times.append(at)
             self.slots.append(self.slots[-1] + max(free[host] // size_mb, 0) - max(before, 0))
@@ -97,18 +99,17 @@ class Slots:
 
 
 def _visible(
-    lines: Sequence[Line], freed_at: Mapping[str, float], seen_at: Mapping[int, float]
+    lines: Sequence[Line], freed_at: Mapping[str, float]
 ) -> Iterator[tuple[float, str, int]]:
     """Steps at the time at which the memory was taken, or was free for everybody to see.
 
-    That is by server, where the host's report tells of it, or by line of the journal.
+    That is by server, where the host's report tells of it, or soon after the end of a claim.
     """
     for step in steps(lines):
         at = step.at
         if step.memory_mb < 0:
-            ended = step.line.state in ("deleted", "error")
-            seen = freed_at.get(step.uuid) if ended else seen_at.get(step.line.id)
-            at = max(at, seen or at)
+            is_reported = step.line.state in ("deleted", "error") and step.uuid in freed_at
+            at = max(at, freed_at[step.uuid]) if is_reported else at + COMMIT_SECONDS
         yield at, step.host, step.memory_mb
 
 
@@ -117,7 +118,6 @@ def judge(
     requests: Sequence[Request],
     lines: Sequence[Line],
     freed_at: Mapping[str, float],
-    seen_at: Mapping[int, float],
     end_state: Mapping[str, Sequence[Any]],
 ) -> dict[str, list[str]]:
     """Everything that broke a promise, in words, by the promise."""
@@ -128,9 +128,7 @@ def judge(
         ),
         "requests without an end, or with another error": _errors(requests),
         "different answers to the same request": [e.id for e in requests if e.contradictions],
-        "refusals while there was room": list(
-            _unjust_refusals(plan, requests, lines, freed_at, seen_at)
-        ),
+        "refusals while there was room": list(_unjust_refusals(plan, requests, lines, freed_at)),
         "claims not accounted for": list(_claims_at_odds(requests, lines)) if with_claims else [],
         "hosts that report something else than is on them": _reports_at_odds(lines, end_state),
     }
@@ -150,7 +148,6 @@ def _unjust_refusals(
     requests: Sequence[Request],
     lines: Sequence[Line],
     freed_at: Mapping[str, float],
-    seen_at: Mapping[int, float],
 ) -> list[str]:
     hosts = [f"cmp{number}" for number in range(1, plan.hosts + 1)]
     found = []
@@ -158,7 +155,7 @@ def _unjust_refusals(
         refused = [
             each for each in requests if each.failure == "NoValidHost" and each.memory_mb == size_mb
         ]
-        slots = Slots(lines, freed_at, seen_at, hosts, plan.host_mb, size_mb)
+        slots = Slots(lines, freed_at, hosts, plan.host_mb, size_mb)
         for each in refused:
             first = bisect_right(slots.times, each.sent_at) - 1
             last = bisect_right(slots.times, each.ended_at) - 1

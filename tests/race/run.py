@@ -150,7 +150,6 @@ class _Race:
         self._answered = AnsweredHosts(plan.host_mb)
         self._computes = Computes(plan, database_url, self._answered)
         self._arrivals = Arrivals(database_url)
-        self._watch = journal.Watch(database_url)
         self._callers = Callers(plan, transport_url, self._ended)
         self._cycle = Cycle(plan, self._computes, self._rng)
         self._new: list[Request] = []
@@ -225,7 +224,6 @@ class _Race:
         self._arrivals.close()
         self._wait_for_the_end_of_claims()
         self._callers.close()
-        self._watch.close()
         lines = journal.read(self._url)
         counts = self._callers.counts + self._computes.counts + self._schedulers.counts
         counts += self._cycle.counts
@@ -235,7 +233,6 @@ class _Race:
                 self._requests,
                 lines,
                 self._computes.freed_at,
-                self._watch.seen_at,
                 journal.end_state(self._url),
             ),
             "differences that `claims audit` names": self._audit(),

@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from scheduler import drivers, errors
+from scheduler import drivers
 from scheduler.claims import loading
 from scheduler.claims.backend import Claiming, Decided, Request, Result
 from scheduler.db import claims as claim_rows
@@ -26,6 +26,7 @@ from scheduler.db.databases import Databases
 from scheduler.drivers.loading import load_host_manager
 from scheduler.engine.record import DecisionRecord
 from tests.builders import a_conf, a_request
+from tests.world import fleet as world_fleet
 
 SETTINGS = {"db_retry_interval": 0, "db_max_retry_interval": 0, "max_retries": 1}
 GB = 1024
@@ -63,44 +64,29 @@ class Fleet:
             services.create_many(conn, self.hosts, "nova-compute", "compute", 74)
             ids = conn.execute(sa.select(tables.services.c.id)).scalars().all()
             services.heartbeat_many(conn, ids, self.now())
-            for host in self.hosts:
-                compute_nodes.upsert(conn, host, host, self._report(0, 0))
+            has = {"memory_mb": ram_mb, "ram_allocation_ratio": 1.0, **self._usage(0, 0)}
+            rows = [{**world_fleet.node(host), **has} for host in self.hosts]
+            compute_nodes.upsert_many(conn, rows)
 
     def now(self) -> datetime.datetime:
         """The time, as columns have it."""
         now = datetime.datetime.fromtimestamp(self.clock(), datetime.UTC)
         return now.replace(tzinfo=None, microsecond=0)
 
-    def _report(self, used_mb: int, count: int) -> dict[str, Any]:
+    def _usage(self, used_mb: int, count: int) -> dict[str, Any]:
         return {
-            "vcpus": 64,
             "vcpus_used": count,
-            "memory_mb": self.ram_mb,
             "memory_mb_used": used_mb,
             "free_ram_mb": self.ram_mb - used_mb,
-            "local_gb": 1000,
-            "local_gb_used": 0,
-            "free_disk_gb": 1000,
-            "hypervisor_type": "QEMU",
-            "hypervisor_version": 7002000,
-            "cpu_info": "{}",
-            "ram_allocation_ratio": 1.0,
             "stats": {"num_instances": str(count), "io_workload": "0"},
         }
 
     def wait_for_host(self, name: str, ram_mb: int) -> None:
         """The instance is known, and on no host yet."""
+        values = {"uuid": name, "memory_mb": ram_mb, "deleted": 0, "created_at": self.now()}
+        values |= {"vm_state": "building", "task_state": "scheduling"}
         with self.database.write() as conn:
-            conn.execute(
-                tables.instances.insert().values(
-                    uuid=name,
-                    memory_mb=ram_mb,
-                    vm_state="building",
-                    task_state="scheduling",
-                    deleted=0,
-                    created_at=self.now(),
-                )
-            )
+            conn.execute(tables.instances.insert().values(values))
 
     def fill(self, host: str) -> None:
         """Somebody else takes all there is on *host*."""
@@ -112,20 +98,10 @@ class Fleet:
         """The instance is counted on *host*, whose report says so."""
         self.change(name, host, host=host, node=host, vm_state=state, task_state=None)
 
-    def leave(self, name: str, host: str, **values: Any) -> None:
-        """The instance is not on *host* any more."""
-        self.change(name, host, **{"host": None, "node": None, **values})
-
     def delete(self, name: str, host: str | None = None) -> None:
         """The instance is gone."""
         values = {"deleted": tables.instances.c.id, "deleted_at": self.now(), "vm_state": "deleted"}
         self.change(name, host, **values)
-
-    def delete_all(self) -> None:
-        """No instance is left."""
-        for host, instances in self.promised_and_present().items():
-            for name in instances:
-                self.delete(name, host)
 
     def fail(self, name: str) -> None:
         """The instance could not be built anywhere."""
@@ -138,13 +114,10 @@ class Fleet:
             values["updated_at"] = self.now()
             conn.execute(table.update().where(table.c.uuid == name).values(**values))
             if report_of is not None:
-                self._write_report(conn, report_of)
-
-    def _write_report(self, conn: sa.Connection, host: str) -> None:
-        present = self._present(conn)[host]
-        (node,) = [each for each in compute_nodes.list_all(conn) if each.host == host]
-        usage = self._report(sum(present.values()), len(present))
-        compute_nodes.update_usage(conn, node.id, usage, self.now())
+                present = self._present(conn)[report_of]
+                (node,) = [each for each in compute_nodes.list_all(conn) if each.host == report_of]
+                usage = self._usage(sum(present.values()), len(present))
+                compute_nodes.update_usage(conn, node.id, usage, self.now())
 
     def _present(self, conn: sa.Connection) -> dict[str, dict[str, int]]:
         table = tables.instances
@@ -265,11 +238,3 @@ _numbers = itertools.count(1)
 def a_name() -> str:
     """The uuid of a new instance."""
     return str(uuid.UUID(int=next(_numbers), version=4))
-
-
-def placed(worker: Worker, request_id: str, ram_mb: int, *names: str) -> list[str] | None:
-    """The hosts chosen, None for no valid host."""
-    try:
-        return worker.hosts(request_id, ram_mb, *names)
-    except errors.NoValidHost:
-        return None
