@@ -31,6 +31,7 @@ PURGE_SECONDS = 60.0
 SKIPPED_SECONDS: Final = 30.0
 SKIPPED_AT_MOST: Final = 1000
 NEVER = float("-inf")
+NEVER_CLOSED: Final = datetime.datetime(9999, 1, 1)
 
 
 class KnownIds:
@@ -130,8 +131,8 @@ class ClaimReader:
 
         return self._run(ask)
 
-    def read_new(self, now: float, closed_since: datetime.datetime | None = None) -> ClaimRead:
-        """Read the claims that came, and the ids of those closed since, if that is given."""
+    def read_new(self, now: float, closed_since: datetime.datetime = NEVER_CLOSED) -> ClaimRead:
+        """Read the claims that came, and the ids of those closed since."""
         self.reads += 1
         number, known = self.reads, self.ids
 

@@ -30,8 +30,6 @@ Key = tuple[str, str]
 #: Host of a refusal.
 NO_HOST = ""
 _RETIRED = uuid.UUID("0f3d4bd2-3a0c-4d53-9a5c-8f1c8a6d0c11")
-#: Number of ids packed into one number of 64 bits: a power of two.
-_IDS_AT_ONCE = 32
 #: Most hosts that one statement moves on.
 _HOSTS_AT_ONCE = 50
 #: Everything but the answer, which only a repeated request needs.
@@ -125,21 +123,13 @@ def _swap(hosts: int) -> sa.Update:
 # --- claims ---------------------------------------------------------------------------------
 
 
-def packed_ids(criterion: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Asks for the ids of many claims, which the server packs: see :func:`unpacked`."""
-    offset = claims.c.id.bitwise_and(_IDS_AT_ONCE - 1)
-    bit = sa.cast(sa.literal_column("1"), sa.BigInteger).bitwise_lshift(offset)
-    first = (claims.c.id - offset).label("first")
-    return sa.select(first, sa.func.sum(bit).label("bits")).where(criterion).group_by(first)
-
-
-_OPEN_IDS = packed_ids(claims.c.closed_at.is_(None))
 _NEWEST_ID = sa.select(sa.func.max(claims.c.id))
 
 
 def open_ids(connection: Connection) -> set[int]:
     """The ids of all open claims, of which there may be thousands."""
-    return unpacked((int(row.first), int(row.bits)) for row in connection.execute(_OPEN_IDS))
+    [ids] = _ids_where(connection, "closed_at IS NULL")
+    return ids
 
 
 def newest_id(connection: Connection) -> int:
@@ -147,17 +137,26 @@ def newest_id(connection: Connection) -> int:
     return int(connection.execute(_NEWEST_ID).scalar() or 0)
 
 
-def unpacked(packed: Iterable[tuple[int, int]]) -> set[int]:
-    """The ids that the server packed into pairs of numbers."""
-    found: set[int] = set()
-    for first, bits in packed:
-        found.update(_unpacked(first, bits))
-    return found
+def changed_ids(
+    connection: Connection, newest: int, missed: Collection[int], since: datetime.datetime
+) -> tuple[set[int], set[int]]:
+    """Ids of the claims above *newest* or among *missed*, open or closed; and of those that were
+    closed *since*.
+    """
+    several = ",".join(map(str, (0, *missed)))
+    came = f"id > {newest} OR id IN ({several})"
+    new, closed = _ids_where(connection, came, f"closed_at >= '{since:%Y-%m-%d %H:%M:%S}'")
+    return new, closed
 
 
-@functools.lru_cache(maxsize=4096)
-def _unpacked(first: int, bits: int) -> frozenset[int]:
-    return frozenset(first + offset for offset in range(_IDS_AT_ONCE) if bits >> offset & 1)
+def _ids_where(connection: Connection, *conditions: str) -> list[set[int]]:
+    """Per condition the ids of its claims: as one text, as a row for each would cost more."""
+    is_postgresql = connection.dialect.name == "postgresql"
+    listed = "string_agg(CAST(id AS TEXT), ',')" if is_postgresql else "group_concat(id)"
+    # Conditions are numbers and times of this module, which need no quoting.
+    texts = [f"(SELECT {listed} FROM claims WHERE {each})" for each in conditions]  # noqa: S608
+    [found] = connection.exec_driver_sql(f"SELECT {', '.join(texts)}")
+    return [set(map(int, each.split(","))) if each else set() for each in found]
 
 
 def by_ids(connection: Connection, ids: Collection[int]) -> list[Any]:
@@ -265,43 +264,3 @@ def close_of(connection: Connection, consumer_uuid: str, now: datetime.datetime)
 def purge(connection: Connection, before: datetime.datetime) -> None:
     """Delete the claims that were closed before that time."""
     connection.execute(claims.delete().where(claims.c.closed_at < before))
-
-
-# --- polling --------------------------------------------------------------------------------
-
-_NEVER = datetime.datetime(9999, 1, 1)
-
-
-def changed_ids(
-    connection: Connection,
-    newest: int,
-    missed: Collection[int],
-    closed_since: datetime.datetime | None = None,
-) -> tuple[set[int], set[int]]:
-    """Ids of the claims above *newest* or among *missed*, open or closed; and of those that were
-    closed since, if that is given.
-    """
-    since = (closed_since or _NEVER).isoformat(" ", "seconds")
-    # Nothing but numbers and a time, which need no quoting.
-    sql = _question(connection.dialect).format(
-        newest=newest, missed=",".join(map(str, (0, *missed))), since=f"'{since}'"
-    )
-    found: set[int] = set()
-    packed = []
-    for first, bits in connection.exec_driver_sql(sql):
-        if bits:
-            packed.append((int(first), int(bits)))
-        else:
-            found.add(int(first))
-    return found, unpacked(packed)
-
-
-@functools.lru_cache(maxsize=8)
-def _question(dialect: sa.Dialect) -> str:
-    """The query for changed claims, compiled once, with the names of what goes into it."""
-    came = claims.c.id > sa.literal_column("{newest}", sa.BigInteger)
-    late = sa.literal_column("id").op("IN", is_comparison=True)(sa.literal_column("({missed})"))
-    closed = claims.c.closed_at >= sa.literal_column("{since}", sa.DateTime)
-    new = sa.select(claims.c.id, sa.literal_column("0")).where(sa.or_(came, late))
-    question = sa.union_all(new, packed_ids(closed))
-    return str(question.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
