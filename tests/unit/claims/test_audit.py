@@ -1,29 +1,22 @@
-"""(claims, instances, hosts) -> what does not agree."""
+"""(claims, instances, hosts) -> what does not agree; cells and devices are in the CLI's tests."""
 
 from __future__ import annotations
 
 import datetime
-import json
 from types import SimpleNamespace
 
 import pytest
 
-from scheduler.claims import amounts
 from scheduler.claims.audit import Difference, Fleet, differences
 from scheduler.db import tables
-from scheduler.hosts.consumption import Consumption, Fitting, Wish
+from scheduler.hosts.consumption import Fitting
 from scheduler.hosts.rows import Ratios
 from tests.builders import a_conf, an_instance_row
-from tests.unit.numa.builders import guest, want
-from tests.world import random_fleets
 
 NOW = 1000.0
 KEY = ("h1", "n1")
 RATIOS = Ratios(cpu=2.0, ram=1.5, disk=1.0)
 FITTING = Fitting.from_conf(a_conf())
-GPU = {"count": 1, "specs": [{"vendor_id": "10de"}], "policy": "legacy"}
-ONE_GPU = json.dumps([{**GPU, "alias_name": None, "request_id": None}])
-GPUS = json.dumps([{"vendor_id": "10de", "product_id": "1db4", "numa_node": None, "count": 2}])
 
 
 def at(seconds):
@@ -165,32 +158,3 @@ def test_every_host_is_looked_at_in_order():
         (OVER, "h1", "n1"),
         ("report", "h1", "n2"),
     ]
-
-
-CELL = Wish(guest(want(range(4), "dedicated")), (), None, FITTING)
-OF_CELL = amounts.to_columns(Consumption(ram_mb=1, disk_mb=0, vcpus=0, wish=CELL))
-OF_GPU = {"pci_requests": ONE_GPU}
-HAS_CELLS, HAS_GPUS = {"numa_topology": random_fleets.TOPOLOGY}, {"pci_stats": GPUS}
-
-
-@pytest.mark.parametrize(
-    ("wanted", "claimed", "there", "over", "what"),
-    [
-        pytest.param(OF_GPU, ["u1"], HAS_GPUS, [], "", id="one of two devices"),
-        pytest.param(OF_GPU, ["u1", "u2"], HAS_GPUS, [], "", id="all devices"),
-        pytest.param(OF_GPU, ["u3", "u1", "u2"], HAS_GPUS, ["u3"], "", id="more: the last one"),
-        pytest.param(OF_GPU, ["u1"], {}, ["u1"], "", id="no devices"),
-        pytest.param(OF_GPU, ["u1"], {"free_disk_gb": None}, [], "", id="a silent host"),
-        pytest.param(OF_CELL, ["u1", "u2"], HAS_CELLS, [], "", id="both cells"),
-        pytest.param(OF_CELL, ["u1", "u2", "u3"], HAS_CELLS, ["u3"], "no NUMA cells", id="more"),
-        pytest.param(OF_CELL, ["u1"], {}, [], "", id="a host that reports no cells"),
-    ],
-)
-def test_cells_and_devices_that_are_not_there(wanted, claimed, there, over, what):
-    claims = [claim(**wanted, consumer_uuid=name, generation=int(name[1])) for name in claimed]
-    instances = [an_instance_row(name, None, NOW, vm_state="building") for name in claimed]
-
-    several = found(claims, instances, [node(**{**there, "vcpus": 9})])
-
-    assert [(each.kind, each.consumer_uuid) for each in several] == [(OVER, name) for name in over]
-    assert all(what in each.what for each in several)

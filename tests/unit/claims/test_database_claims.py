@@ -16,9 +16,6 @@ from tests.waiting import wait_until
 
 SECONDS = 30
 
-#: What of a statement tells which of the three reads it is.
-SIGNS = ("FROM claims", "instances.task_state", "compute_nodes.free_ram_mb")
-
 
 @pytest.mark.parametrize("gb", [1, 3])
 def test_what_was_decided_before_others_claimed_is_decided_again(fleet, worker, gb):
@@ -217,33 +214,6 @@ def test_a_bigger_claim_of_another_worker_is_not_taken_for_the_own_one(fleet, wo
     assert one.free_mb()[host] == GB
 
 
-@pytest.mark.parametrize("is_full", [False, True])
-def test_claims_are_read_before_instances_and_those_before_reports(fleet, worker, is_full):
-    one = worker()
-    name = a_name()
-    fleet.wait_for_host(name, GB)
-    (host,) = one.hosts("req-1", GB, name)
-    fleet.arrive(name, host)
-    if is_full:
-        one.manager._full_at = None
-    read = []
-
-    def note(_connection, _cursor, statement, *_others):
-        read.extend(part for part in SIGNS if part in statement)
-
-    sa.event.listen(one.database.engine, "before_cursor_execute", note)
-    one.manager.refresh()
-    assert tuple(dict.fromkeys(read)) == SIGNS
-
-
-def test_claims_are_counted_on_every_host_before_the_first_request(fleet, worker):
-    one, other = worker(), worker()
-    for each in (one, other, one):
-        each.driver.claims.prepare()
-        assert sorted(host for host, _node in each.manager.reservations.host_ids) == fleet.hosts
-    assert one.manager.reservations.host_ids == other.manager.reservations.host_ids
-
-
 def test_two_workers_that_begin_to_count_at_once(fleet, worker, monkeypatch):
     one, other = worker(), worker()
     read, answers = claim_rows.known_hosts, iter([{}])
@@ -254,8 +224,9 @@ def test_two_workers_that_begin_to_count_at_once(fleet, worker, monkeypatch):
 
     monkeypatch.setattr(claim_rows, "known_hosts", late)
     one.hosts("req-1", GB, a_name())
-    one.driver.claims.prepare()
-    other.driver.claims.prepare()
+    for each in (one, other, one):
+        each.driver.claims.prepare()
+        assert sorted(host for host, _node in each.manager.reservations.host_ids) == fleet.hosts
     assert other.manager.reservations.host_ids == one.manager.reservations.host_ids
 
 
@@ -269,7 +240,7 @@ def test_an_arrival_in_the_middle_of_a_read_is_not_missed(fleet, worker, clock):
     moments = iter([True])
 
     def arrive(_connection, _cursor, statement, *_others):
-        if SIGNS[1] in statement and next(moments, False):
+        if "instances.task_state" in statement and next(moments, False):
             fleet.arrive(name, host)
 
     sa.event.listen(one.database.engine, "before_cursor_execute", arrive)

@@ -1,23 +1,156 @@
-"""Reads of claims: which are due, and which ids are waited for."""
+"""A read asks for what has changed of the claims, and misses nothing for all that."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import time
 
 import pytest
+import sqlalchemy as sa
 
 from scheduler.claims.reader import (
+    ALL_READ_SECONDS,
+    LATE_SECONDS,
     SKIPPED_AT_MOST,
     SKIPPED_SECONDS,
-    ClaimReader,
     KnownIds,
     utc,
 )
 from scheduler.db import claims as claim_rows
+from scheduler.db import tables
+from tests.unit.claims.fleets import GB, a_name
+
+ALL = "WHERE closed_at IS NULL"
+
+
+@contextlib.contextmanager
+def statements(worker):
+    """What *worker* asks its database."""
+    asked = []
+
+    def note(_connection, _cursor, statement, *_others):
+        asked.append(statement)
+
+    sa.event.listen(worker.database.engine, "before_cursor_execute", note)
+    yield asked
+    sa.event.remove(worker.database.engine, "before_cursor_execute", note)
+
+
+def reads_all(worker):
+    """Whether a read asks for all claims; the generations of all hosts were read before."""
+    with statements(worker) as asked:
+        worker.manager.refresh()
+    assert not any("FROM claim_hosts" in each for each in asked)
+    return any(ALL in each for each in asked)
+
+
+def a_claim(fleet, host, number, generation, ram_mb):
+    """A claim with that id, as somebody else writes it."""
+    with fleet.database.write() as conn:
+        hosts = tables.claim_hosts
+        conn.execute(hosts.update().where(hosts.c.host == host).values(generation=generation))
+        values = claim_rows.refusal(a_name(), "req-x", "{}", fleet.now())
+        values |= {
+            "id": number,
+            "host": host,
+            "node": host,
+            "generation": generation,
+            "memory_mb": ram_mb,
+            "expires_at": fleet.now() + datetime.timedelta(hours=1),
+            "closed_at": None,
+        }
+        claim_rows.insert(conn, [values])
+
+
+def close(fleet, number, ago_seconds=0.0):
+    """Close the claim *number*; it takes so long to be written."""
+    with fleet.database.write() as conn:
+        claim_rows.close(conn, [number], fleet.now() - datetime.timedelta(seconds=ago_seconds))
+
+
+@pytest.fixture
+def watching(fleet, worker):
+    """A worker that knows of one claim, number 100 on h1 with 1 GB, and of every host."""
+    one = worker()
+    one.driver.claims.prepare()
+    a_claim(fleet, "h1", 100, 1, GB)
+    one = worker()
+    assert one.free_mb()["h1"] == 3 * GB
+    return one
+
+
+def test_all_open_claims_are_read_now_and_then(watching, clock):
+    assert [reads_all(watching) for _time in range(3)] == [False, False, False]
+    clock.ahead_seconds += ALL_READ_SECONDS
+    assert [reads_all(watching) for _time in range(2)] == [True, False]
+
+
+@pytest.mark.parametrize("numbers", [(101, 102), (102, 101), (150, 120), (9000, 8500)])
+def test_a_claim_is_seen_at_once_whichever_is_committed_first(fleet, watching, numbers):
+    for generation, number in enumerate(numbers, 2):
+        a_claim(fleet, "h1", number, generation, GB)
+        assert not reads_all(watching)
+        assert watching.free_mb()["h1"] == (4 - generation) * GB
+        assert watching.manager.reservations.known["h1", "h1"] == generation
+
+
+@pytest.mark.parametrize("ago_seconds", [0, LATE_SECONDS - 1])
+def test_the_end_of_a_claim_is_seen_at_once(fleet, watching, ago_seconds):
+    close(fleet, 100, ago_seconds)
+    assert not reads_all(watching)
+    assert watching.free_mb()["h1"] == 4 * GB
+
+
+def test_the_end_of_a_claim_is_seen_after_a_pause(fleet, watching, clock):
+    clock.ahead_seconds += ALL_READ_SECONDS - 0.5
+    close(fleet, 100, ALL_READ_SECONDS - 1)
+    assert not reads_all(watching)
+    assert watching.free_mb()["h1"] == 4 * GB
+
+
+def test_an_end_that_is_told_too_late_is_seen_with_all_claims(fleet, watching, clock):
+    close(fleet, 100, 60)
+    watching.manager.refresh()
+    assert watching.free_mb()["h1"] == 3 * GB
+    clock.ahead_seconds += ALL_READ_SECONDS
+    watching.manager.refresh()
+    assert watching.free_mb()["h1"] == 4 * GB
+
+
+def test_nothing_is_lost_with_a_read_that_fails(fleet, watching, monkeypatch):
+    a_claim(fleet, "h1", 101, 2, GB)
+    close(fleet, 100)
+
+    def fail(*_arguments, **_more):
+        raise sa.exc.OperationalError("", {}, Exception("gone"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(watching.manager._reader, "read", fail)
+        watching.manager.refresh()
+    a_claim(fleet, "h1", 102, 3, GB)
+    watching.manager.refresh()
+    assert watching.free_mb()["h1"] == 2 * GB
+
+
+def test_a_claim_that_came_and_went_leaves_nothing_but_its_generation(fleet, watching):
+    a_claim(fleet, "h1", 101, 2, GB)
+    close(fleet, 101)
+    assert not reads_all(watching)
+    assert watching.free_mb()["h1"] == 3 * GB
+    assert watching.manager.reservations.known["h1", "h1"] == 2
+
+
+def test_a_claim_whose_forerunner_was_never_seen_calls_for_a_read_of_all(fleet, watching):
+    a_claim(fleet, "h1", 101, 3, GB)
+    assert not reads_all(watching)
+    assert watching.manager.reservations.known["h1", "h1"] == 1
+    assert reads_all(watching)
+    assert watching.manager.reservations.known["h1", "h1"] == 3
+    assert watching.free_mb()["h1"] == 2 * GB
+
 
 LATER = SKIPPED_SECONDS + 1
-KEYS = [("h1", "n1"), ("h2", "n2")]
 
 
 @pytest.fixture
@@ -33,18 +166,6 @@ def tokyo(monkeypatch):
 @pytest.mark.usefixtures("tokyo")
 def test_times_are_in_utc_wherever_the_worker_runs():
     assert utc(86400.9) == datetime.datetime(1970, 1, 2)
-
-
-def test_generations_of_all_hosts_are_read_once(database):
-    with database.write() as connection:
-        claim_rows.add(connection, KEYS)
-    reader = ClaimReader(database)
-    found = []
-    for at in (1_000_000.0, 1_000_100.0):
-        read = reader.read(at, lambda: (), {})
-        reader.taken(read)
-        found.append([(row.host, row.node) for row in read.hosts])
-    assert found == [KEYS, []]
 
 
 @pytest.mark.parametrize(
