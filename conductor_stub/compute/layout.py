@@ -17,7 +17,7 @@ from oslo_log import log as logging
 
 from conductor_stub.compute.profiles import HostKind, NumaCell, PciPool
 from scheduler import errors, numa, objects, pci
-from scheduler.hosts.consumption import LIMITS_KEY, Fitting, Wish
+from scheduler.hosts.consumption import LIMITS_KEY, Fitting, wish_of
 
 LOG = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Layout:
         limits: Mapping[str, Any],
     ) -> Place:
         """A place for *newcomer* beside *present*; ComputeResourcesUnavailable if there is none."""
-        wish = Wish.from_request(newcomer, {LIMITS_KEY: _limits(limits)}, self._fitting)
+        wish = wish_of(newcomer, {LIMITS_KEY: _limits(limits)}, self._fitting)
         if wish is None:
             return Place()
         host, pools = self._after(present)

@@ -9,7 +9,8 @@ from typing import Any
 from oslo_log import log as logging
 
 from scheduler import errors, numa, objects, pci
-from scheduler.hosts.consumption import Consumption, Fitting, Wish
+from scheduler.hosts.consumption import Consumption, Fitting
+from scheduler.numa import Wish
 from scheduler.objects.registry import read_json
 
 LOG = logging.getLogger(__name__)

@@ -31,10 +31,11 @@ def calculate(kind: str, given: Input, semantics: NumaSemantics) -> Answer:
 def _fit(given: Input, semantics: NumaSemantics) -> Answer:
     host, guest = _host(given["host"]), _guest(given["instance"])
     requests, pools = _requests(given.get("pci_requests")), _pools(given.get("pools"))
-    limits, pack = _limits(given["limits"]), given.get("pack", False)
+    rules = numa.Rules(semantics, given.get("pack", False))
     if host is None or guest is None:
         return {"fit": False}
-    result = numa.fit(host, guest, limits, requests, pools, semantics, pack=pack)
+    wish = numa.Wish(guest, requests, _limits(given["limits"]), rules)
+    result = wish.fit(host, pools)
     if result is None:
         return {"fit": False}
     shown: Answer = {
@@ -82,9 +83,8 @@ def _consume(given: Input, semantics: NumaSemantics) -> Answer:
     counters = {name: sizes[name] for name in ("free_ram_mb", "free_disk_mb")}
     counters.update(vcpus_used=0, num_instances=0, num_io_ops=0)
     for _number in range(given["repeat"]):
-        placement = numa.place(
-            placement.host, placement.guest, limits, requests, placement.pools, semantics
-        )
+        wish = numa.Wish(placement.guest, requests, limits, numa.Rules(semantics))
+        placement = wish.place(placement.host, placement.pools)
         counters["free_ram_mb"] -= sizes["memory_mb"]
         counters["free_disk_mb"] -= (sizes["root_gb"] + sizes["ephemeral_gb"]) * 1024
         counters["vcpus_used"] += sizes["vcpus"]

@@ -24,10 +24,6 @@ UNFIT = Reason("numa.unfit", "the server's NUMA cells do not fit on the host's")
 _READ = (consumption.TOPOLOGY, consumption.POOLS, "cpu_allocation_ratio", "ram_allocation_ratio")
 
 
-def _nearby(request: Any) -> tuple[tuple[pci.Request, ...], numa.Networks | None]:
-    return pci.kinds_of(request.pci_requests), consumption.networks_of(request)
-
-
 class NUMATopologyFilter(HostFilter):
     """Passes every host for servers without cells, else those where the cells fit."""
 
@@ -54,16 +50,15 @@ class NUMATopologyFilter(HostFilter):
         return not numa.lacks_threads(host, self.fitting.semantics)
 
     def _fits(self, hosts: Candidates, guest: numa.GuestTopology, request: Any) -> np.ndarray:
-        requests, networks = _nearby(request)
-        guest, how = guest.unplaced(), self.fitting
+        requests, networks = pci.kinds_of(request.pci_requests), consumption.networks_of(request)
+        guest = guest.unplaced()
 
         def fits(asked: Mapping[int, tuple[Any, ...]]) -> dict[int, bool]:
             found = {}
             for number, (host, pools, cpu_ratio, ram_ratio) in asked.items():
                 limits = numa.Limits(cpu_ratio, ram_ratio, networks)
-                found[number] = not host or numa.fits(
-                    host, guest, limits, requests, pools, how.semantics, pack=how.pack
-                )
+                wish = numa.Wish(guest, requests, limits, self.fitting)
+                found[number] = not host or wish.fits(host, pools)
             return found
 
         return hosts.per_combination(_READ, fits, key=(self, guest, requests, networks))

@@ -28,45 +28,16 @@ OF_WHOLE_NODE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Fitting:
-    """Rules for giving out cells and devices; *pack* fills one cell before the next."""
+class Fitting(numa.Rules):
+    """Rules for giving out cells and devices."""
 
-    semantics: numa.NumaSemantics = numa.CURRENT
-    pack: bool = False
+    __slots__ = ()
 
     @classmethod
     def from_conf(cls, conf: Any) -> Fitting:
         """As ``[scheduler] semantics`` and ``[compute]`` choose."""
         pack = conf.compute.packing_host_numa_cells_allocation_strategy
         return cls(semantics.from_conf(conf).numa, pack)
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """The cells and devices that one instance asks for, and how far cells may be overcommitted."""
-
-    guest: numa.GuestTopology | None
-    requests: tuple[pci.Request, ...]
-    limits: numa.Limits | None
-    fitting: Fitting
-
-    @classmethod
-    def from_request(cls, spec_obj: Any, limits: Mapping[str, Any], how: Fitting) -> Wish | None:
-        """The wish of the request under the *limits* of its host; None if for nothing."""
-        guest, requests = guest_of(spec_obj), pci.requests_of(spec_obj.pci_requests)
-        if guest is None and not requests:
-            return None
-        of_cells = limits.get(LIMITS_KEY)
-        ratios = None if of_cells is None else numa.Limits.from_object(of_cells)
-        return cls(guest, requests, ratios, how)
-
-    def place(self, host: numa.HostTopology | None, pools: pci.Pools | None) -> numa.Placement:
-        """Where it goes on a host with these cells and pools."""
-        how = self.fitting
-        return numa.place(
-            host, self.guest, self.limits, self.requests, pools, how.semantics, pack=how.pack
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +56,7 @@ class Consumption:
     disk_mb: int
     vcpus: int
     #: Cells and devices, for the few that want any.
-    wish: Wish | None = None
+    wish: numa.Wish | None = None
     #: Amounts that it adds to the columns of its row.
     added: Mapping[str, int] = field(init=False, compare=False, repr=False)
 
@@ -102,7 +73,7 @@ class Consumption:
     @classmethod
     def from_request(cls, spec_obj: Any, limits: Mapping[str, Any], how: Fitting) -> Consumption:
         """Amounts that one instance of the request takes of a host with *limits*."""
-        wish = Wish.from_request(spec_obj, limits, how)
+        wish = wish_of(spec_obj, limits, how)
         disk_mb = (spec_obj.root_gb + spec_obj.ephemeral_gb) * 1024
         return cls(spec_obj.memory_mb, disk_mb, spec_obj.vcpus, wish)
 
@@ -111,6 +82,16 @@ def guest_of(spec_obj: Any) -> numa.GuestTopology | None:
     """The cells that the request asks for; None if for none."""
     topology = spec_obj.numa_topology
     return numa.GuestTopology.from_object(topology) if topology else None
+
+
+def wish_of(spec_obj: Any, limits: Mapping[str, Any], how: Fitting) -> numa.Wish | None:
+    """The wish of the request under the *limits* of its host; None if for nothing."""
+    guest, requests = guest_of(spec_obj), pci.requests_of(spec_obj.pci_requests)
+    if guest is None and not requests:
+        return None
+    of_cells = limits.get(LIMITS_KEY)
+    ratios = None if of_cells is None else numa.Limits.from_object(of_cells)
+    return numa.Wish(guest, requests, ratios, how)
 
 
 def networks_of(spec_obj: Any) -> numa.Networks | None:

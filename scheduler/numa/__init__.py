@@ -8,7 +8,7 @@ every room from ``conf`` upwards may import this package.
 # ruff: noqa: F401 - names for others to import from here
 
 from scheduler.numa.constraints import constraints
-from scheduler.numa.fitting import Placement, fit, fits, place
+from scheduler.numa.fitting import Placement, Rules, Wish
 from scheduler.numa.pairing import lacks_threads
 from scheduler.numa.semantics import CURRENT, NEWTON, NumaSemantics
 from scheduler.numa.specs import requires_threads

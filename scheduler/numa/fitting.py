@@ -24,72 +24,131 @@ from scheduler.numa.usage import consume
 from scheduler.pci import Pool, Pools, Request, allocate, supports
 
 
-def fit(
-    host: HostTopology,
-    guest: GuestTopology,
-    limits: Limits | None = None,
-    requests: Sequence[Request] = (),
-    pools: Pools | None = None,
-    semantics: NumaSemantics = CURRENT,
-    *,
-    pack: bool = False,
-) -> GuestTopology | None:
-    """The guest on the host's cells, with ids, page sizes and pins; None if it does not fit.
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A host's cells and pools after an instance was placed on it.
 
-    The first selection of host cells that fits wins, in lexicographic order.  Without *limits*
-    no ratio is checked.  *pools* near the chosen cells must serve *requests*.  *pack* asks
-    for the fullest cells first where the semantics order the cells.
+    ``guest`` is what the next instance of the same request starts from.  ``counted`` is the guest
+    that the cells now include, ``taken`` the devices that left the pools.  After an ``error``
+    the later steps were not done.
     """
-    if not host or not guest or len(guest) > len(host):
-        return None
-    if requests and pools is None and semantics.missing_pools_refuse:
-        return None
-    order = semantics.order(host, guest, pools, bool(requests), pack)
-    is_served = partial(_is_served, host, limits, requests, pools, semantics)
-    search = _Search(order, guest, limits, semantics, is_served)
-    return replace(guest, cells=tuple(search.fitted)) if search.place(0, 0) else None
+
+    host: HostTopology | None
+    pools: Pools | None
+    guest: GuestTopology | None
+    counted: GuestTopology | None = None
+    taken: tuple[Pool, ...] = ()
+    error: errors.ResourcesNotBooked | None = None
 
 
-def fits(
-    host: HostTopology,
-    guest: GuestTopology,
-    limits: Limits | None = None,
-    requests: Sequence[Request] = (),
-    pools: Pools | None = None,
-    semantics: NumaSemantics = CURRENT,
-    *,
-    pack: bool = False,
-) -> bool:
-    """True when ``fit`` finds cells for the guest.
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Rules for giving out cells and devices; *pack* fills one cell before the next.
 
-    A guest of one cell needs no search, and no CPUs picked where their number decides: 9,000
-    states of hosts take 0.1 s so, with a search 0.6 s.
+    It does so where the semantics order the cells of a host.
     """
-    if not is_counted(guest, semantics):
-        how = semantics
-        return fit(host, guest, limits, requests, pools, how, pack=pack) is not None
-    if not host or (requests and pools is None and semantics.missing_pools_refuse):
-        return False
-    [wanted] = guest.cells
-    terms = Terms(int(guest.isolates_emulator), limits, semantics)
-    is_served = partial(_is_served, host, limits, requests, pools, semantics)
-    return any(may_pair(cell, wanted, terms) and is_served((cell,)) for cell in host.cells)
+
+    semantics: NumaSemantics = CURRENT
+    pack: bool = False
 
 
-def _is_served(
-    host: HostTopology,
-    limits: Limits | None,
-    requests: Sequence[Request],
-    pools: Pools | None,
-    semantics: NumaSemantics,
-    chosen: Sequence[HostCell],
-) -> bool:
-    """True when devices and networks are near the *chosen* cells."""
-    if requests and pools is not None:
-        cells = host.around(frozenset([cell.id for cell in chosen]))
-        if not supports(pools, requests, cells, semantics.pci):
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The cells and devices that one instance asks for, and how far cells may be overcommitted.
+
+    Without *limits* no ratio is checked.
+    """
+
+    guest: GuestTopology | None
+    requests: tuple[Request, ...] = ()
+    limits: Limits | None = None
+    fitting: Rules = Rules()
+
+    def fit(self, host: HostTopology | None, pools: Pools | None = None) -> GuestTopology | None:
+        """The guest on the host's cells, with ids, page sizes and pins; None if it does not fit.
+
+        The first selection of host cells that fits wins, in lexicographic order.  *pools* near
+        the chosen cells must serve the requests.
+        """
+        guest, semantics = self.guest, self.fitting.semantics
+        if not host or not guest or len(guest) > len(host) or self._lacks(pools):
+            return None
+        order = semantics.order(host, guest, pools, bool(self.requests), self.fitting.pack)
+        search = _Search(order, guest, self._terms, partial(self._is_served, host, pools))
+        return replace(guest, cells=tuple(search.fitted)) if search.place(0, 0) else None
+
+    def fits(self, host: HostTopology | None, pools: Pools | None = None) -> bool:
+        """True when ``fit`` finds cells for the guest.
+
+        A guest of one cell needs no search, and no CPUs picked where their number decides: 9,000
+        states of hosts take 0.1 s so, with a search 0.6 s.
+        """
+        if self.guest is None or not is_counted(self.guest, self.fitting.semantics):
+            return self.fit(host, pools) is not None
+        if not host or self._lacks(pools):
             return False
-    return reachable(None if limits is None else limits.networks, chosen, host.cells)
+        [wanted], terms = self.guest.cells, self._terms(0)
+        return any(
+            may_pair(cell, wanted, terms) and self._is_served(host, pools, (cell,))
+            for cell in host.cells
+        )
+
+    def place(self, host: HostTopology | None, pools: Pools | None = None) -> Placement:
+        """Fit the guest again, count it and take its devices, in the order of the semantics.
+
+        Never raises for a guest that does not fit; the filters decide that.
+        """
+        semantics = self.fitting.semantics
+        if host and self.guest:
+            guest = fitted = self.fit(host, pools)
+        else:
+            guest, fitted = (self.guest if semantics.keeps_wishes_without_host else None), None
+        placement = Placement(host, pools, guest)
+        if semantics.counts_before_devices:
+            placement = self._count(placement, fitted)
+            return placement if placement.error else self._take(placement)
+        placement = self._take(placement)
+        return placement if placement.error else self._count(placement, fitted)
+
+    def _terms(self, position: int) -> Terms:
+        """The terms of guest cell number *position*."""
+        reserve = position == 0 and self.guest is not None and self.guest.isolates_emulator
+        return Terms(int(reserve), self.limits, self.fitting.semantics)
+
+    def _lacks(self, pools: Pools | None) -> bool:
+        is_unknown = bool(self.requests) and pools is None
+        return is_unknown and self.fitting.semantics.missing_pools_refuse
+
+    def _is_served(
+        self, host: HostTopology, pools: Pools | None, chosen: Sequence[HostCell]
+    ) -> bool:
+        """True when devices and networks are near the *chosen* cells."""
+        if self.requests and pools is not None:
+            cells = host.around(frozenset([cell.id for cell in chosen]))
+            if not supports(pools, self.requests, cells, self.fitting.semantics.pci):
+                return False
+        networks = None if self.limits is None else self.limits.networks
+        return reachable(networks, chosen, host.cells)
+
+    def _count(self, placement: Placement, fitted: GuestTopology | None) -> Placement:
+        if placement.host is None or fitted is None:
+            return placement
+        try:
+            host = consume(placement.host, fitted, self.fitting.semantics)
+        except errors.ResourcesNotBooked as exc:
+            return replace(placement, error=exc)
+        return replace(placement, host=host, counted=fitted)
+
+    def _take(self, placement: Placement) -> Placement:
+        if not self.requests or placement.pools is None:
+            return placement
+        cells, guest = None, placement.guest
+        if guest is not None:
+            cells = (placement.host or HostTopology()).around(guest.cell_ids)
+        semantics = self.fitting.semantics.pci
+        allocation = allocate(placement.pools, self.requests, cells, semantics)
+        error = None if allocation.complete else errors.PciDeviceRequestFailed()
+        return replace(placement, pools=allocation.pools, taken=allocation.taken, error=error)
 
 
 class _Search:
@@ -104,16 +163,12 @@ class _Search:
         self,
         order: tuple[HostCell, ...],
         guest: GuestTopology,
-        limits: Limits | None,
-        semantics: NumaSemantics,
+        terms_of: Callable[[int], Terms],
         is_served: Callable[[Sequence[HostCell]], bool],
     ) -> None:
         self.order = order
         self.is_served = is_served
-        self.terms = [
-            Terms(int(position == 0 and guest.isolates_emulator), limits, semantics)
-            for position in range(len(guest))
-        ]
+        self.terms = [terms_of(position) for position in range(len(guest))]
         self.now = [cell.unplaced() for cell in guest.cells]
         self.fitted: list[GuestCell] = []
         self.pairs: dict[tuple[int, int, int | None], tuple[bool, GuestCell]] = {}
@@ -145,70 +200,3 @@ class _Search:
         if fits:
             self.fitted.append(after)
         return fits
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """A host's cells and pools after an instance was placed on it.
-
-    ``guest`` is what the next instance of the same request starts from.  ``counted`` is the guest
-    that the cells now include, ``taken`` the devices that left the pools.  After an ``error``
-    the later steps were not done.
-    """
-
-    host: HostTopology | None
-    pools: Pools | None
-    guest: GuestTopology | None
-    counted: GuestTopology | None = None
-    taken: tuple[Pool, ...] = ()
-    error: errors.ResourcesNotBooked | None = None
-
-
-def place(
-    host: HostTopology | None,
-    guest: GuestTopology | None,
-    limits: Limits | None = None,
-    requests: Sequence[Request] = (),
-    pools: Pools | None = None,
-    semantics: NumaSemantics = CURRENT,
-    *,
-    pack: bool = False,
-) -> Placement:
-    """Fit the guest again, count it and take its devices, in the order of the semantics.
-
-    Never raises for a guest that does not fit; the filters decide that.
-    """
-    if host and guest:
-        guest = fit(host, guest, limits, requests, pools, semantics, pack=pack)
-        fitted = guest
-    else:
-        guest, fitted = (guest if semantics.keeps_wishes_without_host else None), None
-    placement = Placement(host, pools, guest)
-    if semantics.counts_before_devices:
-        placement = _count(placement, fitted, semantics)
-        return placement if placement.error else _take(placement, requests, semantics)
-    placement = _take(placement, requests, semantics)
-    return placement if placement.error else _count(placement, fitted, semantics)
-
-
-def _count(
-    placement: Placement, fitted: GuestTopology | None, semantics: NumaSemantics
-) -> Placement:
-    if placement.host is None or fitted is None:
-        return placement
-    try:
-        host = consume(placement.host, fitted, semantics)
-    except errors.ResourcesNotBooked as exc:
-        return replace(placement, error=exc)
-    return replace(placement, host=host, counted=fitted)
-
-
-def _take(placement: Placement, requests: Sequence[Request], semantics: NumaSemantics) -> Placement:
-    if not requests or placement.pools is None:
-        return placement
-    cells = None
-    if placement.guest is not None:
-        cells = (placement.host or HostTopology()).around(placement.guest.cell_ids)
-    allocation = allocate(placement.pools, requests, cells, semantics.pci)
-    error = None if allocation.complete else errors.PciDeviceRequestFailed()
-    return replace(placement, pools=allocation.pools, taken=allocation.taken, error=error)

@@ -10,7 +10,8 @@ import pytest
 
 from scheduler import numa, pci
 from scheduler.claims import amounts
-from scheduler.hosts.consumption import Consumption, Wish
+from scheduler.hosts.consumption import Consumption
+from scheduler.numa import Wish
 from tests.unit.numa.builders import guest, want
 
 HOW: Any = "how cells and devices are given out"

@@ -13,7 +13,8 @@ from scheduler import exit_codes, pci
 from scheduler.claims import amounts
 from scheduler.cli import app
 from scheduler.db import claims, rows, tables
-from scheduler.hosts.consumption import Consumption, Fitting, Wish
+from scheduler.hosts.consumption import Consumption, Fitting
+from scheduler.numa import Wish
 from tests.unit.numa.builders import guest, want
 from tests.world.random_fleets import TOPOLOGY
 

@@ -151,8 +151,8 @@ def test_fits_are_found_out_once_per_distinct_host(monkeypatch):
     request = asking(want(), want(number=1))
 
     asked = []
-    fits = numa.fits
-    monkeypatch.setattr(numa, "fits", lambda *args, **kw: asked.append(args) or fits(*args, **kw))
+    fits = numa.Wish.fits
+    monkeypatch.setattr(numa.Wish, "fits", lambda *args: asked.append(args) or fits(*args))
     chain = FilterChain([a_filter()])
 
     left, _counts = chain.run(hosts, request)

@@ -13,7 +13,8 @@ from scheduler.numa import (
     Limits,
     Networks,
     Pages,
-    fit,
+    Rules,
+    Wish,
 )
 from tests.unit.numa.builders import GIB_KB, cell, guest, host, want
 
@@ -26,6 +27,10 @@ WITH_1G = (*SMALL_ONLY, Pages(GIB_KB, 4, 1))
 
 def ids(fitted):
     return None if fitted is None else [each.id for each in fitted.cells]
+
+
+def fit(host, guest, limits=None, requests=(), pools=None, semantics=CURRENT, pack=False):
+    return Wish(guest, requests, limits, Rules(semantics, pack)).fit(host, pools)
 
 
 def fitted(host, guest, *args, **more):

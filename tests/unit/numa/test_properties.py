@@ -17,6 +17,10 @@ SIZES = (4, 2048, 1048576)
 GIB_KB = 1048576
 
 
+def asking(guest, semantics, limits=None, requests=()):
+    return numa.Wish(guest, requests, limits, numa.Rules(semantics))
+
+
 @st.composite
 def host_cells(draw, number):
     first, count = number * 8, draw(st.sampled_from([2, 4, 8]))
@@ -95,7 +99,7 @@ RATIOS = st.sampled_from([None, numa.Limits(1.0, 1.0), numa.Limits(4.0, 1.5)])
 @settings(max_examples=150, deadline=None)
 @given(hosts(), guests(), RATIOS, BOTH)
 def test_an_accepted_fit_takes_only_what_is_free(host, guest, limits, semantics):
-    fitted = numa.fit(host, guest, limits, semantics=semantics)
+    fitted = asking(guest, semantics, limits).fit(host)
     if fitted is None:
         return
     assert len(fitted.cell_ids) == len(guest)
@@ -117,8 +121,8 @@ def test_an_accepted_fit_takes_only_what_is_free(host, guest, limits, semantics)
 @settings(max_examples=150, deadline=None)
 @given(hosts(), guests(), guests(), BOTH, st.booleans())
 def test_counting_out_undoes_counting_in(host, guest, other, semantics, oldest_first):
-    first = numa.place(host, guest, semantics=semantics)
-    second = numa.place(first.host, other, semantics=semantics)
+    first = asking(guest, semantics).place(host)
+    second = asking(other, semantics).place(first.host)
     now = second.host
     for placement in (first, second) if oldest_first else (second, first):
         assert now is not None
@@ -130,7 +134,7 @@ def test_counting_out_undoes_counting_in(host, guest, other, semantics, oldest_f
 @settings(max_examples=150, deadline=None)
 @given(hosts(), guests(), pool_lists(), REQUESTS, BOTH)
 def test_devices_that_are_taken_are_those_that_are_missing(host, guest, pools, requests, semantics):
-    placement = numa.place(host, guest, None, requests, pools, semantics)
+    placement = asking(guest, semantics, None, requests).place(host, pools)
     assert placement.pools is not None
     counts = Counter({pool.position: pool.count for pool in placement.pools.pools})
     counts.update({pool.position: 0 for pool in pools.pools})
@@ -150,7 +154,7 @@ def test_the_texts_hold_everything(host, pools):
 @given(guests(), hosts(), BOTH)
 def test_guests_travel_as_objects(guest, host, semantics):
     assert GuestTopology.from_object(guest.to_object()) == guest
-    fitted = numa.fit(host, guest, semantics=semantics)
+    fitted = asking(guest, semantics).fit(host)
     if fitted is not None:
         assert GuestTopology.from_object(fitted.to_object()) == fitted
 
@@ -165,5 +169,5 @@ def test_what_was_never_counted_is_not_given_back():
 @settings(max_examples=400, deadline=None)
 @given(hosts(), guests(), RATIOS, REQUESTS, pool_lists(), BOTH)
 def test_what_fits_is_what_a_fit_is_found_for(host, guest, limits, requests, pools, semantics):
-    given_all = (host, guest, limits, requests, pools, semantics)
-    assert numa.fits(*given_all) is (numa.fit(*given_all) is not None)
+    wanted = asking(guest, semantics, limits, requests)
+    assert wanted.fits(host, pools) is (wanted.fit(host, pools) is not None)
