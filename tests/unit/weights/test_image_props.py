@@ -71,11 +71,3 @@ def test_an_aggregate_cannot_switch_it_on():
     hosts = candidates(a_fleet({"aggregates": [{KEY: "5"}]}, {}))
 
     assert ImagePropertiesWeigher(a_conf()).raw(hosts, a_request(image=IMAGE)).tolist() == [0, 0]
-
-
-def test_an_item_that_is_no_ratio_is_told_with_its_option(caplog):
-    ImagePropertiesWeigher(a_conf(image_props_weight_setting=["os_distro", "os_version=3"]))
-
-    assert caplog.messages == [
-        "Ignoring the invalid elements of the option image_props_weight_setting: os_distro"
-    ]
