@@ -13,7 +13,7 @@ from oslo_context import context as oslo_context
 from scheduler import conf as options
 from scheduler import drivers, errors, numa, objects, pci, semantics
 from scheduler.drivers.loading import host_manager_class
-from scheduler.evaluation.behaviour import CURRENT
+from scheduler.evaluation.cases import CURRENT
 from scheduler.evaluation.deciding import Clock
 from scheduler.evaluation.fleet import CaseFleet
 from scheduler.explain.answer import answer

@@ -14,8 +14,7 @@ from rich.table import Table
 from scheduler import exit_codes
 from scheduler.cli import command
 from scheduler.cli.command import argument
-from scheduler.evaluation import behaviour
-from scheduler.evaluation.cases import STANDARD_INPUT, CaseSource
+from scheduler.evaluation.cases import ALL, OF_LABEL, STANDARD_INPUT, CaseSource
 from scheduler.evaluation.outcome import Evaluation, Outcome
 
 _COLUMNS = ("cases", "agree", "listed", "differ")
@@ -45,8 +44,8 @@ class Evaluate(command.Base):
         ),
         argument(
             "--semantics",
-            choices=sorted(behaviour.OF_LABEL),
-            default=behaviour.ALL,
+            choices=sorted(OF_LABEL),
+            default=ALL,
             help="decide only the cases that this behaviour is to decide; all: every case as its "
             "label says, those labelled all under both (default)",
         ),

@@ -2,6 +2,6 @@
 
 A case states configuration, database rows and a request; its answer says which hosts pass each
 filter, the limits, the weights and the choice.  ``cases`` reads, ``deciding`` answers on the rows
-of ``fleet``, ``comparing`` and ``outcome`` judge; ``behaviour`` is one release's rules.
+of ``fleet``, ``comparing`` and ``outcome`` judge.
 Only ``evaluate`` of the command line imports this package.
 """

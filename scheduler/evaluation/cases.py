@@ -1,4 +1,7 @@
-"""Reading cases: JSON lines, plain or compressed, from files or standard input."""
+"""Cases and the behaviours that they are labelled with.
+
+They are JSON lines, plain or compressed, in files or on standard input.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,44 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from scheduler import errors
+from scheduler import errors, numa
+from scheduler.hosts.reservations import NewtonReservations, PlacementReservations, Reservations
+from scheduler.hosts.table import HostTable
+from scheduler.numa import NumaSemantics
 
 STANDARD_INPUT = "-"
 _GZIP_MAGIC = b"\x1f\x8b"
 _DOCUMENT_BEGINS = "{"
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """A release's rules: semantics, reservations, and if its callers name instances."""
+
+    name: str
+    semantics: str
+    numa: NumaSemantics
+    reservations: Callable[[HostTable], Reservations]
+    names_instances: bool
+
+
+NEWTON = Behaviour("newton", "newton", numa.NEWTON, NewtonReservations, names_instances=False)
+CURRENT = Behaviour("2026", "current", numa.CURRENT, PlacementReservations, names_instances=True)
+
+#: The label of a case that both decide alike.
+ALL = "all"
+#: By label, the behaviour whose answer is written first.
+OF_LABEL: Mapping[str, tuple[Behaviour, ...]] = {
+    ALL: (CURRENT, NEWTON),
+    NEWTON.name: (NEWTON,),
+    CURRENT.name: (CURRENT,),
+}
 #: The behaviours that worked examples were recorded with.
-_ALL = ("newton", "2026")
+_RECORDED = (NEWTON.name, CURRENT.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +85,18 @@ class Case:
     def suite(self) -> str:
         """The suite that the case belongs to."""
         return str(self.content.get("suite") or self.name.partition("/")[0])
+
+
+def behaviours_of(case: Case, wanted: str = ALL) -> tuple[Behaviour, ...]:
+    """The behaviours to decide *case* under, none where it is not labelled with the *wanted* one.
+
+    Raises BadCase when the label is none of those known.
+    """
+    label = case.content["semantics"]
+    if label not in OF_LABEL:
+        known = ", ".join(OF_LABEL)
+        raise errors.BadCase(place=case.name, reason=f"semantics {label!r} is none of {known}")
+    return tuple(each for each in OF_LABEL[label] if wanted in (ALL, each.name))
 
 
 class CaseSource:
@@ -103,9 +145,9 @@ class CaseSource:
         if not isinstance(content, dict):
             raise errors.BadCase(place=place, reason="not an object")
         if "examples" in content:
-            yield from (Example.from_entry(each, _ALL) for each in content["examples"])
+            yield from (Example.from_entry(each, _RECORDED) for each in content["examples"])
             yield from (
-                Example.from_entry(each, _ALL[-1:]) for each in content.get("later_only", ())
+                Example.from_entry(each, _RECORDED[-1:]) for each in content.get("later_only", ())
             )
         elif (case := self._case(content, place)) is not None:
             yield case

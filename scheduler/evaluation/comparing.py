@@ -6,7 +6,8 @@ What the recording leaves open is not compared.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 Answer = dict[str, Any]
@@ -44,7 +45,8 @@ def example_differences(
     """
     if expected.get("error") in _PYTHON_ERRORS and "error" in answer:
         return []  # the field that is wrong is named here
-    return list(_nested("", _comparable(expected, left_out), _comparable(answer, left_out)))
+    shown = (_comparable(each, left_out) for each in (expected, answer))
+    return list(_nested("", *shown))
 
 
 def _comparable(value: Any, left_out: frozenset[str]) -> Any:
@@ -60,15 +62,31 @@ def _comparable(value: Any, left_out: frozenset[str]) -> Any:
     return shown
 
 
-def _nested(place: str, expected: Any, answer: Any) -> Iterator[str]:
+def _nested(
+    place: str, expected: Any, answer: Any, are_same: Callable[[Any, Any], bool] = operator.eq
+) -> Iterator[str]:
+    """Every leaf that differs; PCI pools come in no order."""
     if isinstance(expected, dict) and isinstance(answer, dict):
         for name in sorted(expected.keys() | answer.keys()):
-            yield from _nested(f"{place} {name}".strip(), expected.get(name), answer.get(name))
+            wanted, given = _in_order(name, expected.get(name)), _in_order(name, answer.get(name))
+            yield from _nested(f"{place} {name}".strip(), wanted, given, are_same)
     elif isinstance(expected, list) and isinstance(answer, list) and len(expected) == len(answer):
         for number, (wanted, given) in enumerate(zip(expected, answer, strict=True)):
-            yield from _nested(f"{place} {number}", wanted, given)
-    elif expected != answer:
+            yield from _nested(f"{place} {number}", wanted, given, are_same)
+    elif not are_same(expected, answer):
         yield f"{place}: {answer}, expected {expected}"
+
+
+def _in_order(name: str, value: Any) -> Any:
+    if name == "pci" and isinstance(value, list):
+        return sorted(value, key=lambda pool: sorted(map(str, pool.items())))
+    return value
+
+
+def _are_close(wanted: float | None, given: float | None) -> bool:
+    if wanted is None or given is None:
+        return wanted is given
+    return math.isclose(wanted, given, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE)
 
 
 def _of_request(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
@@ -88,11 +106,19 @@ def _of_request(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
     if "passed" in expected and expected["passed"] != answer.get("passed"):
         yield f"passed: {_hosts(expected['passed'], answer.get('passed') or [])}"
     if "error" not in expected or "limits" in expected:
-        yield from _mapping("limits", expected.get("limits", {}), answer.get("limits", {}))
+        yield from _nested("limits", expected.get("limits", {}), answer.get("limits", {}))
     if "weights" in expected:
-        yield from _weights(expected["weights"], answer.get("weights", {}))
+        yield from _nested("weights", expected["weights"], answer.get("weights", {}), _are_close)
     if error is None and wanted is None:
         yield from _choice(expected, answer)
+
+
+def _choice(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
+    for name in ("selected", "alternates"):
+        if name in expected and expected[name] != answer.get(name):
+            yield f"{name}: {answer.get(name)}, expected {expected[name]}"
+    if "state_after" in expected:
+        yield from _nested("state_after", expected["state_after"], answer.get("state_after", {}))
 
 
 def _error(answer: Mapping[str, Any]) -> str:
@@ -130,38 +156,3 @@ def _hosts(wanted: list[Any], given: list[Any]) -> str:
 def _name(pair: list[Any]) -> str:
     host, node = pair
     return str(host) if node in (None, host) else f"{host}/{node}"
-
-
-def _mapping(what: str, expected: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[str]:
-    for name in sorted(expected.keys() | answer.keys()):
-        wanted, given = expected.get(name), answer.get(name)
-        if isinstance(wanted, dict) and isinstance(given, dict):
-            yield from _mapping(f"{what} of {name}", wanted, given)
-        elif _plain(name, wanted) != _plain(name, given):
-            yield f"{what}: {name} is {given}, expected {wanted}"
-
-
-def _plain(name: str, value: Any) -> Any:
-    """PCI pools come in no order."""
-    if name == "pci" and isinstance(value, list):
-        return sorted(value, key=lambda pool: sorted(map(str, pool.items())))
-    return value
-
-
-def _weights(expected: Mapping[str, float], answer: Mapping[str, float]) -> Iterator[str]:
-    for name in sorted(expected.keys() | answer.keys()):
-        wanted, given = expected.get(name), answer.get(name)
-        if wanted is None or given is None:
-            yield f"weights: {name} has {given}, expected {wanted}"
-        elif not math.isclose(
-            wanted, given, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE
-        ):
-            yield f"weights: {name} has {given!r}, expected {wanted!r}"
-
-
-def _choice(expected: Mapping[str, Any], answer: Answer) -> Iterator[str]:
-    for name in ("selected", "alternates"):
-        if name in expected and expected[name] != answer.get(name):
-            yield f"{name}: {answer.get(name)}, expected {expected[name]}"
-    if "state_after" in expected:
-        yield from _mapping("state_after", expected["state_after"], answer.get("state_after", {}))

@@ -11,14 +11,15 @@ from oslo_config import cfg
 from oslo_context import context as oslo_context
 from oslo_log import log as logging
 
+from scheduler import conf as options
 from scheduler import drivers, errors, objects
+from scheduler.conf import check
 from scheduler.drivers.chance_scheduler import ChanceScheduler
 from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.drivers.loading import host_manager_class
 from scheduler.engine.evaluation import NOT_ASKED, PASSES
 from scheduler.engine.record import DecisionRecord
-from scheduler.evaluation.behaviour import Behaviour, Configuration
-from scheduler.evaluation.cases import Case
+from scheduler.evaluation.cases import Behaviour, Case
 from scheduler.evaluation.comparing import Answer
 from scheduler.evaluation.examples import cells_in_use
 from scheduler.evaluation.fleet import CaseFleet, moment
@@ -56,6 +57,46 @@ def decide(case: Case, behaviour: Behaviour, configuration: Configuration) -> An
             scheduler.tick()
         answers.append(scheduler.ask(step) if "request" in step else {})
     return {"steps": answers}
+
+
+class Configuration:
+    """One set of options, given anew to every case, as making one takes longer than deciding.
+
+    What a case leaves out has its default.
+    """
+
+    def __init__(self) -> None:
+        self._conf = cfg.ConfigOpts()
+        options.register_all(self._conf)
+        self._conf([], default_config_files=[], default_config_dirs=[])
+        self._given: list[tuple[str, str | None]] = []
+
+    def for_case(self, case: Case, behaviour: Behaviour) -> cfg.ConfigOpts:
+        """The configuration of *case*, until the next call.
+
+        Raises an error that names the option that cannot be used.
+        """
+        while self._given:
+            name, group = self._given.pop()
+            self._conf.clear_default(name, group=group)
+        self._give("scheduler", "semantics", behaviour.semantics)
+        if "driver" in case.content:
+            self._give("scheduler", "driver", case.content["driver"])
+        for group, values in case.content.get("config", {}).items():
+            for name, value in values.items():
+                self._give(group, name, value)
+        check.validate(self._conf)
+        return self._conf
+
+    def _give(self, group: str, name: str, value: Any) -> None:
+        section = None if group == "DEFAULT" else group
+        try:
+            self._conf.set_default(name, value, group=section)
+        except (cfg.Error, ValueError) as error:
+            raise errors.ConfigurationError(
+                option=f"[{group}] {name}", reason=str(error)
+            ) from error
+        self._given.append((name, section))
 
 
 class Clock:

@@ -30,8 +30,7 @@ class CaseFleet:
     """A reader of rows; every read is a full one."""
 
     def __init__(self, fleet: Mapping[str, Any]) -> None:
-        nodes = [_row(tables.compute_nodes, each) for each in fleet.get("compute_nodes", ())]
-        self._nodes = dict(enumerate(nodes))
+        self._nodes = [_row(tables.compute_nodes, each) for each in fleet.get("compute_nodes", ())]
         self._instances = [
             _row(tables.instances, {"instance_type_id": FLAVOR_ID, **each})
             for each in fleet.get("instances", ())
@@ -47,7 +46,7 @@ class CaseFleet:
         for each in step.get("compute_nodes", ()):
             row = _row(tables.compute_nodes, each)
             self._delete(row.host, row.hypervisor_hostname)
-            self._nodes[max(self._nodes, default=0) + 1] = row
+            self._nodes.append(row)
         for host, node in step.get("delete_nodes", ()):
             self._delete(host, node)
         if "services" in step:
@@ -67,7 +66,7 @@ class CaseFleet:
         return FleetChanges(
             full=True,
             read_at=now,
-            nodes=sorted(self._in(cell, self._nodes.values()), key=lambda each: each.id),
+            nodes=sorted(self._in(cell, self._nodes), key=lambda each: each.id),
             instances=instances,
             services=services,
             heartbeats=(),
@@ -110,9 +109,8 @@ class CaseFleet:
         self._aggregates = [objects.Aggregate(**each) for each in rows]
 
     def _delete(self, host: str, node: str) -> None:
-        for number, row in list(self._nodes.items()):
-            if (row.host, row.hypervisor_hostname) == (host, node):
-                del self._nodes[number]
+        key = (host, node)
+        self._nodes = [row for row in self._nodes if (row.host, row.hypervisor_hostname) != key]
 
 
 def _row(table: Any, values: Mapping[str, Any]) -> Any:

@@ -10,17 +10,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.evaluation import behaviour, comparing
-from scheduler.evaluation.behaviour import Configuration
+from scheduler.evaluation import cases, comparing
 from scheduler.evaluation.cases import Case, Example
 from scheduler.evaluation.comparing import Answer
-from scheduler.evaluation.deciding import decide
+from scheduler.evaluation.deciding import Configuration, decide
 from scheduler.evaluation.examples import calculate
 
 NOTHING_EXPECTED = "the case says nothing of what to expect"
 SUITE_OF_EXAMPLES = "numa_pci_examples"
 #: Parts that the answers of one release do not carry.
-LEFT_OUT_OF_EXAMPLES = {behaviour.CURRENT.name: frozenset({"cpu_topology"})}
+LEFT_OUT_OF_EXAMPLES = {cases.CURRENT.name: frozenset({"cpu_topology"})}
 
 
 #: A case that is marked as an unhandled exception of Nova and is not listed by name.
@@ -86,7 +85,7 @@ class Outcome:
 class Evaluation:
     """Decides one case after the other."""
 
-    def __init__(self, wanted: str = behaviour.ALL) -> None:
+    def __init__(self, wanted: str = cases.ALL) -> None:
         self.wanted = wanted
         self._configuration = Configuration()
 
@@ -95,7 +94,7 @@ class Evaluation:
         if isinstance(item, Example):
             yield from _of_example(item, self.wanted)
             return
-        behaviours = behaviour.of_case(item, self.wanted)
+        behaviours = cases.behaviours_of(item, self.wanted)
         if behaviours:
             answers = {each.name: decide(item, each, self._configuration) for each in behaviours}
             differences = _differences(item, answers)
@@ -105,8 +104,8 @@ class Evaluation:
 
 def _of_example(example: Example, wanted: str) -> Iterator[Outcome]:
     for label, expected in example.expected.items():
-        for each in behaviour.OF_LABEL[label]:
-            if wanted not in (behaviour.ALL, each.name):
+        for each in cases.OF_LABEL[label]:
+            if wanted not in (cases.ALL, each.name):
                 continue
             name = f"{SUITE_OF_EXAMPLES}/{example.name}@{label}"
             left_out = LEFT_OUT_OF_EXAMPLES.get(label, frozenset())

@@ -9,7 +9,15 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler import errors
-from scheduler.evaluation.cases import Case, CaseSource, Example
+from scheduler.evaluation.cases import (
+    CURRENT,
+    NEWTON,
+    Case,
+    CaseSource,
+    Example,
+    behaviours_of,
+)
+from tests.unit.evaluation.builders import a_case, a_fleet
 
 FLEET = {"compute_nodes": [], "services": [], "aggregates": [], "instances": []}
 CASE = {"name": "some/d1", "suite": "some", "semantics": "all", "now": "2026-01-01T00:00:00Z"}
@@ -77,3 +85,22 @@ def test_what_is_not_a_case_is_named(tmp_path, content, part):
 def test_a_file_that_is_not_there():
     with pytest.raises(errors.BadCase, match="/nowhere"):
         list(CaseSource(["/nowhere"]))
+
+
+@pytest.mark.parametrize(
+    ("label", "wanted", "expected"),
+    [
+        ("all", "all", (CURRENT, NEWTON)),
+        ("all", "newton", (NEWTON,)),
+        ("newton", "all", (NEWTON,)),
+        ("newton", "2026", ()),
+        ("2026", "2026", (CURRENT,)),
+    ],
+)
+def test_labels(label, wanted, expected):
+    assert behaviours_of(a_case(a_fleet(1), semantics=label), wanted) == expected
+
+
+def test_an_unknown_label_is_named():
+    with pytest.raises(errors.BadCase, match="suite/d1: semantics 'old'"):
+        behaviours_of(a_case(a_fleet(1), semantics="old"))

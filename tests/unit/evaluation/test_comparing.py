@@ -72,29 +72,29 @@ def test_agreement(expected, answer):
         (
             ANSWER,
             changed(weights={"a/a": 0.25001, "b/n": 0.0}),
-            ["weights: a/a has 0.25001, expected 0.25", "weights: b/n has 0.0, expected None"],
+            ["weights a/a: 0.25001, expected 0.25", "weights b/n: 0.0, expected None"],
         ),
         (
             ANSWER,
             changed(limits={"a/a": {"memory_mb": 1.0, "vcpu": 2}}),
             [
-                "limits of a/a: memory_mb is 1.0, expected 1.5",
-                "limits of a/a: vcpu is 2, expected None",
+                "limits a/a memory_mb: 1.0, expected 1.5",
+                "limits a/a vcpu: 2, expected None",
             ],
         ),
-        (changed(limits=None), ANSWER, ["limits: a/a is {'memory_mb': 1.5}, expected None"]),
+        (changed(limits=None), ANSWER, ["limits a/a: {'memory_mb': 1.5}, expected None"]),
         (ANSWER, changed(selected=[B]), ["selected: [['b', 'n']], expected [['a', 'a']]"]),
         (ANSWER, changed(selected=None), ["selected: None, expected [['a', 'a']]"]),
         (ANSWER, changed(alternates=[[]]), ["alternates: [[]], expected [[['b', 'n']]]"]),
         (
             ANSWER,
             with_state(free_ram_mb=8),
-            ["state_after of a/a: free_ram_mb is 8, expected 7"],
+            ["state_after a/a free_ram_mb: 8, expected 7"],
         ),
         (
             ANSWER,
             with_state(numa=[{"id": 1}]),
-            ["state_after of a/a: numa is [{'id': 1}], expected [{'id': 0}]"],
+            ["state_after a/a numa 0 id: 1, expected 0"],
         ),
         (
             FAILED,

@@ -2,7 +2,9 @@
 
 import pytest
 
-from scheduler.evaluation.behaviour import CURRENT, NEWTON, Configuration
+from scheduler import errors
+from scheduler.evaluation.cases import CURRENT, NEWTON
+from scheduler.evaluation.deciding import Configuration
 from scheduler.evaluation.deciding import decide as decide_with
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet, a_request
 
@@ -101,3 +103,28 @@ def test_a_step_may_only_change_something(either):
     answer = decide(in_steps({"delete_nodes": [["h1", "h1"]]}, AGAIN), either)
     assert answer["steps"][1] == {}
     assert answer["steps"][2]["passed"] == [H2]
+
+
+def test_nothing_of_one_case_is_left_for_the_next():
+    configuration = Configuration()
+    given = {"service_down_time": 5, "report_interval": 10}
+    case = a_case(a_fleet(1), config={"DEFAULT": given}, driver="chance_scheduler")
+    conf = configuration.for_case(case, NEWTON)
+    assert (conf.scheduler.driver, conf.scheduler.semantics) == ("chance_scheduler", "newton")
+    assert conf.filter_scheduler.enabled_filters == ["RamFilter"]
+    conf = configuration.for_case(a_case(a_fleet(1)), CURRENT)
+    assert (conf.service_down_time, conf.report_interval) == (60, 10)
+    assert (conf.scheduler.driver, conf.scheduler.semantics) == ("filter_scheduler", "current")
+
+
+@pytest.mark.parametrize(
+    ("config", "part"),
+    [
+        ({"filter_scheduler": {"no_such_option": 1}}, r"\[filter_scheduler\] no_such_option"),
+        ({"DEFAULT": {"service_down_time": "soon"}}, "service_down_time"),
+        ({"scheduler": {"max_attempts": 0}}, "max_attempts"),
+    ],
+)
+def test_what_cannot_be_used_is_named(config, part):
+    with pytest.raises(errors.ConfigurationError, match=part):
+        Configuration().for_case(a_case(a_fleet(1), config=config), CURRENT)

@@ -22,7 +22,7 @@ def test_a_case_that_both_decide_alike():
     assert outcome.name == outcome.line["name"] == "suite/d1"
     assert outcome.suite == "suite"
     assert "disagreement" not in outcome.line
-    assert outcome.differences == ["limits: h1/h1 is {'memory_mb': 8192.0}, expected None"]
+    assert outcome.differences == ["limits h1/h1: {'memory_mb': 8192.0}, expected None"]
     assert outcome.reason_for_difference is None
 
 
