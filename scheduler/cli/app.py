@@ -46,8 +46,8 @@ COMMANDS: dict[str, type[cliff_command.Command] | str] = {
     "upgrade check": "scheduler.cli.upgrade:Check",
     "explain": "scheduler.cli.explain:Explain",
     "state show": "scheduler.cli.state:Show",
-    "state compare": "scheduler.cli.state:Compare",
-    "state refresh": "scheduler.cli.state:Refresh",
+    "state compare": "scheduler.cli.state:compare",
+    "state refresh": "scheduler.cli.state:refresh",
     "what-if": "scheduler.cli.what_if:WhatIf",
 }
 

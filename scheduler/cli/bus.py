@@ -7,8 +7,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 import kombu.exceptions
 import oslo_messaging as messaging
@@ -30,7 +29,6 @@ UNDELIVERED: Final = (
     OSError,
 )
 """Errors of a message that cannot be sent; the RPC library does not translate all of them."""
-UNANSWERED: Final = (messaging.MessagingTimeout, messaging.MessageUndeliverable)
 BROKER_RETRIES: Final = 2
 """A person waits: a broker that cannot be reached is given up after so many more attempts."""
 CONNECT_SECONDS: Final = 5.0
@@ -101,8 +99,7 @@ class OnBus(command.Base):
         raise BusUnusable(reason=str(trouble))
 
 
-@dataclass(frozen=True, order=True)
-class Worker:
+class Worker(NamedTuple):
     """A worker of the daemon on *host*."""
 
     host: str
@@ -112,8 +109,7 @@ class Worker:
         return f"worker {self.number} of {BINARY} on {self.host}"
 
 
-@dataclass(frozen=True)
-class Answer(Generic[Found]):
+class Answer(NamedTuple, Generic[Found]):
     """The answer of one worker."""
 
     worker: Worker
@@ -169,47 +165,46 @@ class Daemons:
 
     def one(self, worker: Worker, method: str, **arguments: Any) -> Any:
         """The answer of *worker*; NoWorker if it is silent, its errors as they are."""
-        try:
-            return self._ask(worker, method, self._timeout_seconds, **arguments)
-        except UNANSWERED as error:
-            raise NoWorker(reason=_reason(worker, error, self._timeout_seconds)) from error
+        return self._ask(worker, method, self._timeout_seconds, **arguments)
 
     def first(self, method: str, **arguments: Any) -> Any:
         """The answer to *method* of the first worker that is not silent."""
-        failure: NoWorker | None = None
+        failure = NoWorker(reason="none is known")
         for worker in self.workers():
             try:
                 return self.one(worker, method, **arguments)
             except NoWorker as error:
                 failure = error
-        raise failure or NoWorker(reason="none is known")
+        raise failure
 
-    def _ask(self, worker: Worker, method: str, timeout_seconds: float, **arguments: Any) -> Any:
-        return self._client.ask(worker.host, worker.number, method, timeout_seconds, **arguments)
+    def _ask(self, worker: Worker, method: str, seconds: float, **arguments: Any) -> Any:
+        host, number = worker
+        try:
+            return self._client.ask(host, number, method, seconds, **arguments)
+        except messaging.MessageUndeliverable as error:
+            reason = f"{worker} is not there: it may just be starting"
+            raise NoWorker(reason=reason) from error
+        except messaging.MessagingTimeout as error:
+            raise NoWorker(reason=f"{worker} did not answer within {seconds:g} s") from error
 
     def _find(self, host: str) -> list[Worker]:
         """The workers on *host*: the first that answers says how many there are."""
-        timeout_seconds = min(self._timeout_seconds, FIND_SECONDS)
+        seconds = min(self._timeout_seconds, FIND_SECONDS)
         quiet: list[int] = []
         while True:
             worker = Worker(host, len(quiet) + 1)
             try:
-                count = self._ask(worker, "worker", timeout_seconds)["workers"]
-            except messaging.MessagingTimeout as error:
-                self.silent.append(_reason(worker, error, timeout_seconds))
-                quiet.append(worker.number)
-            except messaging.MessageUndeliverable:
+                count = self._ask(worker, "worker", seconds)["workers"]
+            except NoWorker as error:
+                is_beyond = isinstance(error.__cause__, messaging.MessageUndeliverable)
+                if not is_beyond:
+                    self.silent.append(error.kwargs["reason"])
+                    quiet.append(worker.number)
+                    continue
                 if not quiet:
                     self.silent.append(f"{BINARY} on {host} does not listen: is it running?")
                 return []
-            else:
-                return [Worker(host, n) for n in range(1, count + 1) if n not in quiet]
-
-
-def _reason(worker: Worker, error: Exception, timeout_seconds: float) -> str:
-    if isinstance(error, messaging.MessageUndeliverable):
-        return f"{worker} is not there: it may just be starting"
-    return f"{worker} did not answer within {timeout_seconds:g} s"
+            return [Worker(host, n) for n in range(1, count + 1) if n not in quiet]
 
 
 def _side_by_side(function: Callable[[Any], Found], things: Sequence[Any]) -> list[Found]:

@@ -10,9 +10,9 @@ from typing import Any
 from oslo_config import cfg
 
 from scheduler import errors, exit_codes
-from scheduler.cli import bus, command
+from scheduler.cli import bus
 from scheduler.cli.bus import Answer, Ask
-from scheduler.cli.command import Shortened, Table, argument
+from scheduler.cli.command import List, Shortened, Table, action, argument
 from scheduler.db.cells import CellsReader
 from scheduler.db.databases import Databases
 from scheduler.drivers.loading import load_host_manager
@@ -34,12 +34,6 @@ SUMMARY = {
     "hash": "State hash",
 }
 OF_HOST = ("Daemon", "Worker", "Host", "Node", "Column", "In memory", "As reported")
-DIFFERENCES = (
-    "Daemon", "Worker", "Host", "Node", "Column", "In memory", "In database", "Open picks",
-    "Explained",
-)  # fmt: skip
-REPAIRS = ("Daemon", "Worker", "Host", "Node", "Column", "Was", "Is", "Hosts read", "Repaired",
-           "State hash")  # fmt: skip
 #: So often what seems different is looked at again: reports and decisions go on meanwhile.
 LOOKS = 3
 
@@ -93,7 +87,11 @@ def _compare(ask: Ask, database: DatabaseState, *, with_update: bool) -> list[di
     return found or []
 
 
-class Show(bus.OnWorkers, command.List):
+class _Table(bus.OnWorkers, List):
+    """A table of what the workers answer."""
+
+
+class Show(_Table):
     """Show what each running worker knows: hosts, instances, promises, its age and its hash.
 
     With --host, all that it knows of that host, and what the host itself reported where promises
@@ -117,57 +115,55 @@ class Show(bus.OnWorkers, command.List):
         ]
 
 
-class Compare(bus.OnWorkers, command.List):
+@action(
+    _Table,
+    argument(
+        "--as-is",
+        action="store_true",
+        help="do not let the workers read what changed first, as every decision does",
+    ),
+    *bus.worker_arguments(),
+    columns=(
+        *("Daemon", "Worker", "Host", "Node", "Column"),
+        *("In memory", "In database", "Open picks", "Explained"),
+    ),
+)
+def compare(command: _Table, args: Any) -> list[Sequence[Any]]:
     """Compare what each running worker knows with the database.
 
     Every difference is named; what the worker has promised and the host has not reported yet is
     explained by that.  Any other difference ends with status 1.
     """
-
-    arguments = (
-        argument(
-            "--as-is",
-            action="store_true",
-            help="do not let the workers read what changed first, as every decision does",
-        ),
-        *bus.worker_arguments(),
-    )
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Ask, read, and look again at what differs."""
-        database = DatabaseState(self.conf, self.databases)
-        with_update = not parsed_args.as_is
-        with self.asking(parsed_args) as daemons:
-            answers = daemons.each(lambda ask: _compare(ask, database, with_update=with_update))
-        found = [(answer, each) for answer in answers for each in answer.result]
-        if not all(each["explained"] for _answer, each in found):
-            self.status = exit_codes.FAILURE
-        return DIFFERENCES, [
-            (*_place(answer, each), each["picks"], each["explained"]) for answer, each in found
-        ]
+    database = DatabaseState(command.conf, command.databases)
+    with command.asking(args) as daemons:
+        answers = daemons.each(lambda ask: _compare(ask, database, with_update=not args.as_is))
+    found = [(answer, each) for answer in answers for each in answer.result]
+    if not all(each["explained"] for _answer, each in found):
+        command.status = exit_codes.FAILURE
+    return [(*_place(answer, each), each["picks"], each["explained"]) for answer, each in found]
 
 
-class Refresh(bus.OnWorkers, command.List):
+@action(
+    _Table,
+    *bus.worker_arguments(timeout_seconds=120),
+    columns=(
+        *("Daemon", "Worker", "Host", "Node", "Column", "Was", "Is"),
+        *("Hosts read", "Repaired", "State hash"),
+    ),
+)
+def refresh(command: _Table, args: Any) -> list[Sequence[Any]]:
     """Let each running worker read everything again, and say what it had missed.
 
     One line for each thing that was put right, or one line for a worker that had missed nothing.
     """
-
-    arguments = bus.worker_arguments(timeout_seconds=120)
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """Ask every worker."""
-        with self.asking(parsed_args) as daemons:
-            answers = daemons.all("state_refresh")
-        nothing = dict.fromkeys(("host", "node", "column", "memory", "database"))
-        return REPAIRS, [
-            (
-                *_place(answer, each),
-                *(answer.result[name] for name in ("hosts", "repaired", "hash")),
-            )
-            for answer in answers
-            for each in answer.result["repairs"] or [nothing]
-        ]
+    with command.asking(args) as daemons:
+        answers = daemons.all("state_refresh")
+    nothing = dict.fromkeys(("host", "node", "column", "memory", "database"))
+    return [
+        (*_place(answer, each), *(answer.result[name] for name in ("hosts", "repaired", "hash")))
+        for answer in answers
+        for each in answer.result["repairs"] or [nothing]
+    ]
 
 
 def _place(answer: Answer[Any], difference: dict[str, Any]) -> Sequence[Any]:
