@@ -92,7 +92,7 @@ def main(argv: Sequence[str], conf: cfg.ConfigOpts | None = None) -> int:
     """
     begin = _config_command(argv)
     if begin is not None:  # it must work on what could not be parsed
-        return program.run_on_files(Manage, argv[:begin], argv[begin:])
+        return int(Manage(cfg.ConfigOpts(), None, argv[:begin]).run(list(argv[begin:])))
     option = program.command_option(PROG, GROUPS)
     filled = cfg.ConfigOpts() if conf is None else conf
     startup.parse(argv, PROG, filled, cli_opts=[option], quiet=True)

@@ -7,8 +7,8 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
+from rich import progress
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from scheduler import exit_codes
@@ -53,8 +53,15 @@ class Evaluate(command.Base):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Decide, and write or compare; the exit status."""
-        source = CaseSource(parsed_args.files or [STANDARD_INPUT])
-        decided = _decided(source, parsed_args.semantics)
+        evaluation, console = Evaluation(parsed_args.semantics), Console(stderr=True)
+        cases = progress.track(
+            CaseSource(parsed_args.files or [STANDARD_INPUT]),
+            "Evaluating",
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        decided = (outcome for case in cases for outcome in evaluation.outcomes(case))
         if parsed_args.check:
             return self._check(decided)
         for outcome in decided:
@@ -90,15 +97,3 @@ class Evaluate(command.Base):
         for suite, count in suites.items():
             table.add_row(suite, *(str(count[name]) for name in _COLUMNS))
         Console(file=self.app.stdout).print(table)
-
-
-def _decided(source: CaseSource, wanted: str) -> Iterator[Outcome]:
-    """Decide case by case, with a bar on standard error if that is a terminal."""
-    evaluation, console = Evaluation(wanted), Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    is_seen = console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=not is_seen) as bar:
-        task = bar.add_task("Evaluating", total=source.total_bytes)
-        for item in source:
-            yield from evaluation.outcomes(item)
-            bar.update(task, completed=source.bytes_read)

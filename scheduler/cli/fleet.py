@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import collections
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from oslo_config import cfg
@@ -37,27 +38,14 @@ CAPACITY = (
 )
 
 
-class Zones:
-    """Availability zones by the aggregates (reference page scheduling, section 11)."""
-
-    def __init__(self, found: Iterable[objects.Aggregate], conf: cfg.ConfigOpts) -> None:
-        self._default = conf.default_availability_zone
-        self._internal = conf.internal_service_availability_zone
-        self._zones: dict[str, list[str]] = {}
-        for aggregate in found:
-            if zone := aggregate.availability_zone:
-                for host in aggregate.hosts:
-                    self._zones.setdefault(host, []).append(zone)
-
-    def of_host(self, host: str) -> str:
-        """The zone of a compute host: that of its first aggregate that has one."""
-        return self._zones.get(host, [self._default])[0]
-
-    def of_service(self, service: objects.Service) -> str:
-        """The zones shown for a service: all of its host, if it is a compute service."""
-        if service.topic != "compute":
-            return self._internal
-        return ",".join(dict.fromkeys(self._zones.get(service.host, [self._default])))
+def _zones(found: Iterable[objects.Aggregate], conf: cfg.ConfigOpts) -> Mapping[str, list[str]]:
+    """The zones of each host, by its aggregates (reference page scheduling, section 11)."""
+    zones: dict[str, list[str]] = {}
+    for aggregate in found:
+        if zone := aggregate.availability_zone:
+            for host in aggregate.hosts:
+                zones.setdefault(host, []).append(zone)
+    return collections.defaultdict(lambda: [conf.default_availability_zone], zones)
 
 
 def status(service: objects.Service | None) -> str:
@@ -79,33 +67,32 @@ def state(service: objects.Service | None, conf: cfg.ConfigOpts) -> str:
     return "up" if silence <= datetime.timedelta(seconds=conf.service_down_time) else "down"
 
 
-def _zones(command: Base) -> Zones:
-    with command.databases.api.read() as connection:
-        return Zones(aggregates.list_all(connection), command.conf)
-
-
 class HostList(List):
     """List the compute hosts with their zone, state and usage."""
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
         """Read the nodes, their services and their zones, in all cells."""
-        zones = _zones(self)
+        with self.databases.api.read() as connection:
+            zones = _zones(aggregates.list_all(connection), self.conf)
         found: list[Sequence[Any]] = []
         for name, database in self.cells.items():
             with database.read() as connection:
                 nodes = compute_nodes.list_all(connection)
                 known = services.list_all(connection, services.COMPUTE_BINARY)
             by_host = {each.host: each for each in known}
-            found += [(*self._row(node, by_host.get(node.host), zones), name) for node in nodes]
+            found += [
+                (*self._row(node, by_host.get(node.host), zones[node.host][0]), name)
+                for node in nodes
+            ]
         if self.databases.has_cells:
             return (*HOST_COLUMNS, "Cell"), found
         return HOST_COLUMNS, [row[:-1] for row in found]
 
     def _row(
-        self, node: objects.ComputeNode, service: objects.Service | None, zones: Zones
+        self, node: objects.ComputeNode, service: objects.Service | None, zone: str
     ) -> Sequence[Any]:
         return (
-            *(node.id, node.host, node.hypervisor_hostname, zones.of_host(node.host)),
+            *(node.id, node.host, node.hypervisor_hostname, zone),
             *(status(service), state(service, self.conf)),
             Usage((node.vcpus_used, node.vcpus)),
             Usage((node.memory_mb_used, node.memory_mb)),
@@ -137,7 +124,7 @@ def host_show(command: Base, args: Any) -> dict[str, Any]:
         "host": node.host,
         "node": node.hypervisor_hostname,
         "host_ip": None if node.host_ip is None else str(node.host_ip),
-        "zone": Zones(groups, conf).of_host(host),
+        "zone": _zones(groups, conf)[host][0],
         **_service_fields(service, conf),
         **{name: getattr(node, name) for name in CAPACITY},
         **{
@@ -201,11 +188,15 @@ def _moment(moment: datetime.datetime | None) -> str | None:
 )
 def service_list(command: Base, args: Any) -> list[Sequence[Any]]:
     """List the services."""
-    zones = _zones(command)
+    with command.databases.api.read() as connection:
+        zones = _zones(aggregates.list_all(connection), command.conf)
     found = command.read_cells(lambda conn: services.list_all(conn, args.service))
     return [
         (
-            *(each.id, each.binary, each.host, zones.of_service(each)),
+            *(each.id, each.binary, each.host),
+            ",".join(dict.fromkeys(zones[each.host]))
+            if each.topic == "compute"
+            else command.conf.internal_service_availability_zone,
             *(status(each), state(each, command.conf)),
             _moment(each.last_seen_up or each.updated_at or each.created_at),
             *(each.disabled_reason, bool(each.forced_down)),

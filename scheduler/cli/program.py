@@ -37,7 +37,13 @@ class Program(cliff_app.App):
     #: only when it is needed.
     COMMANDS: Mapping[str, type[cliff_command.Command] | str] = {}
 
-    def __init__(self, conf: cfg.ConfigOpts, databases: Databases | None, **streams: Any) -> None:
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        databases: Databases | None,
+        given: Sequence[str] = (),
+        **streams: Any,
+    ) -> None:
         manager = commandmanager.CommandManager()
         for name, command in self.COMMANDS.items():
             if isinstance(command, str):
@@ -53,7 +59,7 @@ class Program(cliff_app.App):
         self.conf = conf
         self.databases = databases
         #: The global options, for commands that read the configuration by themselves.
-        self.given: Sequence[str] = ()
+        self.given = given
 
     def build_option_parser(
         self,
@@ -88,13 +94,6 @@ def command_option(prog: str, words: Mapping[str, str]) -> cfg.SubCommandOpt:
     return cfg.SubCommandOpt(
         "command", title="commands", help=f"See: {prog} help COMMAND", handler=add
     )
-
-
-def run_on_files(program: type[Program], given: Sequence[str], words: Sequence[str]) -> int:
-    """Run a command that reads the configuration by itself, from the options *given*."""
-    made = program(cfg.ConfigOpts(), None)
-    made.given = given
-    return int(made.run(list(words)))
 
 
 def run(program: type[Program], conf: cfg.ConfigOpts) -> int:

@@ -39,8 +39,18 @@ class Check(command.List):
     needs_tables = False
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
-        """One row per check; the status is the worst result."""
-        results = self.results()
+        """One row per check, some only where the databases answer; the status is the worst."""
+        checks = {
+            "Databases": self.check_databases,
+            "Claims": self.check_claims,
+            "Message broker": self.check_broker,
+            "Driver, filters and weighers": self.check_parts,
+            "Deprecated options": self.check_options,
+        }
+        results = {name: _done(check, self.database) for name, check in checks.items()}
+        if results["Databases"].code is not Code.FAILURE:
+            results["Schedulers"] = _done(self.check_schedulers, self.database)
+            results["Compute hosts"] = _done(self.check_computes, self.database)
         self.status = int(max(each.code for each in results.values()))
         return COLUMNS, [
             (name, str(UPGRADE_CHECK_MSG_MAP[each.code]), each.details)
@@ -55,28 +65,13 @@ class Check(command.List):
             LOG.exception("The check itself failed")
             return exit_codes.UPGRADE_ERROR
 
-    def results(self) -> dict[str, Result]:
-        """Findings of every check, by its name; those of unusable databases are left out."""
-        checks = {
-            "Databases": self.check_databases,
-            "Claims": self.check_claims,
-            "Message broker": self.check_broker,
-            "Driver, filters and weighers": self.check_parts,
-            "Deprecated options": self.check_options,
-        }
-        found = {name: _done(check, self.database) for name, check in checks.items()}
-        if found["Databases"].code is not Code.FAILURE:
-            found["Schedulers"] = _done(self.check_schedulers, self.database)
-            found["Compute hosts"] = _done(self.check_computes, self.database)
-        return found
-
     def check_databases(self) -> Result:
         """Each answers and has its tables at the revision that this release needs."""
         for finding in inspection.configured(self.databases):
             if finding.failure is not None:
                 return Result(Code.FAILURE, str(finding.failure))
         lost = [each.line() for each in inspection.cells(self.databases) if each.failure]
-        return Result(Code.WARNING, _shown(lost)) if lost else SUCCESS
+        return _warning("", lost)
 
     def check_claims(self) -> Result:
         """Check that everything is there that ``[scheduler] claims`` needs."""
@@ -100,7 +95,7 @@ class Check(command.List):
                 lost.append(f"{node.name}: {failure.state}: {failure}")
         if different or len(lost) == len(brokers):
             return Result(Code.FAILURE, different or _shown(lost))
-        return Result(Code.WARNING, _shown(lost)) if lost else SUCCESS
+        return _warning("", lost)
 
     def check_parts(self) -> Result:
         """Everything that the configuration names can be loaded."""
@@ -113,18 +108,15 @@ class Check(command.List):
         """No option is set under a name that a later release may not know."""
         old = names.under_old_names(self.conf, startup.used_files(self.conf))
         used = sorted(f"[{group}] {name}" for group, name in old)
-        if not used:
-            return SUCCESS
-        return Result(Code.WARNING, f"set under an old name: {_shown(used)}")
+        return _warning("set under an old name: ", used)
 
     def check_schedulers(self) -> Result:
         """A scheduler has shown lately that it lives, or none was ever there."""
         with self.databases.main.read() as connection:
             known = services.list_all(connection, BINARY)
-        if known and not any(fleet.state(each, self.conf) == "up" for each in known):
-            silent = _shown(sorted(each.host for each in known))
-            return Result(Code.WARNING, f"no scheduler sends heartbeats: {silent}")
-        return SUCCESS
+        if any(fleet.state(each, self.conf) == "up" for each in known):
+            return SUCCESS
+        return _warning("no scheduler sends heartbeats: ", [each.host for each in known])
 
     def check_computes(self) -> Result:
         """Every compute node has its service, and has reported what is used on it."""
@@ -137,13 +129,17 @@ class Check(command.List):
                     each.host for each in services.list_all(connection, services.COMPUTE_BINARY)
                 }
             orphans += [_name(node) for node in nodes if node.host not in hosts]
-            unreported += [_name(node) for node in nodes if _is_unreported(node)]
-        found = []
-        if orphans:
-            found.append(f"without a service, and so never chosen: {_shown(sorted(orphans))}")
-        if unreported:
-            found.append(f"usage not reported yet: {_shown(sorted(unreported))}")
-        return Result(Code.WARNING, "; ".join(found)) if found else SUCCESS
+            unreported += [
+                _name(node)
+                for node in nodes
+                if any(getattr(node, column) is None for column in USAGE_COLUMNS)
+            ]
+        found = [
+            _warning("without a service, and so never chosen: ", orphans),
+            _warning("usage not reported yet: ", unreported),
+        ]
+        warnings = [each.details for each in found if each.details]
+        return Result(Code.WARNING, "; ".join(warnings)) if warnings else SUCCESS
 
 
 def _done(check: Callable[[], Result], database: Database) -> Result:
@@ -156,15 +152,15 @@ def _done(check: Callable[[], Result], database: Database) -> Result:
         return Result(Code.FAILURE, str(database.unusable(error)))
 
 
+def _warning(text: str, names: Sequence[str]) -> Result:
+    return Result(Code.WARNING, f"{text}{_shown(sorted(names))}") if names else SUCCESS
+
+
 def _different(sights: Sequence[queues.Sight]) -> str | None:
     for sight in sights:
         if sight.state in (queues.DIFFERENT, queues.FORBIDDEN):
             return f"{sight.kind} {sight.name}: {sight.detail}"
     return None
-
-
-def _is_unreported(node: objects.ComputeNode) -> bool:
-    return any(getattr(node, column) is None for column in USAGE_COLUMNS)
 
 
 def _name(node: objects.ComputeNode) -> str:

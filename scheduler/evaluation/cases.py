@@ -9,7 +9,6 @@ import contextlib
 import gzip
 import io
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,15 +106,7 @@ class CaseSource:
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
-        self.bytes_read = 0
         self._fleets: dict[str, Mapping[str, Any]] = {}
-
-    @property
-    def total_bytes(self) -> int | None:
-        """The size of all files; None if it cannot be known."""
-        if STANDARD_INPUT in self.paths:
-            return None
-        return sum(os.path.getsize(path) for path in self.paths if os.path.exists(path))
 
     def __iter__(self) -> Iterator[Case | Example]:
         """Raises BadCase naming file and line of what is not a case."""
@@ -126,14 +117,11 @@ class CaseSource:
                 raise errors.BadCase(place=path, reason=str(error)) from error
 
     def _cases(self, path: str) -> Iterator[Case | Example]:
-        before = self.bytes_read
         with _opened(path) as raw, _text(raw) as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip() == _DOCUMENT_BEGINS:
                     line += lines.read()
                 yield from self._items(line, f"{path}, line {number}")
-                if raw is not sys.stdin.buffer:
-                    self.bytes_read = before + raw.tell()
 
     def _items(self, line: str, place: str) -> Iterator[Case | Example]:
         if not line.strip():

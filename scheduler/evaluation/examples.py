@@ -151,16 +151,12 @@ def _alias(given: Input, _semantics: NumaSemantics) -> Answer:
     return {"requests": [_picked(each, "alias_name count spec") for each in requests]}
 
 
-_KINDS: dict[str, Callable[[Input, NumaSemantics], Answer]] = {
-    "fit": _fit,
-    "pci": _pci,
-    "usage": _usage,
-    "consume": _consume,
-    "constraints": _constraints,
-    "host_json": _host_json,
-    "pools_json": _pools_json,
-    "instance_json": _instance_json,
-    "alias": _alias,
+_KINDS: Mapping[str, Callable[[Input, NumaSemantics], Answer]] = {
+    each.__name__.removeprefix("_"): each
+    for each in (
+        *(_fit, _pci, _usage, _consume, _constraints),
+        *(_host_json, _pools_json, _instance_json, _alias),
+    )
 }
 
 

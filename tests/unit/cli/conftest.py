@@ -16,6 +16,9 @@ from scheduler.db import compute_nodes, rows, services
 from scheduler.db.database import Database
 
 Run = Callable[..., Any]
+#: Commands without a result that could have a form.
+PLAIN = ("db sync", "db version", "service set", "claims release", "aggregate delete",
+         "flavor delete")  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -44,38 +47,48 @@ def database(synced_database) -> Database:
 
 
 @pytest.fixture
-def manage(config_file, capsys) -> Run:
-    """Run a command; give its JSON output, or None if it prints nothing."""
+def run(config_file, capsys) -> Run:
+    """Run a command; give its exit status, its output and its errors."""
 
-    def run(*words: str, status: int = exit_codes.OK) -> Any:
-        assert app.main(["--config-file", config_file, *words]) == status
+    def run(*words: str) -> tuple[object, str, str]:
+        status: object
+        try:
+            status = app.main(["--config-file", config_file, *words])
+        except SystemExit as ended:
+            status = ended.code
         captured = capsys.readouterr()
-        assert captured.err == ""
-        return json.loads(captured.out) if captured.out else None
+        return status, captured.out, captured.err
 
     return run
 
 
 @pytest.fixture
-def refused(config_file, capsys) -> Run:
+def manage(run) -> Run:
+    """Run a command that prints JSON if anything; give that."""
+
+    def manage(*words: str, status: int = exit_codes.OK) -> Any:
+        form = [] if " ".join(words[:2]) in PLAIN else ["-f", "json"]
+        result, out, err = run(*words, *form)
+        assert (result, err) == (status, "")
+        return json.loads(out) if out else None
+
+    return manage
+
+
+@pytest.fixture
+def refused(run) -> Run:
     """Run a command that must fail; give the one line that it says."""
 
-    def run(*words: str, status: int = exit_codes.FAILURE) -> str:
-        result: object
-        try:
-            result = app.main(["--config-file", config_file, *words])
-        except SystemExit as ended:
-            result = ended.code
-        assert result == status
-        captured = capsys.readouterr()
-        assert "Traceback" not in captured.err
-        assert captured.out == ""
+    def refused(*words: str, status: int = exit_codes.FAILURE) -> str:
+        result, out, err = run(*words)
+        assert (result, out) == (status, "")
+        assert "Traceback" not in err
         if status == exit_codes.FAILURE:
-            assert captured.err.count("\n") == 1
-            assert captured.err.startswith("nova-scheduler-manage: error: ")
-        return captured.err
+            assert err.count("\n") == 1
+            assert err.startswith("nova-scheduler-manage: error: ")
+        return err
 
-    return run
+    return refused
 
 
 AddHost = Callable[..., int]

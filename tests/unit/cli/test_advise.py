@@ -8,23 +8,21 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler import exit_codes
-from scheduler.cli import app
 
 NOTHING = "Nothing is needed.\n"
 INDEX = "compute_nodes_updated_at_idx"
 
 
 @pytest.fixture
-def advise(config_file, database, capsys):
+def advise(run, database):
     """Run the command; give its rows, and what it says besides."""
 
-    def run(*words):
-        arguments = ["--config-file", config_file, "db", "advise", *words, "-f", "json"]
-        assert app.main(arguments) == exit_codes.OK
-        captured = capsys.readouterr()
-        return json.loads(captured.out), captured.err
+    def advise(*words):
+        status, out, remark = run("db", "advise", *words, "-f", "json")
+        assert status == exit_codes.OK
+        return json.loads(out), remark
 
-    return run
+    return advise
 
 
 def states(rows):

@@ -8,7 +8,6 @@ import pathlib
 import pytest
 
 from scheduler import exit_codes
-from scheduler.cli import app
 from scheduler.db import services
 from tests.nova_layouts import NEWTON
 from tests.novas import Nova
@@ -39,10 +38,10 @@ def configure(config_file, main, api, more=""):
 
 @pytest.mark.usefixtures("on_nova")
 def test_hosts_and_services_of_all_cells(manage, nova):
-    rows = manage("host", "list", "-f", "json")
+    rows = manage("host", "list")
     assert [(row["Host"], row["Cell"]) for row in rows] == [("a1", "a"), ("b1", "b")]
-    assert manage("host", "show", "b1", "-f", "json")["host"] == "b1"
-    listed = manage("service", "list", "-f", "json")
+    assert manage("host", "show", "b1")["host"] == "b1"
+    listed = manage("service", "list")
     assert [row["Host"] for row in listed] == ["a1", "b1"]
     manage("service", "set", "b1", "nova-compute", "--disable")
     assert nova.change("b", services.get, "b1", "nova-compute").disabled
@@ -50,71 +49,63 @@ def test_hosts_and_services_of_all_cells(manage, nova):
 
 @pytest.mark.usefixtures("on_nova")
 def test_aggregates_flavors_and_groups_are_the_apis(manage, nova):
-    manage("aggregate", "create", "fast", "-f", "json")
-    manage("flavor", "create", "tiny", "--ram", "512", "-f", "json")
-    manage("group", "create", "g", "--policy", "affinity", "-f", "json")
+    manage("aggregate", "create", "fast")
+    manage("flavor", "create", "tiny", "--ram", "512")
+    manage("group", "create", "g", "--policy", "affinity")
     for table in ("aggregates", "flavors", "instance_groups"):
         assert len(nova.execute("api", f"SELECT id FROM {table}")) == 1
-    assert manage("group", "show", "g", "-f", "json")["hosts"] == []
+    assert manage("group", "show", "g")["hosts"] == []
 
 
 @pytest.mark.usefixtures("on_nova")
-def test_a_cell_that_does_not_answer_is_named(nova, config_file, capsys):
+def test_a_cell_that_does_not_answer_is_named(nova, run):
     nova.map_cell("b", database_connection=AWAY)
-    arguments = ["--config-file", config_file, "host", "list", "-f", "json"]
-    assert app.main(arguments) == exit_codes.OK
-    captured = capsys.readouterr()
-    assert [row["Host"] for row in json.loads(captured.out)] == ["a1"]
-    assert nova.uuids["b"] in captured.err
-    assert "keepquiet" not in captured.err
-
-
-def check(config_file, capsys):
-    status = app.main(["--config-file", config_file, "db", "check", "-f", "json"])
-    captured = capsys.readouterr()
-    assert "keepquiet" not in captured.out + captured.err
-    return status, {row["Named By"].split(" (")[0]: row for row in json.loads(captured.out)}
-
-
-@pytest.mark.usefixtures("on_nova")
-def test_check_of_databases_that_are_right(config_file, capsys):
-    status, rows = check(config_file, capsys)
+    status, out, err = run("host", "list", "-f", "json")
     assert status == exit_codes.OK
-    assert {name: (row["Kind"], row["Missing"]) for name, row in rows.items()} == {
-        "[database] connection": ("a Nova database", []),
-        "[api_database] connection": ("a Nova database", []),
-        "cell a": ("a Nova database", []),
-        "cell b": ("a Nova database", []),
-    }
-    writes = {row["Writes Service"] for row in rows.values()}
-    assert (rows["[database] connection"]["Writes Service"], writes) == (
-        "yes",
-        {"yes", "not needed"},
-    )
+    assert [row["Host"] for row in json.loads(out)] == ["a1"]
+    assert nova.uuids["b"] in err
+    assert "keepquiet" not in err
+
+
+@pytest.fixture
+def check(run):
+    """Run ``db check``; give its status, and its rows by what names the database."""
+
+    def check():
+        status, out, err = run("db", "check", "-f", "json")
+        assert "keepquiet" not in out + err
+        return status, {row["Named By"].split(" (")[0]: row for row in json.loads(out)}
+
+    return check
 
 
 @pytest.mark.usefixtures("on_nova")
-def test_check_finds_what_does_not_answer(nova, config_file, capsys):
+def test_check_of_databases_that_are_right(check):
+    status, rows = check()
+    assert status == exit_codes.OK
+    assert [*rows] == ["[database] connection", "[api_database] connection", "cell a", "cell b"]
+    assert {(row["Kind"], *row["Missing"]) for row in rows.values()} == {("a Nova database",)}
+    writes = [row["Writes Service"] for row in rows.values()]
+    assert (writes[0], set(writes)) == ("yes", {"yes", "not needed"})
+
+
+@pytest.mark.usefixtures("on_nova")
+def test_check_finds_what_does_not_answer(nova, config_file, check):
     nova.map_cell("b", database_connection=AWAY)
-    status, rows = check(config_file, capsys)
+    status, rows = check()
     assert status == exit_codes.FAILURE
-    assert {name: row["Usable"] for name, row in rows.items()} == {
-        "[database] connection": "yes",
-        "[api_database] connection": "yes",
-        "cell a": "yes",
-        "cell b": "no",
-    }
+    assert [row["Usable"] for row in rows.values()] == ["yes", "yes", "yes", "no"]
     configure(config_file, nova.urls["cell0"], AWAY)
-    status, rows = check(config_file, capsys)
+    status, rows = check()
     assert (status, rows["[api_database] connection"]["Usable"]) == (exit_codes.FAILURE, "no")
 
 
-def test_check_says_what_newtons_layout_lacks(tmp_path, config_file, capsys):
+def test_check_says_what_newtons_layout_lacks(tmp_path, config_file, check):
     count = iter(range(100))
     nova = Nova(lambda: f"sqlite:///{tmp_path}/newton{next(count)}.sqlite", NEWTON)
     nova.add_main(["h1"])
     configure(config_file, nova.urls["main"], nova.urls["api"], "read_only = true\n")
-    status, rows = check(config_file, capsys)
+    status, rows = check()
     assert status == exit_codes.OK
     assert "compute_nodes.mapped" in rows["[database] connection"]["Missing"]
     assert rows["[database] connection"]["Writes Service"] == "not needed"
@@ -130,5 +121,5 @@ def test_sync_leaves_novas_tables_alone(refused, nova):
 
 @pytest.mark.usefixtures("on_nova")
 def test_indexes_are_advised_where_hosts_are_read_and_not_for_cell0(manage):
-    rows = manage("db", "advise", "-f", "json")
+    rows = manage("db", "advise")
     assert {row["Cell"] for row in rows} == {"a", "b"}

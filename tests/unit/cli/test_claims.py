@@ -11,7 +11,6 @@ import sqlalchemy as sa
 
 from scheduler import exit_codes, pci
 from scheduler.claims import amounts
-from scheduler.cli import app
 from scheduler.db import claims, rows, tables
 from scheduler.hosts.consumption import Consumption, Fitting
 from scheduler.numa import Wish
@@ -58,37 +57,33 @@ def test_list(manage, claim):
     claim(NAMES[0], "alpha")
     claim(NAMES[1], "beta")
     claim(NAMES[2], "beta", closed_at=rows.utcnow())
-    first, second = manage("claims", "list", "-f", "json")
+    first, second = manage("claims", "list")
     assert (first["Consumer"], first["Host"], first["Memory MB"]) == (NAMES[0], "alpha", 512)
     assert (second["Request"], second["Closed"]) == ("req-1", None)
-    assert len(manage("claims", "list", "--all", "-f", "json")) == 3
-    assert len(manage("claims", "list", "--host", "beta", "-f", "json")) == 1
+    assert len(manage("claims", "list", "--all")) == 3
+    assert len(manage("claims", "list", "--host", "beta")) == 1
 
 
 @pytest.mark.parametrize(
-    ("words", "left"), [([NAMES[0]], [NAMES[1]]), (["--host", "beta"], [NAMES[0]])]
+    ("words", "left"),
+    [
+        ([NAMES[0]], [NAMES[1]]),
+        (["--host", "beta"], [NAMES[0]]),
+        ([], NAMES[:2]),
+        ([NAMES[3]], NAMES[:2]),
+        ([NAMES[0], "--host", "alpha"], NAMES[:2]),
+    ],
 )
-def test_release(manage, claim, database, capsys, config_file, words, left):
+def test_release(claim, database, run, words, left):
     claim(NAMES[0], "alpha")
     claim(NAMES[1], "beta")
-    manage_text(config_file, "claims", "release", *words)
-    assert capsys.readouterr().out == "1 claim(s) closed\n"
+    status, out, err = run("claims", "release", *words)
+    if left == NAMES[:2]:
+        assert (status, "CONSUMER" in err) == (exit_codes.FAILURE, True)
+    else:
+        assert (status, out) == (exit_codes.OK, "1 claim(s) closed\n")
     with database.read() as connection:
         assert [each.consumer_uuid for each in claims.list_all(connection)] == left
-
-
-def manage_text(config_file, *words):
-    return app.main(["--config-file", config_file, *words])
-
-
-@pytest.mark.parametrize("words", [[], [NAMES[3]], [NAMES[0], "--host", "alpha"]])
-def test_release_of_what_is_not_there(claim, database, capsys, config_file, words):
-    claim(NAMES[0], "alpha")
-    status = manage_text(config_file, "claims", "release", *words)
-    assert status == exit_codes.FAILURE
-    assert "CONSUMER" in capsys.readouterr().err
-    with database.read() as connection:
-        assert len(claims.list_all(connection)) == 1
 
 
 @pytest.mark.parametrize(
@@ -109,15 +104,15 @@ def test_audit(manage, add_host, claim, instance, row, columns, kind):
         instance(NAMES[0], **row)
     claim(NAMES[0], "alpha", **columns)
     status = exit_codes.OK if kind is None else exit_codes.FAILURE
-    found = manage("claims", "audit", "-f", "json", status=status)
+    found = manage("claims", "audit", status=status)
     assert [each["Difference"] for each in found] == ([] if kind is None else [kind])
 
 
-def test_people_are_told_that_everything_agrees(config_file, add_host, claim, capsys):
+def test_people_are_told_that_everything_agrees(run, add_host, claim):
     add_host("alpha", running_vms=0)
     claim(NAMES[0], "alpha")
-    assert app.main(["--config-file", config_file, "claims", "audit"]) == exit_codes.OK
-    assert capsys.readouterr().err == "1 open claim(s), and everything agrees\n"
+    status, _out, err = run("claims", "audit")
+    assert (status, err) == (exit_codes.OK, "1 open claim(s), and everything agrees\n")
 
 
 def test_audit_of_hosts(manage, add_host, claim, instance):
@@ -126,7 +121,7 @@ def test_audit_of_hosts(manage, add_host, claim, instance):
     claim(NAMES[0], "alpha")
     claim(NAMES[1], "gone")
     instance(NAMES[2], "alpha", vm_state="active")
-    found = manage("claims", "audit", "-f", "json", status=exit_codes.FAILURE)
+    found = manage("claims", "audit", status=exit_codes.FAILURE)
     assert [(each["Difference"], each["Host"], each["Consumer"]) for each in found] == [
         ("not closed: reported", "alpha", NAMES[0]),
         ("no compute node", "gone", NAMES[1]),
@@ -157,25 +152,19 @@ def test_audit_of_cells_and_devices(manage, add_host, claim, instance, cpus, dev
         columns = amounts.to_columns(Consumption(512, 1024, 1, wish))
         claim(NAMES[number], "alpha", generation=number + 1, **columns)
     status = exit_codes.FAILURE if ends else exit_codes.OK
-    found = manage("claims", "audit", "-f", "json", status=status)
+    found = manage("claims", "audit", status=status)
     assert [each["Difference"] for each in found] == ["overbooked"] * len(ends)
     assert [each["Consumer"] for each in found] == [NAMES[len(cpus) - 1]] * len(ends)
     assert [each["What"].split(": ")[-1] for each in found] == ends
 
 
-def test_without_tables(tmp_path, capsys):
-    config = tmp_path / "other.conf"
-    config.write_text(f"[database]\nconnection = sqlite:///{tmp_path}/other.sqlite\n")
-    sa.create_engine(f"sqlite:///{tmp_path}/other.sqlite").connect().close()
-    assert manage_text(str(config), "claims", "list") == exit_codes.FAILURE
-    assert "db sync" in capsys.readouterr().err
+def test_without_tables(tmp_path, refused):
+    sa.create_engine(f"sqlite:///{tmp_path}/nova.sqlite").connect().close()
+    assert "db sync" in refused("claims", "list")
 
 
-@pytest.mark.parametrize("words", [["list"], ["audit"]])
-def test_claims_in_placement_are_not_looked_at_here(capsys, config_file, words):
+@pytest.mark.parametrize("word", ["list", "audit"])
+def test_claims_in_placement_are_not_looked_at_here(refused, config_file, word):
     with pathlib.Path(config_file).open("a", encoding="utf-8") as file:
         file.write("[scheduler]\nclaims = placement\n")
-    assert manage_text(config_file, "claims", *words) not in (exit_codes.OK, None)
-    out, err = capsys.readouterr()
-    assert not out
-    assert "[scheduler] claims: it is placement" in err
+    assert "[scheduler] claims: it is placement" in refused("claims", word)

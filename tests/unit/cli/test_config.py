@@ -147,18 +147,17 @@ def path(tmp_path: pathlib.Path, database: object) -> pathlib.Path:
 
 
 @pytest.fixture
-def validate(path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> Validate:
+def validate(path: pathlib.Path, run: Callable[..., tuple[int, str, str]]) -> Validate:
     """Add to the file and validate it; the status, and the lines."""
 
-    def run(text: str, *words: str) -> tuple[int, list[str]]:
+    def validate(text: str, *words: str) -> tuple[int, list[str]]:
         path.write_text(path.read_text() + text)
-        status = app.main(["--config-file", str(path), "config", "validate", *words])
-        captured = capsys.readouterr()
-        assert "s3cret" not in captured.out + captured.err
-        assert "Traceback" not in captured.err
-        return status, captured.out.splitlines()
+        status, out, err = run("config", "validate", *words)
+        assert "s3cret" not in out + err
+        assert "Traceback" not in err
+        return status, out.splitlines()
 
-    return run
+    return validate
 
 
 @pytest.mark.parametrize("mistake", MISTAKES.values(), ids=MISTAKES.keys())
@@ -226,9 +225,6 @@ def test_show(path: pathlib.Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert set(shown("metrics")) == {each for each in shown("--all") if each.startswith("metrics.")}
 
 
-def test_show_of_a_file_that_cannot_be_used(
-    path: pathlib.Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_show_of_a_file_that_cannot_be_used(path: pathlib.Path, refused) -> None:
     path.write_text("[scheduler]\nworkers = x\n")
-    assert app.main(["--config-file", str(path), "config", "show"]) == exit_codes.FAILURE
-    assert "[scheduler] workers" in capsys.readouterr().err
+    assert "[scheduler] workers" in refused("config", "show")

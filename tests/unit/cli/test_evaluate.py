@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import pathlib
@@ -11,7 +12,6 @@ import sys
 import pytest
 
 from scheduler import exit_codes
-from scheduler.cli import app
 from tests.unit.evaluation.builders import a_case, a_fleet
 
 pytestmark = pytest.mark.slow
@@ -40,16 +40,10 @@ def files(tmp_path):
 
 
 @pytest.fixture
-def evaluate(config_file, capsys):
+def evaluate(config_file, run):
     """Run the command; give its status and what it prints."""
     pathlib.Path(config_file).write_text(CONFIG)
-
-    def run(*words):
-        status = app.main(["--config-file", config_file, "evaluate", *words])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run
+    return functools.partial(run, "evaluate")
 
 
 def test_a_line_per_case(evaluate, files):
@@ -62,19 +56,13 @@ def test_a_line_per_case(evaluate, files):
     assert lines == [{**EXPECT, "state_after": {"h1/h1": counters}}] * 2
 
 
-def test_check_of_cases_that_agree(evaluate, files):
-    status, out, _err = evaluate("--check", files[0])
-    assert status == exit_codes.OK
-    assert "good/d1" not in out
-    assert ["good", "1", "1", "0", "0"] in cells(out)
-
-
 def test_check_tells_every_difference_and_fails(evaluate, files):
     status, out, _err = evaluate("--check", *files)
     assert status == exit_codes.FAILURE
+    assert "good/d1" not in out
     assert "bad/d1\n    passed: 1 hosts, expected 1: +h1 -h2\n" in out
-    assert ["bad", "1", "0", "0", "1"] in cells(out)
-    assert ["total", "2", "1", "0", "1"] in cells(out)
+    for row in ("good 1 1 0 0", "bad 1 0 0 1", "total 2 1 0 1"):
+        assert row.split() in cells(out)
 
 
 def test_a_listed_difference_is_no_failure(evaluate, files, monkeypatch):
@@ -91,9 +79,7 @@ def cells(out):
 
 def test_one_behaviour_alone(evaluate, files):
     assert evaluate("--semantics", "newton", files[0])[1].count("\n") == 1
-    with pytest.raises(SystemExit) as ended:
-        evaluate("--semantics", "nothing", files[0])
-    assert ended.value.code == exit_codes.USAGE
+    assert evaluate("--semantics", "nothing", files[0])[0] == exit_codes.USAGE
 
 
 def test_what_is_not_a_case_is_one_line(evaluate, tmp_path):

@@ -11,10 +11,10 @@ from scheduler.db import compute_nodes, instances, rows, services
 def test_host_list(manage, add_host) -> None:
     first = add_host("alpha")
     add_host("beta", silent_seconds=300, vcpus_used=0)
-    manage("aggregate", "create", "east", "--zone", "az-east", "-f", "json")
-    manage("aggregate", "add-host", "east", "alpha", "-f", "json")
+    manage("aggregate", "create", "east", "--zone", "az-east")
+    manage("aggregate", "add-host", "east", "alpha")
     manage("service", "set", "--disable", "beta", "nova-compute")
-    alpha, beta = manage("host", "list", "-f", "json")
+    alpha, beta = manage("host", "list")
     assert alpha == {
         "ID": first,
         "Host": "alpha",
@@ -38,9 +38,9 @@ def test_host_show(manage, database, add_host) -> None:
             connection,
             objects.Instance(uuid=uuid, host="alpha", node="alpha.example", vm_state="active"),
         )
-    manage("aggregate", "create", "fast", "-f", "json")
-    manage("aggregate", "add-host", "fast", "alpha", "-f", "json")
-    shown = manage("host", "show", "alpha", "-f", "json")
+    manage("aggregate", "create", "fast")
+    manage("aggregate", "add-host", "fast", "alpha")
+    shown = manage("host", "show", "alpha")
     expected = {
         "host": "alpha",
         "node": "alpha.example",
@@ -65,7 +65,7 @@ def test_host_with_several_nodes(manage, refused, database, add_host) -> None:
         second |= {"hypervisor_type": "ironic", "hypervisor_version": 1}
         compute_nodes.upsert(connection, "ironic", "second", second)
     assert "ironic.example, second" in refused("host", "show", "ironic")
-    shown = manage("host", "show", "ironic", "--node", "second", "-f", "json")
+    shown = manage("host", "show", "ironic", "--node", "second")
     assert shown["node"] == "second"
     assert "third" in refused("host", "show", "ironic", "--node", "third")
 
@@ -74,34 +74,34 @@ def test_host_without_a_service_is_disabled_and_down(manage, database, add_host)
     add_host("alpha")
     with database.write() as connection:
         rows.soft_delete(connection, services.services, services.services.c.host == "alpha")
-    (alpha,) = manage("host", "list", "-f", "json")
+    (alpha,) = manage("host", "list")
     assert (alpha["Status"], alpha["State"]) == ("disabled", "down")
-    assert manage("host", "show", "alpha", "-f", "json")["state"] == "down"
+    assert manage("host", "show", "alpha")["state"] == "down"
 
 
 def test_service_list(manage, database, add_host) -> None:
     add_host("alpha")
     with database.write() as connection:
         services.get_or_create(connection, "ctl", "nova-scheduler", "scheduler", 16)
-    compute, sched = manage("service", "list", "-f", "json")
+    compute, sched = manage("service", "list")
     assert (compute["Binary"], compute["Host"], compute["Zone"]) == (
         "nova-compute",
         "alpha",
         "nova",
     )
     assert (sched["Binary"], sched["Zone"], sched["State"]) == ("nova-scheduler", "internal", "up")
-    (only,) = manage("service", "list", "--host", "ctl", "-f", "json")
+    (only,) = manage("service", "list", "--host", "ctl")
     assert only == sched
-    assert manage("service", "list", "--service", "nova-compute", "-f", "json") == [compute]
+    assert manage("service", "list", "--service", "nova-compute") == [compute]
 
 
 def test_zones_of_a_service_in_two_of_them(manage, add_host) -> None:
     add_host("alpha")
     for name, zone in (("one", "az1"), ("two", "az2"), ("again", "az1")):
-        manage("aggregate", "create", name, "--zone", zone, "-f", "json")
-        manage("aggregate", "add-host", name, "alpha", "-f", "json")
-    assert manage("service", "list", "-f", "json")[0]["Zone"] == "az1,az2"
-    assert manage("host", "list", "-f", "json")[0]["Zone"] == "az1"
+        manage("aggregate", "create", name, "--zone", zone)
+        manage("aggregate", "add-host", name, "alpha")
+    assert manage("service", "list")[0]["Zone"] == "az1,az2"
+    assert manage("host", "list")[0]["Zone"] == "az1"
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_zones_of_a_service_in_two_of_them(manage, add_host) -> None:
 def test_service_set_and_back(manage, add_host, words, status, state, reason) -> None:
     add_host("alpha")
     manage("service", "set", *words, "alpha", "nova-compute")
-    (row,) = manage("service", "list", "-f", "json")
+    (row,) = manage("service", "list")
     assert (row["Status"], row["State"], row["Disabled Reason"]) == (status, state, reason)
     manage("service", "set", "--enable", "--up", "alpha", "nova-compute")
-    (row,) = manage("service", "list", "-f", "json")
+    (row,) = manage("service", "list")
     assert (row["Status"], row["State"], row["Disabled Reason"]) == ("enabled", "up", None)
 
 

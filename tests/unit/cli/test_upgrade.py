@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from scheduler.cli import app
 from scheduler.db import services, tables
 
 WELL = {
@@ -28,19 +27,17 @@ Check = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def check(tmp_path, config_file, capsys) -> Check:
+def check(config_file, run) -> Check:
     """Result and details by check; *lines* are further configuration."""
 
-    def run(*lines: str, status: int = 1, bus: str = "fake://") -> dict[str, Any]:
-        text = (tmp_path / "nova.conf").read_text()
-        text += "\n".join(["[DEFAULT]", f"transport_url = {bus}", *lines, ""])
-        file = tmp_path / "changed.conf"
-        file.write_text(text)
-        words = ["--config-file", str(file), "upgrade", "check", "-f", "json"]
-        assert app.main(words) == status
-        return {row["Check"]: row for row in json.loads(capsys.readouterr().out)}
+    def check(*lines: str, status: int = 1, bus: str = "fake://") -> dict[str, Any]:
+        with open(config_file, "a", encoding="utf-8") as file:
+            file.write("\n".join(["[DEFAULT]", f"transport_url = {bus}", *lines, ""]))
+        result, out, _err = run("upgrade", "check", "-f", "json")
+        assert result == status
+        return {row["Check"]: row for row in json.loads(out)}
 
-    return run
+    return check
 
 
 def results(rows: dict[str, Any]) -> dict[str, str]:

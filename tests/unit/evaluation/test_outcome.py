@@ -4,7 +4,6 @@ import pathlib
 
 import pytest
 
-from scheduler.evaluation import outcome as listed
 from scheduler.evaluation.cases import CaseSource, Example
 from scheduler.evaluation.outcome import NOTHING_EXPECTED, Evaluation, Outcome
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet
@@ -37,19 +36,9 @@ def test_a_disagreement_is_reported():
     ]
 
 
-def test_a_case_of_another_behaviour_is_left_out():
-    assert list(outcomes(a_case(a_fleet(1), semantics="newton"), "2026")) == []
-
-
 def test_a_case_without_expectation():
     (outcome,) = outcomes(a_case(a_fleet(4096)))
     assert outcome.differences == [NOTHING_EXPECTED]
-
-
-def test_a_listed_difference_has_its_reason():
-    name = next(iter(listed.REASONS))
-    (outcome,) = outcomes(a_case(a_fleet(1), name=name))
-    assert outcome.reason_for_difference == listed.REASONS[name]
 
 
 def test_an_example_is_calculated_under_each_behaviour():

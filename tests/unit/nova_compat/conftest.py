@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import queue
 import sys
 from collections.abc import Iterator
-from typing import Any
 
-import oslo_messaging
 import pytest
 from oslo_config import cfg
 
@@ -39,32 +35,3 @@ def clean_imports() -> Iterator[None]:
     for name in set(sys.modules) - modules:
         if name.partition(".")[0] in ROOTS:
             del sys.modules[name]
-
-
-class Host:
-    """Records what is cast to it, undecoded."""
-
-    target = oslo_messaging.Target(version="2.37")
-
-    def __init__(self) -> None:
-        self.received: queue.Queue[tuple[dict[str, Any], dict[str, Any]]] = queue.Queue()
-
-    def run_instance(self, context: dict[str, Any], **arguments: Any) -> None:
-        self.received.put((context, arguments))
-
-
-@contextlib.contextmanager
-def listening(conf: cfg.ConfigOpts, name: str, topic: str) -> Iterator[Host]:
-    """A host on the bus inside this process."""
-    host = Host()
-    server = oslo_messaging.get_rpc_server(
-        oslo_messaging.get_rpc_transport(conf, url="fake://"),
-        oslo_messaging.Target(topic=topic, server=name, exchange="nova"),
-        [host],
-        executor="threading",
-        access_policy=oslo_messaging.DefaultRPCAccessPolicy,
-    )
-    server.start()
-    yield host
-    server.stop()
-    server.wait()

@@ -41,17 +41,10 @@ def database(conf: cfg.ConfigOpts) -> Iterator[Database]:
     """The same database, with one instance on a host."""
     database = Database.from_conf(conf)
     migration.sync(database)
-    instance = objects.Instance(
-        uuid=OWN_UUID,
-        host="h1",
-        node="n1",
-        vm_state="building",
-        task_state="scheduling",
-        metadata={},
-        system_metadata={"group": "web"},
-    )
+    state = {"vm_state": "building", "task_state": "scheduling", "metadata": {}}
+    place = {"host": "h1", "node": "n1", "system_metadata": {"group": "web"}}
     with database.write() as connection:
-        instances.create(connection, instance)
+        instances.create(connection, objects.Instance(uuid=OWN_UUID, **place, **state))
     yield database
     database.dispose()
 
@@ -73,11 +66,6 @@ def test_taken_off_its_host(driver: ModuleType, database: Database) -> None:
     assert (instance.host, instance.node, instance.task_state) == (None, None, "scheduled")
     assert (instance["uuid"], instance.system_metadata) == (OWN_UUID, {"group": "web"})
     assert (read(database).host, read(database).task_state) == (None, "scheduled")
-
-
-def test_an_instance_that_is_gone(driver: ModuleType) -> None:
-    with pytest.raises(errors.InstanceNotFound):
-        driver.instance_update_db(CONTEXT, GHOST)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +102,9 @@ def test_a_build_that_failed(
     assert f"Setting instance {OWN_UUID} to ERROR state." in caplog.messages
 
 
-def test_a_failed_build_of_an_instance_that_is_gone(
-    driver: ModuleType, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_instances_that_are_gone(driver: ModuleType, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(errors.InstanceNotFound):
+        driver.instance_update_db(CONTEXT, GHOST)
     driver.handle_schedule_error(CONTEXT, errors.NoValidHost(reason=""), GHOST, {})
 
     assert f"Instance {GHOST} disappeared during scheduling" in caplog.messages

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pathlib
+import queue
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import oslo_messaging
 import pytest
 from oslo_config import cfg
 
@@ -18,7 +20,6 @@ from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.manager import SchedulerManager
 from scheduler.rpc.context import RequestContext
-from tests.unit.nova_compat.conftest import Host, listening
 from tests.world import fleet
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "docs" / "examples"
@@ -145,25 +146,40 @@ def test_what_an_older_caller_gets(start: Start, lines: str) -> None:
     assert (reply["host"], reply["nodename"], reply["limits"] or {}) == ("ops1", "ops1", {})
 
 
+class Host:
+    """Keeps what is cast to it, undecoded."""
+
+    target = oslo_messaging.Target(version="2.37")
+
+    def __init__(self) -> None:
+        self.received: queue.Queue[dict[str, Any]] = queue.Queue()
+
+    def run_instance(self, context: dict[str, Any], **arguments: Any) -> None:
+        self.received.put(arguments)
+
+
 @pytest.fixture
 def ops1(start: Start) -> Iterator[Host]:
-    """The host ``ops1`` on the bus."""
-    with listening(cfg.CONF, "ops1", "compute") as host:
-        yield host
+    """The host ``ops1`` on the bus inside this process."""
+    host = Host()
+    server = oslo_messaging.get_rpc_server(
+        oslo_messaging.get_rpc_transport(cfg.CONF, url="fake://"),
+        oslo_messaging.Target(topic="compute", server="ops1", exchange="nova"),
+        [host],
+        executor="threading",
+        access_policy=oslo_messaging.DefaultRPCAccessPolicy,
+    )
+    server.start()
+    yield host
+    server.stop()
+    server.wait()
 
 
 def run_instances(manager: SchedulerManager, uuids: list[str], ignored: list[str]) -> None:
-    spec = fleet.a_spec(uuids[0])
-    manager.driver.schedule_run_instance(
-        a_context("10.2.0.1"),
-        {**spec.to_legacy_request_spec_dict(), "instance_uuids": uuids},
-        "s3cret",
-        [],
-        None,
-        True,
-        {"ignore_hosts": ignored},
-        False,
-    )
+    context = a_context("10.2.0.1")
+    spec = {**fleet.a_spec(uuids[0]).to_legacy_request_spec_dict(), "instance_uuids": uuids}
+    properties = {"ignore_hosts": ignored, "context": context}
+    manager.driver.schedule_run_instance(context, spec, "s3cret", [], None, True, properties, False)
 
 
 def test_a_driver_that_tells_hosts_to_build(start: Start, ops1: Host, database: Database) -> None:
@@ -171,16 +187,15 @@ def test_a_driver_that_tells_hosts_to_build(start: Start, ops1: Host, database: 
     gone = "00000000-0000-4000-a000-0000000000ff"
     run_instances(start(IP_SCHEDULER), [UUIDS[0], gone, UUIDS[1]], [])
 
-    casts = [ops1.received.get(timeout=DEADLINE_SECONDS)[1] for _ in range(2)]
+    casts = [ops1.received.get(timeout=DEADLINE_SECONDS) for _ in range(2)]
     assert [cast["instance"]["uuid"] for cast in casts] == [UUIDS[0], UUIDS[1]]
     launched = [cast["request_spec"]["instance_properties"]["launch_index"] for cast in casts]
     assert launched == [0, 2]
-    assert {cast["node"] for cast in casts} == {None}
+    assert {(cast["node"], cast["admin_password"]) for cast in casts} == {(None, "s3cret")}
+    assert not any("context" in cast["filter_properties"] for cast in casts)
     with database.read() as connection:
-        assert [each.host for each in instances.list_all(connection, uuids=UUIDS)] == [
-            *(None, None),
-            "old",
-        ]
+        hosts = [each.host for each in instances.list_all(connection, uuids=UUIDS)]
+    assert hosts == [None, None, "old"]
 
 
 def test_a_driver_that_finds_no_host(start: Start, database: Database) -> None:
