@@ -20,7 +20,7 @@ from scheduler.db import claims as claim_rows
 from scheduler.hosts import evidence
 from scheduler.hosts.consumption import Fitting
 from scheduler.hosts.instances import TrackedInstance
-from scheduler.hosts.reservations import Reservation, Reservations
+from scheduler.hosts.reservations import Reservation, Reservations, drop
 from scheduler.hosts.table import HostTable, Key
 
 #: Prefix of the names that stand for instances which a request did not name.
@@ -140,16 +140,11 @@ class SharedReservations(Reservations):
         super().release(reservation)
         claim = self._claims.pop(reservation)
         if claim.row is None:
-            self._no_longer_unread(claim)
+            drop(self._unread, claim.consumer, claim)
         else:
             self._of_id.pop(claim.row.id, None)
             if self._of_consumer.get(claim.consumer) is claim:
                 del self._of_consumer[claim.consumer]
-
-    def _no_longer_unread(self, claim: Claim) -> None:
-        self._unread[claim.consumer].remove(claim)
-        if not self._unread[claim.consumer]:
-            del self._unread[claim.consumer]
 
     def written(
         self,
@@ -163,7 +158,11 @@ class SharedReservations(Reservations):
         """
         for reservation in reservations:
             claim = self._claims[reservation]
-            self._release_replaced(claim)
+            replaced = self._of_consumer.get(claim.consumer)
+            if replaced is not None and replaced is not claim:
+                self.over[replaced.row.id] = NEVER_CLOSED
+                self.release(replaced.reservation)
+            self._show(reservation)
             claim.since = self._reader.reads + 1
             self._touched[reservation] = None
             if claim.row is None:
@@ -175,13 +174,6 @@ class SharedReservations(Reservations):
 
     def _know(self, key: Key, generation: int) -> None:
         self.known[key] = max(self.known[key], generation)
-
-    def _release_replaced(self, claim: Claim) -> None:
-        earlier = self._of_consumer.get(claim.consumer)
-        if earlier is not None and earlier is not claim:
-            self.over[earlier.row.id] = NEVER_CLOSED
-            self.release(earlier.reservation)
-        self._show(claim.reservation)
 
     def give_back(self, reservations: Sequence[Reservation]) -> None:
         """*reservations* are not claimed; claims found in their place count."""
@@ -216,7 +208,7 @@ class SharedReservations(Reservations):
         for claim in self._unread.get(row.consumer_uuid, ()):
             if claim.written == (row.host, row.node, row.generation, row.request_id):
                 # A reservation of ours turned out to be in the database.
-                self._no_longer_unread(claim)
+                drop(self._unread, claim.consumer, claim)
                 self._attach(claim, row)
                 if claim.since is None:
                     self._own[claim.reservation.key] += 1

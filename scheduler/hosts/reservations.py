@@ -221,9 +221,9 @@ class Reservations:
         return [each for each in later if each.hardware is not None]
 
     def _forget(self, reservation: Reservation) -> None:
-        _drop(self._of_key, reservation.key, reservation)
+        drop(self._of_key, reservation.key, reservation)
         if reservation.uuid:
-            _drop(self._of_uuid, reservation.uuid, reservation)
+            drop(self._of_uuid, reservation.uuid, reservation)
         self._touched.pop(reservation, None)
         second = _last_second(reservation)
         del self._expiring[second][reservation]
@@ -378,7 +378,8 @@ def _last_second(reservation: Reservation) -> int:
     return int(max(reservation.terms.expires_at, 0.0))
 
 
-def _drop(lists: dict[Any, list[Reservation]], key: Any, reservation: Reservation) -> None:
-    lists[key].remove(reservation)
+def drop(lists: dict[Any, list[Any]], key: Any, one: Any) -> None:
+    """Take *one* out of the list of *key*, and an empty list out of *lists*."""
+    lists[key].remove(one)
     if not lists[key]:
         del lists[key]
