@@ -38,7 +38,8 @@ _REPORT: Final = (
     "UPDATE compute_nodes SET memory_mb_used = %s, free_ram_mb = memory_mb - %s, running_vms = %s, "
     f"{_NOW} WHERE host = %s"
 )
-_NEW: Final = (
+#: A new server, known to the database before anybody asks for hosts for it: uuid and memory.
+NEW: Final = (
     "INSERT INTO instances (uuid, memory_mb, vm_state, task_state, deleted, created_at) "
     "VALUES (%s, %s, 'building', 'scheduling', 0, UTC_TIMESTAMP())"
 )
@@ -212,20 +213,3 @@ class Computes:
             with self._connection.cursor() as cursor:
                 cursor.executemany(statement, sorted(rows))
             self._connection.commit()
-
-
-class Arrivals:
-    """New servers, known to the database before anybody asks for hosts for them."""
-
-    def __init__(self, database_url: str) -> None:
-        self._connection = journal.connect(database_url, autocommit=False)
-
-    def add(self, servers: Sequence[tuple[str, int]]) -> None:
-        """Add servers: uuid and memory."""
-        with self._connection.cursor() as cursor:
-            cursor.executemany(_NEW, servers)
-        self._connection.commit()
-
-    def close(self) -> None:
-        """Leave the database."""
-        self._connection.close()

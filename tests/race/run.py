@@ -18,7 +18,7 @@ from typing import Final
 
 from tests.race import journal, replay
 from tests.race.callers import AnsweredHosts, Callers, Request, hosts_of
-from tests.race.computes import Arrivals, Computes
+from tests.race.computes import NEW, Computes
 from tests.race.plan import SIZES_MB, Plan
 from tests.race.schedulers import Schedulers
 from tests.servers.mariadb import MariaDB
@@ -149,7 +149,7 @@ class _Race:
         self._rng = random.Random(plan.seed)
         self._answered = AnsweredHosts(plan.host_mb)
         self._computes = Computes(plan, database_url, self._answered)
-        self._arrivals = Arrivals(database_url)
+        self._connection = journal.connect(database_url)
         self._callers = Callers(plan, transport_url, self._ended)
         self._cycle = Cycle(plan, self._computes, self._rng)
         self._new: list[Request] = []
@@ -188,7 +188,9 @@ class _Race:
     def _next(self) -> Request:
         if not self._new:
             self._new = [self._a_request() for _number in range(NEW_AT_ONCE)]
-            self._arrivals.add([(one, each.memory_mb) for each in self._new for one in each.uuids])
+            servers = [(one, each.memory_mb) for each in self._new for one in each.uuids]
+            with self._connection.cursor() as cursor:
+                cursor.executemany(NEW, servers)
         return self._new.pop()
 
     def _a_request(self) -> Request:
@@ -221,7 +223,7 @@ class _Race:
     def _close(self, took_seconds: float) -> Outcome:
         self._schedulers.spare()
         self._computes.finish()
-        self._arrivals.close()
+        self._connection.close()
         self._wait_for_the_end_of_claims()
         self._callers.close()
         lines = journal.read(self._url)

@@ -64,29 +64,21 @@ class Schedulers:
         return found
 
     def _kill(self) -> None:
+        every = self._plan.daemon_every
         while True:
-            every = self._plan.daemon_every
+            daemon = self._rng.choice(self._daemons)
             if every and self.counts["kills"] % every == every - 1:
-                self._kill_daemon()
+                self._replace(daemon)
+                self.counts["daemons killed"] += 1
+            elif self._plan.workers == 1:  # then the daemon is its only worker
+                self._replace(daemon)
             else:
-                self._kill_worker()
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    if workers := psutil.Process(daemon.pid).children():
+                        self._rng.choice(workers).send_signal(signal.SIGKILL)
             self.counts["kills"] += 1
             if self._spared.wait(self._plan.kill_seconds):
                 return
-
-    def _kill_worker(self) -> None:
-        daemon = self._rng.choice(self._daemons)
-        if self._plan.workers == 1:  # then the daemon is its only worker
-            self._replace(daemon)
-            return
-        with contextlib.suppress(psutil.NoSuchProcess):
-            workers = psutil.Process(daemon.pid).children()
-            if workers:
-                self._rng.choice(workers).send_signal(signal.SIGKILL)
-
-    def _kill_daemon(self) -> None:
-        self._replace(self._rng.choice(self._daemons))
-        self.counts["daemons killed"] += 1
 
     def _replace(self, daemon: Daemon) -> None:
         daemon.kill()

@@ -27,19 +27,17 @@ def render(plan: Plan, outcome: Outcome) -> str:
     marks = {True: "kept", False: "BROKEN", None: ""}
     cells = [(*words, marks[is_kept]) for *words, is_kept in rows(plan, outcome)]
     lines += [results.table(("what", "promised", "found", ""), cells)]
-    lines += ["", _sentence(plan, outcome), *_examples(outcome)]
+    verdict = (
+        f"Without claims: {outcome.double_bookings} answers promised a host beyond its memory, "
+        f"{outcome.counts['rescheduled']} servers were sent back."
+    )
+    if plan.claims != "none":
+        wrong = [what for what, *_words, is_kept in rows(plan, outcome) if is_kept is False]
+        verdict = f"BROKEN: {'; '.join(wrong)}." if wrong else "Every promise was kept."
+    lines += ["", verdict]
+    for name, several in {**outcome.wrong, "tracebacks": outcome.tracebacks}.items():
+        lines += [f"\n{name}:", *(f"  {each}" for each in several[:SHOWN])] if several else []
     return "\n".join(lines)
-
-
-def _sentence(plan: Plan, outcome: Outcome) -> str:
-    """The verdict in a line."""
-    if plan.claims == "none":
-        return (
-            f"Without claims: {outcome.double_bookings} answers promised a host beyond its memory, "
-            f"{outcome.counts['rescheduled']} servers were sent back."
-        )
-    wrong = [what for what, *_words, is_kept in rows(plan, outcome) if is_kept is False]
-    return f"BROKEN: {'; '.join(wrong)}." if wrong else "Every promise was kept."
 
 
 def broken(plan: Plan, outcome: Outcome) -> bool:
@@ -85,11 +83,3 @@ def _course(plan: Plan, outcome: Outcome) -> list[Row]:
         f"{counts['alternates taken']} went to alternates; {counts['deleted']} servers deleted",
     }
     return [(what, "", found, None) for what, found in facts.items()]
-
-
-def _examples(outcome: Outcome) -> list[str]:
-    return [
-        f"\n{name}:\n" + "\n".join(f"  {each}" for each in several[:SHOWN])
-        for name, several in {**outcome.wrong, "tracebacks": outcome.tracebacks}.items()
-        if several
-    ]
