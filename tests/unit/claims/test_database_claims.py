@@ -162,21 +162,6 @@ def test_the_same_request_decided_by_two_workers_at_once(fleet, worker, is_known
     assert sum(other.free_mb().values()) == 11 * GB
 
 
-def test_the_answer_stays_after_the_instance_has_arrived(fleet, worker, clock):
-    one, other = worker(), worker()
-    name = a_name()
-    fleet.wait_for_host(name, GB)
-    (host,) = one.hosts("req-1", GB, name)
-    fleet.arrive(name, host)
-    one.manager.refresh()
-    clock.ahead_seconds += 5
-    one.manager.refresh()
-    assert fleet.claims() == {}
-    other.manager.refresh()
-    assert other.hosts("req-1", GB, name) == [host]
-    assert fleet.claims() == {}
-
-
 def test_all_instances_of_a_request_or_none(fleet, worker):
     one = worker()
     with pytest.raises(errors.NoValidHost):

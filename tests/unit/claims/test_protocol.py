@@ -1,7 +1,7 @@
 """The protocol under every order of events: schedulers with old views, arrivals, failures, crashes.
 
-At every moment a host's instances and open claims together fit on it; and when all is over,
-nothing of it is lost.
+At every moment a host's instances and open claims together fit on it; a request that comes again
+has its answer; and when all is over, nothing of it is lost.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     consumes,
     invariant,
     multiple,
+    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -30,6 +31,7 @@ from tests.unit.claims.fleets import GB, Clock, Fleet, Worker, a_name
 pytestmark = pytest.mark.slow
 
 WORKERS = 3
+REMEMBERED_SECONDS = 250
 workers = st.integers(0, WORKERS - 1)
 sizes = st.sampled_from([1, 2, 3])
 
@@ -52,6 +54,8 @@ class Schedulers(RuleBasedStateMachine):
         drivers = ["filter_scheduler", "filter_scheduler", "caching_scheduler"]
         self.workers = [Worker(self.database, self.clock, driver=each) for each in drivers]
         self.requests = 0
+        #: By request id: size, names, hosts (None: refused) and when.
+        self.answers = {}
         self.lives = [0] * WORKERS
 
     def teardown(self) -> None:
@@ -75,11 +79,25 @@ class Schedulers(RuleBasedStateMachine):
     def request(self, number, gb, count):
         """A request from its arrival to its answer."""
         request_id, names = self.new_request(gb, count)
+        hosts = self.ask(number, request_id, gb, names)
+        self.answers[request_id] = gb, names, hosts, self.clock.ahead_seconds
+        return multiple(*zip(names, hosts or (), strict=bool(hosts)))
+
+    def ask(self, number, request_id, gb, names):
+        """The hosts chosen, None for no valid host."""
         try:
-            hosts = self.workers[number].hosts(request_id, gb * GB, *names)
+            return self.workers[number].hosts(request_id, gb * GB, *names)
         except errors.NoValidHost:
-            return multiple()
-        return multiple(*zip(names, hosts, strict=True))
+            return None
+
+    @precondition(lambda self: self.answers)
+    @rule(number=workers, data=st.data())
+    def repeat(self, number, data):
+        """A request that comes again, whatever has become of its instances."""
+        request_id = data.draw(st.sampled_from(sorted(self.answers)))
+        gb, names, hosts, at = self.answers[request_id]
+        if self.clock.ahead_seconds < at + REMEMBERED_SECONDS:
+            assert self.ask(number, request_id, gb, names) == hosts
 
     @rule(target=decided, number=workers, gb=sizes, count=st.integers(1, 2))
     def decide(self, number, gb, count):
@@ -109,13 +127,14 @@ class Schedulers(RuleBasedStateMachine):
         """The build failed before it began; the scheduler is asked again."""
         name, _host = where
         self.requests += 1
-        try:
-            (host,) = self.workers[number].hosts(f"req-{self.requests}", gb * GB, name)
-        except errors.NoValidHost:
+        request_id = f"req-{self.requests}"
+        hosts = self.ask(number, request_id, gb, [name])
+        if hosts is None:
             self.fleet.fail(name)
             return multiple()
+        self.answers[request_id] = gb, [name], hosts, self.clock.ahead_seconds
         self.fleet.change(name, None, memory_mb=gb * GB)
-        return name, host
+        return name, hosts[0]
 
     # --- workers -------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 import pytest
 
 from scheduler import errors
-from scheduler.claims.backend import Lost
 from scheduler.drivers import filter_scheduler
 from tests.unit.claims.fleets import GB, a_name
 
@@ -99,27 +98,3 @@ def test_a_refusal_is_the_answer_everywhere(fleet, worker, last_host):
         one.hosts("req-2", 5 * GB, a_name())
     assert entry.book().outcome == "booked"
     assert fleet.claims() == {name: last_host}
-
-
-def test_who_is_refused_by_one_worker_gets_no_host_from_another(fleet, worker, last_host):
-    one, two, name = worker(), worker(), a_name()
-    rest = a_name()
-    fleet.wait_for_host(rest, 4 * GB)
-    one.hosts("req-rest", 4 * GB, rest)
-    with pytest.raises(errors.NoValidHost):
-        one.hosts("req-1", GB, name)
-    fleet.fail(rest)
-    with pytest.raises(errors.NoValidHost):
-        two.hosts("req-1", GB, name)
-    assert two.hosts("req-2", GB, name) == [last_host], "another request may have it"
-
-
-def test_a_request_that_was_replaced_takes_nothing_back_when_it_comes_again(fleet, worker):
-    one, two, name = worker(), worker(), a_name()
-    late = two.decide("req-1", GB, name)
-    (first,) = one.hosts("req-1", GB, name)
-    (second,) = one.hosts("req-2", 2 * GB, name)
-    assert late.book() == Lost()
-    assert two.hosts("req-1", GB, name) == [first]
-    assert two.hosts("req-2", 2 * GB, name) == [second]
-    assert fleet.claims() == {name: second}
