@@ -22,8 +22,10 @@ from scheduler.rpc.connection import BROKEN, Deliveries
 
 LOG = logging.getLogger(__name__)
 
+LEAST_SECONDS: Final = 2
+"""The shortest patience of a caller that can be kept: two heartbeats fall into it."""
 LOOK_SECONDS: Final = 0.5
-"""Between two looks at what is due; the shortest patience of a caller leaves one second."""
+"""Between two looks at what is due."""
 ANSWER_SECONDS: Final = 5.0
 """After which a broker that confirms nothing, or not the end, is connected to anew."""
 OF_THE_LIBRARY: Final = ("on_blocked", "on_unblocked")
@@ -97,10 +99,15 @@ class CallMonitor:
         """Number of heartbeats that could not be sent; the thread may not log that."""
 
     def watch(self, incoming: Any) -> None:
-        """From now on *incoming* is being worked on."""
-        seconds = _seconds_between_heartbeats(incoming)
-        if seconds is None:
+        """From now on *incoming*, whose caller may say how long it waits, is being worked on."""
+        patience_seconds = incoming.client_timeout
+        # On the bus inside this process, where requests name no queue, there are no heartbeats.
+        if not patience_seconds or getattr(incoming, "reply_q", None) is None:
             return
+        if patience_seconds < LEAST_SECONDS:
+            LOG.warning("Client provided an invalid timeout value of %r", patience_seconds)
+            return
+        seconds = patience_seconds / 2
         with self._lock:
             self._watched[incoming] = self._clock() + seconds, seconds
             is_first, self._is_started = not self._is_started, True
@@ -139,21 +146,3 @@ class CallMonitor:
             if incoming in self._watched:
                 seconds = self._watched[incoming][1]
                 self._watched[incoming] = now + seconds, seconds
-
-
-def _seconds_between_heartbeats(incoming: Any) -> float | None:
-    """Half of what the caller waits; None if it does not say, or nothing that can be kept.
-
-    On the bus inside this process, where requests name no queue, there are no heartbeats.
-    """
-    given = incoming.client_timeout
-    if not given or getattr(incoming, "reply_q", None) is None:
-        return None
-    try:
-        seconds = int(given) / 2
-    except (TypeError, ValueError):
-        seconds = 0.0
-    if seconds < 1:
-        LOG.warning("Client provided an invalid timeout value of %r", given)
-        return None
-    return seconds

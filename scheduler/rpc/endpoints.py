@@ -1,7 +1,8 @@
 """The methods of the scheduler's topic, and nothing else (reference page rpc, 1, 7 and 8).
 
 One endpoint serves one major version.  A call goes to the method of the same name of what is
-behind the endpoint; whatever else that has stays out of reach.
+behind the endpoint; whatever else that has stays out of reach.  Versions are those in which
+a method appeared.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ FORMS: Final[Mapping[str, tuple[type, ...]]] = {
 """Types of arguments below 4.3, where the request is two dicts and no object."""
 
 
-def forwarded(name: str, doc: str, to: str = "") -> Any:
+def forwarded(name: str, to: str = "") -> Any:
     """An RPC method *name* that hands its arguments to the method *to*, by default of its name."""
 
     @oslo_messaging.expose
     def method(self: _Endpoint, context: Any, **arguments: Any) -> Any:
         return self.call(to or name, context, arguments)
 
-    method.__name__, method.__doc__ = name, doc
+    method.__name__ = name
     return method
 
 
@@ -64,13 +65,11 @@ class SchedulerEndpoint(_Endpoint):
                 raise
             raise oslo_messaging.ExpectedException() from error  # the manager has logged it
 
-    update_aggregates = forwarded("update_aggregates", "Take changed aggregates (4.1).")
-    delete_aggregate = forwarded("delete_aggregate", "Forget an aggregate (4.1).")
-    update_instance_info = forwarded("update_instance_info", "Take the instances of a host (4.2).")
-    delete_instance_info = forwarded("delete_instance_info", "Forget an instance of a host (4.2).")
-    sync_instance_info = forwarded(
-        "sync_instance_info", "Compare the instances of a host with those known here (4.2)."
-    )
+    update_aggregates = forwarded("update_aggregates")  # 4.1
+    delete_aggregate = forwarded("delete_aggregate")  # 4.1
+    update_instance_info = forwarded("update_instance_info")  # 4.2
+    delete_instance_info = forwarded("delete_instance_info")  # 4.2
+    sync_instance_info = forwarded("sync_instance_info")  # 4.2
 
 
 class _OlderEndpoint(_Endpoint):
@@ -84,14 +83,9 @@ class _OlderEndpoint(_Endpoint):
         except (errors.NoValidHost, errors.StateUnavailable) as error:
             raise oslo_messaging.ExpectedException() from error
 
-    run_instance = forwarded(
-        "run_instance",
-        "Find hosts and tell them to build (2.0; ``legacy_bdm_in_spec`` since 2.9).",
-    )
-    prep_resize = forwarded(
-        "prep_resize", "Find a host for a server that changes its size, and tell it (2.0)."
-    )
-    select_hosts = forwarded("select_hosts", "Names of hosts (2.6).")
+    run_instance = forwarded("run_instance")  # 2.0; ``legacy_bdm_in_spec`` since 2.9
+    prep_resize = forwarded("prep_resize")  # 2.0
+    select_hosts = forwarded("select_hosts")  # 2.6
 
 
 class HavanaEndpoint(_OlderEndpoint):
@@ -99,11 +93,9 @@ class HavanaEndpoint(_OlderEndpoint):
 
     target = oslo_messaging.Target(version="2.9")
 
-    select_destinations = forwarded("select_destinations", "Hosts, nodes and limits (2.7).")
-    update_service_capabilities = forwarded(
-        "update_service_capabilities", "Take what a host says of itself (2.4)."
-    )
-    show_host_resources = forwarded("show_host_resources", "What a host has and uses (2.0).")
+    select_destinations = forwarded("select_destinations")  # 2.7
+    update_service_capabilities = forwarded("update_service_capabilities")  # 2.4
+    show_host_resources = forwarded("show_host_resources")  # 2.0
 
     @oslo_messaging.expose
     def get_backdoor_port(self, context: Any) -> None:
@@ -130,9 +122,7 @@ class IcehouseEndpoint(_OlderEndpoint):
 
     target = oslo_messaging.Target(version="3.1")
 
-    select_destinations = forwarded(
-        "select_destinations", "Hosts, nodes and limits (3.0).", to="select_counted_destinations"
-    )
+    select_destinations = forwarded("select_destinations", to="select_counted_destinations")  # 3.0
 
 
 class BaseAPI:

@@ -1,7 +1,8 @@
 """Connections to the message bus (reference pages rpc, section 15, and config, section 6).
 
 oslo.messaging reads some of its options from the process-wide ``cfg.CONF`` whatever it is given,
-so *conf* is that object in every real process.
+so *conf* is that object in every real process.  For a URL that cannot be used each function raises
+ConfigurationError, without passwords.
 """
 
 from __future__ import annotations
@@ -45,36 +46,24 @@ def set_defaults(conf: cfg.ConfigOpts = cfg.CONF) -> None:
 
 
 def get_transport(conf: cfg.ConfigOpts) -> RPCTransport:
-    """The transport for calls; nothing connects before its first use.
-
-    Raises ConfigurationError, without passwords, for a URL that cannot be used.
-    """
+    """The transport for calls; nothing connects before its first use."""
     return _get(oslo_messaging.get_rpc_transport, conf, OPTION)
 
 
 def get_notification_transport(conf: cfg.ConfigOpts) -> NotificationTransport:
-    """The transport for notifications: a bus of their own if one is configured.
-
-    Raises ConfigurationError, without passwords, for a URL that cannot be used.
-    """
+    """The transport for notifications: a bus of their own if one is configured."""
     return _get(oslo_messaging.get_notification_transport, conf, NOTIFICATION_OPTION)
 
 
 def is_in_process(conf: cfg.ConfigOpts) -> bool:
-    """True when the bus is the one inside this process, which no other process can reach.
-
-    Raises ConfigurationError, without passwords, for a URL that cannot be used.
-    """
+    """True when the bus is the one inside this process, which no other process can reach."""
     with _translated(OPTION):
         _apply_default_url(conf)
         return bool(oslo_messaging.TransportURL.parse(conf).transport == IN_PROCESS)
 
 
 def parsed_url(conf: cfg.ConfigOpts) -> oslo_messaging.TransportURL:
-    """The address of the bus; options in its query part are in force in *conf* from now on.
-
-    Raises ConfigurationError, without passwords, for a URL that cannot be used.
-    """
+    """The address of the bus; options in its query part are in force in *conf* from now on."""
     set_defaults(conf)
     with _translated(OPTION):
         _apply_default_url(conf)
@@ -86,10 +75,7 @@ def parsed_url(conf: cfg.ConfigOpts) -> oslo_messaging.TransportURL:
 
 
 def complete(conf: cfg.ConfigOpts) -> None:
-    """Give *conf*, which no transport was made from, the library's options and the default URL.
-
-    Raises ConfigurationError, without passwords, for a URL that cannot be used.
-    """
+    """Give *conf*, which no transport was made from, the library's options and the default URL."""
     connection.install()
     library_options.register(conf)
     with _translated(OPTION):

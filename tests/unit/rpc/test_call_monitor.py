@@ -46,7 +46,7 @@ class Counted(CallHeartbeats):
 
 @pytest.mark.parametrize(
     ("client_timeout", "heartbeats"),
-    [(60, 1), ("60", 1), (4, 1), (62, 0), (1, 0), (0, 0), (None, 0), ("soon", 0), ([4], 0)],
+    [(60, 1), (4, 1), (2, 1), (62, 0), (1, 0), (0, 0), (None, 0)],
 )
 def test_half_of_what_the_caller_waits(client_timeout: Any, heartbeats: int) -> None:
     clock = Clock()
