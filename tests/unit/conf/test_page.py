@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import pathlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 from oslo_config import cfg
@@ -89,10 +88,8 @@ anything = 1
 
 
 @pytest.fixture
-def start(tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Start]:
+def start(tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str]) -> Start:
     """Begin on a file with a text, as the daemon does; what is logged on standard error."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
 
     def begin(text: str) -> list[str]:
         path = tmp_path / "nova.conf"
@@ -100,9 +97,7 @@ def start(tmp_path: pathlib.Path, capfd: pytest.CaptureFixture[str]) -> Iterator
         startup.parse(["--config-file", str(path)], PROG, cfg.ConfigOpts())
         return capfd.readouterr().err.splitlines()
 
-    yield begin
-    root.handlers[:] = handlers
-    root.setLevel(level)
+    return begin
 
 
 def test_a_real_file_makes_no_noise(start: Start, tmp_path: pathlib.Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import pathlib
 import threading
 
@@ -16,19 +15,6 @@ from scheduler import errors, exit_codes
 from scheduler.conf import check, default, startup
 
 PROG = "nova-scheduler"
-
-
-@pytest.fixture(autouse=True)
-def own_logging():
-    """Give the root logger back as it was: setting up logging replaces its handlers."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    levels = {name: logging.getLogger(name).level for name in startup.QUIETED_LOGGERS}
-    yield
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    for name, previous in levels.items():
-        logging.getLogger(name).setLevel(previous)
 
 
 @pytest.fixture

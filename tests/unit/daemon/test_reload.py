@@ -7,7 +7,7 @@ import os
 import pathlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -26,17 +26,6 @@ from tests.waiting import wait_until
 
 PROG = "nova-scheduler"
 BEGIN = "[DEFAULT]\ntransport_url = rabbit://u:secret@h/\n"
-
-
-@pytest.fixture(autouse=True)
-def own_logging() -> Iterator[None]:
-    """Give the loggers back as they were."""
-    loggers = [logging.getLogger(name) for name in (None, "amqp", "some.logger")]
-    levels = [(each, each.level, list(each.handlers)) for each in loggers]
-    yield
-    for each, level, handlers in levels:
-        each.setLevel(level)
-        each.handlers[:] = handlers
 
 
 class Reloaded:
