@@ -12,7 +12,7 @@ import sqlalchemy
 from scheduler import errors, objects
 from scheduler.db.tables import compute_nodes
 from scheduler.introspection import state
-from scheduler.introspection.host_dump import differences, dump_host
+from scheduler.introspection.host_dump import differences
 from tests.unit.introspection.subjects import World, a_world
 from tests.world import fleet, random_fleets
 from tests.world.fleet import a_spec
@@ -51,6 +51,25 @@ def of_host(world: World, host: str) -> dict[str, Any]:
     return dict(found)
 
 
+def test_numbers_follow_what_the_worker_knows_and_promises(world: World) -> None:
+    names = ("hosts", "candidates", "up", "disabled", "aggregates", "open_picks")
+    before = state.state_summary(world.subject)
+    place(world, "u1")
+    after = state.state_summary(world.subject)
+    assert [before[name] for name in names] == [5, 5, 5, 0, 1, 0]
+    assert [after[name] for name in names] == [5, 5, 5, 0, 1, 1]
+    assert after["instances"] == before["instances"] + 1
+    assert 0 <= after["state_age_seconds"] < 60
+    assert after["driver"] == "FilterScheduler"
+
+
+def test_a_host_manager_of_ones_own_is_named(world: World) -> None:
+    manager: Any = world.subject.manager
+    manager.driver.host_manager = object()
+    with pytest.raises(errors.InvalidRequest, match="object keeps its state"):
+        state.state_summary(world.subject)
+
+
 def test_pages_hold_every_host_once_and_in_order(world: World) -> None:
     after, names, pages = None, [], 0
     while pages == 0 or after is not None:
@@ -60,26 +79,23 @@ def test_pages_hold_every_host_once_and_in_order(world: World) -> None:
     assert (names, pages) == ([f"cmp{number}" for number in range(1, 6)], 3)
 
 
-@pytest.mark.parametrize("limit", [0, -1, 501, "many"])
-def test_a_page_has_bounds(world: World, limit: Any) -> None:
-    with pytest.raises(errors.InvalidRequest, match="limit"):
-        state.state_hosts(world.subject, limit=limit)
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        *(("limit", value) for value in (0, -1, 501, "many")),
+        *(("hosts", value) for value in ("cmp1", [1])),
+        *(("after", value) for value in ("cmp1", ["cmp1"], [1, "cmp1"])),
+    ],
+)
+def test_what_cannot_be_a_page_is_named(world: World, argument: str, value: Any) -> None:
+    with pytest.raises(errors.InvalidRequest, match=argument):
+        state.state_hosts(world.subject, **{argument: value})
 
 
 def test_a_host_that_is_not_there_is_named_with_the_nearest(world: World) -> None:
     answer = state.state_hosts(world.subject, hosts=["cnp1", "nothing-like-it", "cmp2"])
     assert [each["host"] for each in answer["hosts"]] == ["cmp2"]
     assert answer["unknown"] == {"cnp1": "cmp1", "nothing-like-it": None}
-
-
-def test_a_promise_shows_as_the_difference_to_the_report(world: World) -> None:
-    host = place(world, "u1")
-    found = of_host(world, host)
-    values, reported = found["values"], found["reported"]
-    assert reported["free_ram_mb"] - values["free_ram_mb"] == 2048
-    assert values["num_instances"] == reported["num_instances"] + 1
-    assert (values["instances"], reported["instances"]) == (["u1"], [])
-    assert [each["instance"] for each in found["picks"]] == ["u1"]
 
 
 def compared(world: World, host: str, fresh: World) -> dict[str, tuple[Any, ...]]:
@@ -98,7 +114,9 @@ def test_differences_are_named_and_those_of_promises_explained(
     behind_the_back(world, host, hypervisor_version=7, stats='{"io_workload": "3"}')
     with a_world(tmp_path, hosts=5, is_new=False) as fresh:
         found = compared(world, host, fresh)
-    ram = of_host(world, host)["reported"]["free_ram_mb"]
+    dumped = of_host(world, host)
+    assert [each["instance"] for each in dumped["picks"]] == ["u1"]
+    ram = dumped["reported"]["free_ram_mb"]
     assert found["free_ram_mb"] == (ram - 2048, ram, 1, True)
     assert found["instances"] == (["u1"], [], 1, True)
     assert found["hypervisor_version"] == (2012000, 7, 0, False)
@@ -107,7 +125,7 @@ def test_differences_are_named_and_those_of_promises_explained(
     assert explained == {"free_ram_mb", "free_disk_mb", "vcpus_used", "num_instances", "instances"}
 
 
-def test_cells_that_a_promise_took_are_explained(world: World) -> None:
+def test_cells_that_a_promise_took_show_as_they_were_reported(world: World) -> None:
     behind_the_back(world, "cmp1", numa_topology=random_fleets.TOPOLOGY)
     state.state_refresh(world.subject)
     spec = a_spec("u1", force_hosts=["cmp1"], numa_topology=GUEST)
@@ -144,4 +162,4 @@ def test_no_state_is_read_while_the_database_is_away(
     for ask in (state.state_update, state.state_refresh):
         with pytest.raises(errors.StateUnavailable, match="does not answer"):
             ask(world.subject)
-    assert dump_host(manager.table, manager.reservations, ("cmp1", "cmp1"))
+    assert of_host(world, "cmp1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -44,11 +45,14 @@ def test_states_of_hosts(host: dict[str, object], state: str) -> None:
     )
 
 
+def a_manager(**known: Any) -> Any:
+    driver = SimpleNamespace(host_manager=SimpleNamespace(**known))
+    return SimpleNamespace(replies=SimpleNamespace(repeated=2), driver=driver)
+
+
 def test_a_host_manager_of_others_may_know_nothing() -> None:
     samples = Samples()
-    driver = SimpleNamespace(host_manager=SimpleNamespace())
-    manager = SimpleNamespace(replies=SimpleNamespace(repeated=2), driver=driver)
-    readings.read_manager(samples, manager)
+    readings.read_manager(samples, a_manager())
     assert samples.values == {(catalogue.REPEATED.name, ()): 2}
 
 
@@ -58,12 +62,9 @@ def test_cells() -> None:
         CellHealth("u1", "one", False, False, 0, read_at, None),
         CellHealth("u2", None, False, True, 3, None, "away"),
     ]
-    hosts = SimpleNamespace(cell_health=lambda: cells, state_age_seconds=1.5, read_at=9.0)
-    driver = SimpleNamespace(host_manager=hosts)
     samples = Samples()
-    readings.read_manager(
-        samples, SimpleNamespace(replies=SimpleNamespace(repeated=0), driver=driver)
-    )
+    manager = a_manager(cell_health=lambda: cells, state_age_seconds=1.5, read_at=9.0)
+    readings.read_manager(samples, manager)
     assert values(samples, catalogue.CELL_UP) == {("u1", "one"): 1, ("u2", ""): 0}
     assert values(samples, catalogue.CELL_FAILURES) == {("u1", "one"): 0, ("u2", ""): 3}
     assert values(samples, catalogue.CELL_READ_AT) == {("u1", "one"): 1795316400}

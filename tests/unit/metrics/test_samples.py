@@ -45,18 +45,17 @@ def test_three_workers(metric: Metric, expected: Any) -> None:
     assert together.values == {(metric.name, ()): expected}
 
 
-@pytest.mark.parametrize(("metric", "expected"), [(catalogue.PLACED, 3), (catalogue.IN_FLIGHT, 1)])
-def test_of_the_dead_only_what_they_counted_is_left(metric: Metric, expected: float) -> None:
+def test_of_the_dead_only_what_they_counted_is_left() -> None:
+    gone, metrics = (
+        ("nova_scheduler_of_another_release", ()),
+        (catalogue.PLACED, catalogue.IN_FLIGHT),
+    )
     together = Samples()
-    together.take(Samples({(metric.name, ()): 2.0}, read_at=90.0), is_alive=False)
-    together.take(Samples({(metric.name, ()): 1.0}, read_at=10.0), is_alive=True)
-    assert (together.values, together.read_at) == ({(metric.name, ()): expected}, 10.0)
-
-
-def test_metrics_of_another_release_are_left_out() -> None:
-    together = Samples()
-    together.take(Samples({("nova_scheduler_gone", ()): 1.0}), is_alive=True)
-    assert together.values == {}
+    for value, read_at, is_alive in ((2.0, 90.0, False), (1.0, 10.0, True)):
+        values = {(each.name, ()): value for each in metrics}
+        together.take(Samples({**values, gone: value}, read_at=read_at), is_alive=is_alive)
+    assert [together.values.pop((each.name, ())) for each in metrics] == [3, 1]
+    assert (together.values, together.read_at) == ({}, 10.0)
 
 
 @pytest.mark.parametrize("read_at", [float("-inf"), 7.5])

@@ -12,6 +12,7 @@ from tests.builders import OWN_UUID, a_request
 from tests.unit.objects import wire_samples
 
 DATA = "nova_object.data"
+RECORDED = [("simple", "start"), ("simple", "end"), ("rich", "start")]
 
 
 def the_spec(kind: str) -> objects.RequestSpec:
@@ -20,16 +21,9 @@ def the_spec(kind: str) -> objects.RequestSpec:
     return spec
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        ("simple", "notification-versioned-simple-start"),
-        ("simple", "notification-versioned-simple-end"),
-        ("rich", "notification-versioned-rich-start"),
-    ],
-)
-def test_versioned(kind: str, name: str) -> None:
-    recorded = wire_samples.load(name)["payload"]
+@pytest.mark.parametrize(("kind", "phase"), RECORDED)
+def test_versioned(kind: str, phase: str) -> None:
+    recorded = wire_samples.load(f"notification-versioned-{kind}-{phase}")["payload"]
     destination = recorded[DATA]["requested_destination"]
     # Nova's filter of requests has added the aggregate of the zone.
     destination[DATA]["aggregates"].pop()
@@ -39,15 +33,9 @@ def test_versioned(kind: str, name: str) -> None:
     assert wire_samples.comparable(ours) == wire_samples.comparable(recorded)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        ("simple", "notification-legacy-simple-start"),
-        ("simple", "notification-legacy-simple-end"),
-        ("rich", "notification-legacy-rich-start"),
-    ],
-)
-def test_legacy(kind: str, name: str) -> None:
+@pytest.mark.parametrize(("kind", "phase"), RECORDED)
+def test_legacy(kind: str, phase: str) -> None:
+    name = f"notification-legacy-{kind}-{phase}"
     recorded = wire_samples.load(name)["payload"]["request_spec"]
     ours = payloads.legacy_request(the_spec(kind))["request_spec"]
     assert ours.keys() == recorded.keys()
@@ -71,17 +59,14 @@ def _texts(value: Any) -> Any:
     return value.strftime("%Y-%m-%dT%H:%M:%S.%f") if hasattr(value, "strftime") else value
 
 
-@pytest.mark.parametrize(
-    "name", ["derived-newton-notification-start", "derived-newton-notification-end"]
-)
-def test_newton_s_legacy_form(name: str) -> None:
-    recorded = wire_samples.load(name)
+@pytest.mark.parametrize("phase", ["start", "end"])
+def test_newton_s_legacy_form(phase: str) -> None:
+    recorded = wire_samples.load(f"derived-newton-notification-{phase}")["payload"]
     ours = payloads.legacy_request(the_spec("simple"))
-    assert ours.keys() == recorded["payload"].keys()
-    theirs = recorded["payload"]["request_spec"]
-    assert theirs.keys() <= ours["request_spec"].keys()
-    mine = ours["request_spec"]["instance_properties"]
-    assert theirs["instance_properties"].keys() <= mine.keys()
+    assert ours.keys() == recorded.keys()
+    theirs, mine = recorded["request_spec"], ours["request_spec"]
+    assert theirs.keys() <= mine.keys()
+    assert theirs["instance_properties"].keys() <= mine["instance_properties"].keys()
 
 
 def test_failed_task() -> None:
@@ -100,12 +85,9 @@ def test_failed_task() -> None:
     mine, theirs = ours[DATA]["reason"], recorded[DATA]["reason"]
     assert mine.keys() == theirs.keys()
     assert mine[DATA].keys() == theirs[DATA].keys()
-    for field in ("exception", "exception_message"):
-        assert mine[DATA][field] == theirs[DATA][field]
-    assert (mine[DATA]["module_name"], mine[DATA]["function_name"]) == (
-        __name__,
-        "test_failed_task",
-    )
+    said, place = ("exception", "exception_message"), ("module_name", "function_name")
+    assert [mine[DATA][field] for field in said] == [theirs[DATA][field] for field in said]
+    assert [mine[DATA][field] for field in place] == [__name__, "test_failed_task"]
     assert mine[DATA]["traceback"].endswith(f"nova.exception.MaxRetriesExceeded: {text}\n")
 
 
@@ -126,6 +108,9 @@ def test_legacy_failure_has_the_recorded_keys() -> None:
     assert ours["instance_properties"] == spec["instance_properties"]
 
 
+GROUPS = [objects.SecurityGroup(name="default"), objects.SecurityGroup(uuid=OWN_UUID)]
+
+
 @pytest.mark.parametrize(
     ("fields", "name", "expected"),
     [
@@ -135,14 +120,7 @@ def test_legacy_failure_has_the_recorded_keys() -> None:
         ({}, "ignore_hosts", None),
         ({}, "security_groups", []),
         (
-            {
-                "security_groups": objects.SecurityGroupList(
-                    objects=[
-                        objects.SecurityGroup(name="default"),
-                        objects.SecurityGroup(uuid=OWN_UUID),
-                    ]
-                )
-            },
+            {"security_groups": objects.SecurityGroupList(objects=GROUPS)},
             "security_groups",
             ["default", OWN_UUID],
         ),
@@ -152,12 +130,8 @@ def test_fields(fields: dict[str, Any], name: str, expected: Any) -> None:
     assert payloads.request(a_request(**fields))[DATA][name] == expected
 
 
-def test_a_destination_without_node() -> None:
+def test_a_destination_without_node_and_a_request_that_says_nothing() -> None:
     spec = a_request(requested_destination=objects.Destination(host="h1", node=None))
     data = payloads.request(spec)[DATA]["requested_destination"][DATA]
     assert data == {"host": "h1", "aggregates": None}
-
-
-def test_a_request_that_says_nothing() -> None:
-    data = payloads.request(objects.RequestSpec())[DATA]
-    assert {name: value for name, value in data.items() if value} == {}
+    assert not any(payloads.request(objects.RequestSpec())[DATA].values())

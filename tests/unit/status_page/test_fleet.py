@@ -1,6 +1,7 @@
 """What the page is told of the fleet: all of it once, then the rows that have changed."""
 
 import json
+import random
 
 import numpy as np
 import pytest
@@ -99,78 +100,94 @@ def test_later_answers_are_about_what_has_changed(page, what):
     assert page.changed() == []
 
 
-def have_rows_used_again(page, monkeypatch):
-    """As many are free as there are hosts, as when many were replaced."""
-    monkeypatch.setattr("scheduler.hosts.table.FIRST_CAPACITY", 0)
-    for number in range(len(page.table)):
-        a_host(f"gone{number}", f"gone{number}", table=page.table)
-    for number in range(len(page.table) // 2):
-        page.table.remove((f"gone{number}", f"gone{number}"))
-    page.changes()
-
-
-@pytest.mark.parametrize("is_seen_gone", [True, False])
-def test_a_host_that_goes_and_one_that_takes_its_row(page, monkeypatch, is_seen_gone):
-    page.changes()
-    have_rows_used_again(page, monkeypatch)
-    page.table.remove(("h2", "h2"))
-    if is_seen_gone:
-        assert page.changes()["removed"] == [1]
-    a_host("h9", "h9", table=page.table)
-    found = page.changes()
-    rows, names = found["columns"]["row"], found["columns"]["host"]
-    assert (rows, names, found["removed"]) == ([1], ["h9"], [])
-
-
 STATE_OF = {
     "up": {},
     "forced down": {"service": {"forced_down": True, "disabled": True}},
     "silent": {"last_seen": NOW - 61, "service": {"disabled": True}},
     "disabled": {"service": {"disabled": True}},
     "not reported": {"reported": False},
+    "left out": {"cell_uuid": "c2", "last_seen": NOW - 100},
+    "no service": {},
 }
 
 
 @pytest.mark.parametrize("state", STATE_OF)
 def test_states(page, state):
     a_host("odd", "odd", table=page.table, **STATE_OF[state])
+    if state == "no service":
+        page.table.set_service("odd", None, 0)
+    page.manager._reader.left_out = ("c2",)
     found = page.changes()
     assert STATES[told(found, "odd", "state")] == state
     assert STATES[told(found, "h1", "state")] == "up"
+    assert found["cells"][told(found, "odd", "cell")] == STATE_OF[state].get("cell_uuid")
 
 
-def test_hosts_without_service_and_of_cells_left_out(page):
-    a_host("alone", "alone", table=page.table)
-    page.table.set_service("alone", None, 0)
-    a_host("far", "far", table=page.table, cell_uuid="c2", last_seen=NOW - 100)
-    page.manager._reader.left_out = ("c2",)
-    found = page.changes()
-    assert STATES[told(found, "alone", "state")] == "no service"
-    assert STATES[told(found, "far", "state")] == "left out"
-    assert found["cells"][told(found, "far", "cell")] == "c2"
+class Browser:
+    """What one reader knows of the fleet by all answers that it got."""
+
+    def __init__(self):
+        self.version, self.rows, self.labels = None, {}, {"memberships": [], "cells": []}
+
+    def read(self, page):
+        page.seconds += FRESH_SECONDS
+        found = page.fleet.changes(self.version)
+        if found["is_full"]:
+            self.rows.clear()
+        for name, known in self.labels.items():
+            known[found[f"{name}_from"] :] = found[name]
+        for row in found["removed"]:
+            self.rows.pop(row, None)  # one that came and went in between was never told
+        columns = found["columns"]
+        self.rows |= {each[0]: each[1:] for each in zip(*columns.values(), strict=True)}
+        self.version = found["version"]
+        return columns["host"]
+
+    @property
+    def shown(self):
+        memberships, cells = self.labels.values()
+        return {
+            host: (*values, memberships[membership], cells[cell])
+            for host, *values, membership, cell in self.rows.values()
+        }
 
 
-def test_zones_and_aggregates_have_numbers_that_stay(page):
-    def put(**names):
-        page.table.set_aggregates(
-            {
-                host: (objects.Aggregate(id=1, name=name, metadata={"availability_zone": "z, y"}),)
-                for host, name in names.items()
-            }
-        )
+def something_happens(table, rng):
+    name = f"h{rng.randrange(12)}"
+    row = table.rows.get((name, name))
+    if row is None:
+        a_host(name, name, table=table, cell_uuid=rng.choice(["c1", "c2"]))
+        return
+    zones = {"availability_zone": rng.choice(["z, y", "z"])}
+    several = (objects.Aggregate(id=1, name=f"a{rng.randrange(50)}", metadata=zones),)
+    rng.choice(
+        [
+            lambda: table.remove((name, name)),
+            lambda: table.update(row, {"free_ram_mb": rng.randrange(9)}),
+            lambda: table.set_service(name, rng.choice([None, {}, {"disabled": True}]), NOW),
+            lambda: table.set_aggregates({name: several}),
+        ]
+    )()
 
-    put(h1="a", h2="b")
-    known = {}
-    for names in ({"h1": "a", "h2": "b"}, {"h1": "c", "h2": "b"}, {"h1": "a", "h2": "b"}):
-        put(**names)
-        found = page.changes()
-        known.update(enumerate(found["memberships"], found["memberships_from"]))
-        for host, membership in zip(
-            found["columns"]["host"], found["columns"]["membership"], strict=True
-        ):
-            zones, aggregates = (("y", "z"), (names[host],)) if host in names else ((), ())
-            assert known[membership] == {"zones": zones, "aggregates": aggregates}
-    assert len(known) == 4
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whoever_reads_whenever_knows_what_all_know(page, seed, monkeypatch):
+    monkeypatch.setattr("scheduler.hosts.table.FIRST_CAPACITY", 0)  # rows are used again
+    monkeypatch.setattr("scheduler.status_page.fleet._FEWEST_LABELS", 20)
+    rng, several, epochs = random.Random(seed), [Browser() for _ in range(4)], set()
+    for _ in range(400):
+        something_happens(page.table, rng)
+        rng.choice(several).read(page)
+        epochs.add(page.fleet.changes(None)["version"].partition(".")[0])
+    assert len(epochs) > 1, "labels were numbered anew"
+    fresh = Browser()
+    fresh.read(page)
+    assert fresh.shown.keys() == {host for host, _node in page.table.rows}
+    assert max(map(len, fresh.labels.values())) < 100
+    for each in several:
+        each.read(page)
+        assert each.shown == fresh.shown
+        assert each.read(page) == []
 
 
 @pytest.mark.parametrize(
@@ -183,33 +200,12 @@ def test_whoever_names_no_version_of_ours_gets_everything(page, since):
     assert found["columns"]["host"] == ["h1", "h2", "h3"]
 
 
-def test_readers_do_not_disturb_each_other(page):
-    first = page.changes(None)["version"]
-    page.table.update(0, {"free_ram_mb": 1})
-    second = page.changes(first)["version"]
-    page.table.update(1, {"free_ram_mb": 1})
-    assert page.changes(second)["columns"]["host"] == ["h2"]
-    assert page.changes(first)["columns"]["host"] == ["h1", "h2"]
-
-
 def test_a_snapshot_serves_for_a_moment(page):
     first = page.changes()["version"]
     page.table.update(0, {"free_ram_mb": 1})
     assert page.fleet.changes(first)["columns"]["host"] == []
     page.seconds += FRESH_SECONDS
     assert page.fleet.changes(first)["columns"]["host"] == ["h1"]
-
-
-def test_numbers_for_labels_begin_anew_when_there_are_too_many(page):
-    versions = set()
-    for number in range(1100):
-        page.table.set_aggregates(
-            {"h1": (objects.Aggregate(id=1, name=f"a{number}", metadata={}),)}
-        )
-        found = page.changes()
-        versions.add(found["version"].partition(".")[0])
-    assert len(versions) == 2
-    assert len(page.changes(None)["memberships"]) < 1000
 
 
 def test_values_that_json_has_no_word_for(page):

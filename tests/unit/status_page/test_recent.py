@@ -1,5 +1,8 @@
 """Counting what the decisions of the last minutes came to."""
 
+import random
+from collections import Counter
+
 import pytest
 
 from scheduler.engine.evaluation import FilterCount
@@ -8,24 +11,7 @@ from scheduler.explain.refusal import Refusal
 from scheduler.status_page.recent import RATE_STEPS, RecentDecisions
 
 HOUR = 3600
-
-
-class Clock:
-    def __init__(self):
-        self.seconds = 1_000_000.0
-
-    def __call__(self):
-        return self.seconds
-
-
-@pytest.fixture
-def clock():
-    return Clock()
-
-
-@pytest.fixture
-def recent(clock):
-    return RecentDecisions(clock)
+BEFORE = (None, "destination.other")
 
 
 def a_record(outcome=SELECTED, **removed):
@@ -36,71 +22,59 @@ def a_record(outcome=SELECTED, **removed):
     return record
 
 
-def test_the_rate_counts_per_step(recent, clock):
-    recent.note(a_record())
-    recent.note(a_record("no_host_fits"))
-    clock.seconds += 5
-    recent.note(a_record())
-    rate = recent.counts()["rate"]
-    assert (rate["selected"][-3:], rate["refused"][-3:]) == ([0, 1, 1], [0, 1, 0])
-    assert len(rate["selected"]) == len(rate["refused"]) == RATE_STEPS
+def reasons_in(counts):
+    return {(each.pop("filter"), each.pop("reason")): tuple(each.values()) for each in counts}
 
 
-@pytest.mark.parametrize(
-    ("later", "outcomes"),
-    [
-        (0, {SELECTED: 1, "state_too_old": 2}),
-        (HOUR - 60, {SELECTED: 1, "state_too_old": 2}),
-        (HOUR, {}),
-    ],
-)
-def test_outcomes_of_an_hour(recent, clock, later, outcomes):
-    for outcome in (SELECTED, "state_too_old", "state_too_old"):
-        recent.note(a_record(outcome))
-    clock.seconds += later
-    assert recent.counts()["outcomes"] == outcomes
+@pytest.mark.parametrize("seed", range(4))
+def test_all_that_is_counted_is_that_of_the_window(seed):
+    """Against all decisions, each kept with its time."""
+    rng, now, noted = random.Random(seed), [1_000_000.0], []
+    recent = RecentDecisions(lambda: now[0])
+    for _ in range(300):
+        outcome = rng.choice([SELECTED, "no_host_fits", "state_too_old"])
+        removed = {name: rng.randrange(1, 4) for name in rng.sample(["short", "other"], 1)}
+        recent.note(a_record(outcome, **removed))
+        noted.append((now[0], outcome, removed))
+        now[0] += rng.choice([0, 1, 5, 30, 60, 120, 0.1 * HOUR])
+    found = recent.counts()
+    minute, step = int(now[0] // 60), int(now[0] // 5)
+    hour = [each for each in noted if int(each[0] // 60) > minute - 60]
+    assert found["outcomes"] == Counter(outcome for _at, outcome, _removed in hour)
+    for kind in ("selected", "refused"):
+        of_kind = [at for at, outcome, _ in noted if (outcome == SELECTED) == (kind == "selected")]
+        steps = Counter(int(at // 5) for at in of_kind)
+        assert found["rate"][kind] == [steps[n] for n in range(step - RATE_STEPS + 1, step + 1)]
+    totals = {}
+    for _at, outcome, removed in hour:
+        for key, hosts in {BEFORE: 2, **{("RamFilter", r): n for r, n in removed.items()}}.items():
+            refused, of_refused, all_hosts = totals.get(key, (0, 0, 0))
+            is_refused = outcome != SELECTED
+            of_refused += hosts * is_refused
+            totals[key] = (refused + is_refused, of_refused, all_hosts + hosts)
+    assert reasons_in(found["reasons"]) == totals
 
 
-def test_reasons_add_up_and_tell_refused_requests_apart(recent, clock):
+def test_reasons_that_refused_the_most_requests_come_first():
+    recent = RecentDecisions(lambda: 0.0)
     recent.note(a_record(short=4, other=1))
-    clock.seconds += 120
     recent.note(a_record("no_host_fits", short=10))
-    found = {(each["filter"], each["reason"]): each for each in recent.counts()["reasons"]}
-    assert list(found) == [
-        ("RamFilter", "short"),
-        (None, "destination.other"),
-        ("RamFilter", "other"),
-    ]
-    assert found["RamFilter", "short"] == {
-        "filter": "RamFilter",
-        "reason": "short",
-        "refused_requests": 1,
-        "hosts_of_refused": 10,
-        "hosts": 14,
-    }
-    assert found[None, "destination.other"]["hosts"] == 4
-    assert found["RamFilter", "other"]["refused_requests"] == 0
+    keys = list(reasons_in(recent.counts()["reasons"]))
+    assert keys == [("RamFilter", "short"), BEFORE, ("RamFilter", "other")]
 
 
-def test_of_a_later_instance_its_own_reasons_count(recent):
-    record = a_record("no_host_fits", other=1)
+def test_of_a_later_instance_its_own_reasons_count():
+    recent, record = RecentDecisions(lambda: 0.0), a_record("no_host_fits", other=1)
     record.refusal = Refusal(7, 10, [], filters=[FilterCount("RamFilter", 10, 0, {"short": 10})])
     recent.note(record)
-    found = {each["reason"]: each["hosts"] for each in recent.counts()["reasons"]}
-    assert found == {"short": 10, "destination.other": 2}
+    found = reasons_in(recent.counts()["reasons"])
+    assert found == {("RamFilter", "short"): (1, 10, 10), BEFORE: (1, 2, 2)}
 
 
-def test_what_is_old_is_forgotten(recent, clock):
-    recent.note(a_record("no_host_fits", short=1))
-    clock.seconds += 2 * HOUR
-    assert recent.counts()["reasons"] == []
-    recent.note(a_record(other=1))
-    assert [each["reason"] for each in recent.counts()["reasons"]] == ["destination.other", "other"]
-    assert sum(recent.counts()["rate"]["selected"]) == 1
-
-
-def test_a_clock_set_back_loses_nothing_new(recent, clock):
+def test_a_clock_set_back_loses_nothing_new():
+    now = [1_000_000.0]
+    recent = RecentDecisions(lambda: now[0])
     recent.note(a_record())
-    clock.seconds -= HOUR
+    now[0] -= HOUR
     recent.note(a_record())
     assert recent.counts()["outcomes"] == {SELECTED: 1}

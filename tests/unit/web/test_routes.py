@@ -20,12 +20,17 @@ def broken(request: Request) -> Response:
     raise RuntimeError("out of order")
 
 
+def busy(request: Request) -> Response:
+    raise TimeoutError("the hub is slow")
+
+
 @pytest.fixture
 def routes() -> Routes:
     made = Routes()
     for path in ("/metrics", "/status", "/status/", "/status/decisions/"):
         made.add(path, echo(path))
     made.add("/broken", broken)
+    made.add("/busy", busy)
     return made
 
 
@@ -48,25 +53,18 @@ def test_answered(routes: Routes, target: str, answer: list[object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "target", "status"),
+    ("method", "target", "status", "body"),
     [
-        ("GET", "/metrics/", 404),
-        ("GET", "/nothing", 404),
-        ("GET", "", 404),
-        ("GET", "/broken", 500),
-        ("HEAD", "/metrics", 200),
-        ("POST", "/metrics", 405),
-        ("DELETE", "/nothing", 405),
+        ("GET", "/metrics/", 404, "not found"),
+        ("GET", "/nothing", 404, "not found"),
+        ("GET", "", 404, "not found"),
+        ("GET", "/broken", 500, "internal error"),
+        ("GET", "/busy", 503, "busy"),
+        ("POST", "/metrics", 405, "only GET and HEAD are answered"),
+        ("DELETE", "/nothing", 405, "only GET and HEAD are answered"),
+        ("HEAD", "/", 200, "/\n/broken\n/busy\n/metrics\n/status\n/status/\n/status/decisions/"),
     ],
 )
-def test_status(routes: Routes, method: str, target: str, status: int) -> None:
-    assert routes.answer(method, target, {}).status == status
-
-
-def test_what_is_wrong_inside_stays_inside(routes: Routes) -> None:
-    assert routes.answer("GET", "/broken", {}).body == b"internal error\n"
-
-
-def test_index(routes: Routes) -> None:
-    lines = routes.answer("GET", "/", {}).body.decode().split()
-    assert lines == ["/", "/broken", "/metrics", "/status", "/status/", "/status/decisions/"]
+def test_status(routes: Routes, method: str, target: str, status: int, body: str) -> None:
+    response = routes.answer(method, target, {})
+    assert (response.status, response.body.decode()) == (status, f"{body}\n")

@@ -45,16 +45,12 @@ def served(listening: socket.socket, routes: Routes) -> Iterator[socket.socket]:
     started.stop()
 
 
-def test_get(served: socket.socket) -> None:
-    reply = ask(served, "/hello")
-    assert (reply.status, reply.body) == (200, b"hello\n")
+@pytest.mark.parametrize(("method", "body"), [("GET", b"hello\n"), ("HEAD", b"")])
+def test_get_and_head(served: socket.socket, method: str, body: bytes) -> None:
+    reply = ask(served, "/hello", method)
+    assert (reply.status, reply.headers["content-length"], reply.body) == (200, "6", body)
     assert reply.headers["content-type"] == "text/plain; charset=utf-8"
     assert reply.headers["cache-control"] == "no-store"
-
-
-def test_head_has_the_headers_of_get_and_no_body(served: socket.socket) -> None:
-    reply = ask(served, "/hello", "HEAD")
-    assert (reply.status, reply.headers["content-length"], reply.body) == (200, "6", b"")
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"])
@@ -99,32 +95,29 @@ def test_several_serve_one_socket(listening: socket.socket, routes: Routes) -> N
 
 
 def test_no_more_than_so_many_at_once(
-    listening: socket.socket, monkeypatch: pytest.MonkeyPatch
+    listening: socket.socket, routes: Routes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "MOST_CONNECTIONS", 2)
     entered, free = threading.Semaphore(0), threading.Event()
-    at_once: list[int] = []
 
     def slow(request: Request) -> Response:
-        at_once.append(1)
         entered.release()
         free.wait(SECONDS)
         return Response.of_text("done")
 
-    routes = Routes()
     routes.add("/slow", slow)
     started = Server(listening, routes, "test")
     started.start()
     asking = [threading.Thread(target=ask, args=(listening, "/slow")) for _ in range(4)]
     for each in asking:
         each.start()
-    for _ in range(2):
-        assert entered.acquire(timeout=SECONDS)
-    assert not entered.acquire(timeout=0.2)
+    assert [entered.acquire(timeout=seconds) for seconds in (SECONDS, SECONDS, 0.2)] == [
+        *(True, True, False)
+    ]
     free.set()
     for each in asking:
         each.join()
-    assert len(at_once) == 4
+    assert [entered.acquire(timeout=0) for _ in range(3)] == [True, True, False]
     started.stop()
 
 
@@ -149,42 +142,25 @@ def test_ipv6() -> None:
 
 # --- names -------------------------------------------------------------------------------
 
+KNOWN = (
+    *(None, "127.0.0.1:9642", "127.0.0.1", "10.1.2.3:80", "[::1]:9642", "[::1]"),
+    *("localhost:9642", "LocalHost.", f"{MACHINE}:9642", "proxy"),
+    *("metrics.example.org", "METRICS.example.org.:80"),
+)
+UNKNOWN = (
+    *("", ":9642", "evil.example:9642", "localhost.evil.example", f"{MACHINE}.evil.example"),
+    *("127.0.0.1.evil.example", "0x7f000001", "2130706433", "[evil.example]"),
+    *("[::1].evil.example", "127.0.0.1@evil.example", "127.0.0.1/evil.example", "[::1"),
+)
+
 
 @pytest.mark.parametrize(
-    ("header", "is_known"),
-    [
-        (None, True),
-        ("127.0.0.1:9642", True),
-        ("127.0.0.1", True),
-        ("10.1.2.3:80", True),
-        ("[::1]:9642", True),
-        ("[::1]", True),
-        ("localhost:9642", True),
-        ("LocalHost.", True),
-        (f"{MACHINE}:9642", True),
-        ("metrics.example.org", True),
-        ("METRICS.example.org.:80", True),
-        ("proxy", True),
-        ("", False),
-        (":9642", False),
-        ("evil.example:9642", False),
-        ("localhost.evil.example", False),
-        (f"{MACHINE}.evil.example", False),
-        ("127.0.0.1.evil.example", False),
-        ("0x7f000001", False),
-        ("2130706433", False),
-        ("[evil.example]", False),
-        ("[::1].evil.example", False),
-        ("127.0.0.1@evil.example", False),
-    ],
+    ("header", "is_known"), [*((h, True) for h in KNOWN), *((h, False) for h in UNKNOWN)]
 )
 def test_known_names(header: str | None, is_known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "gethostname", lambda: MACHINE)
     assert KnownNames(MORE).knows(header) is is_known
-
-
-def test_any_name_where_that_is_wanted() -> None:
-    assert KnownNames(["*"]).knows("evil.example")
+    assert KnownNames(["*"]).knows(header)
 
 
 @pytest.mark.parametrize(

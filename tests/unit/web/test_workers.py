@@ -92,41 +92,19 @@ def test_a_folder_is_private_and_goes_in_the_end(tmp_path: pathlib.Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_folder_of_a_daemon_that_lives_stays(tmp_path: pathlib.Path) -> None:
-    mine = PrivateFolder(tmp_path)
-    another = PrivateFolder(tmp_path)
-    assert mine.path.is_dir()
-    assert another.path.is_dir()
-    another.close()
-    mine.close()
-
-
-def test_the_folder_of_a_daemon_that_was_killed_goes(tmp_path: pathlib.Path) -> None:
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:  # it ends without a word, and its lock with it
-        folder = PrivateFolder(tmp_path)
-        (folder.path / "1.socket").touch()
-        os.write(write, b"1")
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(read, 1) == b"1"
-    os.close(read)
-    os.close(write)
-    (left,) = tmp_path.iterdir()
-    folder = PrivateFolder(tmp_path)
-    assert not left.exists()
-    folder.close()
-
-
-def test_the_folder_of_a_worker_that_outlives_its_master_stays(tmp_path: pathlib.Path) -> None:
+def test_a_folder_stays_until_the_last_process_of_its_daemon_is_gone(
+    tmp_path: pathlib.Path,
+) -> None:
     end_it, ended = os.pipe()
     folder = PrivateFolder(tmp_path)
+    (folder.path / "1.socket").touch()
     child = os.fork()
-    if child == 0:
+    if child == 0:  # a worker, which ends without a word, and its lock with it
         os.close(ended)
         os.read(end_it, 1)
         os._exit(0)
+    another = PrivateFolder(tmp_path)
+    assert folder.path.is_dir()
     os.close(folder._lock)  # as the kernel does when the master is killed
     remove_leftovers(tmp_path)
     assert folder.path.is_dir()
@@ -134,7 +112,8 @@ def test_the_folder_of_a_worker_that_outlives_its_master_stays(tmp_path: pathlib
     os.waitpid(child, 0)
     os.close(end_it)
     remove_leftovers(tmp_path)
-    assert not folder.path.exists()
+    assert list(tmp_path.iterdir()) == [another.path]
+    another.close()
 
 
 def test_folders_that_are_not_ours_stay(tmp_path: pathlib.Path) -> None:
