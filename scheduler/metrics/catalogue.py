@@ -56,32 +56,23 @@ _counter, _histogram, _sum, _highest, _lowest, _newest = map(_maker, Kind)
 # --- decisions ---------------------------------------------------------------------------
 
 DECISIONS = _counter(
-    "decisions_total",
-    "Requests for hosts that were decided, by outcome: selected, or the code of the error.",
-    "outcome",
+    "decisions_total", "Decided requests by outcome: selected, or an error's code.", "outcome"
 )
 PLACED = _counter("instances_placed_total", "Instances that were given a host.")
-REPEATED = _counter(
-    "repeated_requests_total", "Requests that came again and got the answer of the first."
-)
+REPEATED = _counter("repeated_requests_total", "Repeated requests, which got the first answer.")
 DECISION_SECONDS = _histogram("decision_seconds", "From the arrival of a request to its answer.")
 STAGE_SECONDS = _histogram(
-    "stage_seconds",
-    "Of a decision, per stage: refresh, filter, weigh, claim, later_instances.",
-    "stage",
+    "stage_seconds", "A decision's stages: refresh, filter, weigh, claim, later_instances.", "stage"
 )
 REMOVED = _counter(
-    "hosts_removed_total",
-    "Hosts that a filter removed, for the first instance of each request.",
-    *("filter", "reason"),
+    "hosts_removed_total", "Hosts that a filter removed for the first instance.", "filter", "reason"
 )
 NOT_EVALUATED = _counter(
     "hosts_not_evaluated_total", "Hosts that no filter was asked about, by cause.", "cause"
 )
 CLAIMS = _counter("claims_total", "Claims of decided hosts, by outcome.", "outcome")
 RACES_LOST = _counter(
-    "claim_conflicts_total",
-    "How often it was decided anew because others had claimed the host meanwhile.",
+    "claim_conflicts_total", "Decisions taken anew after others had claimed the host."
 )
 CLAIMS_OPEN = _newest("claims_open", "Claims in the database that no report of a host shows yet.")
 PICKS_OPEN = _sum("picks_open", "Promised hosts whose reports do not show the instance yet.")
@@ -97,16 +88,11 @@ HOSTS = _newest(
 )
 INSTANCES = _newest("instances", "Instances known to be on a host.")
 READ_SECONDS = _histogram(
-    "state_read_seconds",
-    "Reading what changed of the hosts (kind changes), or everything (kind full).",
-    "kind",
+    "state_read_seconds", "Reading what changed of the hosts, or (full) everything.", "kind"
 )
 READ_FAILURES = _counter("state_read_failures_total", "Reads of the hosts that failed.")
 ROWS_READ = _counter("state_rows_read_total", "Rows of compute nodes and instances that were read.")
-REPAIRS = _counter(
-    "state_repairs_total",
-    "Rows that a full read found to differ although no earlier read had shown it.",
-)
+REPAIRS = _counter("state_repairs_total", "Rows whose change only a full read has shown.")
 CELL: Final = ("cell", "name")
 CELL_UP = _lowest("cell_up", "Whether the hosts of a cell are decided on.", *CELL)
 CELL_READ_AT = _lowest(
@@ -120,9 +106,7 @@ CELL_FAILURES = _counter(
 
 IN_FLIGHT = _sum("requests_in_flight", "Remote calls that are being worked on.")
 OLDEST = _highest("oldest_request_seconds", "How long the oldest of them has been worked on.")
-CONSUMER_UP = _lowest(
-    "consumer_up", "Whether requests are taken from the message bus by every worker."
-)
+CONSUMER_UP = _lowest("consumer_up", "Whether every worker takes requests from the message bus.")
 MESSAGES = _counter(
     "rpc_messages_total",
     "Requests from the message bus, by the way they were received: fast ([scheduler] "
@@ -130,25 +114,18 @@ MESSAGES = _counter(
     "path",
 )
 REFUSED = _counter(
-    "messages_refused_total",
-    "Messages whose sender was told that they cannot be served, by kind of error.",
-    "error",
+    "messages_refused_total", "Messages answered with an error before any work.", "error"
 )
-UNDECODABLE = _counter(
-    "messages_undecodable_total",
-    "Messages that are no messages of this protocol, and were dropped.",
-)
+UNDECODABLE = _counter("messages_undecodable_total", "Dropped messages of another protocol.")
 ANSWERS_DROPPED = _counter(
-    "answers_dropped_total",
-    "Answers that were given up because the queue of the caller did not come back.",
+    "answers_dropped_total", "Answers to callers whose queue did not come back."
 )
 CALL_HEARTBEATS_FAILED = _counter(
     "call_heartbeats_failed_total",
-    "Heartbeats to callers of long calls that could not be sent, and were tried again.",
+    "Heartbeats of long calls that were sent once more after an error.",
 )
 NOTIFICATIONS_DROPPED = _counter(
-    "notifications_dropped_total",
-    "Notifications that were dropped because the bus did not take them.",
+    "notifications_dropped_total", "Notifications that the bus did not take in time."
 )
 NOTIFICATIONS_WAITING = _sum("notifications_waiting", "Notifications that wait for the bus.")
 
@@ -167,12 +144,9 @@ RELOAD_AT = _highest("last_reload_timestamp_seconds", "When the configuration wa
 WORKERS = _sum(
     "workers", "Workers by state: configured, alive (told of themselves of late).", "state"
 )
-WORKER_STARTS = _counter(
-    "worker_starts_total", "Workers that were started, replaced ones included."
-)
+WORKER_STARTS = _counter("worker_starts_total", "Started workers, replacements included.")
 REQUESTS_LOST = _counter(
-    "requests_lost_total",
-    "Requests that a worker had received when it died, begun or not; nobody answers them.",
+    "requests_lost_total", "Requests that a worker had received when it died; nobody answers them."
 )
 CPU_SECONDS = _counter("cpu_seconds_total", "CPU time of all workers.")
 MEMORY_BYTES = _sum("resident_memory_bytes", "Resident memory of all workers.")
