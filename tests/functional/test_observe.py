@@ -26,6 +26,7 @@ REQUESTS = 6
 TOO_MUCH_MB = 10 * fleet.MEMORY_MB
 WORKERS = 2
 SECRET = "k3epq!et"
+Metrics = dict[tuple[str, ...], float]
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,18 @@ def uuid(number: int) -> str:
     return f"00000000-0000-4000-8000-{number:012d}"
 
 
+def grown(observed: Observed, before: Metrics, number: float, *series: str) -> Metrics:
+    """The metrics when *series* has grown by *number* since *before*."""
+    latest: Metrics = {}
+
+    def has_grown() -> bool:
+        latest.update(observed.endpoint.metrics())
+        return latest.get(series, 0) - before.get(series, 0) == number
+
+    wait_until(has_grown, 60, f"{number} more of {series}")
+    return latest
+
+
 def test_metrics_before_and_after_decisions(observed: Observed, tmp_path: Path) -> None:
     before = observed.endpoint.metrics()
     assert before["workers", "alive"] == before["workers", "configured"] == WORKERS
@@ -93,39 +106,20 @@ def test_metrics_before_and_after_decisions(observed: Observed, tmp_path: Path) 
         too_big.flavor.memory_mb = TOO_MUCH_MB
         with pytest.raises(errors.NoValidHost):
             api.select_destinations(a_context(), too_big, [uuid(99)])
-    after = counted(observed, before, REQUESTS + 1)
-
-    def more(*series: str) -> float:
-        return after[series] - before.get(series, 0)
-
-    assert more("decisions_total", "selected") == REQUESTS
-    assert more("decisions_total", "no_host_fits") == 1
-    assert more("instances_placed_total") == REQUESTS
-    assert more("decision_seconds_count") == REQUESTS + 1
-    assert more("decision_seconds_bucket", "+Inf") == REQUESTS + 1
-    assert more("hosts_removed_total", "RamFilter", "ram.physical") == len(fleet.HOSTS)
-    assert more("state_read_seconds_count", "changes") > 0
-    assert after["build_info", *build(observed)] == 1
-
-
-def counted(
-    observed: Observed, before: dict[tuple[str, ...], float], decisions: int
-) -> dict[tuple[str, ...], float]:
-    """The metrics when there are so many *decisions* more than *before*."""
-    latest: dict[tuple[str, ...], float] = {}
-
-    def is_there() -> bool:
-        latest.update(observed.endpoint.metrics())
-        series = ("decision_seconds_count",)
-        return latest[series] - before.get(series, 0) >= decisions
-
-    wait_until(is_there, 60, f"{decisions} decisions more")
-    return latest
-
-
-def build(observed: Observed) -> tuple[str, ...]:
-    """The labels, which come sorted by name: claims, concurrency, driver, version."""
-    return "database", observed.deployment.backend, "FilterScheduler", "0.2.0"
+    after = grown(observed, before, REQUESTS + 1, "decision_seconds_count")
+    for series, more in {
+        ("decisions_total", "selected"): REQUESTS,
+        ("decisions_total", "no_host_fits"): 1,
+        ("instances_placed_total",): REQUESTS,
+        ("decision_seconds_bucket", "+Inf"): REQUESTS + 1,
+        ("hosts_removed_total", "RamFilter", "ram.physical"): len(fleet.HOSTS),
+    }.items():
+        assert after[series] - before.get(series, 0) == more, series
+    reads = "state_read_seconds_count", "changes"
+    assert after[reads] > before[reads]
+    # Labels come sorted by name.
+    build = "database", observed.deployment.backend, "FilterScheduler", "0.2.0"
+    assert after["build_info", *build] == 1
 
 
 def test_what_cannot_be_served_is_counted(observed: Observed) -> None:
@@ -134,18 +128,9 @@ def test_what_cannot_be_served_is_counted(observed: Observed) -> None:
         raw.publish("{not json")
         raw.call({"method": "select_destinations", "args": [], "version": "4.5"})
         raw.call({"method": "sell_destinations", "args": {}, "version": "4.5"})
-    for series in (
-        ("messages_undecodable_total",),
-        ("messages_refused_total", "InvalidRequest"),
-        ("messages_refused_total", "UnknownMethod"),
-    ):
-        wait_until(
-            lambda series=series: (
-                observed.endpoint.metrics().get(series, 0) == before.get(series, 0) + 1
-            ),
-            60,
-            f"one more of {series}",
-        )
+    grown(observed, before, 1, "messages_undecodable_total")
+    for error in ("InvalidRequest", "UnknownMethod"):
+        grown(observed, before, 1, "messages_refused_total", error)
 
 
 def test_nothing_can_be_changed_or_found_out(observed: Observed) -> None:
@@ -162,7 +147,13 @@ def test_every_process_reports_on_a_signal(observed: Observed, tmp_path: Path) -
     with scheduler_api(tmp_path, observed.transport_url) as api:
         api.select_destinations(a_context(), fleet.a_spec(uuid(700)), [uuid(700)])
     observed.daemon.signal(signal.SIGUSR2)  # which the master passes on
-    wait_until(lambda: reports(observed) == WORKERS + 1, 60, "a report of each process")
+
+    def are_told_to_the_end() -> bool:
+        log = observed.daemon.log
+        ends = " shown, newest first", "none in this process\n"
+        return sum(map(log.count, ends)) == WORKERS + 1
+
+    wait_until(are_told_to_the_end, 60, "a report of each process")
     log = observed.daemon.log
     assert log.count("none in this process: each worker has its own") == 1
     assert log.count("up = 3") == WORKERS
@@ -173,21 +164,10 @@ def test_every_process_reports_on_a_signal(observed: Observed, tmp_path: Path) -
     wait_until(lambda: observed.endpoint.failing("/readyz") == (200, []), 60, "ready")
 
 
-def reports(observed: Observed) -> int:
-    """How many were told to the end."""
-    return observed.daemon.log.count(" shown, newest first") + observed.daemon.log.count(
-        "none in this process\n"
-    )
-
-
 def test_reloads_are_counted(observed: Observed) -> None:
-    def applied() -> float:
-        return observed.endpoint.metrics()["reloads_total", "applied"]
-
-    before = applied()
+    before = observed.endpoint.metrics()
     observed.daemon.signal(signal.SIGHUP)
-    wait_until(lambda: applied() == before + WORKERS, 60, "a reload of each worker")
-    after = observed.endpoint.metrics()
+    after = grown(observed, before, WORKERS, "reloads_total", "applied")
     assert after["last_reload_successful",] == 1
     assert after["last_reload_timestamp_seconds",] > after["start_timestamp_seconds",]
 
