@@ -20,9 +20,6 @@ from scheduler.hosts.host_manager import HostManager
 
 #: Age of a reading that serves the next reader, too.
 FRESH_SECONDS: Final = 0.5
-#: Labels are never taken back; there are this many times as many as rows at most.
-_LABELS_PER_ROW: Final = 4
-_FEWEST_LABELS: Final = 1000
 #: JSON has no word for infinity.
 _LARGEST_RATIO: Final = 1e6
 
@@ -54,21 +51,6 @@ Row = tuple[Any, ...]
 """One host's values, in the order of ``_COLUMNS``."""
 
 
-class _Labels:
-    """Numbers for things that many rows share; a thing keeps its number."""
-
-    def __init__(self) -> None:
-        #: The number of each, and the version that it came with.
-        self.known: dict[Any, tuple[int, int]] = {}
-
-    def number(self, thing: Any, version: int) -> int:
-        return self.known.setdefault(thing, (len(self.known), version))[0]
-
-    def after(self, version: int) -> list[Any]:
-        """Entries added after *version*, in order."""
-        return [thing for thing, (_number, added) in self.known.items() if added > version]
-
-
 class Fleet:
     """The changes of one worker's host table, counted in versions.
 
@@ -80,22 +62,17 @@ class Fleet:
         self._clock = clock
         self._lock = threading.Lock()
         self._read_at = float("-inf")
-        self._begin()
-
-    def _begin(self) -> None:
         self._epoch = secrets.token_hex(4)
         self._version = 0
         self._rows: dict[int, Row] = {}
         self._versions: dict[int, int] = {}
-        self._memberships = _Labels()
-        self._cells = _Labels()
 
     def changes(self, since: str | None) -> dict[str, Any]:
         """Changes since the answer whose ``version`` was *since*; else everything.
 
         ``columns`` has one value per row named in ``columns["row"]``; a node is None where it is
-        called like its host.  ``removed`` names rows that are no more, and what ``memberships``
-        and ``cells`` number is listed from ``memberships_from`` and ``cells_from`` on.
+        called like its host.  ``removed`` names rows that are no more.  A membership and a cell
+        are places in ``memberships`` and ``cells`` of the same answer.
         """
         with self._lock:
             self._look()
@@ -103,19 +80,21 @@ class Fleet:
             rows = sorted(row for row, version in self._versions.items() if version > known)
             present = [row for row in rows if row in self._rows]
             values = zip(*(self._rows[row] for row in present), strict=True)
-            columns = dict(zip(_COLUMNS, map(list, values), strict=False))
-            memberships, cells = self._memberships.after(known), self._cells.after(known)
-            return {
-                "version": f"{self._epoch}.{self._version}",
-                "is_full": known == 0,
-                "states": STATES,
-                "columns": {"row": present, **dict.fromkeys(_COLUMNS, []), **columns},
-                "removed": [row for row in rows if row not in self._rows] if known else [],
-                "memberships_from": len(self._memberships.known) - len(memberships),
-                "memberships": [{"zones": zones, "aggregates": a} for zones, a in memberships],
-                "cells_from": len(self._cells.known) - len(cells),
-                "cells": cells,
-            }
+            version = f"{self._epoch}.{self._version}"
+            removed = [row for row in rows if row not in self._rows] if known else []
+        columns = {"row": present, **dict.fromkeys(_COLUMNS, [])}
+        columns.update(zip(_COLUMNS, map(list, values), strict=False))
+        memberships, columns["membership"] = _distinct(columns["membership"])
+        cells, columns["cell"] = _distinct(columns["cell"])
+        return {
+            "version": version,
+            "is_full": known == 0,
+            "states": STATES,
+            "columns": columns,
+            "removed": removed,
+            "memberships": [{"zones": zones, "aggregates": a} for zones, a in memberships],
+            "cells": cells,
+        }
 
     def _known(self, since: str | None) -> int:
         epoch, _dot, version = (since or "").partition(".")
@@ -126,10 +105,8 @@ class Fleet:
     def _look(self) -> None:
         if self._clock() - self._read_at < FRESH_SECONDS:
             return
-        if len(self._memberships.known) > max(_FEWEST_LABELS, _LABELS_PER_ROW * len(self._rows)):
-            self._begin()
         version, before = self._version + 1, self._rows
-        self._rows = self._read(version)
+        self._rows = self._read()
         self._read_at = self._clock()
         changed = [row for row, values in self._rows.items() if before.get(row) != values]
         changed += before.keys() - self._rows.keys()
@@ -137,7 +114,7 @@ class Fleet:
             self._version = version
             self._versions.update(dict.fromkeys(changed, version))
 
-    def _read(self, version: int) -> dict[int, Row]:
+    def _read(self) -> dict[int, Row]:
         """Every row; the decision lock is held only while arrays are copied."""
         manager, table = self._manager, self._manager.table
         left_out = {each.uuid for each in manager.cell_health() if each.is_left_out}
@@ -149,7 +126,6 @@ class Fleet:
             documents = table.document_numbers("aggregates")[at].tolist()
             aggregates = {each: _membership(table, each) for each in set(documents)}
             cells = [table.text(row, "cell_uuid") for row in keys.values()]
-        members = {d: self._memberships.number(each, version) for d, each in aggregates.items()}
         for name in RATIOS:
             ratios = np.nan_to_num(own[name])
             own[name] = np.clip(ratios, -_LARGEST_RATIO, _LARGEST_RATIO).round(3)
@@ -167,11 +143,17 @@ class Fleet:
             [None if node == host else node for host, node in keys],
             *(own[name].tolist() for name in (*NUMBERS, *RATIOS)),
             np.select(conditions, range(1, len(STATES)), default=0).tolist(),
-            [members[each] for each in documents],
-            [self._cells.number(cell, version) for cell in cells],
+            [aggregates[each] for each in documents],
+            cells,
             strict=True,
         )
         return dict(zip(keys.values(), columns, strict=True))
+
+
+def _distinct(values: list[Any]) -> tuple[list[Any], list[int]]:
+    """Each of *values* once, and the place of every value there."""
+    places = {each: place for place, each in enumerate(dict.fromkeys(values))}
+    return list(places), [places[each] for each in values]
 
 
 def _membership(table: Any, document: int) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -9,8 +9,6 @@ export class Fleet {
     this.version = null;
     this.columns = {};
     this.rows = [];
-    this.memberships = [];
-    this.cells = [];
     this.states = [];
     this.present = [];
     this.sortKeys = [];
@@ -21,9 +19,9 @@ export class Fleet {
     if (changes.is_full) this.clear();
     this.version = changes.version;
     this.states = changes.states;
-    changes.memberships.forEach((each, at) => { this.memberships[changes.memberships_from + at] = each; });
-    changes.cells.forEach((each, at) => { this.cells[changes.cells_from + at] = each; });
     const { row: rows, ...columns } = changes.columns;
+    columns.membership = columns.membership.map((place) => changes.memberships[place]);
+    columns.cell = columns.cell.map((place) => changes.cells[place]);
     let moved = changes.is_full;
     for (const row of changes.removed) {
       moved ||= this.present[row] === true;
@@ -65,11 +63,11 @@ export class Fleet {
   }
 
   membership(row) {
-    return this.memberships[this.value(row, "membership")];
+    return this.value(row, "membership");
   }
 
   cell(row) {
-    return this.cells[this.value(row, "cell")];
+    return this.value(row, "cell");
   }
 
   perState() {
