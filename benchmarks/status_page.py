@@ -22,8 +22,7 @@ from scheduler.status_page.fleet import FRESH_SECONDS, Fleet
 from scheduler.status_page.live import LiveStatus
 from scheduler.status_page.page import PATH, StatusPage
 from scheduler.web import server
-from scheduler.web.routes import Routes
-from scheduler.web.server import Server
+from scheduler.web.server import Routes, Server
 from scheduler.web.workers import Workers
 from tests.builders import a_conf, a_host
 from tests.servers.chromium import Chromium

@@ -28,8 +28,7 @@ from scheduler.metrics.samples import Samples, render
 from scheduler.metrics.snapshots import Snapshots
 from scheduler.notifications.notifier import Outbox
 from scheduler.web import server
-from scheduler.web.routes import Request, Response, Routes
-from scheduler.web.server import KnownNames, Server
+from scheduler.web.server import KnownNames, Request, Response, Routes, Server
 from scheduler.web.workers import Answer, PrivateFolder, Workers
 
 LOG = logging.getLogger(__name__)

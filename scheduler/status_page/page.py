@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from scheduler.concurrency import HubCalls
 from scheduler.status_page.live import LiveStatus
-from scheduler.web.routes import JSON, Request, Response, Routes
+from scheduler.web.server import JSON, Request, Response, Routes
 from scheduler.web.workers import Workers
 
 PATH: Final = "/status"

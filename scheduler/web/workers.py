@@ -21,8 +21,7 @@ from typing import Final
 from oslo_log import log as logging
 
 from scheduler.concurrency import native
-from scheduler.web.routes import Routes
-from scheduler.web.server import BACKLOG, Server
+from scheduler.web.server import BACKLOG, Routes, Server
 
 LOG = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from scheduler.explain.recorder import Recorder
 from scheduler.hosts.host_manager import HostManager
 from scheduler.status_page.live import DECISIONS_LISTED, LiveStatus
 from scheduler.status_page.page import StatusPage
-from scheduler.web.routes import Routes
+from scheduler.web.server import Routes
 from scheduler.web.workers import Answer, Workers
 from tests.builders import NOW, a_conf, a_host
 from tests.unit.status_page.test_fleet import NoReader

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from scheduler.web.routes import Request, Response, Routes
+from scheduler.web.server import Request, Response, Routes
 
 
 def echo(name: str):

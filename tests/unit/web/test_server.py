@@ -11,8 +11,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.web import server
-from scheduler.web.routes import Request, Response, Routes
-from scheduler.web.server import KnownNames, Server
+from scheduler.web.server import KnownNames, Request, Response, Routes, Server
 from tests.unit.web.asking import SECONDS, ask
 
 MACHINE = "sched1"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduler.web.routes import Request, Response, Routes
+from scheduler.web.server import Request, Response, Routes
 from scheduler.web.workers import PREFIX, Answer, PrivateFolder, Workers, remove_leftovers
 
 NOBODY = 2**22 + 1
