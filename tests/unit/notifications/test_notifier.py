@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -50,20 +50,15 @@ def the_notifications(
     return Notifications(transport, "scheduler", "nova-scheduler", "sched1")
 
 
-@pytest.mark.parametrize(("method", "priority"), [("info", "INFO"), ("error", "ERROR")])
-def test_what_is_sent(
-    notification_transport: Any, caplog: pytest.LogCaptureFixture, method: str, priority: str
-) -> None:
+def test_what_is_sent(notification_transport: Any, caplog: pytest.LogCaptureFixture) -> None:
     notifier = the_notifications(notification_transport, "unversioned").legacy
     endless: dict[str, Any] = {}
     endless["itself"] = endless
     notifier.info(CONTEXT, "cannot.be.sent", endless)
-    getattr(notifier, method)(CONTEXT, EVENT, {"flavor": objects.Flavor(name="m1.tiny")})
+    notifier.info(CONTEXT, EVENT, {"flavor": objects.Flavor(name="m1.tiny")})
     notifier.close()
-    ((context, message, sent_priority, _retry),) = _impl_test.NOTIFICATIONS
-    assert sent_priority == priority
-    assert message["publisher_id"] == "scheduler.sched1"
-    assert (message["event_type"], message["priority"]) == (EVENT, priority)
+    ((context, message, priority, _retry),) = _impl_test.NOTIFICATIONS
+    assert (message["event_type"], message["priority"], priority) == (EVENT, "INFO", "INFO")
     assert message["payload"] == {"flavor": {"name": "m1.tiny"}}
     assert (context["request_id"], context["auth_token"]) == (CONTEXT.request_id, None)
     assert "cannot.be.sent" in caplog.text
@@ -80,53 +75,45 @@ def test_nothing_is_sent(notification_transport: Any, driver: tuple[str, ...], f
 
 
 SPEC, TOPICS = a_request(), ["a", "b"]
-FORMS = {
-    "unversioned": [("notifications", "scheduler.sched1", "request_spec")],
-    "versioned": [(topic, "nova-scheduler:sched1", "nova_object.data") for topic in TOPICS],
+TASK, ERROR = "compute_task.build_instances", errors.NoValidHost(reason="")
+#: A call, the events of both forms, their priority, and a key of the unversioned payload.
+CALLS: dict[str, tuple[Callable[[Notifications], None], str, str, str, str]] = {
+    "hosts are looked for": (
+        lambda sender: sender.select_destinations(CONTEXT, "start", SPEC),
+        *(EVENT, EVENT, "INFO", "request_spec"),
+    ),
+    "a task failed": (
+        lambda sender: sender.task_failed(CONTEXT, TASK, OWN_UUID, {}, SPEC, ERROR),
+        *(TASK, f"{TASK}.error", "ERROR", "method"),
+    ),
 }
-FORMS["both"] = FORMS["unversioned"] + FORMS["versioned"]
 
 
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any], str]]:
-    """Topics, messages and priorities, in order; the test driver does not keep the topics."""
-    sent: list[tuple[str, dict[str, Any], str]] = []
-
-    class Keeping(_impl_test.TestDriver):
-        def notify(self, ctxt: Any, message: Any, priority: str, retry: Any) -> None:
-            sent.extend((topic, message, priority) for topic in self.topics)
-
-    monkeypatch.setattr(_impl_test.TestDriver, "notify", Keeping.notify)
-    return sent
-
-
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", ["unversioned", "versioned", "both"])
+@pytest.mark.parametrize("name", CALLS)
 def test_forms_of_one_event_and_of_one_that_cannot_be_told(
-    notification_transport: Any, sent: Any, form: str, caplog: pytest.LogCaptureFixture
+    notification_transport: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    form: str,
 ) -> None:
-    notifications = the_notifications(
-        notification_transport, form, versioned_notifications_topics=TOPICS
-    )
-    notifications.select_destinations(CONTEXT, "start", object())  # type: ignore[arg-type]
-    notifications.select_destinations(CONTEXT, "end", SPEC)
-    notifications.close()
+    sent: list[tuple[str, str, str, str, bool]] = []
+    call, event, versioned, priority, key = CALLS[name]
 
-    told = [(topic, message["publisher_id"]) for topic, message, _priority in sent]
-    assert told == [(topic, publisher) for topic, publisher, _key in FORMS[form]]
-    for (_topic, message, priority), (_, _, key) in zip(sent, FORMS[form], strict=True):
-        assert (message["event_type"], priority) == ("scheduler.select_destinations.end", "INFO")
-        assert key in message["payload"]
-    assert "scheduler.select_destinations.start could not be made" in caplog.text
+    def keep(driver: Any, _context: Any, message: Any, sent_as: str, _retry: Any) -> None:
+        found = message["publisher_id"], message["event_type"], sent_as, key in message["payload"]
+        sent.extend((topic, *found) for topic in driver.topics)  # its own list has no topics
 
-
-def test_a_failed_task_is_told_in_both_forms(notification_transport: Any, sent: Any) -> None:
-    notifications = the_notifications(notification_transport, "both")
-    task, error = "compute_task.build_instances", errors.NoValidHost(reason="")
-    notifications.task_failed(CONTEXT, task, OWN_UUID, {}, SPEC, error)
-    notifications.close()
-    assert [message["event_type"] for _topic, message, _priority in sent] == [task, f"{task}.error"]
-    assert {priority for _topic, _message, priority in sent} == {"ERROR"}
-    assert sent[0][1]["payload"]["method"] == "build_instances"
+    monkeypatch.setattr(_impl_test.TestDriver, "notify", keep)
+    sender = the_notifications(notification_transport, form, versioned_notifications_topics=TOPICS)
+    sender.select_destinations(CONTEXT, "end", object())  # type: ignore[arg-type]
+    call(sender)
+    sender.close()
+    first = [("notifications", "scheduler.sched1", event, priority, True)]
+    second = [(topic, "nova-scheduler:sched1", versioned, priority, False) for topic in TOPICS]
+    assert sent == first * (form != "versioned") + second * (form != "unversioned")
+    assert "scheduler.select_destinations.end could not be made" in caplog.text
 
 
 def test_what_cannot_be_sent_is_logged_without_its_payload(
