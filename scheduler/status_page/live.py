@@ -53,7 +53,10 @@ class LiveStatus:
         *seen* is ``ID.NUMBER,…``: of this worker's decisions only those after the number that
         belongs to its id are listed, else all.
         """
-        after = dict(each.partition(".")[::2] for each in seen.split(","))
+        known = _number(
+            dict(each.partition(".")[::2] for each in seen.split(",")).get(self._id, "")
+        )
+        new = self._records.since(known)
         return {
             **self._identity,
             "now": self._clock(),
@@ -68,7 +71,10 @@ class LiveStatus:
                 for each in self._manager.cell_health()
             ],
             **self._recent.counts(),
-            "decisions": self._decisions(_number(after.get(self._id, ""))),
+            "decisions": {
+                "last": new[-1].sequence if new else known,
+                "new": [_summary(record) for record in new[: -DECISIONS_LISTED - 1 : -1]],
+            },
         }
 
     def fleet(self, since: str) -> dict[str, Any]:
@@ -85,13 +91,6 @@ class LiveStatus:
             return None
         found = explained(record, self._driver)
         return {**found, **{name: _masked(found[name]) for name in ("error", "cause")}}
-
-    def _decisions(self, after: int) -> dict[str, Any]:
-        new = self._records.since(after)
-        return {
-            "last": new[-1].sequence if new else after,
-            "new": [_summary(record) for record in new[: -DECISIONS_LISTED - 1 : -1]],
-        }
 
 
 class _NoHosts:

@@ -38,7 +38,9 @@ class Spans:
                 continue
             part = self._tracer.start_span(stage, inside, start_time=at)
             if stage == FILTER:
-                _tell_filters(part, record, at)
+                for each in record.filters:
+                    counts = {"start": each.start, "end": each.end, **each.removed}
+                    part.add_event(each.name, counts, at)
             at += int(record.stages_ms[stage] * _NS_PER_MS)
             part.end(at)
         if record.outcome != SELECTED:
@@ -72,12 +74,6 @@ def _attributes(record: DecisionRecord) -> dict[str, Any]:
         "races_lost": record.races_lost,
     }
     return {f"{NAME}.{key}": value for key, value in values.items() if value is not None}
-
-
-def _tell_filters(span: trace.Span, record: DecisionRecord, at: int) -> None:
-    for each in record.filters:
-        counts = {"start": each.start, "end": each.end, **each.removed}
-        span.add_event(each.name, counts, at)
 
 
 class _TracingSerializer(oslo_messaging.NoOpSerializer):

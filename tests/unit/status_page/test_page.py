@@ -1,6 +1,5 @@
 """The routes of the page: files, one worker's state, and that of all workers."""
 
-import contextlib
 import gzip
 import json
 import os
@@ -288,13 +287,3 @@ def test_decisions_of_another_worker(two):
     two.workers.silent.add(12)
     answer = two.first.get(f"/status/decisions/12/{number}")
     assert (answer.status, json.loads(answer.body)) == (504, {"error": "worker 12 does not answer"})
-
-
-def test_real_sockets_between_workers(tmp_path):
-    with contextlib.ExitStack() as ending:
-        workers = Workers(tmp_path)
-        one = OneWorker(workers)
-        workers.join(one.routes, ending)
-        told = one.json(f"/status/live?pid={one.pid}")
-        assert [each["pid"] for each in told["workers"]] == [one.pid]
-        assert told["fleet"]["columns"]["host"] == ["h1", "h2"]
