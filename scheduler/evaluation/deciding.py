@@ -23,8 +23,7 @@ from scheduler.evaluation.cases import Behaviour, Case
 from scheduler.evaluation.comparing import Answer
 from scheduler.evaluation.examples import cells_in_use
 from scheduler.evaluation.fleet import CaseFleet, moment
-from scheduler.filters import attestation
-from scheduler.filters.trusted_filter import TrustedFilter
+from scheduler.filters import trusted_filter
 from scheduler.hosts.candidates import Scope
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable
@@ -113,16 +112,16 @@ class Clock:
         return self._seconds
 
 
-class RecordedAttestation(attestation.AttestationService):
+class RecordedAttestation(trusted_filter.AttestationService):
     """Answers as the case says, whatever it is asked; not at all without an answer."""
 
     def __init__(self, entries: list[dict[str, Any]] | None) -> None:
         self.entries = entries or []
 
-    def poll(self, nodes: Collection[str], now: float) -> dict[str, attestation.Trust]:
+    def poll(self, nodes: Collection[str], now: float) -> dict[str, trusted_filter.Trust]:
         """The case's entries, whichever nodes are asked for."""
         del nodes
-        return attestation.read_entries(self.entries, now)
+        return trusted_filter.read_entries(self.entries, now)
 
 
 class _Scheduler:
@@ -140,7 +139,7 @@ class _Scheduler:
         self.driver = drivers.load(conf, self.host_manager)
         if isinstance(self.driver, FilterScheduler):
             for each in self.driver.settings.policy.chain.filters:
-                if isinstance(each, TrustedFilter):
+                if isinstance(each, trusted_filter.TrustedFilter):
                     each.cache.service = RecordedAttestation(case.content.get("attestation"))
         self.manager = SchedulerManager(conf, self.driver)
         self.context = oslo_context.RequestContext(overwrite=False)

@@ -13,6 +13,7 @@ import numpy as np
 
 from scheduler import numa, pci
 from scheduler.filters import host_attributes
+from scheduler.filters.aggregate_instance_extra_specs import demands_of
 from scheduler.filters.base import extra_specs_of, hinted
 from scheduler.filters.disk_filter import wanted_disk_mb
 from scheduler.hosts import aggregate_metadata, consumption
@@ -166,9 +167,7 @@ def _down(_filter: Any, host: HostState, _request: Any) -> tuple[str, str]:
 
 
 def _aggregate_specs(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
-    prefix = "aggregate_instance_extra_specs:"
-    specs = extra_specs_of(request).items()
-    wanted = {k.removeprefix(prefix): v for k, v in specs if ":" not in k or k.startswith(prefix)}
+    wanted = demands_of(request)
     text = ", ".join(f"{key} {value}" for key, value in wanted.items())
     return f"aggregates with {text}", _metadata(host, wanted)
 
@@ -249,10 +248,8 @@ def _metrics(each: Any, host: HostState, _request: Any) -> tuple[str, str]:
 
 
 def _cells(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
-    guest, topology = (
-        consumption.guest_of(request),
-        host.table.value(host.row, consumption.TOPOLOGY),
-    )
+    guest = consumption.guest_of(request)
+    topology = host.table.value(host.row, consumption.TOPOLOGY)
     wanted = "; ".join(map(_guest_cell, guest.cells)) if guest is not None else "no cells"
     found = "; ".join(map(_host_cell, topology.cells)) if topology else "reports no NUMA cells"
     return wanted, found
@@ -261,19 +258,17 @@ def _cells(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
 def _guest_cell(cell: numa.GuestCell) -> str:
     sizes = {-1: "small", -2: "large", -3: "any"}
     size = cell.pagesize and sizes.get(cell.pagesize, f"{cell.pagesize} KiB")
-    cpus, pinned = len(cell.floating | cell.dedicated), " pinned" if cell.is_pinned else ""
+    cpus = f"{len(cell.cpus)}{' pinned' if cell.is_pinned else ''} CPUs"
     pages = f" in pages ({size})" if size else ""
-    return f"a cell with {cpus}{pinned} CPUs and {cell.memory_mb} MiB{pages}"
+    return f"a cell with {cpus} and {cell.memory_mb} MiB{pages}"
 
 
-def _host_cell(cell: Any) -> str:
-    may_pin = cell.cpus if cell.pcpus is None else cell.pcpus
-    free_mb = cell.memory_mb - cell.memory_usage_mb
+def _host_cell(cell: numa.HostCell) -> str:
+    cpus = f"{len(cell.cpus)} CPUs ({len(cell.free_pinnable)} to pin)"
     pages = "".join(
         f", {each.free_kb // each.size_kb} free pages of {each.size_kb} KiB" for each in cell.pages
     )
-    pinnable = len(may_pin - cell.pinned)
-    return f"cell {cell.id}: {len(cell.cpus)} CPUs ({pinnable} to pin), {free_mb} MiB free{pages}"
+    return f"cell {cell.id}: {cpus}, {cell.avail_memory_mb} MiB free{pages}"
 
 
 def _devices(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
@@ -290,12 +285,9 @@ def _device_request(request: pci.Request) -> str:
     return f"{request.count} × PCI device {request.alias_name or ' or '.join(specs)}"
 
 
-def _image_id(request: Any) -> str | None:
-    return None if request.image is None else request.image.id
-
-
-def _flavor_name(request: Any) -> str | None:
-    return None if request.flavor is None else request.flavor.name
+def _named(part: Any, name: str) -> str | None:
+    """The *name* of the request's image or flavor, if it has one."""
+    return None if part is None else getattr(part, name)
 
 
 DESCRIPTIONS: dict[str, Description] = {
@@ -309,11 +301,11 @@ DESCRIPTIONS: dict[str, Description] = {
     "image_isolation.other": _isolation,
     "multitenancy.other": _project,
     "isolated.host_is_not": lambda f, _h, r: (
-        f"an isolated host ({_list(f.hosts)}) for the image {_image_id(r)}",
+        f"an isolated host ({_list(f.hosts)}) for the image {_named(r.image, 'id')}",
         "not isolated",
     ),
     "isolated.image_is_not": lambda _f, _h, r: (
-        f"a host for the image {_image_id(r)}",
+        f"a host for the image {_named(r.image, 'id')}",
         "kept for isolated images",
     ),
     "affinity.elsewhere": lambda _f, h, r: (
@@ -338,11 +330,11 @@ DESCRIPTIONS: dict[str, Description] = {
         "another level",
     ),
     "type.other": lambda _f, h, r: (
-        f"no servers but of flavor {_flavor_name(r)}",
+        f"no servers but of flavor {_named(r.flavor, 'name')}",
         f"runs {len(h.instances)} servers",
     ),
     "aggregate_type.not_named": lambda _f, h, r: (
-        f"aggregates for the flavor {_flavor_name(r)}",
+        f"aggregates for the flavor {_named(r.flavor, 'name')}",
         _metadata(h, ["instance_type"]),
     ),
     "numa.threads": lambda _f, _h, _r: ("sibling threads", "its cells have none"),

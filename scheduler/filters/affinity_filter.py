@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ipaddress
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from scheduler import semantics
-from scheduler.filters import addresses
+from scheduler import errors, semantics
 from scheduler.filters.base import Condition, HostFilter, Reason, hinted
 from scheduler.hosts.candidates import Candidates, has_group
 
@@ -40,6 +40,32 @@ class SameHostFilter(HostFilter):
             yield ABSENT, hosts.count_instances(uuids) > 0
 
 
+def network_near(request: Any) -> str:
+    """The network of hints ``build_near_host_ip`` and ``cidr``; empty without them."""
+    near = request.get_scheduler_hint("build_near_host_ip")
+    return f"{near}{request.get_scheduler_hint('cidr', '/24')}" if near else ""
+
+
+def within(network: str) -> Callable[[str | None], bool]:
+    """Test for addresses in *network* (``10.0.0.7/24``; bits of a host do not matter).
+
+    A text that is no address is in no network.  Raises InvalidRequest when *network* is none.
+    """
+    try:
+        wanted = ipaddress.ip_network(network, strict=False)
+    except ValueError as error:
+        field = "scheduler_hints.build_near_host_ip and cidr"
+        raise errors.InvalidRequest(field=field, reason=str(error)) from error
+
+    def test(address: str | None) -> bool:
+        try:
+            return ipaddress.ip_address(address or "") in wanted
+        except ValueError:
+            return False
+
+    return test
+
+
 class SimpleCIDRAffinityFilter(HostFilter):
     """Passes hosts with an address in the network of hints ``build_near_host_ip`` and ``cidr``."""
 
@@ -48,8 +74,8 @@ class SimpleCIDRAffinityFilter(HostFilter):
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Raises InvalidRequest when the two hints together are no network."""
-        if network := addresses.network_near(request):
-            yield FAR, hosts.per_value("host_ip", addresses.within(network))
+        if network := network_near(request):
+            yield FAR, hosts.per_value("host_ip", within(network))
 
 
 class ServerGroupAffinityFilter(HostFilter):

@@ -5,7 +5,6 @@ Reference page filters, section 6.13; operators: section 5.4.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,19 +13,14 @@ import numpy as np
 from scheduler import errors
 from scheduler.filters import extra_specs_ops
 from scheduler.filters.base import Condition, HostFilter, Reason, extra_specs_of
+from scheduler.filters.host_attributes import Verdict
 from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 
 MISSING = Reason("aggregate_specs.missing", "no aggregate of the host has what an extra spec names")
 REFUSED = Reason("aggregate_specs.refused", "no aggregate of the host satisfies an extra spec")
 
-_SCOPE = "aggregate_instance_extra_specs"
-
-
-class _Verdict(enum.IntEnum):
-    MET = 0
-    MISSING = 1
-    REFUSED = 2
+_SCOPE = "aggregate_instance_extra_specs:"
 
 
 class AggregateInstanceExtraSpecsFilter(HostFilter):
@@ -40,40 +34,34 @@ class AggregateInstanceExtraSpecsFilter(HostFilter):
 
         Raises InvalidRequest where an operator cannot compare what it is given.
         """
-        if demands := _demands(request):
+        if demands := demands_of(request):
+            key = "extra specs", tuple(demands.items())
             verdicts = hosts.per_document(
-                "aggregates",
-                lambda a: _judge(a, demands),
-                np.int8,
-                key=("extra specs", tuple(demands)),
+                "aggregates", lambda each: _judge(each, demands), np.int8, key=key
             )
-            yield MISSING, verdicts != _Verdict.MISSING
-            yield REFUSED, verdicts != _Verdict.REFUSED
+            yield MISSING, verdicts != Verdict.MISSING
+            yield REFUSED, verdicts != Verdict.REFUSED
 
 
-def _demands(request: Any) -> list[tuple[str, str]]:
-    named = [(_name_of(key), requirement) for key, requirement in extra_specs_of(request).items()]
-    return [(name, requirement) for name, requirement in named if name is not None]
+def demands_of(request: Any) -> dict[str, str]:
+    """Requirements by metadata key: the extra specs that are unscoped or have our scope."""
+    return {
+        key.removeprefix(_SCOPE): requirement
+        for key, requirement in extra_specs_of(request).items()
+        if ":" not in key or key.startswith(_SCOPE)
+    }
 
 
-def _name_of(key: str) -> str | None:
-    """The metadata key that an extra spec means; None if it is not ours to judge."""
-    scope, colon, rest = key.partition(":")
-    if not colon:
-        return key
-    return rest if scope == _SCOPE else None
-
-
-def _judge(aggregates: list[Any], demands: list[tuple[str, str]]) -> _Verdict:
-    for name, requirement in demands:
+def _judge(aggregates: list[Any], demands: dict[str, str]) -> Verdict:
+    for name, requirement in demands.items():
         values = aggregate_metadata.split_values(aggregates, name)
         if not values:
-            return _Verdict.MISSING
+            return Verdict.MISSING
         try:
             met = any(extra_specs_ops.match(value, requirement) for value in sorted(values))
         except ValueError as error:
             field = f"flavor.extra_specs.{name}"
             raise errors.InvalidRequest(field=field, reason=str(error)) from error
         if not met:
-            return _Verdict.REFUSED
-    return _Verdict.MET
+            return Verdict.REFUSED
+    return Verdict.MET

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 from oslo_log import log as logging
 
 from scheduler.filters.base import Condition, Reason
-from scheduler.filters.overcommit import OvercommitFilter
-from scheduler.hosts import aggregate_metadata
+from scheduler.filters.overcommit import AggregateOvercommitFilter, OvercommitFilter
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 
@@ -47,15 +45,10 @@ class CoreFilter(OvercommitFilter):
         return {"vcpu": limit} if limit > 0 else {}
 
 
-class AggregateCoreFilter(CoreFilter):
+class AggregateCoreFilter(AggregateOvercommitFilter, CoreFilter):
     """The same, with the ``cpu_allocation_ratio`` of the host's aggregates before its own."""
 
     reasons = (
         Reason("aggregate_core.physical", PHYSICAL.text),
         Reason("aggregate_core.insufficient", INSUFFICIENT.text),
     )
-
-    def ratio(self, hosts: Candidates) -> np.ndarray:
-        """The smallest ratio that an aggregate of the host names, else the host's."""
-        key = "cpu_allocation_ratio"
-        return aggregate_metadata.overridden(hosts, key, float, super().ratio(hosts))

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from scheduler.filters.base import Condition, Reason
-from scheduler.filters.overcommit import OvercommitFilter
-from scheduler.hosts import aggregate_metadata
+from scheduler.filters.overcommit import AggregateOvercommitFilter, OvercommitFilter
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 
@@ -43,19 +40,13 @@ class DiskFilter(OvercommitFilter):
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """``disk_gb``: what the host may promise in all."""
         del request
-        ratio = self.ratio_of(host_state)
-        return {"disk_gb": host_state.total_usable_disk_gb * ratio}
+        return {"disk_gb": host_state.total_usable_disk_gb * self.ratio_of(host_state)}
 
 
-class AggregateDiskFilter(DiskFilter):
+class AggregateDiskFilter(AggregateOvercommitFilter, DiskFilter):
     """The same, with the ``disk_allocation_ratio`` of the host's aggregates before its own."""
 
     reasons = (
         Reason("aggregate_disk.physical", PHYSICAL.text),
         Reason("aggregate_disk.insufficient", INSUFFICIENT.text),
     )
-
-    def ratio(self, hosts: Candidates) -> np.ndarray:
-        """The smallest ratio that an aggregate of the host names, else the host's."""
-        key = "disk_allocation_ratio"
-        return aggregate_metadata.overridden(hosts, key, float, super().ratio(hosts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,11 @@ VERSION = Reason("image.hypervisor_version", "the hypervisor's version is not th
 ADDRESS_BITS = Reason("image.address_bits", "the host has too few physical address bits")
 
 _TRIPLE = (enums.canonical_architecture, enums.canonical_hypervisor_type, enums.canonical_vm_mode)
-_NAMED = ("hw_architecture", "img_hv_type", "hw_vm_mode", "img_hv_requested_version")
+_NAMED = (
+    *("hw_architecture", "img_hv_type", "hw_vm_mode", "img_hv_requested_version"),
+    "hw_maxphysaddr_bits",
+)
 _ADDRESS_BITS = ("cpu_info", "maxphysaddr", "bits")
-
-
-def _demands(request: Any) -> tuple[Any, ...]:
-    properties = objects.ImageMetaProps() if request.image is None else request.image.properties
-    return tuple(map(properties.get, (*_NAMED, "hw_maxphysaddr_bits")))
 
 
 class ImagePropertiesFilter(HostFilter):
@@ -46,7 +44,8 @@ class ImagePropertiesFilter(HostFilter):
 
         Raises InvalidRequest for a version requirement that cannot be read.
         """
-        architecture, kind, mode, requirement, bits = _demands(request)
+        properties = objects.ImageMetaProps() if request.image is None else request.image.properties
+        architecture, kind, mode, requirement, bits = map(properties.get, _NAMED)
         wanted = {architecture or self.architecture, kind, mode} - {None, ""}
         if not wanted:
             return
@@ -66,14 +65,12 @@ class ImagePropertiesFilter(HostFilter):
             satisfied[fitting] = hosts.take(fitting).per_value("hypervisor_version", test)
             yield VERSION, satisfied
         if bits:
-            judged = host_attributes.judge(hosts, _ADDRESS_BITS, _at_least(bits))
+            judged = host_attributes.judge(
+                hosts, _ADDRESS_BITS, lambda text: not text.isdecimal() or int(text) >= bits
+            )
             yield ADDRESS_BITS, judged != Verdict.REFUSED
 
 
 def _runs(entry: Any) -> set[str]:
     parts = entry if isinstance(entry, list) else ()
     return {canonical(str(part)) for canonical, part in zip(_TRIPLE, parts, strict=False)}
-
-
-def _at_least(bits: int) -> Callable[[str], bool]:
-    return lambda text: not text.isdecimal() or int(text) >= bits

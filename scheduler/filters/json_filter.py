@@ -1,21 +1,277 @@
-"""JsonFilter: a query over attributes of the host.  Reference page filters, section 6.22."""
+"""JsonFilter: a query over attributes of the hosts, evaluated for all of them at once.
+
+Operators get one value per host, as distinct values and a position per host, and are evaluated
+once per distinct combination of their arguments; numbers are compared as whole columns.
+Reference page filters, section 6.22.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import ipaddress
+import json
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from scheduler.filters import json_query
+import numpy as np
+
+from scheduler import errors
+from scheduler.filters import host_attributes
 from scheduler.filters.base import Condition, HostFilter, Reason
 from scheduler.hosts.candidates import Candidates
 
-NO_MATCH = Reason("json.no_match", "the host does not match the query")
+#: All that a query, which any user may write, can ask for; any other name has no value.  What else
+#: runs on a host (``instances``) is nobody's but its owner's.
+ATTRIBUTES = host_attributes.OF_TABLE | {"limits", "service", "updated"}
+#: Up to here all integers are floats as well.
+_EXACT = 2**53
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+    "<=": operator.le,
+    ">=": operator.ge,
+}
+
+
+def matches(text: Any, hosts: Candidates, most_levels: int) -> np.ndarray:
+    """Mask of the *hosts* that match the query, which may nest in so many levels.
+
+    Raises InvalidRequest if it cannot be read, or not be evaluated for one of the hosts.
+    """
+    if not isinstance(text, str):
+        raise _malformed("one query is expected, not a list of them")
+    try:
+        query = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _malformed(f"it is not JSON: {error}") from error
+    found = _Evaluation(hosts, most_levels).values_of(query, most_levels)
+    if found.mask is not None:
+        return found.mask
+    verdicts = [any(value) if isinstance(value, list) else bool(value) for value in found.values]
+    return np.array(verdicts, dtype=np.bool_)[found.positions]
+
+
+def _malformed(reason: str) -> errors.InvalidRequest:
+    return errors.InvalidRequest(field="scheduler_hints.query", reason=reason)
+
+
+class _Values:
+    """One value per host: ``values[positions[i]]``; *numbers* if they are a column of them."""
+
+    #: The values themselves, if all of them are truth values.
+    mask: np.ndarray | None = None
+
+    def __init__(
+        self, values: list[Any], positions: np.ndarray, numbers: np.ndarray | float | None = None
+    ) -> None:
+        self.values = values
+        self.positions = positions
+        self.numbers = numbers
+
+    @property
+    def true(self) -> np.ndarray:
+        """Mask of the hosts whose value counts as true."""
+        return np.array([bool(value) for value in self.values], dtype=np.bool_)[self.positions]
+
+    @property
+    def true_or_missing(self) -> np.ndarray:
+        """Mask of the hosts whose value counts as true, or that have none."""
+        found = [value is None or bool(value) for value in self.values]
+        return np.array(found, dtype=np.bool_)[self.positions]
+
+
+class _Mask(_Values):
+    """Truth values."""
+
+    mask: np.ndarray
+
+    def __init__(self, mask: np.ndarray) -> None:
+        super().__init__([False, True], mask.astype(np.int64))
+        self.mask = mask
+
+    @property
+    def true(self) -> np.ndarray:
+        return self.mask
+
+    @property
+    def true_or_missing(self) -> np.ndarray:
+        return self.mask
+
+
+class _Column(_Values):
+    """A column of numbers, of which the distinct ones are looked for when they are wanted."""
+
+    numbers: np.ndarray
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        self.numbers = numbers
+
+    @functools.cached_property
+    def _distinct(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.unique(self.numbers, return_inverse=True)
+
+    @property
+    def values(self) -> list[Any]:  # type: ignore[override]
+        found: list[Any] = self._distinct[0].tolist()
+        return found
+
+    @property
+    def positions(self) -> np.ndarray:  # type: ignore[override]
+        return self._distinct[1]
+
+
+class _Evaluation:
+    """The evaluation of one query on *hosts*."""
+
+    def __init__(self, hosts: Candidates, most_levels: int) -> None:
+        self.hosts = hosts
+        self.most_levels = most_levels
+        self.nowhere = np.zeros(len(hosts), dtype=np.int64)
+
+    def values_of(self, query: Any, depth: int) -> _Values:
+        """The values of an expression, which may nest *depth* levels more."""
+        if depth < 1:
+            raise _malformed(
+                f"it nests more than {self.most_levels} levels deep ([scheduler] max_request_depth)"
+            )
+        if not query:
+            return self._same(True)
+        if not isinstance(query, list | str):
+            raise _malformed(f"{query!r:.80} is not a list that begins with an operator")
+        symbol, *rest = list(query)
+        if not isinstance(symbol, str) or symbol not in _OPERATIONS:
+            raise _malformed(f"{symbol!r:.80} is not an operator")
+        return _OPERATIONS[symbol](self, symbol, [self._argument(each, depth) for each in rest])
+
+    def _argument(self, part: Any, depth: int) -> _Values:
+        if isinstance(part, list):
+            return self.values_of(part, depth - 1)
+        if isinstance(part, str) and part.startswith("$"):
+            return self._variable(part[1:])
+        return self._same(None if part == "" else part)
+
+    def _same(self, value: Any) -> _Values:
+        is_number = isinstance(value, int | float) and abs(value) < _EXACT
+        return _Values([value], self.nowhere, value if is_number else None)
+
+    def _variable(self, path: str) -> _Values:
+        name, *rest = path.split(".")
+        if not rest and host_attributes.are_numbers(self.hosts, name):
+            return _Column(getattr(self.hosts, name))
+        found = host_attributes.distinct(self.hosts, name) if name in ATTRIBUTES else None
+        if found is None:
+            return self._same(None)
+        values, positions = found
+        if name == "host_ip":
+            values = [_address(value) for value in values]
+        inner = [_within(value, rest) for value in values] if rest else values
+        try:
+            inner, among = host_attributes.interned(inner)
+        except TypeError:  # lists and the like: each stays one of its own
+            return _Values(inner, positions)
+        return _Values(inner, among[positions])
+
+    # --- operators -----------------------------------------------------------------------
+
+    def compare(self, symbol: str, args: Sequence[_Values]) -> _Values:
+        """True where the first argument compares so with each other one; false without others."""
+        test = _COMPARISONS[symbol]
+        if _are_columns(args):
+            first, *others = (arg.numbers for arg in args)
+            mask = self.hosts.everything(True)
+            for each in others:
+                mask &= test(first, each)
+            return _Mask(mask)
+        return self._combined(
+            args, lambda given: len(given) > 1 and all(test(given[0], each) for each in given[1:])
+        )
+
+    def is_in(self, _symbol: str, args: Sequence[_Values]) -> _Values:
+        """True where the first argument is one of the others."""
+        return self._combined(args, lambda given: len(given) > 1 and given[0] in given[1:])
+
+    def conjunction(self, _symbol: str, args: Sequence[_Values]) -> _Values:
+        """True where all arguments are true; without any they are."""
+        mask = self.hosts.everything(True)
+        for arg in args:
+            mask &= arg.true_or_missing
+        return _Mask(mask)
+
+    def disjunction(self, _symbol: str, args: Sequence[_Values]) -> _Values:
+        """True where one argument is true."""
+        mask = self.hosts.everything(False)
+        for arg in args:
+            mask |= arg.true
+        return _Mask(mask)
+
+    def negations(self, _symbol: str, args: Sequence[_Values]) -> _Values:
+        """The list of the arguments' negations: as a part of another expression, true."""
+        return self._combined(args, lambda given: [not each for each in given])
+
+    def _combined(self, args: Sequence[_Values], evaluate: Callable[[list[Any]], Any]) -> _Values:
+        """*evaluate* every distinct combination of arguments; missing ones are left out."""
+        combinations: list[tuple[Any, ...]] = [()]
+        positions = self.nowhere
+        for arg in args:
+            count = len(arg.values)
+            joint = positions * count + arg.positions
+            distinct, positions = np.unique(joint, return_inverse=True)
+            combinations = [
+                (*combinations[number // count], arg.values[number % count])
+                for number in distinct.tolist()
+            ]
+        try:
+            results = [evaluate([v for v in each if v is not None]) for each in combinations]
+        except TypeError as error:
+            raise _malformed(str(error)) from error
+        return _Values(results, positions)
+
+
+def _address(text: str | None) -> Any:
+    """Addresses are no texts: they never equal one and cannot be put in order with one."""
+    try:
+        return None if text is None else ipaddress.ip_address(text)
+    except ValueError:
+        return text
+
+
+def _within(value: Any, path: Sequence[str]) -> Any:
+    for part in path:
+        if value is None:
+            return None
+        if not hasattr(value, "get"):
+            raise _malformed(f"there is nothing named {part!r} in a {type(value).__name__}")
+        try:
+            value = value.get(part)
+        except AttributeError as error:  # an object, of which only the fields are within reach
+            raise _malformed(str(error)) from error
+    return value
+
+
+def _are_columns(args: Sequence[_Values]) -> bool:
+    return (
+        len(args) > 1
+        and all(arg.numbers is not None for arg in args)
+        and any(isinstance(arg.numbers, np.ndarray) for arg in args)
+    )
+
+
+_OPERATIONS: dict[str, Callable[[_Evaluation, str, Sequence[_Values]], _Values]] = {
+    **dict.fromkeys(_COMPARISONS, _Evaluation.compare),
+    "in": _Evaluation.is_in,
+    "and": _Evaluation.conjunction,
+    "or": _Evaluation.disjunction,
+    "not": _Evaluation.negations,
+}
 
 
 class JsonFilter(HostFilter):
     """Passes hosts that match the JSON text of hint ``query``."""
 
-    reasons = (NO_MATCH,)
+    reasons = (Reason("json.no_match", "the host does not match the query"),)
 
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
@@ -24,4 +280,4 @@ class JsonFilter(HostFilter):
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Raises InvalidRequest for a query that cannot be evaluated, on whichever host."""
         if query := request.get_scheduler_hint("query"):
-            yield NO_MATCH, json_query.matches(query, hosts, self.most_levels)
+            yield self.reasons[0], matches(query, hosts, self.most_levels)

@@ -1,4 +1,4 @@
-"""The base of the filters that let hosts promise more than they have."""
+"""The bases of the filters that let hosts promise more than they have."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from scheduler.filters.base import HostFilter
+from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 
@@ -27,3 +28,11 @@ class OvercommitFilter(HostFilter):
         if type(self).ratio is OvercommitFilter.ratio:
             return float(getattr(host_state, self.ratio_column))
         return float(self.ratio(Candidates.alone(host_state))[0])
+
+
+class AggregateOvercommitFilter(OvercommitFilter):
+    """Base of those in which the ratio of the host's aggregates goes before its own."""
+
+    def ratio(self, hosts: Candidates) -> np.ndarray:
+        """The smallest ratio that an aggregate of the host names, else the host's."""
+        return aggregate_metadata.overridden(hosts, self.ratio_column, float, super().ratio(hosts))

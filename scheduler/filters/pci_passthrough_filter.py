@@ -32,15 +32,10 @@ class PciPassthroughFilter(HostFilter):
         requests = pci.kinds_of(request.pci_requests)
         if not requests:
             return
-        yield (
-            UNREPORTED,
-            hosts.per_document(consumption.POOLS, lambda pools: pools is not None, key="reported"),
-        )
-        yield (
-            LACKING,
-            hosts.per_document(
-                consumption.POOLS,
-                lambda pools: pools is None or pci.supports(pools, requests, None, self.semantics),
-                key=(self, requests),
-            ),
-        )
+
+        def serve(pools: pci.Pools | None) -> bool:
+            return pools is None or pci.supports(pools, requests, None, self.semantics)
+
+        known = hosts.per_document(consumption.POOLS, lambda pools: pools is not None, key="known")
+        yield UNREPORTED, known
+        yield LACKING, hosts.per_document(consumption.POOLS, serve, key=(self, requests))

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from scheduler.filters.base import Condition, Reason
-from scheduler.filters.overcommit import OvercommitFilter
-from scheduler.hosts import aggregate_metadata
+from scheduler.filters.overcommit import AggregateOvercommitFilter, OvercommitFilter
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 
@@ -35,19 +32,13 @@ class RamFilter(OvercommitFilter):
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """``memory_mb``: what the host may promise in all."""
         del request
-        ratio = self.ratio_of(host_state)
-        return {"memory_mb": host_state.total_usable_ram_mb * ratio}
+        return {"memory_mb": host_state.total_usable_ram_mb * self.ratio_of(host_state)}
 
 
-class AggregateRamFilter(RamFilter):
+class AggregateRamFilter(AggregateOvercommitFilter, RamFilter):
     """The same, with the ``ram_allocation_ratio`` of the host's aggregates before its own."""
 
     reasons = (
         Reason("aggregate_ram.physical", PHYSICAL.text),
         Reason("aggregate_ram.insufficient", INSUFFICIENT.text),
     )
-
-    def ratio(self, hosts: Candidates) -> np.ndarray:
-        """The smallest ratio that an aggregate of the host names, else the host's."""
-        key = "ram_allocation_ratio"
-        return aggregate_metadata.overridden(hosts, key, float, super().ratio(hosts))

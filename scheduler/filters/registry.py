@@ -50,27 +50,25 @@ OPTION = "[filter_scheduler] available_filters"
 NAMESPACE = "nova.scheduler.filters"
 
 
-def all_filters() -> list[type[BaseHostFilter]]:
-    """Every filter class that ships here."""
-    return [
-        plugins.import_path(f"scheduler.filters.{module}.{name}")
+def shipped() -> dict[str, type[BaseHostFilter]]:
+    """Nova's dotted path of every filter that ships here, and its class."""
+    return {
+        f"{NAMESPACE}.{module}.{name}": plugins.import_path(f"scheduler.filters.{module}.{name}")
         for module, names in MODULES.items()
         for name in names
-    ]
+    }
+
+
+def all_filters() -> list[type[BaseHostFilter]]:
+    """Every filter class that ships here."""
+    return list(shipped().values())
 
 
 def known_paths() -> dict[str, Any]:
     """Nova's dotted paths and what they stand for here (reference page config, section 1.3)."""
-    known: dict[str, Any] = dict.fromkeys(
-        (ALL_FILTERS, "nova.scheduler.filters.standard_filters", "scheduler.filters.all_filters"),
-        all_filters,
-    )
-    known["nova.scheduler.filters.BaseHostFilter"] = BaseHostFilter
-    for module, names in MODULES.items():
-        for name in names:
-            cls = plugins.import_path(f"scheduler.filters.{module}.{name}")
-            known[f"nova.scheduler.filters.{module}.{name}"] = cls
-    return known
+    everything = (ALL_FILTERS, f"{NAMESPACE}.standard_filters", "scheduler.filters.all_filters")
+    known = dict.fromkeys(everything, all_filters)
+    return {**known, f"{NAMESPACE}.BaseHostFilter": BaseHostFilter, **shipped()}
 
 
 def load_filters(conf: Any, option: str = "enabled_filters") -> list[BaseHostFilter]:
@@ -89,7 +87,10 @@ def load_filters(conf: Any, option: str = "enabled_filters") -> list[BaseHostFil
             classes[name] = found
     missing = [name for name in wanted if name not in classes]
     if missing:
-        raise _not_found(", ".join(missing), named_in)
+        names = ", ".join(missing)
+        text = errors.SchedulerHostFilterNotFound(filter_name=names).format_message()
+        where = f"It is named in {named_in}, but not among {OPTION}."
+        raise errors.SchedulerHostFilterNotFound(f"{text} {where}", filter_name=names)
     filters = {name: plugins.instantiate(classes[name], conf) for name in dict.fromkeys(wanted)}
     return [offered(filters[name]) for name in wanted]
 
@@ -107,10 +108,3 @@ def available(conf: Any) -> dict[str, type[BaseHostFilter]]:
 def names_available(conf: Any) -> set[str]:
     """Names for the option: those of available classes and of entry points."""
     return {*available(conf), *plugins.entry_point_names(NAMESPACE)}
-
-
-def _not_found(names: str, named_in: str) -> errors.SchedulerHostFilterNotFound:
-    """Nova's text, and which options to look at."""
-    text = errors.SchedulerHostFilterNotFound(filter_name=names).format_message()
-    where = f"It is named in {named_in}, but not among {OPTION}."
-    return errors.SchedulerHostFilterNotFound(f"{text} {where}", filter_name=names)

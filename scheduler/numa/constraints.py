@@ -14,7 +14,6 @@ from types import MappingProxyType
 
 from scheduler import objects
 from scheduler.errors import InvalidRequest
-from scheduler.numa import specs
 from scheduler.numa.semantics import CURRENT, NumaSemantics
 from scheduler.numa.specs import HardwareSpecs, cpu_set, image_refused, masked, refused
 from scheduler.numa.topology import PINNED_POLICIES
@@ -71,10 +70,10 @@ def _cell(
 
 
 def _node_count(asked: HardwareSpecs) -> int | None:
-    key, error = "numa_nodes", specs.InvalidNUMANodesNumber
+    key, error = "numa_nodes", "InvalidNUMANodesNumber"
     text, number = asked.flavor(key), asked.image(key)
     if text is not None and number is not None:
-        raise image_refused(specs.ImageNUMATopologyForbidden, key, "the flavor sets it")
+        raise image_refused("ImageNUMATopologyForbidden", key, "the flavor sets it")
     if text is not None:
         if not _CELLS.fullmatch(text):
             raise refused(error, key, f"{text!r:.50} is not a number of cells")
@@ -92,16 +91,16 @@ def _page_wish(asked: HardwareSpecs, semantics: NumaSemantics) -> int | None:
         if text is not None:
             wish = semantics.page_size_kb(text)
     except ValueError as exc:
-        raise refused(specs.MemoryPageSizeInvalid, key, str(exc)) from exc
+        raise refused("MemoryPageSizeInvalid", key, str(exc)) from exc
     if not image_text:
         return wish
     if text not in ("any", "large"):
         reason = f"{image_text!r}, but the flavor says {text!r}"
-        raise image_refused(specs.MemoryPageSizeForbidden, key, reason)
+        raise image_refused("MemoryPageSizeForbidden", key, reason)
     try:
         return semantics.page_size_kb(image_text)
     except ValueError as exc:
-        raise image_refused(specs.MemoryPageSizeInvalid, key, str(exc)) from exc
+        raise image_refused("MemoryPageSizeInvalid", key, str(exc)) from exc
 
 
 def _shape(asked: HardwareSpecs, nodes: int) -> Shape:
@@ -119,18 +118,18 @@ def _shape(asked: HardwareSpecs, nodes: int) -> Shape:
         return _even(asked, nodes)
     if len(cpus) != nodes or len(memory) != nodes:
         reason = f"CPUs of {len(cpus)} and memory of {len(memory)} of {nodes} cells are given"
-        raise refused(specs.ImageNUMATopologyIncomplete, "numa_nodes", reason)
+        raise refused("ImageNUMATopologyIncomplete", "numa_nodes", reason)
     _check_cpus(cpus, asked.vcpus)
     if sum(memory) != asked.memory_mb:
         reason = f"{sum(memory)} MiB in all cells, but the flavor has {asked.memory_mb}"
-        raise refused(specs.ImageNUMATopologyMemoryOutOfRange, "numa_mem.0", reason)
+        raise refused("ImageNUMATopologyMemoryOutOfRange", "numa_mem.0", reason)
     return list(zip(cpus, memory, strict=True))
 
 
 def _one_of(asked: HardwareSpecs, key: str, of_flavor: list) -> list:
     of_image = asked.image(key)
     if of_flavor and of_image:
-        raise image_refused(specs.ImageNUMATopologyForbidden, key, "the flavor sets it")
+        raise image_refused("ImageNUMATopologyForbidden", key, "the flavor sets it")
     return of_flavor or list(of_image or ())
 
 
@@ -138,13 +137,13 @@ def _megabytes(text: str, key: str) -> int:
     try:
         return int(text)
     except ValueError as exc:
-        raise refused(InvalidRequest, key, f"{text!r} is not a number of MiB") from exc
+        raise refused("InvalidRequest", key, f"{text!r} is not a number of MiB") from exc
 
 
 def _even(asked: HardwareSpecs, nodes: int) -> Shape:
     if nodes > max(1, asked.vcpus) or asked.vcpus % nodes or asked.memory_mb % nodes:
         reason = f"{asked.vcpus} CPUs and {asked.memory_mb} MiB do not divide by {nodes}"
-        raise refused(specs.ImageNUMATopologyAsymmetric, "numa_nodes", reason)
+        raise refused("ImageNUMATopologyAsymmetric", "numa_nodes", reason)
     cpus, memory_mb = asked.vcpus // nodes, asked.memory_mb // nodes
     return [(frozenset(range(k * cpus, (k + 1) * cpus)), memory_mb) for k in range(nodes)]
 
@@ -156,15 +155,13 @@ def _check_cpus(cells: Sequence[AbstractSet[int]], vcpus: int) -> None:
         for cpu in sorted(cpus):
             if cpu >= vcpus:
                 reason = f"{cpu}, but the flavor has {vcpus} CPUs"
-                raise refused(specs.ImageNUMATopologyCPUOutOfRange, key, reason)
+                raise refused("ImageNUMATopologyCPUOutOfRange", key, reason)
             if cpu in seen:
-                raise refused(specs.ImageNUMATopologyCPUDuplicates, key, f"{cpu} twice")
+                raise refused("ImageNUMATopologyCPUDuplicates", key, f"{cpu} twice")
             seen.add(cpu)
     if len(seen) < vcpus:
         missing = sorted(set(range(vcpus)) - seen)
-        raise refused(
-            specs.ImageNUMATopologyCPUsUnassigned, "numa_cpus.0", f"{missing} are in no cell"
-        )
+        raise refused("ImageNUMATopologyCPUsUnassigned", "numa_cpus.0", f"{missing} are in no cell")
 
 
 # --- policies (sections 4.2 and 10.2) --------------------------------------------------------
@@ -200,10 +197,10 @@ def policies(asked: HardwareSpecs, semantics: NumaSemantics) -> Policies:
     found = _with_resources(found, asked)
     if found.thread and not found.is_pinned:
         reason = f"{found.thread!r} needs CPUs that are pinned"
-        raise refused(specs.CPUThreadPolicyConfigurationInvalid, "cpu_thread_policy", reason)
+        raise refused("CPUThreadPolicyConfigurationInvalid", "cpu_thread_policy", reason)
     if found.emulator == "isolate" and not found.is_pinned:
         reason = "'isolate' needs CPUs that are pinned"
-        raise refused(specs.BadRequirementEmulatorThreadsPolicy, "emulator_threads_policy", reason)
+        raise refused("BadRequirementEmulatorThreadsPolicy", "emulator_threads_policy", reason)
     realtime = _realtime_cpus(found, asked, semantics)
     return replace(found, dedicated=frozenset(_dedicated_cpus(found, asked, realtime)))
 
@@ -213,14 +210,14 @@ def _cpu_policy(asked: HardwareSpecs, semantics: NumaSemantics) -> str | None:
     if flavor is not None and flavor not in semantics.cpu_policies:
         if semantics.refuses_unknown_cpu_policy:
             reason = f"{flavor!r} is none of {', '.join(semantics.cpu_policies)}"
-            raise refused(specs.InvalidCPUAllocationPolicy, "cpu_policy", reason)
+            raise refused("InvalidCPUAllocationPolicy", "cpu_policy", reason)
         flavor = None
     if image not in semantics.cpu_policies:
         image = None
     forbidden = {"shared": PINNED_POLICIES, "mixed": ("dedicated",)}
     if image in forbidden.get(flavor or "", ()):
         reason = f"{image!r}, but the flavor says {flavor!r}"
-        raise image_refused(specs.ImageCPUPinningForbidden, "cpu_policy", reason)
+        raise image_refused("ImageCPUPinningForbidden", "cpu_policy", reason)
     return flavor or image
 
 
@@ -228,10 +225,10 @@ def _thread_policy(asked: HardwareSpecs) -> str | None:
     flavor, image = asked.flavor("cpu_thread_policy"), asked.image("cpu_thread_policy")
     if flavor is not None and flavor not in CPU_THREAD_POLICIES:
         reason = f"{flavor!r} is none of {', '.join(CPU_THREAD_POLICIES)}"
-        raise refused(specs.InvalidCPUThreadAllocationPolicy, "cpu_thread_policy", reason)
+        raise refused("InvalidCPUThreadAllocationPolicy", "cpu_thread_policy", reason)
     if flavor not in (None, "prefer") and image not in (None, flavor):
         reason = f"{image!r}, but the flavor says {flavor!r}"
-        raise image_refused(specs.ImageCPUThreadPolicyForbidden, "cpu_thread_policy", reason)
+        raise image_refused("ImageCPUThreadPolicyForbidden", "cpu_thread_policy", reason)
     return flavor or image
 
 
@@ -239,7 +236,7 @@ def _emulator_policy(asked: HardwareSpecs) -> str | None:
     policy = asked.flavor("emulator_threads_policy")
     if policy is not None and policy not in EMULATOR_THREADS_POLICIES:
         reason = f"{policy!r} is none of {', '.join(EMULATOR_THREADS_POLICIES)}"
-        raise refused(specs.InvalidEmulatorThreadsPolicy, "emulator_threads_policy", reason)
+        raise refused("InvalidEmulatorThreadsPolicy", "emulator_threads_policy", reason)
     return policy
 
 
@@ -253,21 +250,21 @@ def _with_resources(found: Policies, asked: HardwareSpecs) -> Policies:
         return found
     if found.thread is not None or len(traits) > 1:
         reason = "the trait and hw:cpu_thread_policy exclude each other"
-        raise refused(InvalidRequest, f"trait:{_HYPERTHREADING}", reason)
+        raise refused("InvalidRequest", f"trait:{_HYPERTHREADING}", reason)
     return replace(found, thread=_POLICY_OF_TRAIT[traits.pop()])
 
 
 def _policy_of_resources(found: Policies, asked: HardwareSpecs, shared: int, pinned: int) -> str:
     key = "resources:PCPU" if pinned else "resources:VCPU"
     if found.cpu is not None:
-        raise refused(InvalidRequest, key, "not together with a CPU policy")
+        raise refused("InvalidRequest", key, "not together with a CPU policy")
     if shared and pinned:
-        raise refused(InvalidRequest, key, "not together with resources:VCPU")
+        raise refused("InvalidRequest", key, "not together with resources:VCPU")
     if not pinned:
         return "shared"
     needed = asked.vcpus + (found.emulator == "isolate")
     if pinned != needed:
-        raise refused(InvalidRequest, key, f"{pinned}, but {needed} CPUs are to be pinned")
+        raise refused("InvalidRequest", key, f"{pinned}, but {needed} CPUs are to be pinned")
     return "dedicated"
 
 
@@ -276,7 +273,7 @@ def _amount(asked: HardwareSpecs, name: str) -> int:
     try:
         return sum(map(int, texts))
     except ValueError as exc:
-        raise refused(InvalidRequest, f"resources:{name}", str(exc)) from exc
+        raise refused("InvalidRequest", f"resources:{name}", str(exc)) from exc
 
 
 def _realtime_cpus(
@@ -286,8 +283,8 @@ def _realtime_cpus(
         return None
     if not found.is_pinned:
         reason = "realtime needs CPUs that are pinned"
-        raise refused(specs.RealtimeConfigurationInvalid, "cpu_realtime", reason)
-    key, error = "cpu_realtime_mask", specs.RealtimeMaskNotFoundOrInvalid
+        raise refused("RealtimeConfigurationInvalid", "cpu_realtime", reason)
+    key, error = "cpu_realtime_mask", "RealtimeMaskNotFoundOrInvalid"
     text = asked.image(key) or asked.flavor(key)
     if text is None and found.emulator is None:
         raise refused(error, key, "realtime needs a mask")
@@ -306,12 +303,12 @@ def _dedicated_cpus(found: Policies, asked: HardwareSpecs, realtime: set[int] | 
     if found.cpu != "mixed":
         if text is not None:
             reason = f"only with the policy 'mixed', not {found.cpu!r}"
-            raise refused(specs.RequiredMixedInstancePolicy, key, reason)
+            raise refused("RequiredMixedInstancePolicy", key, reason)
         return everything if found.is_pinned else set()
     if (text is None) == (realtime is None):
         reason = "the policy 'mixed' needs either this mask or a realtime mask"
-        raise refused(specs.RequiredMixedOrRealtimeCPUMask, key, reason)
-    error = specs.InvalidMixedInstanceDedicatedMask
+        raise refused("RequiredMixedOrRealtimeCPUMask", key, reason)
+    error = "InvalidMixedInstanceDedicatedMask"
     cpus = masked(text, key, everything, error) if text is not None else realtime or set()
     if not cpus or not cpus < everything:
         reason = f"{sorted(cpus)} must be some of {asked.vcpus} CPUs, and not all"

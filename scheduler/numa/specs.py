@@ -71,18 +71,43 @@ class HardwareSpecs:
         ]
 
 
-def refused(error: type[InvalidRequest], key: str, reason: str) -> InvalidRequest:
+#: Refusals by the code that they have in Nova's API, under Nova's names.
+_CODES = {
+    400: (
+        "InvalidNUMANodesNumber ImageNUMATopologyIncomplete ImageNUMATopologyAsymmetric "
+        "ImageNUMATopologyCPUOutOfRange ImageNUMATopologyCPUDuplicates "
+        "ImageNUMATopologyCPUsUnassigned ImageNUMATopologyMemoryOutOfRange "
+        "MemoryPageSizeInvalid MemoryPageSizeForbidden InvalidCPUAllocationPolicy "
+        "InvalidCPUThreadAllocationPolicy CPUThreadPolicyConfigurationInvalid "
+        "RealtimeConfigurationInvalid RealtimeMaskNotFoundOrInvalid "
+        "InvalidEmulatorThreadsPolicy BadRequirementEmulatorThreadsPolicy "
+        "RequiredMixedInstancePolicy RequiredMixedOrRealtimeCPUMask "
+        "InvalidMixedInstanceDedicatedMask"
+    ),
+    403: "ImageNUMATopologyForbidden ImageCPUPinningForbidden ImageCPUThreadPolicyForbidden",
+}
+REFUSALS: Mapping[str, type[InvalidRequest]] = {
+    InvalidRequest.__name__: InvalidRequest,
+    **{
+        name: type(name, (InvalidRequest,), {"code": code, "__module__": __name__})
+        for code, names in _CODES.items()
+        for name in names.split()
+    },
+}
+
+
+def refused(error: str, key: str, reason: str) -> InvalidRequest:
     """*error* about the flavor's ``hw:<key>``, or the key itself if it has a prefix."""
     name = key if ":" in key else f"hw:{key}"
-    return error(field=f"flavor.extra_specs.{name}", reason=reason)
+    return REFUSALS[error](field=f"flavor.extra_specs.{name}", reason=reason)
 
 
-def image_refused(error: type[InvalidRequest], key: str, reason: str) -> InvalidRequest:
+def image_refused(error: str, key: str, reason: str) -> InvalidRequest:
     """*error* about the image's ``hw_<key>``."""
-    return error(field=f"image.properties.hw_{key}", reason=reason)
+    return REFUSALS[error](field=f"image.properties.hw_{key}", reason=reason)
 
 
-def cpu_set(text: str, key: str, error: type[InvalidRequest] = InvalidRequest) -> set[int]:
+def cpu_set(text: str, key: str, error: str = "InvalidRequest") -> set[int]:
     """The CPUs that an extra spec lists; *error* when it cannot be read."""
     try:
         return parse_cpu_spec(text)
@@ -90,7 +115,7 @@ def cpu_set(text: str, key: str, error: type[InvalidRequest] = InvalidRequest) -
         raise refused(error, key, str(exc)) from exc
 
 
-def masked(text: str, key: str, cpus: set[int], error: type[InvalidRequest]) -> set[int]:
+def masked(text: str, key: str, cpus: set[int], error: str) -> set[int]:
     """The CPUs that a mask names: with a leading ``^`` all of *cpus* but those listed."""
     whole = f"0-{len(cpus) - 1},{text}" if text.strip().startswith("^") else text
     return cpu_set(whole, key, error)
@@ -146,97 +171,3 @@ def _positive(size_kb: int) -> int:
     if size_kb <= 0:
         raise ValueError("a page size is 1 KiB at least")
     return size_kb
-
-
-class InvalidNUMANodesNumber(InvalidRequest):
-    """The number of cells is no number above zero."""
-
-
-class ImageNUMATopologyForbidden(InvalidRequest):
-    """The image sets what the flavor sets already."""
-
-    code = 403
-
-
-class ImageNUMATopologyIncomplete(InvalidRequest):
-    """CPUs and memory are not both given for every cell."""
-
-
-class ImageNUMATopologyAsymmetric(InvalidRequest):
-    """CPUs or memory do not divide evenly among the cells."""
-
-
-class ImageNUMATopologyCPUOutOfRange(InvalidRequest):
-    """A cell names a CPU that the flavor does not have."""
-
-
-class ImageNUMATopologyCPUDuplicates(InvalidRequest):
-    """Two cells name the same CPU."""
-
-
-class ImageNUMATopologyCPUsUnassigned(InvalidRequest):
-    """CPUs of the flavor are in no cell."""
-
-
-class ImageNUMATopologyMemoryOutOfRange(InvalidRequest):
-    """The memory of the cells is not that of the flavor."""
-
-
-class MemoryPageSizeInvalid(InvalidRequest):
-    """No page size can be read."""
-
-
-class MemoryPageSizeForbidden(InvalidRequest):
-    """The image asks for pages where the flavor does not let it."""
-
-
-class InvalidCPUAllocationPolicy(InvalidRequest):
-    """There is no such CPU policy."""
-
-
-class InvalidCPUThreadAllocationPolicy(InvalidRequest):
-    """There is no such CPU thread policy."""
-
-
-class ImageCPUPinningForbidden(InvalidRequest):
-    """The image wants pinned CPUs, the flavor does not let it."""
-
-    code = 403
-
-
-class ImageCPUThreadPolicyForbidden(InvalidRequest):
-    """The image wants another CPU thread policy than the flavor."""
-
-    code = 403
-
-
-class CPUThreadPolicyConfigurationInvalid(InvalidRequest):
-    """A CPU thread policy without pinned CPUs."""
-
-
-class RealtimeConfigurationInvalid(InvalidRequest):
-    """Realtime without pinned CPUs."""
-
-
-class RealtimeMaskNotFoundOrInvalid(InvalidRequest):
-    """The realtime mask is missing, or leaves no CPU for anything else."""
-
-
-class InvalidEmulatorThreadsPolicy(InvalidRequest):
-    """There is no such policy for the emulator's threads."""
-
-
-class BadRequirementEmulatorThreadsPolicy(InvalidRequest):
-    """The emulator can be isolated only beside pinned CPUs."""
-
-
-class RequiredMixedInstancePolicy(InvalidRequest):
-    """A mask of dedicated CPUs without the mixed policy."""
-
-
-class RequiredMixedOrRealtimeCPUMask(InvalidRequest):
-    """The mixed policy needs one mask that says which CPUs are dedicated."""
-
-
-class InvalidMixedInstanceDedicatedMask(InvalidRequest):
-    """The mask of dedicated CPUs names others, or leaves none of one kind."""

@@ -13,15 +13,6 @@ from scheduler.hosts.candidates import Candidates
 from scheduler.weights.base import HostWeigher
 
 
-def _home(request: Any) -> str | None:
-    """The cell in which a request that may cross cells would best stay."""
-    destination = request.requested_destination
-    if destination is None or destination.cell is None or not destination.allow_cross_cell_move:
-        return None
-    uuid: str | None = destination.cell.uuid
-    return uuid
-
-
 class CrossCellWeigher(HostWeigher):
     """Hosts of the requested cell before the others, where both are allowed."""
 
@@ -29,9 +20,10 @@ class CrossCellWeigher(HostWeigher):
 
     def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
         """1 in the cell and -1 outside; 0 for all when the request may not cross cells."""
-        home = _home(request)
-        if home is None:
+        wanted = request.requested_destination
+        if wanted is None or wanted.cell is None or not wanted.allow_cross_cell_move:
             return hosts.constant(0, np.int64)
+        home = wanted.cell.uuid
         return hosts.per_value(
             "cell_uuid", lambda cell: 1 if cell == home else -1, np.int64, key=home
         )

@@ -29,23 +29,18 @@ NAMESPACE = "nova.scheduler.weights"
 OPTION = "[filter_scheduler] weight_classes"
 
 
-def all_weighers() -> list[type[BaseHostWeigher]]:
-    """Every weigher class that ships here, in the order their weights are added."""
-    return [
-        plugins.import_path(f"scheduler.weights.{module}.{name}")
-        for module, names in MODULES.items()
-        for name in names
-    ]
-
-
 def known_paths() -> dict[str, Any]:
     """Nova's paths of single weighers and what they stand for (reference page config, 1.3)."""
-    known: dict[str, Any] = {}
-    for module, names in MODULES.items():
-        for name in names:
-            cls = plugins.import_path(f"scheduler.weights.{module}.{name}")
-            known[f"nova.scheduler.weights.{module}.{name}"] = cls
-    return known
+    return {
+        f"{NAMESPACE}.{module}.{name}": plugins.import_path(f"scheduler.weights.{module}.{name}")
+        for module, names in MODULES.items()
+        for name in names
+    }
+
+
+def all_weighers() -> list[type[BaseHostWeigher]]:
+    """Every weigher class that ships here, in the order their weights are added."""
+    return list(known_paths().values())
 
 
 def load_weighers(conf: Any) -> list[BaseHostWeigher]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import errors, objects
-from scheduler.filters import json_query
+from scheduler.filters import json_filter
 from scheduler.filters.json_filter import JsonFilter
 from tests.builders import a_fleet, a_host, candidates
 from tests.unit.filters.judging import judge
@@ -65,11 +65,11 @@ WITHIN_REACH = {
 
 
 def matching(text, hosts):
-    return json_query.matches(text, hosts, MOST_LEVELS)
+    return json_filter.matches(text, hosts, MOST_LEVELS)
 
 
 def test_exactly_so_much_can_be_asked_for():
-    assert json_query.ATTRIBUTES == WITHIN_REACH
+    assert json_filter.ATTRIBUTES == WITHIN_REACH
 
 
 def test_nothing_else_of_a_host_can_be_asked_for():
@@ -98,10 +98,10 @@ def test_queries_that_cannot_be_evaluated(text):
 def test_of_an_object_only_the_fields_are_within_reach():
     aggregate = objects.Aggregate(name="fast")
 
-    assert json_query._within(aggregate, ["name"]) == "fast"
+    assert json_filter._within(aggregate, ["name"]) == "fast"
     for name in ("__class__", "encoded", "FIELDS"):
         with pytest.raises(errors.InvalidRequest, match=r"scheduler_hints\.query"):
-            json_query._within(aggregate, [name])
+            json_filter._within(aggregate, [name])
 
 
 def test_one_query_and_not_several():

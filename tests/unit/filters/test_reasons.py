@@ -9,7 +9,7 @@ import math
 import pytest
 
 from scheduler import errors, filters, objects
-from scheduler.filters.addresses import within
+from scheduler.filters.affinity_filter import within
 from scheduler.filters.extra_specs_ops import match
 from scheduler.hosts.instances import TrackedInstance
 from tests.builders import NOW, OWN_UUID, a_conf, a_fleet, a_host, a_request, candidates, verdict

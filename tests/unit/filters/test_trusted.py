@@ -7,9 +7,8 @@ import logging
 
 import pytest
 
-from scheduler.filters import attestation
-from scheduler.filters.attestation import AttestationService, Trust, TrustCache
-from scheduler.filters.trusted_filter import TrustedFilter
+from scheduler.filters import trusted_filter
+from scheduler.filters.trusted_filter import AttestationService, Trust, TrustCache, TrustedFilter
 from tests.builders import NOW, a_conf, a_fleet, a_host, a_request, candidates, verdict
 from tests.servers import programs
 from tests.servers.attestation import AttestationServer
@@ -117,7 +116,7 @@ def test_a_server_that_cannot_be_asked(server, options, logged, caplog):
 
 
 def test_a_server_that_does_not_answer_in_time(server, monkeypatch):
-    monkeypatch.setattr(attestation, "ANSWER_SECONDS", 0.000001)
+    monkeypatch.setattr(trusted_filter, "ANSWER_SECONDS", 0.000001)
 
     assert poll(server) == {}
 
@@ -136,7 +135,7 @@ def test_a_server_that_does_not_answer_in_time(server, monkeypatch):
 def test_times_of_entries(vtime, trust):
     answer = [{**entry("n1"), "vtime": vtime}]
 
-    assert attestation.read_entries(answer, NOW + 5) == {"n1": trust}
+    assert trusted_filter.read_entries(answer, NOW + 5) == {"n1": trust}
 
 
 class Scripted(AttestationService):
@@ -148,7 +147,7 @@ class Scripted(AttestationService):
 
     def poll(self, nodes, now):
         self.polled.append(sorted(nodes))
-        return attestation.read_entries(self.entries, now)
+        return trusted_filter.read_entries(self.entries, now)
 
 
 @pytest.mark.parametrize(
