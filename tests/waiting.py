@@ -1,4 +1,4 @@
-"""Waiting for a condition instead of for a time."""
+"""Waiting for a condition instead of for a time, and a clock that does not pass by itself."""
 
 from __future__ import annotations
 
@@ -30,3 +30,13 @@ def wait_until(
             text = describe() if callable(describe) else describe or repr(condition)
             raise AssertionError(f"not within {timeout_seconds:g} s: {text}")
         time.sleep(_POLL_SECONDS)
+
+
+class Clock:
+    """Stands still until it is moved."""
+
+    def __init__(self, now: float = 1000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now

@@ -13,18 +13,10 @@ from scheduler.idempotency import ReplyCache
 from scheduler.notifications import payloads
 from scheduler.rpc.context import RequestContext
 from tests.builders import OWN_UUID, a_request
+from tests.waiting import Clock
 
 KEY = ("req-1", OWN_UUID, 1)
 OTHER_UUID = "00000000-0000-4000-a000-000000000002"
-
-
-class Clock:
-    """Stands still until it is moved."""
-
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Decider:

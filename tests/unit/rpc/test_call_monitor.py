@@ -9,16 +9,7 @@ import pytest
 from scheduler.rpc.call_monitor import CallHeartbeats, CallMonitor
 from scheduler.rpc.connection import Deliveries
 from scheduler.rpc.messages import MessageLimits
-from tests.waiting import wait_until
-
-
-class Clock:
-    """Stands still until it is moved."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.waiting import Clock, wait_until
 
 
 class Call:
