@@ -27,7 +27,6 @@ from tests.house.tree import (
     ROOT,
     files,
     imports_of,
-    module_of,
     python_files,
 )
 
@@ -240,21 +239,6 @@ def imported_distributions(*folders: str) -> set[str]:
 def test_what_the_packages_import_is_declared() -> None:
     declared = requirements().keys() | requirements("tracing").keys()
     assert imported_distributions(*PACKAGES) - declared == set()
-
-
-def test_only_one_module_needs_the_extra_for_tracing() -> None:
-    needing = {
-        module_of(path)
-        for path in python_files(*PACKAGES)
-        if any(name.startswith("opentelemetry") for name in imports_of(path))
-    }
-    assert needing == {"scheduler.tracing.spans"}
-    importing = {
-        module_of(path)
-        for path in python_files(*PACKAGES)
-        if any(name.startswith("scheduler.tracing.spans") for name in imports_of(path))
-    }
-    assert importing == set()
 
 
 def test_what_the_tests_import_is_declared() -> None:

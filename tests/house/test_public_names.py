@@ -7,8 +7,6 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.house.tree import PACKAGES, module_of, name_of, python_files, syntax_of
 
 FAST_PATH = "scheduler.rpc.fastpath"
@@ -60,24 +58,6 @@ def own_names() -> frozenset[str]:
 
 def ordinary_files() -> list[Path]:
     return [each for each in python_files(*PACKAGES) if not module_of(each).startswith(FAST_PATH)]
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("from oslo_messaging._drivers import amqp", ["import _drivers"]),
-        ("import oslo_messaging._drivers.amqp", ["import _drivers"]),
-        ("from oslo_service import _options", ["import _options"]),
-        ("conf._namespace", ["conf._namespace"]),
-        ("self._listener._listen_thread", ["self._listener._listen_thread"]),
-        ("class A(B):\n  def f(self): return self._of_b", ["self._of_b"]),
-        ("self._listener = 1\nself._listener.start()\nrow._mapping\nx.__dict__", []),
-    ],
-)
-def test_the_rule(text: str, found: list[str]) -> None:
-    tree = ast.parse(text)
-    own = frozenset({*definitions(tree), "_listener"})
-    assert [*uses(tree, own)] == found
 
 
 def test_private_names_of_libraries_are_left_alone() -> None:

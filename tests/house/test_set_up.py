@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -40,35 +38,6 @@ def test_bindep_names_every_server() -> None:
     lines = (ROOT / "bindep.txt").read_text(encoding="utf-8").splitlines()
     packages = {line.split()[0] for line in lines if line and not line.startswith("#")}
     assert packages >= {program.package for program in programs.ALL}
-
-
-def test_the_list_of_missing_packages_needs_nothing_installed() -> None:
-    """The set-up asks before there is an environment, hence the switch that hides packages."""
-    done = subprocess.run(
-        [sys.executable, "-S", "-m", "tests.servers.programs"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert set(done.stdout.split()) <= {program.package for program in programs.ALL}
-
-
-def test_without_root_the_missing_servers_are_named(tmp_path: Path) -> None:
-    """A PATH with the shell's tools and an ``id`` that is not root, and nothing of the servers."""
-    for tool in ("bash", "dirname"):
-        (tmp_path / tool).symlink_to(shutil.which(tool) or "")
-    for name, text in {"id": "echo 1000", "python3": "echo rabbitmq-server"}.items():
-        path = tmp_path / name
-        path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
-        path.chmod(0o755)
-    script = ROOT / ".ci/install-servers"
-    done = subprocess.run(
-        [str(script)], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Not installed, tests that need them are skipped: rabbitmq-server" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import pathlib
 from typing import Any
 
@@ -14,7 +13,6 @@ from scheduler import conf as project_options
 from scheduler import errors, objects
 from scheduler.manager import SchedulerManager
 from scheduler.rpc.context import RequestContext
-from scheduler.rpc.messages import ObjectSerializer
 from tests.builders import OWN_UUID, a_request
 from tests.unit.rpc.fakes import RecordingDriver, a_selection
 
@@ -93,20 +91,6 @@ def test_what_is_too_large_is_named_with_the_option(changes: dict[str, Any], fie
     assert field in caught.value.kwargs["field"]
 
 
-@pytest.mark.parametrize("uuids", [None, [], [OWN_UUID], [OWN_UUID, OTHER_UUID, OWN_UUID]])
-def test_driver_gets_the_request(uuids: list[str] | None) -> None:
-    driver = RecordingDriver()
-    spec = a_request()
-
-    a_manager(driver).select_destinations(CONTEXT, spec_obj=spec, instance_uuids=uuids)
-
-    assert driver.next_call() == (
-        "select_destinations",
-        (CONTEXT, spec, uuids),
-        {"return_alternates": False},
-    )
-
-
 @pytest.mark.parametrize(
     ("return_objects", "return_alternates", "wanted"),
     [(True, True, True), (True, False, False), (False, True, False), (False, False, False)],
@@ -122,28 +106,6 @@ def test_alternates_only_with_objects(
         return_alternates=return_alternates,
     )
     assert driver.next_call()[2] == {"return_alternates": wanted}
-
-
-@pytest.mark.parametrize(
-    ("name", "memory_mb"),
-    [
-        ("select_destinations-v4.0.request.json", 2048),
-        ("derived-liberty-select_destinations-v4.0.request.json", 2048),
-    ],
-)
-@pytest.mark.parametrize("properties", ["as sent", "null"])
-def test_legacy_dicts_become_a_request(name: str, memory_mb: int, properties: str) -> None:
-    sent = json.loads((WIRE / name).read_text())["message"]["args"]
-    arguments = ObjectSerializer().deserialize_entity(CONTEXT, sent)
-    if properties == "null":
-        arguments["filter_properties"] = None
-    driver = RecordingDriver()
-
-    a_manager(driver).select_destinations(CONTEXT, **arguments)
-
-    _name, (_context, spec, _uuids), _options = driver.next_call()
-    assert isinstance(spec, objects.RequestSpec)
-    assert spec.memory_mb == memory_mb
 
 
 @pytest.mark.parametrize(

@@ -159,12 +159,6 @@ def test_spellings_of_a_repeatable_option_add_up(tmp_path) -> None:
     assert sorted(conf.filter_scheduler.available_filters) == ["a.A", "b.B", "c.C"]
 
 
-def test_registering_twice_is_harmless(tmp_path) -> None:
-    conf = build(tmp_path)
-    project_options.register_all(conf)
-    assert conf.scheduler.max_attempts == 3
-
-
 def test_two_configurations_share_no_overrides(tmp_path) -> None:
     one, other = build(tmp_path), build(tmp_path)
     for group, [option, *_] in project_options.list_opts():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler import errors
-from scheduler.daemon.health import Check, IdleLook, Status, WorkerHealth, worst
+from scheduler.daemon.health import Check, IdleLook, Status, WorkerHealth
 from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.worker_table import Stage
 from scheduler.db.cells import CellHealth
@@ -147,12 +147,3 @@ def test_a_look_that_fails_is_for_the_checks_to_tell() -> None:
     hosts = Hosts(state_age_seconds=91.0, refresh=refuse)
     IdleLook(hosts, period_seconds=60.0)()
     IdleLook(SimpleNamespace(), period_seconds=60.0)()
-
-
-def test_the_worst_of_several_and_their_plain_form() -> None:
-    warning, failure = (Check("x", each, "text", 7) for each in (Status.WARN, Status.FAIL))
-    passed = Check("x", Status.PASS, "text")
-    assert [worst([]), worst([passed, passed]), worst([warning, passed])] == ["pass"] * 2 + ["warn"]
-    assert worst([warning, failure, passed]) == "fail"
-    assert passed.to_plain() == {"name": "x", "status": "pass", "message": "text"}
-    assert warning.to_plain()["worker"] == 7

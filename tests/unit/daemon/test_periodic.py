@@ -83,13 +83,3 @@ def test_stop_waits_for_the_run_under_way() -> None:
 
     assert left.is_set()
     assert not stopper.is_alive()
-
-
-def test_stop_during_the_initial_delay_and_without_start() -> None:
-    runs: list[int] = []
-    task = RepeatingTask("t", lambda: runs.append(1), 1)
-    task.stop()
-    task.start(initial_delay_seconds=3600)
-    task.stop()
-    task.stop()
-    assert runs == []

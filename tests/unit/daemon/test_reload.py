@@ -199,14 +199,6 @@ def test_the_manager_takes_all_over_at_once() -> None:
         manager._check_instances(None, ["a", "b"])
 
 
-def test_a_filter_that_is_unknown_changes_nothing() -> None:
-    driver = a_driver(a_fleet(4096))
-    before = driver.settings
-    with pytest.raises(errors.SchedulerHostFilterNotFound, match="RamFiltre"):
-        SchedulerManager(a_conf(), driver).reconfigured(a_conf(enabled_filters=["RamFiltre"]))
-    assert driver.settings is before
-
-
 def test_ratios_count_with_the_policy_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     fleet = a_fleet(4096)
     fleet["compute_nodes"][0]["ram_allocation_ratio"] = 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import threading
 from collections.abc import Iterator
 
 import oslo_messaging
@@ -79,25 +78,3 @@ def test_life(conf: cfg.ConfigOpts, caplog: pytest.LogCaptureFixture) -> None:
         api.ping(CONTEXT, 1, timeout_seconds=0.2)
     assert "Starting scheduler node (version " in caplog.text
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
-
-
-def test_stop_and_reset_without_start(conf: cfg.ConfigOpts) -> None:
-    service, announcements, _table = a_service(conf)
-    service.reset()
-    service.stop()
-    service.wait()
-    assert announcements.count == 0
-
-
-def test_failed_start_leaves_nothing_behind(conf: cfg.ConfigOpts) -> None:
-    conf.set_override("driver", "no_such_driver", group="scheduler")
-    service, announcements, table = a_service(conf)
-    before = set(threading.enumerate())
-
-    with pytest.raises(errors.ConfigurationError, match="no_such_driver"):
-        service.start()
-
-    service.wait()
-    assert table.has_failed
-    assert announcements.count == 0
-    assert set(threading.enumerate()) <= before

@@ -132,13 +132,6 @@ def test_a_worker_that_hears_nothing_starves_the_watchdog(
 
 
 @pytest.mark.parametrize(
-    ("asked_seconds", "look_seconds"), [(None, 5.0), (120.0, 5.0), (8.0, 1.0), (0.8, 0.1)]
-)
-def test_looks_are_often_enough(asked_seconds: float | None, look_seconds: float) -> None:
-    assert Scene(watchdog_seconds=asked_seconds).watchdog.look_seconds == look_seconds
-
-
-@pytest.mark.parametrize(
     ("heartbeats", "text"),
     [
         ([Heartbeat(Stage.SERVING, 0.0)], "1 worker"),
