@@ -174,7 +174,6 @@ class CellsReader:
         self._shown: dict[str, Cell] = {}
         self._aggregate_readers: list[AggregateReader] = []
         self._aggregates: list[Sequence[objects.Aggregate]] = []
-        self._aggregates_changed = False
 
     def read_more(self, conf: Any) -> bool:
         """See the host manager's protocol; what is read already is not given up."""
@@ -313,15 +312,11 @@ class CellsReader:
         if not self._aggregate_readers:
             both = [main, api] if self._databases.aggregates_are_in_both else [api]
             self._aggregate_readers = [AggregateReader(each) for each in both]
-            self._aggregates = [() for _ in both]
-        for place, reader in enumerate(self._aggregate_readers):
-            news = reader.read(full=full)
-            if news is not None:
-                self._aggregates[place], self._aggregates_changed = news, True
-        if not self._aggregates_changed:
+        several = [reader.read(full=full) for reader in self._aggregate_readers]
+        if several == self._aggregates and not full:
             return None
-        self._aggregates_changed = False
-        found = {each.id: each for several in self._aggregates for each in several}
+        self._aggregates = several
+        found = {each.id: each for some in several for each in some}
         return [found[number] for number in sorted(found)]
 
 

@@ -159,26 +159,24 @@ class AggregateReader:
         self._session = ReadSession(database)
         self._query: sa.Select[Any] | None = None
         self._seen: Answers | None = None
+        self._found: Sequence[objects.Aggregate] = ()
 
-    def read(self, *, full: bool = False) -> Sequence[objects.Aggregate] | None:
-        """All aggregates; None if nothing changed since the last read, unless *full*.
+    def read(self, *, full: bool = False) -> Sequence[objects.Aggregate]:
+        """All aggregates: the same list if nothing has changed since the last read, unless *full*.
 
         Raises oslo.db's errors when the database does not answer.
         """
-        seen, self._seen = self._seen, None  # after an error all are read
-        found, self._seen = self._session.run(lambda conn: self._read(conn, seen, full=full))
-        return found
+        self._session.run(lambda connection: self._read(connection, full=full))
+        return self._found
 
-    def _read(
-        self, connection: sa.Connection, seen: Answers | None, *, full: bool
-    ) -> tuple[Sequence[objects.Aggregate] | None, Answers]:
+    def _read(self, connection: sa.Connection, *, full: bool) -> None:
         if self._query is None:
             counted = "aggregates" in fleet_rows.counters(connection)
             queries = aggregate_queries(self._dialect, counted=counted)
             self._query = sa.select(*(each.label(name) for name, each in queries.items()))
         answers = dict(connection.execute(self._query).mappings().one())
-        is_wanted = full or answers != seen
-        return aggregates.list_all(connection) if is_wanted else None, answers
+        if full or answers != self._seen:
+            self._found, self._seen = aggregates.list_all(connection), answers
 
     def close(self) -> None:
         """Give the connection up."""

@@ -15,12 +15,10 @@ from scheduler.db.database import Database
 from tests.unit.db.builders import schema_differences
 from tests.unit.db.test_database import (  # noqa: F401
     test_a_new_read_sees_what_others_committed,
+    test_a_transaction_is_tried_again_a_few_times,
     test_connection_lost_in_the_commit_is_not_retried,
     test_foreign_keys_are_enforced,
-    test_other_errors_are_not_retried,
     test_reading_and_then_writing_loses_no_update,
-    test_retries_are_bounded,
-    test_transaction_is_tried_again,
     test_write_commits_and_an_error_rolls_back,
 )
 from tests.unit.db.test_migration import test_second_sync_leaves_the_rows_alone  # noqa: F401

@@ -18,10 +18,6 @@ from scheduler.db.migrations import VERSION_TABLE
 NOW = datetime.datetime(2026, 11, 21, 12, 0, 0)
 
 
-def seconds(number: float) -> datetime.timedelta:
-    return datetime.timedelta(seconds=number)
-
-
 def flavor(**changes: Any) -> objects.Flavor:
     values = {"name": "big", "memory_mb": 1024, "vcpus": 2, "root_gb": 10, "flavorid": "77"}
     return objects.Flavor(**{**values, **changes})

@@ -24,20 +24,9 @@ def reader(request: Any, database: Database) -> Iterator[AggregateReader]:
         aggregates.create(connection, "ssd", {"disk": "ssd"}, ["h1", "h2"])
         aggregates.create(connection, "hdd", {"disk": "hdd"}, ["h3"])
     made = AggregateReader(database)
-    assert names(made) == ["ssd", "hdd"]
+    assert [each.name for each in made.read()] == ["ssd", "hdd"]
     yield made
     made.close()
-
-
-def names(reader: AggregateReader, *, full: bool = False) -> list[str] | None:
-    found = reader.read(full=full)
-    return None if found is None else [each.name for each in found]
-
-
-def test_what_is_as_it_was_is_not_read_again(reader: AggregateReader) -> None:
-    assert names(reader) is None
-    assert names(reader, full=True) == ["ssd", "hdd"]
-    assert names(reader) is None
 
 
 def exchange_hosts(connection: Connection) -> None:
@@ -62,15 +51,18 @@ CHANGES: dict[str, Callable[[Connection], Any]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_seen_once(reader: AggregateReader, database: Database, change: str) -> None:
+    before = reader.read()
+    assert reader.read() is before
     with database.write() as connection:
         CHANGES[change](connection)
         expected = aggregates.list_all(connection)
     found = reader.read()
-    assert found is not None
     assert [(a.name, a.hosts, a.metadata) for a in found] == [
         (a.name, a.hosts, a.metadata) for a in expected
     ]
-    assert names(reader) is None
+    assert found != before
+    assert reader.read() is found
+    assert reader.read(full=True) is not found
 
 
 def test_after_a_read_that_failed_all_are_read(
@@ -85,4 +77,4 @@ def test_after_a_read_that_failed_all_are_read(
         patched.setattr(aggregates, "list_all", away)
         with pytest.raises(SQLAlchemyError):
             reader.read()
-    assert names(reader) == ["flash", "hdd"]
+    assert [each.name for each in reader.read()] == ["flash", "hdd"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 import json
 
 import pytest
@@ -9,7 +10,7 @@ from scheduler.db import compute_nodes, services
 from scheduler.db.database import Database
 from scheduler.db.tables import compute_nodes as nodes_table
 from scheduler.db.tables import services as services_table
-from tests.unit.db.builders import NOW, age, columns, delete_host, is_fresh, node_values, seconds
+from tests.unit.db.builders import NOW, age, columns, delete_host, is_fresh, node_values
 
 UUID = "f4a0f8c0-0000-4000-8000-000000000001"
 BINARY = "nova-compute"
@@ -142,9 +143,9 @@ def test_heartbeats_move_times_and_count_while_there_is_a_row(conn, monkeypatch)
     assert services.heartbeat(conn, ids["h1"], 8, NOW)
     delete_host(conn, "h3")
     assert not services.heartbeat(conn, ids["h3"], 5, NOW)
-    assert services.heartbeat_many(conn, list(ids.values()), NOW + seconds(1)) == 2
+    moment = NOW + datetime.timedelta(seconds=1)
+    assert services.heartbeat_many(conn, list(ids.values()), moment) == 2
     found = columns(conn, services_table)
-    moment = NOW + seconds(1)
     assert [(row["report_count"], row["last_seen_up"]) for row in found] == [
         (9, moment),
         (1, moment),
