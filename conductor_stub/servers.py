@@ -18,7 +18,7 @@ from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.conductor_rpcapi import TOPIC
 from conductor_stub.stores import ATTEMPTS_KEY
 from scheduler import errors, objects
-from scheduler.db import fleet_services, instances, rows
+from scheduler.db import fleet_rows, instances, rows
 from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
 
@@ -144,7 +144,7 @@ class Watch:
         """True when a conductor has sent a heartbeat within *down_seconds*."""
         tolerance = datetime.timedelta(seconds=down_seconds)
         with self.database.read() as conn:
-            found = fleet_services.of_topic(conn, TOPIC)
+            found = fleet_rows.of_topic(conn, TOPIC)
         return any(
             not (each.disabled or each.forced_down)
             and abs(rows.utcnow() - (each.last_seen_up or each.created_at)) <= tolerance

@@ -298,7 +298,7 @@ class HostRows:
     def present(self) -> Sequence[objects.Instance]:
         """The instances that are on the host."""
         with self._database.read() as conn:
-            return instances.on_host(conn, self.host)
+            return instances.list_all(conn, host=self.host)
 
     def uuids(self) -> list[str]:
         """The uuids of the instances that are on the host."""

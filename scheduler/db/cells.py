@@ -25,7 +25,7 @@ from scheduler import errors, objects
 from scheduler.db.database import FAILURES, Database
 from scheduler.db.databases import Databases
 from scheduler.db.fleet import Cell, FleetChanges, FleetReader
-from scheduler.db.fleet_services import AggregateReader
+from scheduler.db.fleet_rows import AggregateReader
 from scheduler.db.sessions import in_thread
 
 LOG = logging.getLogger(__name__)

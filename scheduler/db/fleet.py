@@ -20,7 +20,7 @@ import sqlalchemy as sa
 
 from scheduler import objects
 from scheduler.db import aggregates as aggregate_rows
-from scheduler.db import compute_nodes, fleet_rows, fleet_services, rows, tables
+from scheduler.db import compute_nodes, fleet_rows, rows, tables
 from scheduler.db.database import Database
 from scheduler.db.fleet_poll import (
     SETTLE_SECONDS,
@@ -30,7 +30,7 @@ from scheduler.db.fleet_poll import (
     FleetPoll,
     whole_second,
 )
-from scheduler.db.fleet_services import (
+from scheduler.db.fleet_rows import (
     EVERY_SECONDS,
     FLAGS,
     MEMBERS,
@@ -130,7 +130,7 @@ class FleetReader:
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*, whatever their state, by id."""
         with self.database.read() as connection:
-            return fleet_services.of_topic(connection, topic)
+            return fleet_rows.of_topic(connection, topic)
 
     def group_hosts(self, group: str) -> Sequence[str]:
         """The host of each living instance whose system metadata names *group*, if it has one."""
@@ -192,10 +192,10 @@ class FleetReader:
 
     def _make_poll(self, connection: sa.Connection) -> FleetPoll:
         counters = fleet_rows.counters(connection)
-        state = fleet_services.service_queries(self._dialect, counted="services" in counters)
+        state = fleet_rows.service_queries(self._dialect, counted="services" in counters)
         if self._reads_aggregates:
             counted = "aggregates" in counters
-            of_aggregates = fleet_services.aggregate_queries(self._dialect, counted=counted)
+            of_aggregates = fleet_rows.aggregate_queries(self._dialect, counted=counted)
             self._aggregate_names = of_aggregates.keys()
             state |= of_aggregates
         names = [tables.compute_nodes.name, tables.instances.name]
@@ -218,9 +218,9 @@ class FleetReader:
         is_full = changed is None
         services, aggregates = None, None
         if is_full or not news.isdisjoint(MEMBERS):
-            services = fleet_services.living(connection)
+            services = fleet_rows.living(connection)
         if services is not None or FLAGS in news:
-            self._flagged = fleet_services.flagged_hosts(connection)
+            self._flagged = fleet_rows.flagged_hosts(connection)
         if self._reads_aggregates and (is_full or not news.isdisjoint(self._aggregate_names)):
             aggregates = aggregate_rows.list_all(connection)
         if changed is None:

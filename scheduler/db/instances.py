@@ -108,11 +108,6 @@ def list_all(
     return sorted(made, key=lambda instance: instance.id)
 
 
-def on_host(connection: Connection, host: str) -> list[objects.Instance]:
-    """The living instances whose host is *host*, with all their parts."""
-    return list_all(connection, host=host)
-
-
 def rows_by_uuid(connection: Connection, uuids: Collection[str]) -> dict[str, Any]:
     """The instances with these uuids, deleted ones included."""
     found = rows.select_in(connection, sa.select(instances), instances.c.uuid, sorted(uuids))

@@ -58,13 +58,10 @@ def columns(conn: sa.Connection, table: sa.Table, **criteria: Any) -> list[dict[
     return [dict(row) for row in conn.execute(query).mappings()]
 
 
-def age(conn: sa.Connection, table: sa.Table, **criteria: Any) -> None:
+def age(conn: sa.Connection, table: sa.Table) -> None:
     """Make rows look as if nobody touched them for long, to see which ones a call touches."""
     long_ago = NOW - datetime.timedelta(days=400)
-    statement = sa.update(table).values(created_at=long_ago, updated_at=long_ago)
-    for name, value in criteria.items():
-        statement = statement.where(table.c[name] == value)
-    conn.execute(statement)
+    conn.execute(sa.update(table).values(created_at=long_ago, updated_at=long_ago))
 
 
 def is_fresh(moment: datetime.datetime | None) -> bool:

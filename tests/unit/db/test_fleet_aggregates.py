@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from scheduler.db import aggregates
 from scheduler.db.database import Database
-from scheduler.db.fleet_services import AggregateReader
+from scheduler.db.fleet_rows import AggregateReader
 from scheduler.db.tables import aggregate_hosts, change_counters
 
 

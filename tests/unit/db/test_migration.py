@@ -35,6 +35,8 @@ def test_second_sync_leaves_the_rows_alone(database):
 
 @pytest.mark.parametrize("revision", ["head", migration.head()])
 def test_sync_to_a_revision(empty, revision):
+    with pytest.raises(errors.DatabaseNotReady, match="does not exist.*db sync"):
+        migration.check_ready(empty)
     assert migration.version(empty) is None
     assert not pathlib.Path(str(empty.url.database)).exists()
     for _ in range(2):
@@ -97,10 +99,11 @@ def test_not_ready(empty, statements, reason):
         migration.check_ready(empty)
 
 
-def test_missing_file_is_not_ready_and_stays_missing(empty):
-    with pytest.raises(errors.DatabaseNotReady, match="does not exist.*db sync"):
-        migration.check_ready(empty)
-    assert not pathlib.Path(str(empty.url.database)).exists()
+@pytest.mark.parametrize("name", ["compute_nodes", "services", "instances"])
+@pytest.mark.parametrize("column", ["created_at", "updated_at", "deleted_at"])
+def test_changes_are_found_by_index(name, column):
+    leading = {next(iter(index.columns)).name for index in tables.metadata.tables[name].indexes}
+    assert column in leading
 
 
 def test_runs_from_any_folder(tmp_path):

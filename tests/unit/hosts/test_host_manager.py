@@ -13,7 +13,7 @@ from oslo_db import exception as db_exception
 
 from scheduler import errors, objects
 from scheduler.db import compute_nodes, instances, services, tables
-from scheduler.db.fleet_services import EVERY_SECONDS, LATE_SECONDS
+from scheduler.db.fleet_rows import EVERY_SECONDS, LATE_SECONDS
 from scheduler.hosts import host_manager
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.host_manager import HostManager

@@ -50,7 +50,7 @@ def sums(database: Database, host: str = "h1") -> tuple[int, int, int, int]:
     """(vcpus, MB, GB, instances) used, after checking that they are those of the instances."""
     node = node_of(database, host)
     with database.read() as conn:
-        present = instances.on_host(conn, host)
+        present = instances.list_all(conn, host=host)
     assert node.vcpus_used == sum(each.vcpus for each in present)
     assert node.memory_mb_used == 512 + sum(each.memory_mb for each in present)
     assert node.local_gb_used == sum(each.root_gb + each.ephemeral_gb for each in present)
