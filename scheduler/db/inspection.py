@@ -74,12 +74,14 @@ class Finding:
 
 def configured(databases: Databases) -> list[Finding]:
     """The databases that the configuration names."""
-    main = _examine(databases.main, databases.main.option, _needed_of_main(databases))
-    if main.failure is None and not databases.main.is_read_only:
-        main = _with_rights(main, databases.main)
-    if databases.api is databases.main:
-        return [main]
-    return [main, _examine(databases.api, databases.api.option, (NEEDED_API_TABLES, API_TABLES))]
+    main, api = databases.main, databases.api
+    of_interest = (*CELL_TABLES, *API_TABLES) if api is main else CELL_TABLES
+    found = [_examine(main, main.option, (NEEDED_TABLES, of_interest))]
+    if found[0].failure is None and not main.is_read_only:
+        found = [dataclasses.replace(found[0], may_write_service=_may_write_service(main))]
+    if api is not main:
+        found.append(_examine(api, api.option, (NEEDED_API_TABLES, API_TABLES)))
+    return found
 
 
 def cells(databases: Databases) -> list[Finding]:
@@ -108,12 +110,6 @@ def cells(databases: Databases) -> list[Finding]:
     return found
 
 
-def _needed_of_main(databases: Databases) -> tuple[Iterable[str], Iterable[str]]:
-    if databases.api is databases.main:
-        return NEEDED_TABLES, (*CELL_TABLES, *API_TABLES)
-    return NEEDED_TABLES, CELL_TABLES
-
-
 def _examine(
     database: Database, place: str, wanted: tuple[Iterable[str], Iterable[str]]
 ) -> Finding:
@@ -137,22 +133,18 @@ def _examine(
     return Finding(place, url, kind, version, tuple(layout.missing(of_interest)))
 
 
-def _with_rights(finding: Finding, database: Database) -> Finding:
-    """*finding* with whether the row of a service may be written; nothing is."""
+def _may_write_service(database: Database) -> bool:
+    """Return whether the row of a service may be written; nothing is."""
     services = tables.services
     nothing = sa.select(services.c.host, services.c.report_count).where(sa.false())
-    statements = (
-        sa.update(services).where(sa.false()).values(report_count=services.c.report_count),
-        sa.insert(services).from_select(["host", "report_count"], nothing),
-    )
     try:
         with database.write() as connection:
-            for statement in statements:
-                connection.execute(statement)
-        may_write = True
+            same = {"report_count": services.c.report_count}
+            connection.execute(sa.update(services).where(sa.false()).values(same))
+            connection.execute(sa.insert(services).from_select(["host", "report_count"], nothing))
     except FAILURES:
-        may_write = False
-    return dataclasses.replace(finding, may_write_service=may_write)
+        return False
+    return True
 
 
 @dataclass(frozen=True)
