@@ -231,15 +231,13 @@ def flavor_column(
     current: objects.Flavor,
     old: objects.Flavor | None = None,
     new: objects.Flavor | None = None,
-) -> str:
+) -> dict[str, Any]:
     """The flavors of an instance, of which the last two are only there while it is resized."""
     flavors = {"cur": current, "old": old, "new": new}
-    return json.dumps(
-        {
-            name: None if flavor is None else objects.to_primitive(flavor)
-            for name, flavor in flavors.items()
-        }
-    )
+    return {
+        name: None if flavor is None else objects.to_primitive(flavor)
+        for name, flavor in flavors.items()
+    }
 
 
 def _read_parts(connection: Connection, several: Sequence[objects.Instance]) -> None:
@@ -251,7 +249,15 @@ def _read_parts(connection: Connection, several: Sequence[objects.Instance]) -> 
         each.metadata = {row.key: row.value for row in metadata[each.uuid]}
         each.system_metadata = {row.key: row.value for row in system_metadata[each.uuid]}
         for row in extra[each.uuid]:
-            _read_extra(each, row)
+            flavors = json.loads(row.flavor) if row.flavor else {}
+            if flavors:
+                each.flavor = flavors["cur"]
+                each.old_flavor, each.new_flavor = flavors.get("old"), flavors.get("new")
+            each.numa_topology = json.loads(row.numa_topology) if row.numa_topology else None
+            each.pci_requests = None
+            if row.pci_requests:
+                plain = {"instance_uuid": each.uuid, "requests": json.loads(row.pci_requests)}
+                each.pci_requests = objects.InstancePCIRequests.from_dict(plain)
 
 
 def _extra(instance: objects.Instance) -> dict[str, Any]:
@@ -263,18 +269,6 @@ def _extra(instance: objects.Instance) -> dict[str, Any]:
         "numa_topology": instance.numa_topology,
         "pci_requests": plain,
     }
-
-
-def _read_extra(instance: objects.Instance, row: Any) -> None:
-    if row.flavor:
-        flavors = json.loads(row.flavor)
-        instance.flavor = flavors["cur"]
-        instance.old_flavor, instance.new_flavor = flavors.get("old"), flavors.get("new")
-    instance.numa_topology = json.loads(row.numa_topology) if row.numa_topology else None
-    instance.pci_requests = None
-    if row.pci_requests:
-        plain = {"instance_uuid": instance.uuid, "requests": json.loads(row.pci_requests)}
-        instance.pci_requests = objects.InstancePCIRequests.from_dict(plain)
 
 
 def _columns(values: dict[str, Any]) -> dict[str, Any]:
