@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import threading
 
@@ -12,6 +13,7 @@ from sqlalchemy import event
 from scheduler.conf import database as database_conf
 from scheduler.db import services
 from scheduler.db.database import Database
+from scheduler.db.sessions import in_thread
 from scheduler.db.tables import host_mappings
 from scheduler.db.tables import services as table
 
@@ -79,13 +81,9 @@ def test_write_commits_and_an_error_rolls_back(database):
     with database.write() as conn:
         conn.execute(table.update().values(report_count=1))
 
-    def fail() -> None:
-        with database.write() as conn:
-            conn.execute(table.update().values(report_count=2))
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        fail()
+    with contextlib.suppress(ZeroDivisionError), database.write() as conn:
+        conn.execute(table.update().values(report_count=2))
+        raise ZeroDivisionError
     assert report_count(database) == 1
 
 
@@ -107,26 +105,15 @@ def test_foreign_keys_are_enforced(database):
 def test_reading_and_then_writing_loses_no_update(database):
     """Each thread has connections of its own, as processes have."""
     a_service(database)
-    failures: list[BaseException] = []
 
     def count() -> None:
-        def one_more(conn: sa.Connection) -> None:
-            row = conn.execute(sa.select(table.c.report_count).with_for_update()).one()
-            conn.execute(table.update().values(report_count=row.report_count + 1))
+        for _ in range(20):
+            with database.write() as conn:
+                row = conn.execute(sa.select(table.c.report_count).with_for_update()).one()
+                conn.execute(table.update().values(report_count=row.report_count + 1))
 
-        try:
-            for _ in range(20):
-                with database.write() as conn:
-                    one_more(conn)
-        except BaseException as error:  # noqa: BLE001 - handed to the test's thread
-            failures.append(error)
-
-    threads = [threading.Thread(target=count) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert failures == []
+    for each in [in_thread(count) for _ in range(4)]:
+        each.result(60)
     assert report_count(database) == 80
 
 
@@ -190,14 +177,10 @@ def test_sqlite_lock_that_is_not_to_be_had_is_tried_again(database, monkeypatch)
             refused_twice.set()
 
     event.listen(patient.engine, "engine_connect", note)
-    writer = threading.Thread(
-        target=patient.write_retrying,
-        args=(lambda conn: conn.execute(table.update().values(report_count=5)),),
-    )
+    change = table.update().values(report_count=5)
     with database.write():
-        writer.start()
+        writing = in_thread(lambda: patient.write_retrying(lambda conn: conn.execute(change)))
         assert refused_twice.wait(30)
-    writer.join(30)
-    assert not writer.is_alive()
+    writing.result(30)
     assert report_count(database) == 5
     patient.dispose()
