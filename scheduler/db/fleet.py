@@ -247,15 +247,16 @@ class FleetReader:
 
         The instances come first: a node that reports one is not read before it.
         """
-        instances = self._rows(
-            connection, self._instances, fleet_rows.INSTANCE_COLUMNS, instance_ids
-        )
+        found: list[list[Any]] = []
+        for changed, ids in ((self._instances, instance_ids), (self._nodes, node_ids)):
+            found.append(fleet_rows.by_ids(connection, changed.columns, ids))
+            missing = ids.difference(row.id for row in found[-1])
+            if not all(map(changed.is_known_deleted, missing)):
+                return None
+        instances, nodes = found
         metadata: dict[str, dict[str, str | None]] = {}
         for some in rows.in_batches(sorted(instance_ids)) if self._reads_images else ():
             metadata |= fleet_rows.image_properties(connection, tables.instances.c.id.in_(some))
-        nodes = self._rows(connection, self._nodes, fleet_rows.NODE_COLUMNS, node_ids)
-        if instances is None or nodes is None:
-            return None
         if not self._counters:
             for row in nodes:
                 (self._living.discard if row.deleted else self._living.add)(row.id)
@@ -297,14 +298,3 @@ class FleetReader:
                     break
                 last = chunk[-1].id
         self._read_at = now
-
-    @staticmethod
-    def _rows(
-        connection: sa.Connection,
-        changed: ChangedRows,
-        columns: Sequence[sa.ColumnElement[Any]],
-        ids: set[int],
-    ) -> list[Any] | None:
-        found = fleet_rows.by_ids(connection, columns, ids)
-        missing = ids.difference(row.id for row in found) if len(found) < len(ids) else ()
-        return None if any(not changed.is_known_deleted(each) for each in missing) else found

@@ -135,6 +135,7 @@ class ChangedRows:
     def __init__(
         self, dialect: Dialect, table: sa.Table, columns: Sequence[sa.ColumnElement[Any]]
     ) -> None:
+        self.columns = columns
         self._table = table.name
         #: Of the known marks within the overlap: version by mark, by second; second by mark.
         self._versions: dict[int, dict[int, str]] = {}
