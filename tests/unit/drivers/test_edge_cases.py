@@ -104,12 +104,6 @@ def test_15_a_stale_row_does_not_keep_the_rest_from_being_read() -> None:
     assert state.service["disabled"]
 
 
-def test_22_a_pick_is_an_operation_at_once(semantics: Any) -> None:
-    weighers = ["nova.scheduler.weights.io_ops.IoOpsWeigher"]
-    driver = a_driver(a_fleet(8192, 8192), options=semantics, weight_classes=weighers)
-    assert sorted(select(driver, a_request(), *UUIDS[:4])) == ["h1", "h1", "h2", "h2"]
-
-
 def test_24_two_nodes_of_one_host_are_two_candidates(semantics: Any) -> None:
     nodes = [a_node("h1", number, hypervisor_hostname=f"n{number}") for number in (1, 2)]
     driver = a_driver(a_fleet(1, compute_nodes=nodes), options=semantics)
@@ -133,21 +127,6 @@ def test_26_a_forced_host_is_taken_full_or_down_and_consumed(
     )
     assert select(driver, a_request(force_hosts=["h1"]), UUIDS[0]) == ["h1"]
     assert driver.host_manager.state_of("h1").free_ram_mb == 100 - 512
-
-
-@pytest.mark.parametrize(("max_attempts", "expected"), [(1, 0), (2, 1), (3, 2), (9, 3)])
-def test_28_alternates_are_further_attempts(max_attempts: int, expected: int) -> None:
-    driver = a_driver(a_fleet(*[8192] * 4), options={"max_attempts": max_attempts})
-    [answer] = driver.select_destinations(None, a_request(), UUIDS[:1], return_alternates=True)
-    assert len(answer) == 1 + expected
-
-
-def test_30_a_disabled_host_is_a_candidate_until_a_filter_removes_it(semantics: Any) -> None:
-    fleet = a_fleet(8192, 4096, services=[a_service("h1", disabled=True), a_service("h2")])
-    assert select(a_driver(fleet, options=semantics), a_request()) == ["h1"]
-    careful = a_driver(fleet, options=semantics, enabled_filters=["ComputeFilter"])
-    assert select(careful, a_request()) == ["h2"]
-    assert careful.hosts_up(None, "compute") == ["h2"]
 
 
 def test_31_a_compute_node_without_service_is_not_offered_and_told_of(caplog: Any) -> None:

@@ -33,7 +33,6 @@ def fleet(residents=RESIDENTS):
     [
         pytest.param(IMAGE, {}, [0.0] * 3, [0.0] * 3, id="off"),
         pytest.param(IMAGE, {KEY: 1.0}, [4.0, 1.0, 0.0], [1.0, 0.25, 0.0], id="all count"),
-        pytest.param(IMAGE, {KEY: -2.0}, [4.0, 1.0, 0.0], [-2.0, -0.5, 0.0], id="apart"),
         pytest.param(
             IMAGE,
             {KEY: 1.0, "image_props_weight_setting": ["os_distro=2"]},
@@ -46,7 +45,6 @@ def fleet(residents=RESIDENTS):
             *([4.0, 1.0, 0.0], [1.0, 0.25, 0.0]),
             id="a setting without a good item is none",
         ),
-        pytest.param({}, {KEY: 1.0}, [0.0] * 3, [0.0] * 3, id="no properties"),
         pytest.param(None, {KEY: 1.0}, [0.0] * 3, [0.0] * 3, id="no image"),
     ],
 )

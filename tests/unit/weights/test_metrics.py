@@ -45,11 +45,8 @@ TWICE = [[*measured(frequency=1), *measured(frequency=7)], measured(frequency=9)
     [
         (FULL, [], {}, [0.0] * 3, [0.0] * 3),
         (FULL, BOTH, {}, [509.5, 1019.0, 3069.5], [0.0, 0.199023, 1.0]),
-        (FULL, BOTH, {"weight_multiplier": -2.0}, [509.5, 1019.0, 3069.5], [0.0, -0.398046, -2.0]),
         # One host lacks one; what is missing may count another value.
         (LACKING, BOTH, OPEN, [509.5, -10000.0, 3069.5], [0.804124, 0.0, 1.0]),
-        (LACKING, BOTH, {**OPEN, "weight_of_unavailable": 0.0}, [509.5, 0.0, 3069.5],
-         [0.165988, 0.0, 1.0]),
         # A ratio of 0 needs no metric, nor does a multiplier of 0.
         (LACKING, [f"{FREQUENCY}=1", f"{IDLE}=0"], OPEN, [512, 1024, 3072], [0.0, 0.2, 1.0]),
         (LACKING, BOTH, {**OPEN, "weight_multiplier": 0.0}, [509.5, 1024.0, 3069.5], [0.0] * 3),
