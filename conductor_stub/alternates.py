@@ -2,14 +2,15 @@
 
 In a database they are the schedulers' own claims, with the same compare-and-swap; whether the host
 still fits is judged by the limits that came with its name.  In Placement they are allocations.
+Reference page conductor, sections 5 (step 6.2) and 7.
 """
 
 from __future__ import annotations
 
 import datetime
+import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from oslo_config import cfg
@@ -17,10 +18,10 @@ from oslo_db import exception as db_exception
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from conductor_stub.claims import allocation_request
-from scheduler import objects
-from scheduler.claims import amounts
-from scheduler.claims.loading import claims_database
+from conductor_stub.records import Candidate
+from conductor_stub.stores import Stores
+from scheduler import errors, objects
+from scheduler.claims import amounts, loading
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
 from scheduler.db import claims as claim_rows
 from scheduler.db import compute_nodes, instances
@@ -38,20 +39,64 @@ ATTEMPTS = 10
 MB_PER_GB = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """A host as it was read: generation first, then claims, then instances, then the report."""
+class Claims:
+    """Claims of a conductor that has nowhere to write any: hosts that need none can be had."""
 
-    host_id: int
-    generation: int
-    own: Any
-    table: HostTable
-    row: int | None
-    source_host: str | None
+    def claim(
+        self, context: Any, spec: objects.RequestSpec, uuid: str, selection: objects.Selection
+    ) -> bool:
+        """Claim the host of *selection* for the instance; False if it cannot be had."""
+        del context, spec
+        if allocation_request(selection) is None:
+            return True
+        LOG.warning(
+            "An alternate host of instance %s needs an allocation in Placement, but this conductor "
+            "has no Placement client; the host is passed over",
+            uuid,
+        )
+        return False
+
+    def release(self, context: Any, uuid: str) -> None:
+        """Give back whatever is claimed for the instance."""
+
+    def leave(self, context: Any, uuid: str, node_uuid: str) -> None:
+        """Give back what the instance has on one node, which it has left."""
+
+    def choose(
+        self, context: Any, spec: objects.RequestSpec, uuid: str, candidates: list[Candidate]
+    ) -> Candidate:
+        """Take the first candidate that can be claimed, and those before it, off the list.
+
+        Raises MaxRetriesExceeded when there is none.
+        """
+        while candidates:
+            chosen = candidates.pop(0)
+            # Without a selection it is from an older scheduler, whose hosts want no claim.
+            if chosen.selection is None or self.claim(context, spec, uuid, chosen.selection):
+                return chosen
+        raise errors.MaxRetriesExceeded(
+            reason=f"Exhausted all hosts available for retrying build failures for instance {uuid}."
+        )
 
 
-class AlternateClaims:
-    """Claims hosts for instances; *fleet_of* gives the database with the rows of a host."""
+def allocation_request(selection: objects.Selection) -> dict[str, Any] | None:
+    """The allocation to claim; None where the scheduler works without Placement."""
+    text = selection.allocation_request
+    return json.loads(text) if text else None
+
+
+def note_providers(spec: objects.RequestSpec | None, chosen: Candidate) -> None:
+    """Note in the resource groups of *spec* the providers of the allocation of *chosen*."""
+    if spec is None or chosen.selection is None:
+        return
+    mappings = (allocation_request(chosen.selection) or {}).get("mappings") or {}
+    for group in spec.requested_resources or ():
+        if group.requester_id in mappings:
+            group.provider_uuids = mappings[group.requester_id]
+
+
+class AlternateClaims(Claims):
+    """Claims in the database of the schedulers; *fleet_of* gives the one with a host's rows."""
 
     def __init__(
         self,
@@ -61,7 +106,7 @@ class AlternateClaims:
         clock: Callable[[], float] = time.time,
     ) -> None:
         """*database* is that of ``[database]``."""
-        self._database = claims_database(conf, database)
+        self._database = loading.claims_database(conf, database)
         self._fleet_of = fleet_of
         self._clock = clock
         self._ratios = rows.Ratios.from_conf(conf)
@@ -69,11 +114,7 @@ class AlternateClaims:
         self._expiry = datetime.timedelta(seconds=conf.claims.expiry_seconds)
 
     def claim(
-        self,
-        context: Any,
-        spec: objects.RequestSpec,
-        instance_uuid: str,
-        selection: objects.Selection,
+        self, context: Any, spec: objects.RequestSpec, uuid: str, selection: objects.Selection
     ) -> bool:
         """Claim the host of *selection* for the instance, instead of what was claimed before.
 
@@ -81,75 +122,86 @@ class AlternateClaims:
         """
         limits = {} if selection.limits is None else selection.limits.to_dict()
         amount = Consumption.from_request(spec, limits, self._fitting)
-        request_id = f"{getattr(context, 'request_id', None)}/alternate"
+        values = {
+            "consumer_uuid": uuid,
+            "request_id": f"{getattr(context, 'request_id', None)}/alternate",
+            "flavor_id": spec.flavor.id,
+            "host": selection.service_host,
+            "node": selection.nodename or "",
+            "source_host": None,
+            "answer": answer_to_text([selection]),
+            **amounts.to_columns(amount),
+        }
         for _attempt in range(ATTEMPTS):
-            state = self._read(instance_uuid, selection)
-            if _is_own(state.own, selection, request_id):
-                return True
-            if not _fits(state, amount, limits):
+            host, own, others = self._claims_on(values)
+            if own is not None and all(
+                getattr(own, name) == values[name] for name in ("request_id", "host", "node")
+            ):
+                return True  # claimed before, by a delivery of the same message
+            with self._fleet_of(selection).read() as conn:
+                consumers = [uuid, *(each.consumer_uuid for each in others)]
+                found = instances.rows_by_uuid(conn, consumers)
+                report = compute_nodes.living_row(conn, values["host"], values["node"])
+            table = HostTable()
+            if report is not None:
+                self._put(table, report, others, found)
+            if not _fits(table, amount, limits):
                 LOG.info(
                     "Host %s is full by now; instance %s does not go there",
                     selection.service_host,
-                    instance_uuid,
+                    uuid,
                 )
                 return False
-            values = {
-                "consumer_uuid": instance_uuid,
-                "request_id": request_id,
-                "flavor_id": spec.flavor.id,
-                **amounts.to_columns(amount),
-            }
-            if self._write(values, selection, state):
+            # One that is being built has no host to leave.
+            mine = found.get(uuid)
+            if mine is not None and mine.vm_state not in (None, evidence.BUILDING):
+                values["source_host"] = mine.host
+            if self._write(values, host, own):
                 return True
         LOG.warning("Host %s could not be claimed: others were faster", selection.service_host)
         return False
 
-    def release(self, context: Any, instance_uuid: str) -> None:
-        """Whatever is claimed for the instance is free again."""
+    def release(self, context: Any, uuid: str) -> None:
+        """See the base class."""
         del context
         now = db_rows.utcnow()
-        self._database.write_retrying(lambda conn: claim_rows.close_of(conn, instance_uuid, now))
+        self._database.write_retrying(lambda conn: claim_rows.close_of(conn, uuid, now))
 
-    def _read(self, uuid: str, selection: objects.Selection) -> _State:
-        key = selection.service_host, selection.nodename or ""
+    def _claims_on(self, values: dict[str, Any]) -> tuple[Any, Any, list[Any]]:
+        """The host's generation, the claim that the instance has, and those of others there.
+
+        The generation is read before the claims, and these before instances and reports.
+        """
+        key, uuid = (values["host"], values["node"]), values["consumer_uuid"]
         host = claim_rows.begin(self._database, [key])[key]
         with self._database.read() as conn:
             own = claim_rows.of_consumers(conn, [uuid]).get(uuid)
             claimed = claim_rows.list_all(conn, host=key[0])
-        here = [each for each in claimed if each.node == key[1] and each.consumer_uuid != uuid]
-        with self._fleet_of(selection).read() as conn:
-            found = instances.rows_by_uuid(conn, [uuid, *(each.consumer_uuid for each in here)])
-            report = compute_nodes.living_row(conn, *key)
-        table = HostTable()
-        row = None
-        if report is not None:
-            row = table.put(rows.key(report), rows.values(report, self._ratios, None))
-            reported_at, now = table.value(row, "updated_at"), self._clock()
-            for each in here:
-                terms = evidence.terms_of(each, rows.key(report))
-                instance = found.get(each.consumer_uuid)
-                if evidence.end_of(terms, instance, reported_at, now) is None:
-                    consumption.take(table, row, amounts.of_row(each, self._fitting))
-        return _State(host.id, host.generation, own, table, row, _home_of(found.get(uuid)))
+        others = [each for each in claimed if each.node == key[1] and each.consumer_uuid != uuid]
+        return host, own, others
 
-    def _write(self, values: dict[str, Any], selection: objects.Selection, state: _State) -> bool:
-        """Claim as *values* say, in place of what was claimed; False if others were faster."""
+    def _put(
+        self, table: HostTable, report: Any, claimed: list[Any], found: Mapping[str, Any]
+    ) -> None:
+        """Put the host into *table*, less what is *claimed* there and not reported yet."""
+        key = rows.key(report)
+        row = table.put(key, rows.values(report, self._ratios, None))
+        reported_at, now = table.value(row, "updated_at"), self._clock()
+        for each in claimed:
+            terms, instance = evidence.terms_of(each, key), found.get(each.consumer_uuid)
+            if evidence.end_of(terms, instance, reported_at, now) is None:
+                consumption.take(table, row, amounts.of_row(each, self._fitting))
+
+    def _write(self, values: dict[str, Any], host: Any, own: Any) -> bool:
+        """Claim as *values* say, in place of the claim *own*; False if others were faster."""
         now = db_rows.utcnow()
-        values |= {
-            "host": selection.service_host,
-            "node": selection.nodename or "",
-            "generation": state.generation + 1,
-            "source_host": state.source_host,
-            "answer": answer_to_text([selection]),
-            "created_at": now,
-            "expires_at": now + self._expiry,
-        }
+        times = {"created_at": now, "expires_at": now + self._expiry}
 
         def write(conn: Connection) -> bool:
-            if not claim_rows.compare_and_swap(conn, {state.host_id: (state.generation, 1)}):
+            if not claim_rows.compare_and_swap(conn, {host.id: (host.generation, 1)}):
                 return False
-            claim_rows.retire(conn, [state.own] if state.own else [], now)
-            claim_rows.insert(conn, [values])
+            claim_rows.retire(conn, [own] if own else [], now)
+            claim_rows.insert(conn, [{**values, **times, "generation": host.generation + 1}])
             return True
 
         try:
@@ -159,56 +211,35 @@ class AlternateClaims:
             return False
 
 
-def _is_own(own: Any, selection: objects.Selection, request_id: str) -> bool:
-    """True when this very host was claimed before, by a delivery of the same message."""
-    if own is None or own.request_id != request_id:
+def _fits(table: HostTable, amount: Consumption, limits: Mapping[str, Any]) -> bool:
+    """True when the host of *table* can be had, which must have sent a report."""
+    row = next(iter(table.rows.values()), None)
+    if row is None or not table.value(row, "reported"):
         return False
-    return bool(own.host == selection.service_host and own.node == (selection.nodename or ""))
-
-
-def _home_of(instance: Any) -> str | None:
-    """The host that the instance is to leave; None for one that is being built."""
-    if instance is None or instance.vm_state in (None, evidence.BUILDING):
-        return None
-    return instance.host
-
-
-def _fits(state: _State, amount: Consumption, limits: Mapping[str, Any]) -> bool:
-    if state.row is None or not state.table.value(state.row, "reported"):
-        return False
-
-    def value(name: str) -> int:
-        return int(state.table.value(state.row or 0, name))
-
+    names = ("total_usable_ram_mb", "free_ram_mb", "vcpus_used")
+    ram_mb, free_ram_mb, vcpus = (int(table.value(row, name)) for name in names)
+    disk_gb, free_disk_mb = (
+        int(table.value(row, name)) for name in ("total_usable_disk_gb", "free_disk_mb")
+    )
     used = {
-        "memory_mb": value("total_usable_ram_mb") - value("free_ram_mb") + amount.ram_mb,
-        "vcpu": value("vcpus_used") + amount.vcpus,
-        "disk_gb": value("total_usable_disk_gb")
-        + (amount.disk_mb - value("free_disk_mb")) / MB_PER_GB,
+        "memory_mb": ram_mb - free_ram_mb + amount.ram_mb,
+        "vcpu": vcpus + amount.vcpus,
+        "disk_gb": disk_gb + (amount.disk_mb - free_disk_mb) / MB_PER_GB,
     }
     if any(limits.get(name) is not None and used[name] > limits[name] for name in used):
         return False
-    booking = consumption.take(state.table, state.row, amount)
-    return booking is None or booking.placement.error is None
+    reservation = consumption.take(table, row, amount)
+    return reservation is None or reservation.placement.error is None
 
 
-class PlacementAlternates:
+class PlacementAlternates(Claims):
     """Claims the allocation that a Selection carries, and gives back what an instance has."""
 
     def __init__(self, client: PlacementClient) -> None:
         self._client = client
 
-    @classmethod
-    def from_conf(cls, conf: cfg.ConfigOpts) -> PlacementAlternates:
-        """With the Placement of ``[placement]``; raises ConfigurationError."""
-        return cls(PlacementClient.from_conf(conf))
-
     def claim(
-        self,
-        context: Any,
-        spec: objects.RequestSpec,
-        instance_uuid: str,
-        selection: objects.Selection,
+        self, context: Any, spec: objects.RequestSpec, uuid: str, selection: objects.Selection
     ) -> bool:
         """Claim the host of *selection* for the instance, besides what it has.
 
@@ -222,24 +253,24 @@ class PlacementAlternates:
         requester = Requester.from_request(context, spec)
         version = selection.allocation_request_version
         try:
-            before = self._client.claim(requester, instance_uuid, request, version, lambda: True)
+            before = self._client.claim(requester, uuid, request, version, lambda: True)
         except Unavailable as error:
-            LOG.warning("Placement is not available for instance %s: %s", instance_uuid, error)
+            LOG.warning("Placement is not available for instance %s: %s", uuid, error)
             return False
         return before is not None
 
-    def release(self, context: Any, instance_uuid: str) -> None:
-        """Whatever the instance has is free again."""
+    def release(self, context: Any, uuid: str) -> None:
+        """See the base class."""
         try:
-            self._client.delete(instance_uuid, getattr(context, "request_id", None))
+            self._client.delete(uuid, getattr(context, "request_id", None))
         except Unavailable as error:
-            LOG.error("The allocations of instance %s stay: %s", instance_uuid, error)
+            LOG.error("The allocations of instance %s stay: %s", uuid, error)
 
-    def leave(self, context: Any, instance_uuid: str, node_uuid: str) -> None:
-        """The instance is not on the host with that node any more; what it has elsewhere stays."""
+    def leave(self, context: Any, uuid: str, node_uuid: str) -> None:
+        """See the base class."""
         request_id = getattr(context, "request_id", None)
         try:
-            before = self._client.allocations(instance_uuid, request_id)
+            before = self._client.allocations(uuid, request_id)
             rest = {
                 provider: each
                 for provider, each in before["allocations"].items()
@@ -248,6 +279,17 @@ class PlacementAlternates:
             if len(rest) < len(before["allocations"]):
                 # Whose it is stays what it was.
                 owner = Requester(before["project_id"], before["user_id"], request_id)
-                self._client.give_back(owner, instance_uuid, {"allocations": rest})
+                self._client.give_back(owner, uuid, {"allocations": rest})
         except Unavailable as error:
-            LOG.error("Instance %s keeps allocations on %s: %s", instance_uuid, node_uuid, error)
+            LOG.error("Instance %s keeps allocations on %s: %s", uuid, node_uuid, error)
+
+
+def claims_from_conf(conf: cfg.ConfigOpts, stores: Stores) -> Claims:
+    """Claims as ``[scheduler] claims`` says; raises ConfigurationError."""
+    if conf.scheduler.claims == loading.PLACEMENT:
+        return PlacementAlternates(PlacementClient.from_conf(conf))
+    if conf.scheduler.claims == loading.DATABASE:
+        return AlternateClaims(
+            conf, stores.main, lambda selection: stores.of_host(selection.service_host)
+        )
+    return Claims()

@@ -13,16 +13,25 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from conductor_stub import block_devices, build_requests, mappings, request_dicts
-from scheduler import errors, numa, objects, pci, semantics
+from conductor_stub import server_rows
+from scheduler import numa, objects, pci, semantics
 from scheduler.db import groups, instances
 from scheduler.rpc.context import RequestContext
 
 IMAGE_NAMESPACE = uuid.UUID("2f1d7f5e-5b0c-4f0e-9f5e-6d6c696d6167")
 IMAGE_PREFIX = "image_"
 BASE_IMAGE = "base_image_ref"
-IMAGE_NUMBERS = ("min_ram", "min_disk")
+IMAGE = {"status": "active", "min_ram": 0, "min_disk": 0}
 ROOT_DEVICE = "/dev/vda"
+ROOT_DISK = {
+    "source_type": "image",
+    "destination_type": "local",
+    "device_type": "disk",
+    "boot_index": 0,
+    "device_name": ROOT_DEVICE,
+    "delete_on_termination": True,
+    "no_device": False,
+}
 NO_POWER = 0
 
 
@@ -51,10 +60,9 @@ class Wishes:
 
     @classmethod
     def from_flavor(cls, flavor: objects.Flavor, image: dict[str, Any], conf: Any) -> Wishes:
-        """The cells and devices of *flavor* and *image*, by the aliases of ``[pci]`` in *conf*.
+        """Those of *flavor* and *image*, by the aliases of ``[pci]`` in *conf*.
 
-        Raises InvalidRequest naming the extra spec, image property or option at fault (reference
-        page numa_pci, sections 4 and 7.3).
+        Raises InvalidRequest naming what is at fault (reference page numa_pci, 4 and 7.3).
         """
         meta = objects.ImageMeta.from_dict(image)
         policy = pci.affinity_policy(flavor, meta)
@@ -95,30 +103,12 @@ class BootRequest:
 
 
 def image_of(name_or_uuid: str, properties: dict[str, str]) -> dict[str, Any]:
-    """The image of that name or uuid, made up as there is no image service to ask.
-
-    The properties ``min_ram`` (MB) and ``min_disk`` (GB) are attributes of the image itself.
-    Raises InvalidRequest for one that is no number.
-    """
-    texts = dict(properties)
-    numbers = {name: _number(name, texts.pop(name, "0")) for name in IMAGE_NUMBERS}
+    """The image of that name or uuid, made up as there is no image service to ask."""
     try:
         image_id = str(uuid.UUID(name_or_uuid))
     except ValueError:
         image_id = str(uuid.uuid5(IMAGE_NAMESPACE, name_or_uuid))
-    return {
-        "id": image_id,
-        "name": name_or_uuid,
-        "status": "active",
-        **numbers,
-        "properties": texts,
-    }
-
-
-def _number(name: str, text: str) -> int:
-    if not text.isdecimal():
-        raise errors.InvalidRequest(field=f"image.{name}", reason=f"{text!r} is not a number")
-    return int(text)
+    return {"id": image_id, "name": name_or_uuid, **IMAGE, "properties": dict(properties)}
 
 
 def image_of_server(instance: objects.Instance) -> dict[str, Any]:
@@ -129,14 +119,7 @@ def image_of_server(instance: objects.Instance) -> dict[str, Any]:
         if key.startswith(IMAGE_PREFIX) and value is not None
     }
     image_id = texts.pop(BASE_IMAGE, instance.image_ref)
-    numbers = {name: int(texts.pop(name, None) or 0) for name in IMAGE_NUMBERS}
-    return {"id": image_id, "status": "active", **numbers, "properties": texts}
-
-
-def _image_texts(image: dict[str, Any]) -> dict[str, str]:
-    texts = {BASE_IMAGE: image["id"], **{name: str(image[name]) for name in IMAGE_NUMBERS}}
-    texts |= {key: str(value) for key, value in image["properties"].items()}
-    return {IMAGE_PREFIX + key: value for key, value in texts.items()}
+    return {"id": image_id, **IMAGE, "properties": texts}
 
 
 def create_servers(conn: Connection, request: BootRequest) -> list[objects.BuildRequest]:
@@ -144,30 +127,23 @@ def create_servers(conn: Connection, request: BootRequest) -> list[objects.Build
     wanted = want_servers(conn, request)
     for each in wanted:
         instances.create(conn, each.instance)
-        block_devices.create(conn, each.block_device_mappings)
+        server_rows.create_disks(conn, each.block_device_mappings)
     return wanted
 
 
 def want_servers(conn: Connection, request: BootRequest) -> list[objects.BuildRequest]:
     """Write only that the servers are wanted: since Ocata the conductor makes their rows."""
     reservation = f"r-{secrets.token_hex(4)}"
-    wanted: list[objects.BuildRequest] = []
+    wanted = []
     for index in range(request.count):
         instance = _instance(request, index, reservation)
-        disks = objects.BlockDeviceMappingList(objects=[_root_disk(request, instance.uuid)])
-        build_requests.create(conn, instance, disks)
-        mappings.create_instance_mapping(conn, instance.uuid, request.project_id, request.user_id)
-        wanted.append(
-            objects.BuildRequest(
-                instance_uuid=instance.uuid,
-                project_id=request.project_id,
-                instance=instance,
-                block_device_mappings=disks,
-            )
+        root = objects.BlockDeviceMapping(
+            **ROOT_DISK, instance_uuid=instance.uuid, image_id=request.image["id"]
         )
+        disks = objects.BlockDeviceMappingList(objects=[root])
+        wanted.append(server_rows.create_build_request(conn, instance, disks))
     if request.group is not None:
-        uuids = [each.instance_uuid for each in wanted]
-        groups.add_members(conn, request.group.uuid, uuids)
+        groups.add_members(conn, request.group.uuid, [each.instance_uuid for each in wanted])
     return wanted
 
 
@@ -175,32 +151,46 @@ def request_spec(
     context: RequestContext, request: BootRequest, wanted: objects.BuildRequest
 ) -> objects.RequestSpec:
     """The request for the host of one of the servers, as the API of today makes it."""
-    instance = wanted.instance
-    spec = request_dicts.request_of_server(
-        context,
-        instance,
-        request.image,
-        request.flavor,
-        instance.numa_topology,
-        request.filter_properties(),
-        instance.availability_zone,
+    instance, properties = wanted.instance, request.filter_properties()
+    spec = request_of_server(
+        context, instance, request.image, request.flavor, instance.numa_topology, properties
     )
+    spec.availability_zone = instance.availability_zone
     spec.num_instances = request.count
     spec.is_bfv = False
     return spec
 
 
-def display_name(request: BootRequest, index: int, instance_uuid: str) -> str:
-    """The server's name: numbered from 1 when several are booted at once."""
-    if request.name is None:
-        return f"server-{instance_uuid[:8]}"
-    return request.name if request.count == 1 else f"{request.name}-{index + 1}"
+def request_of_server(
+    context: RequestContext,
+    instance: objects.Instance,
+    image: dict[str, Any],
+    flavor: objects.Flavor,
+    cells: objects.InstanceNUMATopology | None,
+    filter_properties: dict[str, Any],
+) -> objects.RequestSpec:
+    """A request for one server of the context's project and user, as the API makes it."""
+    properties = {
+        "uuid": instance.uuid,
+        "numa_topology": cells,
+        "pci_requests": instance.pci_requests,
+        "project_id": context.project_id,
+        "user_id": context.user_id,
+        "availability_zone": None,
+    }
+    legacy = {"image": image, "instance_type": flavor, "instance_properties": properties}
+    spec = objects.RequestSpec.from_primitives(legacy, filter_properties)
+    spec.requested_resources = []
+    spec.request_level_params = objects.RequestLevelParams()
+    return spec
 
 
 def _instance(request: BootRequest, index: int, reservation: str) -> objects.Instance:
     instance_uuid, flavor, image_id = str(uuid.uuid4()), request.flavor, request.image["id"]
-    wishes = request.wishes
-    name = display_name(request, index, instance_uuid)
+    wishes, texts = request.wishes, {BASE_IMAGE: image_id, **request.image["properties"]}
+    name = request.name or f"server-{instance_uuid[:8]}"
+    if request.name is not None and request.count > 1:
+        name = f"{name}-{index + 1}"
     return objects.Instance(
         uuid=instance_uuid,
         user_id=request.user_id,
@@ -227,19 +217,5 @@ def _instance(request: BootRequest, index: int, reservation: str) -> objects.Ins
         ),
         numa_topology=None if wishes.cells is None else wishes.cells.copy(),
         metadata=dict(request.metadata),
-        system_metadata=_image_texts(request.image),
-    )
-
-
-def _root_disk(request: BootRequest, instance_uuid: str) -> objects.BlockDeviceMapping:
-    return objects.BlockDeviceMapping(
-        instance_uuid=instance_uuid,
-        source_type="image",
-        destination_type="local",
-        device_type="disk",
-        boot_index=0,
-        device_name=ROOT_DEVICE,
-        delete_on_termination=True,
-        image_id=request.image["id"],
-        no_device=False,
+        system_metadata={IMAGE_PREFIX + key: str(value) for key, value in texts.items()},
     )

@@ -1,42 +1,121 @@
-"""The second half of a build: book a host, write the rows, tell the host.
+"""The second half of a build: book a host, write the rows, tell the host, or tell why not.
 
-Reference page conductor, section 5, step 6 (section 4, step 4), and section 11.  A failure of
-one instance ends the build of that instance only.
+Reference page conductor, section 5, step 6 (section 4, step 4), and sections 6 and 11.  A failure
+of one instance ends the build of that instance only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from oslo_log import log as logging
+from sqlalchemy import Connection
 
-from conductor_stub import claims, request_dicts
-from conductor_stub.claims import Claims
+from conductor_stub import alternates, request_dicts, server_rows
+from conductor_stub.alternates import Claims
 from conductor_stub.compute_rpcapi import ComputeAPI
-from conductor_stub.failure import FailureBranch
 from conductor_stub.planning import Planner
-from conductor_stub.records import Candidate, Order, Plan
-from conductor_stub.request_dicts import legacy_spec_of
-from conductor_stub.stores import BuildRows
+from conductor_stub.records import Candidate, Order, Plan, require_host, selections
+from conductor_stub.stores import Change, Stores
 from scheduler import errors, objects
+from scheduler.db import instances
+from scheduler.notifications.notifier import Notifications
 from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
+
+SERVICE = "compute_task"
+FIRST_ATTEMPT = 1
+
+
+@dataclass(frozen=True)
+class Failures:
+    """Tells of failures; *host* is the name that faults and notifications carry."""
+
+    stores: Stores
+    notifications: Notifications
+    host: str
+
+    def end_build(
+        self,
+        context: RequestContext,
+        instance: objects.Instance,
+        error: BaseException,
+        legacy_spec: Mapping[str, Any],
+        attempts: int,
+        spec: objects.RequestSpec | None,
+    ) -> None:
+        """Record *error* as the end of this build, and set the server to ERROR.
+
+        *spec* is the request as the caller gave it, if it was an object; notifications carry it.
+        """
+
+        def change(api: Connection, cell: Connection) -> None:
+            server_rows.end_build(api, cell, instance.uuid, error, self.host, attempts)
+
+        _log("build_instances", instance, error)
+        LOG.warning("Setting instance to ERROR state.", extra={"instance_uuid": instance.uuid})
+        if self._is_written(instance, change):
+            self.notifications.task_failed(
+                context, f"{SERVICE}.build_instances", instance.uuid, legacy_spec, spec, error
+            )
+
+    def end_move(
+        self,
+        context: RequestContext,
+        instance: objects.Instance,
+        error: BaseException,
+        method: str,
+        spec: objects.RequestSpec,
+    ) -> None:
+        """Tell why nothing came of a move; the server keeps its state."""
+        state, uuid = instance.vm_state or "active", instance.uuid
+
+        def change(_api: Connection, cell: Connection) -> None:
+            instances.update(cell, uuid, vm_state=state, task_state=None)
+            server_rows.add_fault(cell, uuid, error, self.host)
+
+        _log(method, instance, error)
+        if self._is_written(instance, change):
+            legacy, task = request_dicts.legacy_spec_of(spec), f"{SERVICE}.{method}"
+            self.notifications.task_failed(context, task, uuid, legacy, spec, error, state)
+
+    def _is_written(self, instance: objects.Instance, change: Change[None]) -> bool:
+        """Write the end; False for an instance that is gone: there is nobody to tell."""
+        try:
+            self.stores.write(self.stores.of_instance(instance.uuid), change)
+        except errors.InstanceNotFound:
+            LOG.debug("Instance %s was deleted meanwhile", instance.uuid)
+            return False
+        return True
+
+
+def _log(method: str, instance: objects.Instance, error: BaseException) -> None:
+    extra = {"instance_uuid": instance.uuid}
+    LOG.warning("Failed to %s_%s: %s", SERVICE, method, errors.message_of(error), extra=extra)
+
+
+class NewServer(NamedTuple):
+    """One server that is asked for, and the request for its host."""
+
+    wanted: objects.BuildRequest
+    spec: objects.RequestSpec
 
 
 @dataclass(frozen=True)
 class Builder:
     """Sends the instances of a plan to their hosts; *claims* claims alternates first."""
 
-    rows: BuildRows
+    stores: Stores
+    planner: Planner
     compute: ComputeAPI
-    failures: FailureBranch
+    failures: Failures
     claims: Claims
 
     def build(self, plan: Plan, instance: objects.Instance, candidates: list[Candidate]) -> None:
         """Build *instance* on the first candidate to be had; a failure ends this build only."""
-        order = plan.order
         try:
             self._build(plan, instance, candidates)
         except errors.InstanceNotFound:
@@ -44,106 +123,55 @@ class Builder:
         except Exception as error:
             LOG.debug("Instance %s is not built", instance.uuid, exc_info=True)
             attempts = request_dicts.attempts(plan.filter_properties)
-            self.failures.fail(
-                order, instance, error, plan.legacy_spec, attempts, plan.request_spec
-            )
+            context, legacy, spec = plan.order.context, plan.legacy_spec, plan.request_spec
+            self.failures.end_build(context, instance, error, legacy, attempts, spec)
 
     def _build(self, plan: Plan, instance: objects.Instance, candidates: list[Candidate]) -> None:
-        position = self._choose(plan, instance.uuid, candidates)
-        chosen, rest = candidates[position], candidates[position + 1 :]
-        properties = request_dicts.populate_filter_properties(
-            plan.filter_properties, chosen.host, chosen.node, chosen.limits
-        )
+        elevated, uuid = plan.order.context.elevated(), instance.uuid
+        if plan.needs_claim:
+            chosen = self.claims.choose(elevated, plan.spec, uuid, candidates)
+            alternates.note_providers(plan.request_spec, chosen)
+        else:  # the scheduler has booked it already
+            chosen = require_host(candidates, uuid)
+            del candidates[0]
+        properties = request_dicts.populate_filter_properties(plan.filter_properties, chosen)
         attempts = request_dicts.attempts(properties)
         zone_from_host = self.compute.takes_spec_objects()
-        prepared = self.rows.prepare(instance, chosen, attempts, zone_from_host)
-        if prepared is None:
-            self._drop(plan, instance)
+        prepared = self.stores.prepare_build(instance, chosen, attempts, zone_from_host)
+        if prepared is None:  # the user has cancelled the build
+            self.claims.release(elevated, uuid)
+            if plan.is_new:
+                cell = self.stores.of_instance(uuid)
+                cell.write_retrying(lambda conn: instances.destroy(conn, uuid))
             return
-        _log_selected(prepared.instance.uuid, chosen, rest)
+        LOG.debug(
+            "Selected host: %s; Selected node: %s; Alternates: %s",
+            chosen.host,
+            chosen.node,
+            [(each.host, each.node) for each in candidates],
+            extra={"instance_uuid": uuid},
+        )
         self.compute.cast(
             plan.order.context,
             chosen.host,
             "build_and_run_instance",
             **plan.order.arguments(),
-            instance=prepared.instance,
-            request_spec=self._spec_for_host(plan, properties, chosen),
+            instance=prepared[0],
+            request_spec=_spec_for_host(plan, properties, chosen),
             legacy_spec=plan.legacy_spec,
             filter_properties=properties,
-            block_device_mapping=prepared.block_devices,
+            block_device_mapping=prepared[1],
             node=chosen.node,
             limits=chosen.limits,
-            host_list=[each.selection for each in rest if each.selection is not None],
+            host_list=selections(candidates),
             accel_uuids=[],
         )
 
-    def _choose(self, plan: Plan, uuid: str, candidates: list[Candidate]) -> int:
-        if plan.needs_claim:
-            context = plan.order.context.elevated()
-            position = claims.book_first(self.claims.claim, context, plan.spec, uuid, candidates)
-            claims.booked_providers(plan.request_spec, candidates[position])
-            return position
-        if not candidates:
-            raise errors.NoValidHost(reason=f"The scheduler named no host for instance {uuid}.")
-        return 0  # the scheduler has booked it already
+    def build_new(self, order: Order, servers: Sequence[NewServer]) -> None:
+        """Have *servers* built that nothing has been written about but what their user wants.
 
-    def _drop(self, plan: Plan, instance: objects.Instance) -> None:
-        """The user cancelled the build: what was booked for it is free again."""
-        self.claims.release(plan.order.context.elevated(), instance.uuid)
-        if plan.is_new:
-            self.rows.destroy(instance.uuid)
-
-    @staticmethod
-    def _spec_for_host(
-        plan: Plan, properties: dict[str, object], chosen: Candidate
-    ) -> objects.RequestSpec:
-        if plan.is_new:
-            spec = plan.spec.copy()
-            claims.booked_providers(spec, chosen)
-            return spec
-        spec = objects.RequestSpec.from_primitives(plan.legacy_spec, properties)
-        if plan.request_spec is not None:
-            spec.requested_resources = plan.request_spec.requested_resources
-        return spec
-
-
-def _log_selected(uuid: str, chosen: Candidate, rest: list[Candidate]) -> None:
-    LOG.debug(
-        "Selected host: %s; Selected node: %s; Alternates: %s",
-        chosen.host,
-        chosen.node,
-        [(each.host, each.node) for each in rest],
-        extra={"instance_uuid": uuid},
-    )
-
-
-FIRST_ATTEMPT = 1
-
-
-@dataclass(frozen=True)
-class NewServer:
-    """One server that is asked for, and the request for its host."""
-
-    wanted: objects.BuildRequest
-    spec: objects.RequestSpec
-
-    @property
-    def instance(self) -> objects.Instance:
-        """The server, which has no row yet."""
-        instance: objects.Instance = self.wanted.instance
-        return instance
-
-
-@dataclass(frozen=True)
-class FirstBuilds:
-    """Builds servers that nothing has been written about but what their user wants."""
-
-    planner: Planner
-    builder: Builder
-    failures: FailureBranch
-
-    def run(self, order: Order, servers: Sequence[NewServer]) -> None:
-        """Have *servers* built; where there is no host for all of them, all end in ERROR."""
+        Where there is no host for all of them, all end in ERROR.
+        """
         if not servers:
             return
         try:
@@ -159,46 +187,62 @@ class FirstBuilds:
             if self._create(order, server, candidates)
         ]
         for server, candidates in created:
-            self._build(order, server, candidates)
+            try:
+                plan = self._plan_of_new(order, server.spec)
+            except Exception as error:
+                LOG.debug("Instance %s has no plan", server.wanted.instance_uuid, exc_info=True)
+                self._fail(order, server, error)
+                continue
+            self.build(plan, server.wanted.instance, candidates)
+
+    def _plan_of_new(self, order: Order, spec: objects.RequestSpec) -> Plan:
+        """The plan of one server that has no attempt behind it."""
+        properties = spec.to_legacy_filter_properties_dict()
+        uuid, most = spec.instance_uuid, self.planner.max_attempts
+        return Plan(
+            order=order,
+            spec=spec,
+            legacy_spec=request_dicts.legacy_spec_of(spec),
+            filter_properties=request_dicts.populate_retry(properties, uuid, most),
+            request_spec=spec,
+            needs_claim=False,
+            is_new=True,
+        )
 
     def _create(self, order: Order, server: NewServer, candidates: list[Candidate]) -> bool:
         """Make the row of *server* where its host is; False when that is not to be built."""
+        uuid, failure = server.wanted.instance.uuid, None
         try:
-            if not candidates:
-                reason = f"The scheduler named no host for instance {server.instance.uuid}."
-                raise errors.NoValidHost(reason=reason)
-            host = candidates[0].host
-            if not self.builder.rows.is_mapped(host):
-                raise errors.HostMappingNotFound(name=host)
-            if self.builder.rows.create(server.wanted, host):
+            host = require_host(candidates, uuid).host
+            if self.stores.create_server(server.wanted, host):
                 return True
         except Exception as error:
-            LOG.debug("Instance %s has no cell", server.instance.uuid, exc_info=True)
-            self._release(order.context, server)
-            self._bury(order, server, error)
-            return False
-        self._release(order.context, server)
+            LOG.debug("Instance %s has no cell", uuid, exc_info=True)
+            failure = error
+        LOG.info("What is booked for instance %s is given back", uuid)
+        self.claims.release(order.context.elevated(), uuid)
+        if failure is not None:
+            self._bury(order, server, failure)
         return False
-
-    def _build(self, order: Order, server: NewServer, candidates: list[Candidate]) -> None:
-        try:
-            plan: Plan = self.planner.of_new(order, server.spec, candidates)
-        except Exception as error:
-            LOG.debug("Instance %s has no plan", server.instance.uuid, exc_info=True)
-            self._fail(order, server, error)
-            return
-        self.builder.build(plan, server.instance, candidates)
 
     def _bury(self, order: Order, server: NewServer, error: Exception) -> None:
         """Record *server* in cell0, in ERROR; one that its user does not want any more is not."""
-        if self.builder.rows.create(server.wanted, None):
+        if self.stores.create_server(server.wanted, None):
             self._fail(order, server, error)
 
     def _fail(self, order: Order, server: NewServer, error: Exception) -> None:
-        self.failures.fail(
-            order, server.instance, error, legacy_spec_of(server.spec), FIRST_ATTEMPT, server.spec
-        )
+        legacy, instance = request_dicts.legacy_spec_of(server.spec), server.wanted.instance
+        self.failures.end_build(order.context, instance, error, legacy, FIRST_ATTEMPT, server.spec)
 
-    def _release(self, context: RequestContext, server: NewServer) -> None:
-        LOG.info("What is booked for instance %s is given back", server.instance.uuid)
-        self.builder.claims.release(context.elevated(), server.instance.uuid)
+
+def _spec_for_host(
+    plan: Plan, properties: dict[str, object], chosen: Candidate
+) -> objects.RequestSpec:
+    if plan.is_new:
+        spec = plan.spec.copy()
+        alternates.note_providers(spec, chosen)
+        return spec
+    spec = objects.RequestSpec.from_primitives(plan.legacy_spec, properties)
+    if plan.request_spec is not None:
+        spec.requested_resources = plan.request_spec.requested_resources
+    return spec

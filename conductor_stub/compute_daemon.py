@@ -18,9 +18,8 @@ from oslo_messaging.rpc.server import RPCServer
 from oslo_messaging.transport import RPCTransport
 
 from conductor_stub.compute import profiles
-from conductor_stub.compute.builds import BuildSettings
-from conductor_stub.compute.clients import Clients
 from conductor_stub.compute.endpoints import endpoints_of
+from conductor_stub.compute.host import BuildSettings, Clients
 from conductor_stub.compute.hosts import TOPIC, ComputeHosts
 from conductor_stub.compute.profiles import HostPlan
 from scheduler import concurrency, errors
@@ -67,19 +66,20 @@ class ComputeService(Worker):
         ending.callback(database.dispose)
         transport = get_transport(self._conf)
         ending.callback(transport.cleanup)
+        clients = Clients(transport, self._conf)
         hosts = ComputeHosts(
-            self._conf,
-            database,
-            Clients.over(transport, self._conf),
-            self._plans,
-            self._settings,
-            luck=self._luck,
+            self._conf, database, clients, self._plans, self._settings, luck=self._luck
         )
         hosts.register()
+        sync_seconds = self._conf.scheduler_instance_sync_interval
         heartbeat = RepeatingTask("heartbeat", hosts.heartbeat, self._conf.report_interval)
-        ending.callback(heartbeat.stop)
-        reports = self._reports(hosts)
-        for task in reports:
+        reports = [
+            RepeatingTask(
+                "update of resources", hosts.audit, self._conf.update_resources_interval, JITTER
+            ),
+            RepeatingTask("sync of instances", hosts.sync_instances, sync_seconds, JITTER),
+        ]
+        for task in (heartbeat, *reports):
             ending.callback(task.stop)
         serve(transport, hosts, ending)
         hosts.announce()
@@ -87,21 +87,14 @@ class ComputeService(Worker):
             heartbeat.start()
         for task in reports if self._conf.periodic_enable else ():
             task.start(random.uniform(0, self._conf.periodic_fuzzy_delay))
-        LOG.info("Serving as %d compute hosts", len(hosts.names))
-
-    def _reports(self, hosts: ComputeHosts) -> list[RepeatingTask]:
-        """The periodic reports of every compute."""
-        audit = ("update of resources", hosts.audit, self._conf.update_resources_interval)
-        interval = self._conf.scheduler_instance_sync_interval
-        sync = ("sync of instances", hosts.sync_instances, interval)
-        return [RepeatingTask(*audit, JITTER), RepeatingTask(*sync, JITTER)]
+        LOG.info("Serving as %d compute hosts", len(hosts.hosts))
 
 
 def serve(transport: RPCTransport, hosts: ComputeHosts, ending: contextlib.ExitStack) -> None:
     """Take orders for all hosts until *ending* closes, which waits for those in hand."""
     servers = [
-        Server(transport, TOPIC, host, [*endpoints_of(hosts, host), BaseAPI(TOPIC)])
-        for host in hosts.names
+        Server(transport, TOPIC, name, [*endpoints_of(host), BaseAPI(TOPIC)])
+        for name, host in hosts.hosts.items()
     ]
     started: list[RPCServer] = []
 
@@ -169,17 +162,11 @@ def main(argv: Sequence[str]) -> int:
         profiles.merged_aggregates(plans)
     except errors.NovaException as error:
         return preflight.refuse(conf, PROGRAM, error)
-    return _run(conf, plans)
-
-
-def _run(conf: cfg.ConfigOpts, plans: list[profiles.HostPlan]) -> int:
     settings = BuildSettings(
         build_seconds=conf.build_seconds,
         fail_rate=conf.fail_rate,
         abort_rate=conf.abort_rate,
         max_concurrent_builds=conf.max_concurrent_builds,
     )
-    table = WorkerTable()
-    luck = random.Random(conf.seed)
-    service = ComputeService(conf, plans, settings, luck, Readiness(), table)
-    return launch(conf, service)
+    luck, table = random.Random(conf.seed), WorkerTable()
+    return launch(conf, ComputeService(conf, plans, settings, luck, Readiness(), table))

@@ -11,7 +11,6 @@ from typing import Any
 
 import oslo_messaging as messaging
 from oslo_config import cfg
-from oslo_messaging.transport import RPCTransport
 
 from conductor_stub.releases import versions_of
 from conductor_stub.stores import Stores
@@ -170,24 +169,25 @@ def _text(version: tuple[int, ...]) -> str:
 class ComputeAPI:
     """Casts to topic ``compute``, server = the host, in the version that the hosts understand.
 
-    The version follows ``[upgrade_levels] compute``.  For its value ``auto``,
-    *lowest_service_version* gives the oldest compute service before each cast.  *retry* limits
-    the attempts to reach the broker; None: no limit.
+    The version follows ``[upgrade_levels] compute``.  For its value ``auto``, the oldest compute
+    service in *stores* is looked up before each cast.  *retry* limits the attempts to reach the
+    broker; None: no limit.
     """
 
     def __init__(
         self,
         transport: messaging.Transport,
         conf: cfg.ConfigOpts,
-        lowest_service_version: Callable[[], int | None] = lambda: None,
+        stores: Stores | None = None,
         retry: int | None = None,
     ) -> None:
+        """Raises ConfigurationError for a bad cap."""
         target = messaging.Target(topic=TOPIC, version="6.0")
         serializer = RequestContextSerializer()
         self._client = messaging.get_rpc_client(
             transport, target, serializer=serializer, retry=retry
         )
-        self._lowest_service_version = lowest_service_version
+        self._stores = stores
         configured = conf.upgrade_levels.compute
         self._auto = configured == AUTO
         self._cap = None if self._auto else parse_cap(configured)
@@ -235,7 +235,14 @@ class ComputeAPI:
         self.cast(context, instance.host, "terminate_instance", instance=instance, bdms=bdms)
 
     def _current_cap(self) -> Version | None:
-        return cap_for_service_version(self._lowest_service_version()) if self._auto else self._cap
+        if not self._auto or self._stores is None:
+            return self._cap
+        known: list[objects.Service] = []
+        for database in self._stores.of_cells():
+            with database.read() as conn:
+                known += services.list_all(conn, services.COMPUTE_BINARY)
+        lowest = min((each.version or 0 for each in known if not each.forced_down), default=None)
+        return cap_for_service_version(lowest)
 
 
 def fitted(value: Any, versions: Mapping[str, str]) -> Any:
@@ -247,18 +254,3 @@ def fitted(value: Any, versions: Mapping[str, str]) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [fitted(each, versions) for each in value]
     return value
-
-
-def compute_api(
-    conf: cfg.ConfigOpts, stores: Stores, transport: RPCTransport, retry: int | None = None
-) -> ComputeAPI:
-    """The casts to the compute hosts in *stores*; raises ConfigurationError for a bad cap."""
-
-    def lowest_version() -> int | None:
-        known: list[objects.Service] = []
-        for database in stores.of_cells():
-            with database.read() as conn:
-                known += services.list_all(conn, services.COMPUTE_BINARY)
-        return min((each.version or 0 for each in known if not each.forced_down), default=None)
-
-    return ComputeAPI(transport, conf, lowest_version, retry)

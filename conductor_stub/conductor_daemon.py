@@ -12,19 +12,15 @@ from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_messaging.transport import RPCTransport
 
-from conductor_stub.alternates import AlternateClaims, PlacementAlternates
-from conductor_stub.building import Builder
-from conductor_stub.claims import Claims
+from conductor_stub.alternates import claims_from_conf
+from conductor_stub.building import SERVICE, Builder, Failures
 from conductor_stub.cli import boot, servers
-from conductor_stub.compute_rpcapi import compute_api
-from conductor_stub.conductor_rpcapi import TOPIC
-from conductor_stub.failure import SERVICE, FailureBranch
+from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.manager import BackportAPI, ComputeTaskManager
-from conductor_stub.planning import Planner, PolicySupport
-from conductor_stub.scheduler_rpcapi import SchedulerAPI
-from conductor_stub.stores import BuildRows, Stores
+from conductor_stub.planning import Planner
+from conductor_stub.rpcapi import TOPIC, SchedulerAPI
+from conductor_stub.stores import Stores
 from scheduler import concurrency, errors
-from scheduler.claims import loading
 from scheduler.cli import program
 from scheduler.conf import startup
 from scheduler.daemon import preflight
@@ -45,38 +41,22 @@ LOG = logging.getLogger(__name__)
 BINARY: Final = "nova-conductor"
 
 
-def claims_of(conf: cfg.ConfigOpts, stores: Stores) -> Claims:
-    """Claims of alternates by ``[scheduler] claims``; raises ConfigurationError."""
-    if conf.scheduler.claims == loading.PLACEMENT:
-        allocations = PlacementAlternates.from_conf(conf)
-        return Claims(claim=allocations.claim, release=allocations.release)
-    if conf.scheduler.claims != loading.DATABASE:
-        return Claims()
-    alternates = AlternateClaims(
-        conf, stores.main, lambda selection: stores.of_host(selection.service_host)
-    )
-    return Claims(claim=alternates.claim, release=alternates.release)
-
-
 def build_manager(
     conf: cfg.ConfigOpts,
-    stores: Stores,
+    databases: Databases,
     transport: RPCTransport,
     notifications: Notifications,
-    claims: Claims | None = None,
 ) -> ComputeTaskManager:
     """The manager and its parts, not connected; raises ConfigurationError."""
-    failures = FailureBranch(stores, notifications, conf.host)
-    planner = Planner(
-        stores, SchedulerAPI(transport, conf), PolicySupport(conf), conf.scheduler.max_attempts
-    )
+    stores = Stores(databases, conf.default_availability_zone)
     builder = Builder(
-        rows=BuildRows(stores, conf.default_availability_zone),
-        compute=compute_api(conf, stores, transport),
-        failures=failures,
-        claims=claims or Claims(),
+        stores=stores,
+        planner=Planner(conf, stores, SchedulerAPI(transport, conf)),
+        compute=ComputeAPI(transport, conf, stores),
+        failures=Failures(stores, notifications, conf.host),
+        claims=claims_from_conf(conf, stores),
     )
-    return ComputeTaskManager(stores, planner, builder, failures)
+    return ComputeTaskManager(builder)
 
 
 def check_manager(conf: cfg.ConfigOpts, databases: Databases) -> None:
@@ -84,7 +64,7 @@ def check_manager(conf: cfg.ConfigOpts, databases: Databases) -> None:
     with contextlib.ExitStack() as ending:
         transport = get_transport(conf)
         ending.callback(transport.cleanup)
-        build_manager(conf, Stores(databases), transport, _notifications(conf, ending))
+        build_manager(conf, databases, transport, _notifications(conf, ending))
 
 
 def _notifications(conf: cfg.ConfigOpts, ending: contextlib.ExitStack) -> Notifications:
@@ -107,9 +87,7 @@ class ConductorWorker(Worker):
         transport = get_transport(self._conf)
         ending.callback(transport.cleanup)
         notifications = _notifications(self._conf, ending)
-        stores = Stores(databases)
-        claims = claims_of(self._conf, stores)
-        manager = build_manager(self._conf, stores, transport, notifications, claims=claims)
+        manager = build_manager(self._conf, databases, transport, notifications)
         own_database = Database.from_conf(self._conf)
         ending.callback(own_database.dispose)
         heartbeat = ServiceHeartbeat(self._conf, own_database, BINARY, TOPIC)
@@ -123,34 +101,8 @@ class ConductorWorker(Worker):
         heartbeat.start()
 
 
+PROG: Final = "nova-conductor-stub"
 SERVE: Final = "serve"
-
-
-def main(argv: Sequence[str]) -> int:
-    """Do what the command line asks for; returns the status to exit with."""
-    transport.set_defaults()
-    option = program.command_option(PROG, WORDS)
-    # The daemon's log lines are wanted, those of commands are not; the first word tells.
-    first_word = next((word for word in argv if word in WORDS), None)
-    conf = startup.parse(argv, PROG, cli_opts=[option], quiet=first_word != SERVE)
-    if conf.command.name == SERVE:
-        return _serve(conf)
-    return run(conf)
-
-
-def _serve(conf: cfg.ConfigOpts) -> int:
-    LOG.info("Requests run side by side by means of %s", concurrency.current())
-    try:
-        preflight.check(conf, check_manager)
-    except errors.NovaException as error:
-        return preflight.refuse(conf, PROG, error)
-    table = WorkerTable(conf.conductor.workers or os.cpu_count() or 1)
-    conductor = ConductorWorker(conf, Readiness(), table)
-    return launch(conf, conductor)
-
-
-PROG = "nova-conductor-stub"
-
 COMMANDS: Mapping[str, type[cliff_command.Command]] = {
     "boot": boot.Boot,
     "list": servers.List,
@@ -159,9 +111,8 @@ COMMANDS: Mapping[str, type[cliff_command.Command]] = {
     "migrate": servers.Migrate,
     "delete": servers.Delete,
 }
-
 WORDS = {
-    "serve": "be the conductor",
+    SERVE: "be the conductor",
     "boot": "boot servers",
     "list": "list the servers",
     "show": "show one server",
@@ -179,6 +130,19 @@ class Servers(program.Program):
     COMMANDS = COMMANDS
 
 
-def run(conf: cfg.ConfigOpts) -> int:
-    """Run the command that *conf* was filled for; returns the exit status."""
-    return program.run(Servers, conf)
+def main(argv: Sequence[str]) -> int:
+    """Do what the command line asks for; returns the status to exit with."""
+    transport.set_defaults()
+    option = program.command_option(PROG, WORDS)
+    # The daemon's log lines are wanted, those of commands are not; the first word tells.
+    first_word = next((word for word in argv if word in WORDS), None)
+    conf = startup.parse(argv, PROG, cli_opts=[option], quiet=first_word != SERVE)
+    if conf.command.name != SERVE:
+        return program.run(Servers, conf)
+    LOG.info("Requests run side by side by means of %s", concurrency.current())
+    try:
+        preflight.check(conf, check_manager)
+    except errors.NovaException as error:
+        return preflight.refuse(conf, PROG, error)
+    table = WorkerTable(conf.conductor.workers or os.cpu_count() or 1)
+    return launch(conf, ConductorWorker(conf, Readiness(), table))

@@ -1,19 +1,8 @@
 """The conductor's RPC methods (reference page conductor, sections 2 to 6).
 
-``build_instances`` has one form here; differences between releases follow from the arguments
-of the sender and from the versions that its peers understand:
-
-* No ``host_lists``, or null (a first build; a Newton compute after a failed one): the scheduler
-  chooses, with alternates unless ``[upgrade_levels] scheduler`` keeps it to the dict replies of
-  its older interface.  A list is a reschedule: its alternates are claimed one after the other.
-* ``request_spec`` null: the request is made from the image and the first instance.  Given, it is
-  the request, and its provider mapping goes on to the compute.
-* ``[upgrade_levels] compute`` below 5.0: the cast is Newton's (4.0, or 4.19 with alternates) with
-  the request as a dict.  The instance keeps the requested availability zone, because a Newton
-  compute's reschedule makes its request from the instance again.  Otherwise the cast is 6.0,
-  5.11 or 5.0, and the instance gets the zone of its host.
-
-Unlike in Nova, one instance or build request that is gone does not stop the others of its batch.
+Differences between releases follow from the arguments of the sender and from the versions that
+its peers understand.  Unlike in Nova, one instance or build request that is gone does not stop the
+others of its batch.
 """
 
 from __future__ import annotations
@@ -26,13 +15,11 @@ import oslo_messaging as messaging
 from oslo_log import log as logging
 
 from conductor_stub import request_dicts
-from conductor_stub.building import Builder, FirstBuilds, NewServer
-from conductor_stub.conductor_rpcapi import NAMESPACE
-from conductor_stub.failure import FailureBranch
+from conductor_stub.building import Builder, NewServer
 from conductor_stub.moving import Mover
-from conductor_stub.planning import GivenHostLists, Planner
+from conductor_stub.planning import GivenHostLists
 from conductor_stub.records import MoveRequest, Order, refuse_unknown
-from conductor_stub.stores import Stores
+from conductor_stub.rpcapi import NAMESPACE
 from scheduler import errors, objects
 from scheduler.db import flavors
 from scheduler.objects import registry
@@ -52,15 +39,9 @@ class ComputeTaskManager:
 
     target = messaging.Target(namespace=NAMESPACE, version="1.26")
 
-    def __init__(
-        self, stores: Stores, planner: Planner, builder: Builder, failures: FailureBranch
-    ) -> None:
-        self._stores = stores
-        self._planner = planner
+    def __init__(self, builder: Builder) -> None:
         self._builder = builder
-        self._failures = failures
-        self._first_builds = FirstBuilds(planner, builder, failures)
-        self._mover = Mover(stores, planner, builder.compute, builder.claims, failures)
+        self._mover = Mover(builder)
 
     @messaging.expose
     def build_instances(
@@ -77,7 +58,22 @@ class ComputeTaskManager:
         *given* is an order; disks in it are not read, as they are in the rows since 1.7.
         """
         order = Order.from_arguments(context, given, "block_device_mapping legacy_bdm")
-        self._run(order, list(instances), filter_properties, request_spec, host_lists)
+        properties, legacy_spec, builder = filter_properties, {}, self._builder
+        spec = request_spec if isinstance(request_spec, objects.RequestSpec) else None
+        try:
+            properties = self._with_flavor(properties)
+            legacy_spec = request_dicts.legacy_spec(order.image, instances, request_spec)
+            plan, hosts = builder.planner.plan(
+                order, instances, properties, legacy_spec, spec, host_lists
+            )
+        except Exception as error:
+            LOG.debug("No hosts for %d instance(s)", len(instances), exc_info=True)
+            attempts, end_build = request_dicts.attempts(properties), builder.failures.end_build
+            for instance in instances:
+                end_build(context, instance, error, legacy_spec, attempts, spec)
+            return
+        for instance, host_list in zip(instances, hosts, strict=True):
+            builder.build(plan, instance, host_list)
 
     @messaging.expose
     def schedule_and_build_instances(
@@ -89,13 +85,14 @@ class ComputeTaskManager:
         **given: Any,
     ) -> None:
         """Make the servers of *build_requests* on hosts found for them; *given* is an order."""
-        groups = _security_groups(request_specs)
-        order = Order.from_arguments(context, {**given, "security_groups": groups}, "tags")
+        groups = request_specs[0].security_groups if request_specs else ()
+        names = [each.uuid if each.is_set("uuid") else each.name for each in groups]
+        order = Order.from_arguments(context, {**given, "security_groups": names}, "tags")
         servers = [
             NewServer(_with_disks(wanted, block_device_mapping), spec)
             for wanted, spec in zip(build_requests, request_specs, strict=True)
         ]
-        self._first_builds.run(order, servers)
+        self._builder.build_new(order, servers)
 
     @messaging.expose
     @messaging.expected_exceptions(errors.NovaException)
@@ -151,42 +148,13 @@ class ComputeTaskManager:
         passed = {name: given.get(name) for name in REBUILD_ARGUMENTS.split()}
         self._mover.rebuild(context, instance, passed, host, request_spec)
 
-    def _run(
-        self,
-        order: Order,
-        instances: list[objects.Instance],
-        properties: Mapping[str, Any],
-        request_spec: objects.RequestSpec | dict[str, Any] | None,
-        host_lists: GivenHostLists | None,
-    ) -> None:
-        legacy_spec: dict[str, Any] = {}
-        spec = request_spec if isinstance(request_spec, objects.RequestSpec) else None
-        try:
-            properties = self._with_flavor(properties)
-            legacy_spec = request_dicts.legacy_spec(order.image, instances, request_spec)
-            plan = self._planner.plan(order, instances, properties, legacy_spec, spec, host_lists)
-        except Exception as error:
-            LOG.debug("No hosts for %d instance(s)", len(instances), exc_info=True)
-            attempts = request_dicts.attempts(properties)
-            for instance in instances:
-                self._failures.fail(order, instance, error, legacy_spec, attempts, spec)
-            return
-        for instance, host_list in zip(instances, plan.host_lists, strict=True):
-            self._builder.build(plan, instance, host_list)
-
-    def _with_flavor(self, properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _with_flavor(self, properties: dict[str, Any]) -> dict[str, Any]:
         """The properties with their flavor as an object, for callers from before 1.10."""
         given = properties.get("instance_type")
         if not given or isinstance(given, objects.Flavor):
             return properties
-        with self._stores.api.read() as conn:
+        with self._builder.stores.api.read() as conn:
             return {**properties, "instance_type": flavors.get(conn, "id", given["id"])}
-
-
-def _security_groups(specs: Sequence[objects.RequestSpec]) -> list[str]:
-    """The names of the security groups that the requests carry, all the same ones."""
-    listed = specs[0].security_groups if specs else ()
-    return [each.uuid if each.is_set("uuid") else each.name for each in listed]
 
 
 def _with_disks(

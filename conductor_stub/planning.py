@@ -5,10 +5,8 @@ Reference page conductor, sections 3.4 and 3.5, section 5 (steps 2 to 4) and sec
 
 from __future__ import annotations
 
-import copy
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import oslo_messaging as messaging
@@ -17,8 +15,7 @@ from oslo_log import log as logging
 
 from conductor_stub import request_dicts
 from conductor_stub.records import Candidate, HostLists, Order, Plan
-from conductor_stub.request_dicts import legacy_spec_of
-from conductor_stub.scheduler_rpcapi import SchedulerAPI
+from conductor_stub.rpcapi import SchedulerAPI
 from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import groups as group_rows
@@ -26,48 +23,16 @@ from scheduler.rpc.context import RequestContext
 
 LOG = logging.getLogger(__name__)
 
-
-_ALL_WEIGHERS = frozenset(("nova.scheduler.weights.all_weighers", "scheduler.weights.all_weighers"))
-_AFFINITY_MODULES = ("nova.scheduler.weights.affinity", "scheduler.weights.affinity")
-
-FILTER_OF_POLICY = {
+ENFORCERS = {
     "affinity": "ServerGroupAffinityFilter",
     "anti-affinity": "ServerGroupAntiAffinityFilter",
-}
-WEIGHER_OF_POLICY = {
     "soft-affinity": "ServerGroupSoftAffinityWeigher",
     "soft-anti-affinity": "ServerGroupSoftAntiAffinityWeigher",
 }
+"""The filter or weigher that each policy of a server group needs."""
+WEIGHERS = ("nova.scheduler.weights", "scheduler.weights")
 
-
-class PolicySupport:
-    """The group policies that this configuration can enforce."""
-
-    def __init__(self, conf: cfg.ConfigOpts) -> None:
-        self._missing = {
-            policy: needed
-            for policy, needed in (FILTER_OF_POLICY | WEIGHER_OF_POLICY).items()
-            if not _is_enabled(conf, needed)
-        }
-
-    def check(self, policies: list[str]) -> bool:
-        """True if any policy concerns the scheduler; raises UnsupportedPolicyException."""
-        concerned = [
-            policy for policy in FILTER_OF_POLICY | WEIGHER_OF_POLICY if policy in policies
-        ]
-        for policy in concerned:
-            if policy in self._missing:
-                reason = f"{self._missing[policy]} not configured"
-                LOG.error("ServerGroup policy is not supported: %s", reason)
-                raise errors.UnsupportedPolicyException(reason=reason)
-        return bool(concerned)
-
-
-def _is_enabled(conf: cfg.ConfigOpts, needed: str) -> bool:
-    if needed in FILTER_OF_POLICY.values():
-        return needed in conf.filter_scheduler.enabled_filters
-    paths = {f"{module}.{needed}" for module in _AFFINITY_MODULES}
-    return bool((paths | _ALL_WEIGHERS) & set(conf.filter_scheduler.weight_classes))
+GivenHostLists = Sequence[list[objects.Selection] | None]
 
 
 def policies_of(group: objects.InstanceGroup) -> list[str]:
@@ -75,115 +40,26 @@ def policies_of(group: objects.InstanceGroup) -> list[str]:
     return [group.policy] if group.policy else list(group.policies or [])
 
 
-def setup_instance_group(
-    properties: Mapping[str, Any],
-    group: objects.InstanceGroup,
-    member_hosts: list[str],
-    support: PolicySupport,
-) -> dict[str, Any]:
-    """The filter properties with *group* in them, whose members run on *member_hosts*.
-
-    Hosts that the properties name already are kept.  A policy other than the four adds nothing.
-    Raises UnsupportedPolicyException.
-    """
-    updated = copy.deepcopy(dict(properties))
-    if not support.check(policies_of(group)):
-        return updated
-    updated["group_updated"] = True
-    updated["group_hosts"] = sorted({*(updated.get("group_hosts") or ()), *member_hosts})
-    updated["group_policies"] = policies_of(group)
-    updated["group_members"] = list(group.members or [])
-    updated["group_uuid"] = group.uuid
-    return updated
+def _unenforced(conf: cfg.ConfigOpts) -> dict[str, str]:
+    """The policies that this configuration cannot enforce, and what each of them lacks."""
+    weighers, filters = conf.filter_scheduler.weight_classes, conf.filter_scheduler.enabled_filters
+    has_all_weighers = any(f"{module}.all_weighers" in weighers for module in WEIGHERS)
+    enabled = {*filters}
+    for name in ENFORCERS.values():
+        is_named = any(f"{module}.affinity.{name}" in weighers for module in WEIGHERS)
+        if name.endswith("Weigher") and (has_all_weighers or is_named):
+            enabled.add(name)
+    return {policy: name for policy, name in ENFORCERS.items() if name not in enabled}
 
 
-def fill_in_group(
-    specs: Iterable[objects.RequestSpec],
-    group: objects.InstanceGroup,
-    member_hosts: list[str],
-    support: PolicySupport,
-) -> None:
-    """Put *group* into *specs*, whose members run on *member_hosts*: the form of today.
-
-    Hosts that a request names already are kept, as is a group whose policy is not one of the
-    four.  Raises UnsupportedPolicyException.
-    """
-    if not support.check(policies_of(group)):
-        return
-    for spec in specs:
-        known = (spec.instance_group.hosts if spec.instance_group else None) or []
-        spec.instance_group = group.copy()
-        spec.instance_group.hosts = sorted({*known, *member_hosts})
-
-
-def find_hosts(
-    scheduler: SchedulerAPI,
-    context: RequestContext,
-    spec: objects.RequestSpec,
-    instance_uuids: Sequence[str],
-    max_attempts: int,
-) -> HostLists:
-    """Per instance the chosen host and its alternates; raises NoValidHost and other answers."""
-    begun = time.monotonic()
-    uuids = list(instance_uuids)
-    try:
-        selections = scheduler.select_destinations(
-            context, spec, uuids, return_objects=True, return_alternates=True
-        )
-    except errors.SelectionObjectsWithOldRPCVersionNotSupported:
-        replies = _repeated_on_timeout(scheduler, context, spec, uuids, max_attempts)
-        host_lists = [[candidate_of_reply(reply)] for reply in replies]
-    else:
-        host_lists = [[candidate_of_selection(each) for each in chosen] for chosen in selections]
-    LOG.debug(
-        "Took %.2f seconds to select destinations for %d instance(s).",
-        time.monotonic() - begun,
-        len(uuids),
-    )
-    return host_lists
-
-
-def _repeated_on_timeout(
-    scheduler: SchedulerAPI,
-    context: RequestContext,
-    spec: objects.RequestSpec,
-    uuids: list[str],
-    max_attempts: int,
-) -> list[dict[str, Any]]:
-    for attempt in range(1, max_attempts):
-        try:
-            return scheduler.select_destinations(context, spec, uuids)
-        except messaging.MessagingTimeout:
-            LOG.warning(
-                "Retrying select_destinations after a MessagingTimeout, attempt %s of %s.",
-                attempt,
-                max_attempts - 1,
-            )
-    return scheduler.select_destinations(context, spec, uuids)
-
-
-def candidate_of_selection(selection: objects.Selection) -> Candidate:
-    """One host of today's reply."""
-    limits = selection.limits.to_dict() if selection.limits is not None else {}
-    return Candidate(selection.service_host, selection.nodename, limits, selection)
-
-
-def candidate_of_reply(reply: dict[str, Any]) -> Candidate:
-    """One host of the older reply, whose limits are null when the chance driver chose it."""
-    return Candidate(reply["host"], reply["nodename"], reply["limits"] or {}, None)
-
-
-GivenHostLists = Sequence[list[objects.Selection] | None]
-
-
-@dataclass(frozen=True)
 class Planner:
-    """Makes the plan of one batch; *max_attempts* is ``[scheduler] max_attempts``."""
+    """Makes the plan of one batch."""
 
-    stores: Stores
-    scheduler: SchedulerAPI
-    policies: PolicySupport
-    max_attempts: int
+    def __init__(self, conf: cfg.ConfigOpts, stores: Stores, scheduler: SchedulerAPI) -> None:
+        self.max_attempts: int = conf.scheduler.max_attempts
+        self._stores = stores
+        self._scheduler = scheduler
+        self._unenforced = _unenforced(conf)
 
     def plan(
         self,
@@ -193,77 +69,114 @@ class Planner:
         legacy_spec: dict[str, Any],
         request_spec: objects.RequestSpec | None,
         given: GivenHostLists | None,
-    ) -> Plan:
-        """The plan of a batch, by the scheduler or the alternates *given*; raises its errors."""
+    ) -> tuple[Plan, HostLists]:
+        """The plan of a batch, and its hosts by the scheduler or as *given*; raises its errors."""
         first, uuids = instances[0].uuid, [instance.uuid for instance in instances]
         properties = request_dicts.populate_retry(properties, first, self.max_attempts)
         LOG.debug("Rescheduling: %s", given is not None)
-        if given is None:
-            properties = self._with_group(properties, first)
         spec = objects.RequestSpec.from_primitives(legacy_spec, properties)
-        if given is None:
-            host_lists = find_hosts(self.scheduler, order.context, spec, uuids, self.max_attempts)
-        else:
+        if given is not None:
             host_lists = [
                 [candidate_of_selection(each) for each in alternates or ()] for alternates in given
             ]
-        return Plan(
-            order=order,
-            spec=spec,
-            legacy_spec=legacy_spec,
-            filter_properties=properties,
-            request_spec=request_spec,
-            host_lists=_one_each(host_lists, len(uuids)),
-            needs_claim=given is not None,
-        )
+        else:
+            if self._fill_in_group([spec], first):
+                properties.update(_group_properties(spec.instance_group))
+            host_lists = self._find(order.context, spec, uuids)
+        plan = Plan(order, spec, legacy_spec, properties, request_spec, given is not None)
+        return plan, _one_each(host_lists, len(uuids))
 
     def hosts_for(self, context: RequestContext, specs: Sequence[objects.RequestSpec]) -> HostLists:
         """The candidates for each of *specs*, alike but for their instances; see :meth:`plan`.
 
         The first speaks for all when the scheduler is asked.
         """
-        found = group_of(self.stores, specs[0].instance_uuid)
-        if found is not None:
-            fill_in_group(specs, *found, self.policies)
-        uuids = [spec.instance_uuid for spec in specs]
-        host_lists = find_hosts(self.scheduler, context, specs[0], uuids, self.max_attempts)
+        self._fill_in_group(specs, specs[0].instance_uuid)
+        host_lists = self._find(context, specs[0], [spec.instance_uuid for spec in specs])
         return _one_each(host_lists, len(specs))
 
-    def of_new(self, order: Order, spec: objects.RequestSpec, candidates: list[Candidate]) -> Plan:
-        """The plan of one server that has no attempt behind it."""
-        properties = request_dicts.populate_retry(
-            spec.to_legacy_filter_properties_dict(), spec.instance_uuid, self.max_attempts
+    def _fill_in_group(self, specs: Sequence[objects.RequestSpec], uuid: str) -> bool:
+        """Put the group of the instance, if any, into *specs*; whether there is one.
+
+        Hosts that a request names already are kept, as is a group whose policy is not one of the
+        four.  Raises UnsupportedPolicyException.
+        """
+        try:
+            with self._stores.api.read() as conn:
+                group = group_rows.by_instance(conn, uuid)
+        except errors.InstanceGroupNotFound:
+            return False
+        policies = ENFORCERS.keys() & set(policies_of(group))
+        for policy in sorted(policies & self._unenforced.keys()):
+            reason = f"{self._unenforced[policy]} not configured"
+            LOG.error("ServerGroup policy is not supported: %s", reason)
+            raise errors.UnsupportedPolicyException(reason=reason)
+        if not policies:
+            return False
+        hosts: set[str] = set()
+        for database in self._stores.of_cells():
+            with database.read() as conn:
+                hosts.update(group_rows.member_hosts(conn, group))
+        for spec in specs:
+            known = (spec.instance_group.hosts if spec.instance_group else None) or []
+            spec.instance_group = group.copy()
+            spec.instance_group.hosts = sorted({*known, *hosts})
+        return True
+
+    def _find(
+        self, context: RequestContext, spec: objects.RequestSpec, uuids: list[str]
+    ) -> HostLists:
+        """Per instance the chosen host and its alternates; raises NoValidHost and other answers."""
+        begun = time.monotonic()
+        try:
+            selections = self._scheduler.select_destinations(
+                context, spec, uuids, return_objects=True, return_alternates=True
+            )
+        except errors.SelectionObjectsWithOldRPCVersionNotSupported:
+            replies = self._repeated_on_timeout(context, spec, uuids)
+            host_lists = [  # the chance driver's limits are null
+                [Candidate(each["host"], each["nodename"], each["limits"] or {}, None)]
+                for each in replies
+            ]
+        else:
+            host_lists = [[candidate_of_selection(each) for each in row] for row in selections]
+        LOG.debug(
+            "Took %.2f seconds to select destinations for %d instance(s).",
+            time.monotonic() - begun,
+            len(uuids),
         )
-        return Plan(
-            order=order,
-            spec=spec,
-            legacy_spec=legacy_spec_of(spec),
-            filter_properties=properties,
-            request_spec=spec,
-            host_lists=[candidates],
-            needs_claim=False,
-            is_new=True,
-        )
+        return host_lists
 
-    def _with_group(self, properties: Mapping[str, Any], uuid: str) -> dict[str, Any]:
-        found = group_of(self.stores, uuid)
-        if found is None:
-            return dict(properties)
-        return setup_instance_group(properties, *found, self.policies)
+    def _repeated_on_timeout(
+        self, context: RequestContext, spec: objects.RequestSpec, uuids: list[str]
+    ) -> Any:
+        for attempt in range(1, self.max_attempts):
+            try:
+                return self._scheduler.select_destinations(context, spec, uuids)
+            except messaging.MessagingTimeout:
+                LOG.warning(
+                    "Retrying select_destinations after a MessagingTimeout, attempt %s of %s.",
+                    attempt,
+                    self.max_attempts - 1,
+                )
+        return self._scheduler.select_destinations(context, spec, uuids)
 
 
-def group_of(stores: Stores, instance_uuid: str) -> tuple[objects.InstanceGroup, list[str]] | None:
-    """The group that the instance is a member of, if any, and where its members run."""
-    try:
-        with stores.api.read() as conn:
-            group = group_rows.by_instance(conn, instance_uuid)
-    except errors.InstanceGroupNotFound:
-        return None
-    hosts: set[str] = set()
-    for database in stores.of_cells():
-        with database.read() as conn:
-            hosts.update(group_rows.member_hosts(conn, group))
-    return group, sorted(hosts)
+def candidate_of_selection(selection: objects.Selection) -> Candidate:
+    """One host of today's reply."""
+    limits = selection.limits.to_dict() if selection.limits is not None else {}
+    return Candidate(selection.service_host, selection.nodename, limits, selection)
+
+
+def _group_properties(group: objects.InstanceGroup) -> dict[str, Any]:
+    """The filter properties with which older hosts and conductors speak of *group*."""
+    return {
+        "group_updated": True,
+        "group_hosts": list(group.hosts),
+        "group_policies": policies_of(group),
+        "group_members": list(group.members or []),
+        "group_uuid": group.uuid,
+    }
 
 
 def _one_each(host_lists: HostLists, count: int) -> HostLists:

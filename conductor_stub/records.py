@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +33,19 @@ class Candidate:
 HostLists = list[list[Candidate]]
 
 
+def require_host(candidates: Sequence[Candidate], instance_uuid: str) -> Candidate:
+    """The first candidate; raises NoValidHost when there is none."""
+    if not candidates:
+        reason = f"The scheduler named no host for instance {instance_uuid}."
+        raise errors.NoValidHost(reason=reason)
+    return candidates[0]
+
+
+def selections(candidates: Iterable[Candidate]) -> list[objects.Selection]:
+    """The candidates that can be passed on."""
+    return [each.selection for each in candidates if each.selection is not None]
+
+
 @dataclass(frozen=True)
 class Order:
     """The request of the caller, the same for every instance of the batch."""
@@ -50,25 +63,21 @@ class Order:
     ) -> Order:
         """Read the arguments of a call, which may have those *unread*, too, but no others."""
         refuse_unknown(given, f"{' '.join(cls.__dataclass_fields__)} {unread}")
+        networks = given.get("requested_networks") or None
+        if networks is not None and not isinstance(networks, objects.NetworkRequestList):
+            networks = objects.NetworkRequestList.from_tuples(networks)
         return cls(
             context=context,
             image=given.get("image") or {},
             admin_password=given.get("admin_password"),
             injected_files=given.get("injected_files") or [],
-            requested_networks=_network_requests(given.get("requested_networks")),
+            requested_networks=networks,
             security_groups=given.get("security_groups") or [],
         )
 
     def arguments(self) -> dict[str, Any]:
         """The order as arguments of casts, without its context."""
         return {name: value for name, value in vars(self).items() if name != "context"}
-
-
-def _network_requests(given: Any) -> objects.NetworkRequestList | None:
-    """The networks asked for as an object, also from the tuples of old callers."""
-    if given is None or isinstance(given, objects.NetworkRequestList):
-        return given
-    return objects.NetworkRequestList.from_tuples(given) if given else None
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,6 @@ class Plan:
     legacy_spec: dict[str, Any]
     filter_properties: dict[str, Any]
     request_spec: objects.RequestSpec | None
-    host_lists: HostLists
     needs_claim: bool
     is_new: bool = False
 

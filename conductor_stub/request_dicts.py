@@ -6,28 +6,22 @@ Reference page conductor, sections 3.1 to 3.3, and page scheduling, section 9.1.
 from __future__ import annotations
 
 import copy
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from oslo_log import log as logging
 from oslo_serialization import jsonutils
 
+from conductor_stub.records import Candidate
 from scheduler import errors, objects
 
 LOG = logging.getLogger(__name__)
 
 FLAVOR_PREFIX = "instance_type_"
 FLAVOR_COLUMNS = (
-    "id",
-    "name",
-    "memory_mb",
-    "vcpus",
-    "root_gb",
-    "ephemeral_gb",
-    "flavorid",
-    "swap",
-    "rxtx_factor",
-    "vcpu_weight",
+    *("id", "name", "memory_mb", "vcpus", "root_gb", "ephemeral_gb"),
+    *("flavorid", "swap", "rxtx_factor", "vcpu_weight"),
 )
 NUMA_EXTRA_SPECS = ("hw:numa_cpus.", "hw:numa_mem.")
 
@@ -49,31 +43,6 @@ def legacy_spec_of(request_spec: objects.RequestSpec) -> dict[str, Any]:
     """The dict form of *request_spec*, in plain values."""
     legacy: dict[str, Any] = plain(request_spec.to_legacy_request_spec_dict())
     return legacy
-
-
-def request_of_server(
-    context: Any,
-    instance: objects.Instance,
-    image: Any,
-    flavor: objects.Flavor,
-    numa_topology: Any,
-    filter_properties: Mapping[str, Any],
-    availability_zone: str | None = None,
-) -> objects.RequestSpec:
-    """A request for one server of the context's project and user, as the API makes it."""
-    properties = {
-        "uuid": instance.uuid,
-        "numa_topology": numa_topology,
-        "pci_requests": instance.pci_requests,
-        "project_id": context.project_id,
-        "user_id": context.user_id,
-        "availability_zone": availability_zone,
-    }
-    legacy = {"image": image, "instance_type": flavor, "instance_properties": properties}
-    spec = objects.RequestSpec.from_primitives(legacy, filter_properties)
-    spec.requested_resources = []
-    spec.request_level_params = objects.RequestLevelParams()
-    return spec
 
 
 def build_request_spec(
@@ -114,17 +83,6 @@ def plain(value: Any) -> Any:
     return jsonutils.to_primitive(objects.to_plain(value))
 
 
-def why_not_retried(properties: Mapping[str, Any], max_attempts: int) -> str | None:
-    """The reason why a failed build is final, or None when it may be tried elsewhere."""
-    if max_attempts == 1:
-        return "only one attempt is configured"
-    for key in ("force_hosts", "force_nodes"):
-        forced = properties.get(key) or []
-        if len(forced) == 1:
-            return f"{key} names exactly one"
-    return None
-
-
 def attempts(properties: Mapping[str, Any]) -> int:
     """The number of attempts, the present one included; 1 without any record."""
     return int((properties.get("retry") or {}).get("num_attempts", 1))
@@ -139,14 +97,19 @@ def populate_retry(
     attempt is one more than *max_attempts*.
     """
     counted = copy.deepcopy(dict(properties))
-    final = why_not_retried(counted, max_attempts)
-    if final:
-        LOG.debug("A failed build of instance %s is not retried: %s", instance_uuid, final)
+    forced = [len(counted.get(key) or ()) == 1 for key in ("force_hosts", "force_nodes")]
+    if max_attempts == 1 or any(forced):
+        LOG.debug("A failed build of instance %s is not retried", instance_uuid)
         return counted
-    retry = counted.get("retry") or {"num_attempts": 0, "hosts": []}
-    counted["retry"] = retry
+    retry = counted["retry"] = counted.get("retry") or {"num_attempts": 0, "hosts": []}
     retry["num_attempts"] = retry.get("num_attempts", 0) + 1
-    _log_last_host(retry, instance_uuid)
+    if retry.get("exc") and retry.get("hosts"):
+        LOG.error(
+            "Error from last host: %s (node %s): %s",
+            *retry["hosts"][-1],
+            "".join(retry["exc"]),
+            extra={"instance_uuid": instance_uuid},
+        )
     reason = retry.pop("exc_reason", None)
     if retry["num_attempts"] > max_attempts:
         raise errors.MaxRetriesExceeded(
@@ -156,27 +119,19 @@ def populate_retry(
     return counted
 
 
-def _log_last_host(retry: Mapping[str, Any], instance_uuid: str) -> None:
-    exc, hosts = retry.get("exc"), retry.get("hosts")
-    if not exc or not hosts:
-        return
-    last_host, last_node = hosts[-1]
-    LOG.error(
-        "Error from last host: %s (node %s): %s",
-        last_host,
-        last_node,
-        "".join(exc) if isinstance(exc, list) else exc,
-        extra={"instance_uuid": instance_uuid},
-    )
-
-
-def populate_filter_properties(
-    properties: Mapping[str, Any], host: str, node: str | None, limits: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The properties of one instance on (*host*, *node*); forced hosts carry no limits."""
+def populate_filter_properties(properties: Mapping[str, Any], chosen: Candidate) -> dict[str, Any]:
+    """The properties of one instance on the host *chosen*; forced hosts carry no limits."""
     local = copy.deepcopy(dict(properties))
     if local.get("retry"):
-        local["retry"].setdefault("hosts", []).append([host, node])
+        local["retry"].setdefault("hosts", []).append([chosen.host, chosen.node])
     if not local.get("force_hosts"):
-        local["limits"] = dict(limits)
+        local["limits"] = dict(chosen.limits)
     return local
+
+
+def with_failure(properties: Mapping[str, Any], error: BaseException, reason: str) -> Any:
+    """The properties, with a ``retry`` record, that tell why their host could not do it."""
+    told = copy.deepcopy(dict(properties))
+    told["retry"]["exc"] = traceback.format_exception(error)
+    told["retry"]["exc_reason"] = reason
+    return told

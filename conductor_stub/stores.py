@@ -6,13 +6,12 @@ Reference pages conductor, section 5 (steps 6.3 to 6.8), and database, sections 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from oslo_log import log as logging
 from sqlalchemy import Connection
 
-from conductor_stub import block_devices, build_requests, mappings
+from conductor_stub import server_rows
 from conductor_stub.records import Candidate
 from scheduler import errors, objects
 from scheduler.db import aggregates, instances, services
@@ -26,11 +25,17 @@ Change = Callable[[Connection, Connection], Result]
 """``change(api, cell)``, with a connection to the API's database and one to that of the cell."""
 
 
-class Stores:
-    """The databases of the API and of the cells."""
+API_BINARY = "nova-osapi_compute"
+FIRST_API_WITH_BUILD_REQUESTS = 12
+"""The services.version from which on the API deletes a build request to cancel a build."""
 
-    def __init__(self, databases: Databases) -> None:
+
+class Stores:
+    """The databases of the API and of the cells; hosts in no zone are in *default_zone*."""
+
+    def __init__(self, databases: Databases, default_zone: str = "nova") -> None:
         self._databases = databases
+        self._default_zone = default_zone
 
     @property
     def api(self) -> Database:
@@ -51,7 +56,7 @@ class Stores:
         if self._is_one:
             return self.main
         with self.api.read() as conn:
-            mapping = mappings.get_instance_mapping(conn, uuid)
+            mapping = server_rows.get_instance_mapping(conn, uuid)
         if mapping is None or mapping.cell_id is None:
             return self.main
         return self._databases.cell(mapping.cell_id)
@@ -63,7 +68,7 @@ class Stores:
         if host is None:
             return self._databases.cell(CELL0_UUID)
         with self.api.read() as conn:
-            mapping = mappings.get_host_mapping(conn, host)
+            mapping = server_rows.get_host_mapping(conn, host)
         return self.main if mapping is None else self._databases.cell(mapping.cell_id)
 
     def of_cells(self) -> list[Database]:
@@ -85,95 +90,59 @@ class Stores:
             lambda api: cell.write_retrying(lambda conn: change(api, conn))
         )
 
-
-ATTEMPTS_KEY = "nova_scheduler_attempts"
-"""The key of the system metadata under which the number of attempts is kept for operators."""
-API_BINARY = "nova-osapi_compute"
-FIRST_API_WITH_BUILD_REQUESTS = 12
-"""The services.version from which on the API deletes a build request to cancel a build."""
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """The instance as it is now, and its disks."""
-
-    instance: objects.Instance
-    block_devices: objects.BlockDeviceMappingList
-
-
-@dataclass(frozen=True)
-class BuildRows:
-    """Writes to *stores*; *default_zone* is the zone of hosts that are in none."""
-
-    stores: Stores
-    default_zone: str
-
-    def prepare(
+    def prepare_build(
         self, instance: objects.Instance, chosen: Candidate, attempts: int, zone_from_host: bool
-    ) -> Prepared | None:
-        """Note where *instance* goes; None when the user has cancelled its build meanwhile.
+    ) -> tuple[objects.Instance, objects.BlockDeviceMappingList] | None:
+        """Note where *instance* goes; the instance as it is now, and its disks.
 
-        A first attempt also ends the build request and tells the cell of the host.  Raises
-        InstanceNotFound when the instance is gone.
+        None when the user has cancelled its build meanwhile.  A first attempt also ends the build
+        request and tells the cell of the host.  Raises InstanceNotFound when it is gone.
         """
-
         uuid = instance.uuid
         needs_request = attempts <= 1 and not self._api_is_old()
 
-        def write(api: Connection, cell: Connection) -> Prepared | None:
+        def write(api: Connection, cell: Connection) -> Any:
             row = instances.get(cell, uuid)
             if attempts <= 1 and not _first_attempt(api, uuid, chosen.host, needs_request):
                 return None
             if zone_from_host:
                 row.availability_zone = self._zone(api, chosen)
                 instances.update(cell, uuid, availability_zone=row.availability_zone)
-            instances.set_system_metadata(cell, uuid, ATTEMPTS_KEY, str(attempts))
-            return Prepared(_refreshed(instance, row), block_devices.of_instance(cell, uuid))
+            instances.set_system_metadata(cell, uuid, server_rows.ATTEMPTS_KEY, str(attempts))
+            fresh = instance.copy()  # the rows know better than the caller
+            for name, value in row.set_fields().items():
+                setattr(fresh, name, value)
+            return fresh, server_rows.disks_of(cell, uuid)
 
-        return self.stores.write(self.stores.of_instance(uuid), write)
+        return self.write(self.of_instance(uuid), write)
 
-    def is_mapped(self, host: str) -> bool:
-        """True when *host* is in a cell."""
-        with self.stores.api.read() as conn:
-            return mappings.get_host_mapping(conn, host) is not None
-
-    def create(self, new: objects.BuildRequest, host: str | None) -> bool:
+    def create_server(self, new: objects.BuildRequest, host: str | None) -> bool:
         """Make the instance that *new* asks for; False when its user has cancelled it.
 
-        It goes to the cell of *host*, and its mapping with it; to cell0 when that is in none.
+        It goes to the cell of *host*, and its mapping with it; to cell0 without one.  Raises
+        HostMappingNotFound when the host is in no cell.
         """
 
         def write(api: Connection, cell: Connection) -> bool:
             instance = new.instance
-            try:
-                build_requests.get(api, instance.uuid)
-            except errors.BuildRequestNotFound:
+            mapping = server_rows.get_host_mapping(api, host) if host else None
+            if host and mapping is None:
+                raise errors.HostMappingNotFound(name=host)
+            if not server_rows.list_build_requests(api, [instance.uuid]):
                 return False
             instances.create(cell, instance)
-            for device in new.block_device_mappings:
-                device.instance_uuid = instance.uuid
-            block_devices.create(cell, new.block_device_mappings)
-            mapping = mappings.get_host_mapping(api, host) if host else None
-            cell_id = mapping.cell_id if mapping else mappings.cell0(api).id
-            mappings.set_instance_cell(api, instance.uuid, cell_id)
+            for disk in new.block_device_mappings:
+                disk.instance_uuid = instance.uuid
+            server_rows.create_disks(cell, new.block_device_mappings)
+            cell_id = mapping.cell_id if mapping else server_rows.cell0(api).id
+            server_rows.set_instance_cell(api, instance.uuid, cell_id)
             return True
 
-        return self.stores.write(self.stores.of_host(host), write)
-
-    def destroy(self, uuid: str) -> None:
-        """Take the instance back; one that is gone already is fine."""
-
-        def write(conn: Connection) -> None:
-            try:
-                instances.destroy(conn, uuid)
-            except errors.InstanceNotFound:
-                LOG.debug("Instance %s is gone already", uuid)
-
-        self.stores.of_instance(uuid).write_retrying(write)
+        return self.write(self.of_host(host), write)
 
     def _api_is_old(self) -> bool:
         """True when an API may be at work that makes no build requests."""
-        with self.stores.main.read() as conn:
+        with self.main.read() as conn:
             known = [service.version for service in services.list_all(conn, binary=API_BINARY)]
         return bool(known) and min(known) < FIRST_API_WITH_BUILD_REQUESTS
 
@@ -186,36 +155,20 @@ class BuildRows:
             for aggregate in aggregates.list_all(conn)
             if chosen.host in aggregate.hosts
         )
-        return next((zone for zone in zones if zone), self.default_zone)
-
-
-def _refreshed(instance: objects.Instance, row: objects.Instance) -> objects.Instance:
-    """*instance* as the caller sent it, with everything that the rows know better."""
-    fresh = instance.copy()
-    for name, value in row.set_fields().items():
-        setattr(fresh, name, value)
-    return fresh
+        return next((zone for zone in zones if zone), self._default_zone)
 
 
 def _first_attempt(conn: Connection, uuid: str, host: str, needs_request: bool) -> bool:
-    """Map the instance to *host*'s cell; False without the build request it needs."""
-    _map_to_cell(conn, uuid, host)
-    try:
-        build_requests.destroy(conn, uuid)
-    except errors.BuildRequestNotFound:
-        if not needs_request:
-            LOG.debug("Instance %s has no build request; its API knows none", uuid)
-            return True
+    """Map the instance to *host*'s cell; False without the build request it needs.
+
+    A host in no cell, and a build that is cancelled, end the mapping.
+    """
+    mapping = server_rows.get_host_mapping(conn, host)
+    is_wanted = server_rows.delete_build_request(conn, uuid) or not needs_request
+    if not is_wanted:
         LOG.info("The build of instance %s is dropped: its build request was deleted", uuid)
-        mappings.delete_instance_mapping(conn, uuid)
-        return False
-    return True
-
-
-def _map_to_cell(conn: Connection, uuid: str, host: str) -> None:
-    """Tell the instance's mapping the cell of *host*; a host in no cell ends the mapping."""
-    host_mapping = mappings.get_host_mapping(conn, host)
-    if host_mapping is None:
-        mappings.delete_instance_mapping(conn, uuid)
-    elif not mappings.set_instance_cell(conn, uuid, host_mapping.cell_id):
+    if mapping is None or not is_wanted:
+        server_rows.delete_instance_mapping(conn, uuid)
+    elif not server_rows.set_instance_cell(conn, uuid, mapping.cell_id):
         LOG.debug("Instance %s has no mapping", uuid)
+    return is_wanted

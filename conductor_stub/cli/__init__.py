@@ -1,5 +1,5 @@
 """The commands of ``nova-conductor-stub``, for people without an API.
 
-``boot`` makes servers and ``servers`` has the commands on those there are, both on ``base``.
+``boot`` makes servers; ``servers`` has the commands on those there are, and what all share.
 Only ``conductor_daemon`` imports this package.
 """

@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
+import oslo_messaging as messaging
+from oslo_messaging.transport import RPCTransport
 from sqlalchemy import Connection
 
-from conductor_stub import booting, failure, servers
+from conductor_stub import booting, server_rows, servers
 from conductor_stub.booting import BootRequest, Placement, Wishes
-from conductor_stub.cli import base
-from conductor_stub.conductor_rpcapi import ComputeTaskAPI
+from conductor_stub.cli import servers as cli_servers
 from conductor_stub.records import Order
-from conductor_stub.servers import Watch, summary, unheard_of
+from conductor_stub.rpcapi import ComputeTaskAPI, ping
+from conductor_stub.servers import summary, unheard_of
 from scheduler import errors, exit_codes, objects
 from scheduler.cli import bus, command
 from scheduler.cli.command import Table, argument
 from scheduler.db import aggregates, compute_nodes, groups, instances
 from scheduler.rpc.context import RequestContext
 
+LOCAL = "admin"
 NEWTON = "newton"
 CURRENT = "current"
 APIS = (NEWTON, CURRENT)
 COLUMNS = ("ID", "Name", "Host", "Attempts", "State", "Fault")
 
 
-class Boot(base.OnBus, command.List):
+class Boot(cli_servers.OnBus, command.List):
     """Boot servers; with --wait, show where they went."""
 
     arguments = (
@@ -54,9 +58,9 @@ class Boot(base.OnBus, command.List):
         ),
         command.pairs_option("of the servers", dest="property"),
         command.pairs_option("of the image", "--image-property", "image_property"),
-        argument("--project", default=base.LOCAL_PROJECT, help="whose servers"),
-        argument("--user", default=base.LOCAL_USER, help="who boots them"),
-        *base.wait_arguments("the servers are active or in error"),
+        argument("--project", default=LOCAL, help="whose servers"),
+        argument("--user", default=LOCAL, help="who boots them"),
+        *cli_servers.wait_arguments("the servers are active or in error"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -66,17 +70,15 @@ class Boot(base.OnBus, command.List):
         """
         with self.bus() as connection:
             if parsed_args.wait:
-                base.await_services(connection, parsed_args.timeout, self.tell)
+                await_services(connection, parsed_args.timeout, self.tell)
             conductor = ComputeTaskAPI(connection, retry=bus.BROKER_RETRIES)
             request, wanted = self.database.write_retrying(
                 lambda conn: self._create(conn, parsed_args)
             )
             self._ask(conductor, parsed_args, request, wanted)
         uuids = [each.instance_uuid for each in wanted]
-        if parsed_args.wait:
-            return COLUMNS, [_row(each) for each in self._wait(uuids, parsed_args.timeout)]
-        with self.database.read() as conn:
-            return COLUMNS, [_row(each) for each in servers.read(conn, uuids)]
+        seen = self._wait(uuids, parsed_args.timeout) if parsed_args.wait else self.shown(uuids)
+        return COLUMNS, [_row(each) for each in seen]
 
     def _create(
         self, conn: Connection, arguments: argparse.Namespace
@@ -93,14 +95,9 @@ class Boot(base.OnBus, command.List):
         request: BootRequest,
         wanted: list[objects.BuildRequest],
     ) -> None:
-        order = Order(
-            context=RequestContext(user_id=arguments.user, project_id=arguments.project),
-            image=request.image,
-            admin_password=None,
-            injected_files=[],
-            requested_networks=None,
-            security_groups=["default"],
-        )
+        context = RequestContext(user_id=arguments.user, project_id=arguments.project)
+        given = {"image": request.image, "security_groups": ["default"]}
+        order = Order.from_arguments(context, given)
         try:
             if arguments.api == CURRENT:
                 specs = [booting.request_spec(order.context, request, each) for each in wanted]
@@ -111,7 +108,7 @@ class Boot(base.OnBus, command.List):
         except bus.UNDELIVERED as error:
             self._give_up(wanted, error, are_made=arguments.api == NEWTON)
             reason = f"the conductor could not be told: {errors.message_of(error)}"
-            raise base.Failed(reason=reason) from error
+            raise cli_servers.Failed(reason=reason) from error
 
     def _give_up(
         self, wanted: list[objects.BuildRequest], error: Exception, are_made: bool
@@ -120,22 +117,19 @@ class Boot(base.OnBus, command.List):
             for each in wanted:
                 if not are_made:
                     instances.create(conn, each.instance)
-                failure.record(conn, conn, each.instance_uuid, error, self.conf.host, attempts=0)
+                server_rows.end_build(
+                    conn, conn, each.instance_uuid, error, self.conf.host, attempts=0
+                )
 
         self.database.write_retrying(record)
 
     def _wait(self, uuids: list[str], timeout: float) -> Sequence[servers.Server]:
         wanted = len(uuids)
-        seen, in_time = base.follow(
-            self.database,
-            uuids,
-            lambda each: each.is_settled,
-            lambda seen: summary(seen, wanted),
-            timeout,
+        seen, in_time = self.follow(
+            uuids, lambda each: each.is_settled, lambda seen: summary(seen, wanted), timeout
         )
         if not in_time:
-            living = Watch(self.database).has_living_conductor(self.conf.service_down_time)
-            self.tell(unheard_of(seen, wanted, timeout, living))
+            self.tell(unheard_of(seen, wanted, timeout))
         if len(seen) < wanted or not all(each.is_active for each in seen):
             self.status = exit_codes.FAILURE
         return seen
@@ -155,7 +149,10 @@ def boot_request(conn: Connection, arguments: argparse.Namespace, conf: Any) -> 
             conf.default_schedule_zone, placement.host, placement.node, placement.ignored_hosts
         )
     check_placement(conn, placement, conf.default_availability_zone)
-    flavor = base.flavor_named(conn, arguments.flavor)
+    hints: dict[str, list[str]] = {}
+    for key, value in arguments.hint:
+        hints.setdefault(key, []).append(value)
+    flavor = cli_servers.flavor_named(conn, arguments.flavor)
     image = booting.image_of(arguments.image, dict(arguments.image_property))
     return BootRequest(
         name=arguments.name,
@@ -166,18 +163,10 @@ def boot_request(conn: Connection, arguments: argparse.Namespace, conf: Any) -> 
         project_id=arguments.project,
         placement=placement,
         group=groups.get(conn, arguments.group) if arguments.group else None,
-        hints=hints_of(arguments.hint),
+        hints={key: each[0] if len(each) == 1 else each for key, each in hints.items()},
         metadata=dict(arguments.property),
         wishes=Wishes.from_flavor(flavor, image, conf),
     )
-
-
-def hints_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str | list[str]]:
-    """Scheduler hints; a key given several times has the list of its values."""
-    collected: dict[str, list[str]] = {}
-    for key, value in pairs:
-        collected.setdefault(key, []).append(value)
-    return {key: each[0] if len(each) == 1 else each for key, each in collected.items()}
 
 
 def check_placement(conn: Connection, placement: Placement, default_zone: str) -> None:
@@ -193,3 +182,42 @@ def check_placement(conn: Connection, placement: Placement, default_zone: str) -
         raise errors.ComputeHostNotFound(host=placement.host)
     if placement.node is not None and placement.node not in nodes:
         raise errors.ComputeHostNotFound(host=f"{placement.host}:{placement.node}")
+
+
+PROGRAMS: Final = {
+    "conductor": "nova-conductor-stub serve",
+    "scheduler": "nova-scheduler",
+    "compute": "nova-compute-stub",
+}
+"""The program of each service; its topic has that name unless configured."""
+
+PATIENCE_SECONDS: Final = 30.0
+PING_SECONDS: Final = 1.0
+
+
+def await_services(
+    transport: RPCTransport, timeout_seconds: float, tell: Callable[[str], None]
+) -> None:
+    """Return once each service has answered; raises Failed that names the silent one."""
+    patience = min(timeout_seconds, PATIENCE_SECONDS)
+    for service, program in PROGRAMS.items():
+        topic = transport.conf.scheduler_topic if service == "scheduler" else service
+        deadline = time.monotonic() + patience
+        was_told = False
+        while True:
+            try:
+                ping(transport, topic, "boot", PING_SECONDS, bus.BROKER_RETRIES)
+                break
+            except messaging.MessagingTimeout:
+                if time.monotonic() >= deadline:
+                    reason = (
+                        f"nothing answers on topic {topic!r}: is {program} running on this bus?"
+                    )
+                    raise cli_servers.Failed(reason=reason) from None
+            except bus.UNDELIVERED as error:
+                raise cli_servers.Failed(
+                    reason=f"the message bus cannot be used: {error}"
+                ) from error
+            if not was_told:
+                tell(f"waiting for {program}")
+                was_told = True

@@ -1,28 +1,94 @@
-"""The commands on servers there are: list, show, resize, migrate, delete."""
+"""The commands on servers there are, and what all commands on servers share."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from cliff import columns
 from sqlalchemy import Connection
 
-from conductor_stub import booting, request_dicts, servers
+from conductor_stub import booting, servers
 from conductor_stub.booting import Wishes
-from conductor_stub.cli import base
-from conductor_stub.compute_rpcapi import ComputeAPI, compute_api
-from conductor_stub.conductor_rpcapi import ComputeTaskAPI
+from conductor_stub.compute_rpcapi import ComputeAPI
 from conductor_stub.records import MoveRequest
-from conductor_stub.servers import delete_server
+from conductor_stub.rpcapi import ComputeTaskAPI
+from conductor_stub.servers import Server, delete_server, read, watch
 from conductor_stub.stores import Stores
 from scheduler import errors, exit_codes, objects
 from scheduler.cli import bus, command
 from scheduler.cli.command import Argument, Shown, Table, argument
-from scheduler.db import instances
+from scheduler.db import flavors, instances
 from scheduler.db.databases import Databases
 from scheduler.rpc.context import RequestContext
+
+DEFAULT_TIMEOUT_SECONDS = 300.0
+
+
+class Failed(errors.NovaException):
+    """The command did what it could and something of it failed; told already or in the text."""
+
+    msg_fmt = "%(reason)s"
+
+
+class OnBus(bus.OnBus):
+    """A command that asks the conductor for something."""
+
+    PARTNER = "conductor"
+
+    def follow(
+        self,
+        uuids: Sequence[str],
+        is_settled: Callable[[Server], bool],
+        text: Callable[[Sequence[Server]], str],
+        timeout: float,
+    ) -> tuple[Sequence[Server], bool]:
+        """Wait until all servers that are left are settled, with a line for each change.
+
+        Returns the servers, and False on a time-out.
+        """
+        shown = ""
+
+        def show(seen: Sequence[Server]) -> None:
+            nonlocal shown
+            if text(seen) != shown:
+                shown = text(seen)
+                sys.stderr.write(f"{shown}\n")
+
+        def is_done(seen: Sequence[Server]) -> bool:
+            return all(map(is_settled, seen))
+
+        return watch(self.database, uuids, is_done, timeout, show)
+
+    def shown(self, uuids: Sequence[str]) -> Sequence[Server]:
+        """The servers as they are now."""
+        with self.database.read() as conn:
+            return read(conn, uuids)
+
+
+def wait_arguments(what: str) -> tuple[Argument, Argument]:
+    """``--wait`` and ``--timeout``."""
+    return (
+        argument("--wait", action="store_true", help=f"wait until {what}"),
+        argument(
+            "--timeout",
+            type=float,
+            default=DEFAULT_TIMEOUT_SECONDS,
+            metavar="SECONDS",
+            help="how long to wait at most (default: %(default)g)",
+        ),
+    )
+
+
+def flavor_named(conn: Connection, name_or_id: str) -> objects.Flavor:
+    """The flavor of that name or else of that id; raises FlavorNotFound."""
+    try:
+        return flavors.get(conn, "name", name_or_id)
+    except errors.FlavorNotFound:
+        return flavors.get(conn, "flavorid", name_or_id)
+
 
 COLUMNS = ("ID", "Name", "State", "Host", "Flavor", "Zone")
 LONG_COLUMNS = (*COLUMNS, "Node", "Attempts", "Image", "Project", "User", "Properties", "Fault")
@@ -50,7 +116,7 @@ class List(command.List):
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
         """Read them."""
         with self.database.read() as conn:
-            found = servers.read(conn)
+            found = read(conn)
         if parsed_args.long:
             return LONG_COLUMNS, [(*_brief(each), *_more(each)) for each in found]
         return COLUMNS, [_brief(each) for each in found]
@@ -68,13 +134,13 @@ class Show(command.Show):
         return self.dict2columns(_details(server))
 
 
-def _brief(server: servers.Server) -> Sequence[Any]:
+def _brief(server: Server) -> Sequence[Any]:
     instance = server.instance
     flavor, zone = _flavor_name(instance.flavor), instance.availability_zone
     return server.uuid, server.name, server.state, instance.host, flavor, zone
 
 
-def _more(server: servers.Server) -> Sequence[Any]:
+def _more(server: Server) -> Sequence[Any]:
     instance = server.instance
     return (
         *(instance.node, server.attempts, instance.image_ref),
@@ -83,20 +149,18 @@ def _more(server: servers.Server) -> Sequence[Any]:
     )
 
 
-PLACE = ("vm_state", "task_state", "host", "node", "availability_zone")
-SIZES = ("vcpus", "memory_mb", "root_gb", "ephemeral_gb")
-
-
-def _details(server: servers.Server) -> dict[str, Any]:
+def _details(server: Server) -> dict[str, Any]:
     instance, fault = server.instance, server.fault
+    place = ("vm_state", "task_state", "host", "node", "availability_zone")
+    sizes = ("vcpus", "memory_mb", "root_gb", "ephemeral_gb")
     return {
         "id": server.uuid,
         "name": server.name,
         "state": server.state,
-        **{name: getattr(instance, name) for name in PLACE},
+        **{name: getattr(instance, name) for name in place},
         "attempts": server.attempts,
         "flavor": _flavor_name(instance.flavor),
-        **{name: getattr(instance, name) for name in SIZES},
+        **{name: getattr(instance, name) for name in sizes},
         "image": instance.image_ref,
         "project": instance.project_id,
         "user": instance.user_id,
@@ -117,12 +181,12 @@ MOVING = "resize_prep"
 MOVABLE = ("active", "stopped")
 
 
-class _Move(base.OnBus, command.List):
+class _Move(OnBus, command.List):
     """One server, told to its conductor and waited for."""
 
     arguments: ClassVar[Sequence[Argument]] = (
         _SERVER,
-        *base.wait_arguments("the server is on its new host"),
+        *wait_arguments("the server is on its new host"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
@@ -132,47 +196,44 @@ class _Move(base.OnBus, command.List):
         """
         with self.database.read() as conn:
             (server,) = servers.find(conn, [parsed_args.server])
-            flavor = self._flavor(conn, parsed_args, server)
+            flavor = server.instance.flavor
+            if "flavor" in parsed_args:
+                flavor = flavor_named(conn, parsed_args.flavor)
         request = self._request(server, flavor)
         with self.bus() as connection:
             self._begin(server)
             self._ask(ComputeTaskAPI(connection, retry=bus.BROKER_RETRIES), request, server)
-        if not parsed_args.wait:
-            with self.database.read() as conn:
-                return MOVED_COLUMNS, [_row(each) for each in servers.read(conn, [server.uuid])]
-        seen = self._wait(server, parsed_args.timeout)
-        if not seen or seen[0].instance.host == request.instance.host:
-            self.status = exit_codes.FAILURE
+        if parsed_args.wait:
+            seen = self._wait(server, parsed_args.timeout)
+            if not seen or seen[0].instance.host == request.instance.host:
+                self.status = exit_codes.FAILURE
+        else:
+            seen = self.shown([server.uuid])
         return MOVED_COLUMNS, [_row(each) for each in seen]
 
-    def _flavor(
-        self, conn: Connection, arguments: argparse.Namespace, server: servers.Server
-    ) -> objects.Flavor:
-        raise NotImplementedError
-
-    def _request(self, server: servers.Server, flavor: objects.Flavor) -> MoveRequest:
+    def _request(self, server: Server, flavor: objects.Flavor) -> MoveRequest:
         instance = server.instance
         context = RequestContext(user_id=instance.user_id, project_id=instance.project_id)
         image = booting.image_of_server(instance)
         properties = {"scheduler_hints": {}, "ignore_hosts": [instance.host]}
         cells = Wishes.from_flavor(flavor, image, self.conf).cells
-        spec = request_dicts.request_of_server(context, instance, image, flavor, cells, properties)
+        spec = booting.request_of_server(context, instance, image, flavor, cells, properties)
         return MoveRequest(context, instance, flavor, properties, spec)
 
-    def _begin(self, server: servers.Server) -> None:
+    def _begin(self, server: Server) -> None:
         instance = server.instance
         if instance.vm_state not in MOVABLE or instance.host is None:
             reason = f"{server.name} is {server.state}, only a server that is built can be moved"
-            raise base.Failed(reason=reason)
+            raise Failed(reason=reason)
         if not self.database.write_retrying(
             lambda conn: instances.update(
                 conn, instance.uuid, expected_task_state=None, task_state=MOVING
             )
         ):
-            raise base.Failed(reason=f"{server.name} has another task in hand")
+            raise Failed(reason=f"{server.name} has another task in hand")
         instance.task_state = MOVING
 
-    def _ask(self, conductor: ComputeTaskAPI, request: MoveRequest, server: servers.Server) -> None:
+    def _ask(self, conductor: ComputeTaskAPI, request: MoveRequest, server: Server) -> None:
         try:
             conductor.migrate_server(request)
         except (errors.NovaException, *bus.UNDELIVERED) as error:
@@ -181,18 +242,14 @@ class _Move(base.OnBus, command.List):
                     conn, server.uuid, expected_task_state=MOVING, task_state=None
                 )
             )
-            raise base.Failed(reason=errors.message_of(error)) from error
+            raise Failed(reason=errors.message_of(error)) from error
 
-    def _wait(self, server: servers.Server, timeout: float) -> Sequence[servers.Server]:
-        def moved(each: servers.Server) -> bool:
+    def _wait(self, server: Server, timeout: float) -> Sequence[Server]:
+        def moved(each: Server) -> bool:
             return each.instance.task_state is None
 
-        seen, in_time = base.follow(
-            self.database,
-            [server.uuid],
-            moved,
-            lambda seen: f"{sum(map(moved, seen))} of 1 moved",
-            timeout,
+        seen, in_time = self.follow(
+            [server.uuid], moved, lambda seen: f"{sum(map(moved, seen))} of 1 moved", timeout
         )
         if not in_time:
             self.tell(f"not within {timeout:g} seconds: no host has taken {server.name}")
@@ -207,36 +264,23 @@ class Resize(_Move):
         argument("--flavor", required=True, metavar="FLAVOR", help="name or id"),
     )
 
-    def _flavor(
-        self, conn: Connection, arguments: argparse.Namespace, server: servers.Server
-    ) -> objects.Flavor:
-        del server
-        return base.flavor_named(conn, arguments.flavor)
-
 
 class Migrate(_Move):
     """Move a server to another host."""
 
-    def _flavor(
-        self, conn: Connection, arguments: argparse.Namespace, server: servers.Server
-    ) -> objects.Flavor:
-        del conn, arguments
-        flavor: objects.Flavor = server.instance.flavor
-        return flavor
 
-
-def _row(server: servers.Server) -> Sequence[Any]:
+def _row(server: Server) -> Sequence[Any]:
     instance, fault = server.instance, server.fault
     place = (server.uuid, server.name, instance.host, _flavor_name(instance.flavor))
     return *place, server.state, fault.message if fault else None
 
 
-class Delete(base.OnBus):
+class Delete(OnBus):
     """Delete servers."""
 
     arguments = (
         argument("servers", metavar="SERVER", nargs="+", help="name or id"),
-        *base.wait_arguments("the servers are gone"),
+        *wait_arguments("the servers are gone"),
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> None:
@@ -245,13 +289,13 @@ class Delete(base.OnBus):
             meant = servers.find(conn, parsed_args.servers)
         stores = Stores(Databases(self.database))
         with self.bus() as connection:
-            compute = compute_api(self.conf, stores, connection, bus.BROKER_RETRIES)
+            compute = ComputeAPI(connection, self.conf, stores, bus.BROKER_RETRIES)
             for each in meant:
                 self._delete(compute, each)
         if parsed_args.wait:
             self._wait([each.uuid for each in meant], parsed_args.timeout)
 
-    def _delete(self, compute: ComputeAPI, server: servers.Server) -> None:
+    def _delete(self, compute: ComputeAPI, server: Server) -> None:
         instance = server.instance
         context = RequestContext(user_id=instance.user_id, project_id=instance.project_id)
         try:
@@ -260,11 +304,10 @@ class Delete(base.OnBus):
             self.tell(f"{server.name} was deleted meanwhile")
         except bus.UNDELIVERED as error:
             reason = f"host {instance.host} could not be told: {errors.message_of(error)}"
-            raise base.Failed(reason=reason) from error
+            raise Failed(reason=reason) from error
 
     def _wait(self, uuids: list[str], timeout: float) -> None:
-        left, in_time = base.follow(
-            self.database,
+        left, in_time = self.follow(
             uuids,
             lambda _each: False,
             lambda left: f"{len(uuids) - len(left)} of {len(uuids)} deleted",
@@ -272,4 +315,4 @@ class Delete(base.OnBus):
         )
         if not in_time:
             named = ", ".join(f"{each.name} on {each.instance.host}" for each in left)
-            raise base.Failed(reason=f"not within {timeout:g} seconds: no host has deleted {named}")
+            raise Failed(reason=f"not within {timeout:g} seconds: no host has deleted {named}")

@@ -8,8 +8,7 @@ from typing import Any
 import oslo_messaging as messaging
 from oslo_log import log as logging
 
-from conductor_stub.compute.builds import BuildRequest
-from conductor_stub.compute.hosts import ComputeHosts
+from conductor_stub.compute.host import BuildRequest, Host
 from conductor_stub.records import MoveRequest, Order, refuse_unknown
 from scheduler import errors, objects
 from scheduler.rpc.context import RequestContext
@@ -25,18 +24,16 @@ VERSIONS = ("6.5", "5.13", "4.22", "3.40")
 """The newest version of each major one; an endpoint serves one major version."""
 
 
-def endpoints_of(hosts: ComputeHosts, host: str) -> list[ComputeEndpoint | OlderEndpoint]:
+def endpoints_of(host: Host) -> list[ComputeEndpoint | OlderEndpoint]:
     """The endpoints of *host*: the same methods in every major version but the oldest one."""
-    newer = [ComputeEndpoint(hosts, host, version) for version in VERSIONS]
-    return [*newer, OlderEndpoint(hosts, host)]
+    return [*[ComputeEndpoint(host, version) for version in VERSIONS], OlderEndpoint(host)]
 
 
 class ComputeEndpoint:
     """Building, deleting and moving instances on one host, in one major version."""
 
-    def __init__(self, hosts: ComputeHosts, host: str, version: str) -> None:
+    def __init__(self, host: Host, version: str) -> None:
         self.target = messaging.Target(version=version)
-        self._hosts = hosts
         self._host = host
 
     @messaging.expose
@@ -55,8 +52,9 @@ class ComputeEndpoint:
 
         *given* is an order; there are no volumes and accelerators.
         """
-        if node not in (None, self._host):
-            LOG.warning("Host %s was asked to build on node %s of another", self._host, node)
+        name = self._host.rows.host
+        if node not in (None, name):
+            LOG.warning("Host %s was asked to build on node %s of another", name, node)
         request = BuildRequest(
             order=Order.from_arguments(context, given, "block_device_mapping accel_uuids"),
             instance=instance,
@@ -65,7 +63,7 @@ class ComputeEndpoint:
             limits=limits or {},
             host_list=None if host_list is None else list(host_list),
         )
-        self._hosts.builds[self._host].build(request)
+        self._host.build(request)
 
     @messaging.expose
     def terminate_instance(
@@ -76,7 +74,7 @@ class ComputeEndpoint:
     ) -> None:
         """Delete the instance and free what it used."""
         refuse_unknown(unread, "bdms reservations")
-        self._hosts.builds[self._host].terminate(context, instance.uuid)
+        self._host.terminate(context, instance.uuid)
 
     @messaging.expose
     def prep_resize(  # the wire names these arguments, hence so many
@@ -105,7 +103,7 @@ class ComputeEndpoint:
             clean_shutdown=clean_shutdown,
             host_list=None if host_list is None else list(host_list),
         )
-        self._hosts.moves[self._host].prep_resize(request)
+        self._host.prep_resize(request)
 
     @messaging.expose
     def confirm_resize(
@@ -116,7 +114,7 @@ class ComputeEndpoint:
     ) -> None:
         """Forget the instance, which has moved away."""
         refuse_unknown(unread, "migration reservations")
-        self._hosts.moves[self._host].confirm_resize(context, instance.uuid)
+        self._host.confirm_resize(context, instance.uuid)
 
     @messaging.expose
     def unshelve_instance(
@@ -129,7 +127,7 @@ class ComputeEndpoint:
         """Let the shelved instance run."""
         refuse_unknown(unread, "image node request_spec accel_uuids")
         limits = (filter_properties or {}).get("limits") or {}
-        self._hosts.moves[self._host].unshelve(context, instance.uuid, limits)
+        self._host.unshelve(context, instance.uuid, limits)
 
     @messaging.expose
     def rebuild_instance(
@@ -141,7 +139,7 @@ class ComputeEndpoint:
     ) -> None:
         """Build the instance anew, or take it over from a host that is down."""
         refuse_unknown(unread, REBUILD_UNREAD)
-        self._hosts.moves[self._host].rebuild(context, instance.uuid, limits or {})
+        self._host.rebuild(context, instance.uuid, limits or {})
 
 
 VERSION = "2.47"
@@ -159,8 +157,7 @@ class OlderEndpoint:
 
     target = messaging.Target(version=VERSION)
 
-    def __init__(self, hosts: ComputeHosts, host: str) -> None:
-        self._hosts = hosts
+    def __init__(self, host: Host) -> None:
         self._host = host
 
     @messaging.expose
@@ -184,7 +181,7 @@ class OlderEndpoint:
         order |= {"image": spec.get("image"), "security_groups": spec.get("security_group")}
         request = BuildRequest(
             order=Order.from_arguments(context, order),
-            instance=self._hosts.instance(_uuid(instance)),
+            instance=self._host.rows.get(_uuid(instance)),
             request_spec=spec,
             # Without the request there is nothing to hand back.
             filter_properties=properties if spec else {**properties, "retry": None},
@@ -192,7 +189,7 @@ class OlderEndpoint:
             host_list=None,
             run_again=again,
         )
-        self._hosts.builds[self._host].build(request)
+        self._host.build(request)
 
     @messaging.expose
     def terminate_instance(
@@ -203,7 +200,7 @@ class OlderEndpoint:
     ) -> None:
         """Delete the instance and free what it used."""
         refuse_unknown(unread, "bdms reservations")
-        self._hosts.builds[self._host].terminate(context, _uuid(instance))
+        self._host.terminate(context, _uuid(instance))
 
 
 def _uuid(instance: Mapping[str, Any] | objects.Instance) -> str:

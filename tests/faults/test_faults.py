@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from conductor_stub.scheduler_rpcapi import SchedulerAPI
+from conductor_stub.rpcapi import SchedulerAPI
 from tests.faults import world as worlds
 from tests.faults.faults import FAULTS, Fault, Result
 from tests.faults.world import World

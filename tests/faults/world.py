@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import sqlalchemy
 
-from conductor_stub.scheduler_rpcapi import SchedulerAPI
+from conductor_stub.rpcapi import SchedulerAPI
 from scheduler.db import compute_nodes, services
 from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext

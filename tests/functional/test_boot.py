@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conductor_stub import build_requests, mappings
+from conductor_stub import server_rows
 from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.db.databases import list_cells
 from tests.waiting import wait_until
@@ -108,9 +108,9 @@ def test_what_fits_nowhere(cloud: Deployment) -> None:
 def cells(cloud: Deployment, servers: list[dict[str, Any]]) -> set[str]:
     """The names of the cells that the servers are mapped to; their build requests are gone."""
     with cloud.database() as database, database.read() as conn:
-        assert build_requests.list_all(conn) == []
+        assert server_rows.list_build_requests(conn) == []
         names = {each.id: str(each.name) for each in list_cells(conn)}
-        found = [mappings.get_instance_mapping(conn, each["ID"]) for each in servers]
+        found = [server_rows.get_instance_mapping(conn, each["ID"]) for each in servers]
     return {names[each.cell_id] if each and each.cell_id else "none" for each in found}
 
 

@@ -11,7 +11,7 @@ import oslo_messaging
 import pytest
 import sqlalchemy as sa
 
-from conductor_stub.scheduler_rpcapi import SchedulerAPI
+from conductor_stub.rpcapi import SchedulerAPI
 from scheduler.concurrency import THREADING
 from tests import pages
 from tests.servers import rabbitmq_cluster

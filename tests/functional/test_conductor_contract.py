@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from conductor_stub import build_requests, mappings
+from conductor_stub import server_rows
 from scheduler import objects
 from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.db import instances
@@ -44,8 +44,7 @@ class Ends:
         instance = objects.from_primitive(envelope)
         with self.database.write() as conn:
             instances.create(conn, instance)
-            build_requests.create(conn, instance)
-            mappings.create_instance_mapping(conn, instance.uuid, "project")
+            server_rows.create_build_request(conn, instance)
         return envelope
 
     def send(self, message: dict[str, Any], **arguments: Any) -> None:
@@ -74,7 +73,7 @@ def running(deployment: Deployment, *programs: str) -> Iterator[Ends]:
         fleet.install(deployment.database_url)
         caller.collect([name for name in QUEUES if name not in programs])
         with database.write() as conn:
-            mappings.create_host_mappings(conn, fleet.HOSTS)
+            server_rows.create_host_mappings(conn, fleet.HOSTS)
         if "scheduler" in programs:
             deployment.start_scheduler().wait_ready()
         deployment.start_conductor().wait_ready()
@@ -200,8 +199,8 @@ def test_of_two_servers_one_of_which_is_deleted_the_other_is_built(ends: Ends) -
     uuid_of_kept = kept["nova_object.data"]["uuid"]
     assert cast["args"]["instance"]["nova_object.data"]["uuid"] == uuid_of_kept
     with ends.database.read() as conn:
-        mapping = mappings.get_instance_mapping(conn, uuid_of_kept)
+        mapping = server_rows.get_instance_mapping(conn, uuid_of_kept)
         assert mapping is not None
-        assert mapping.cell_id == mappings.first_cell(conn).id
+        assert mapping.cell_id == server_rows.first_cell(conn).id
     assert ends.row(kept).vm_state == "building"
     assert told() == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conductor_stub.scheduler_rpcapi import SchedulerAPI
+from conductor_stub.rpcapi import SchedulerAPI
 from scheduler import errors
 from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.db import services

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
-from conductor_stub.scheduler_rpcapi import SchedulerAPI
+from conductor_stub.rpcapi import SchedulerAPI
 from scheduler import errors
 from scheduler.concurrency import EVENTLET, THREADING
 from tests.nova_layouts import NEWTON

@@ -13,6 +13,7 @@ import pytest
 
 from conductor_stub.alternates import PlacementAlternates
 from scheduler import errors, objects
+from scheduler.claims.placement.client import PlacementClient
 from scheduler.db import migration
 from scheduler.db.database import Database
 from tests.builders import a_request
@@ -235,7 +236,8 @@ def test_the_conductor_claims_an_alternate(fleet: Fleet) -> None:
     worker, name = a_worker(fleet), a_name()
     ((chosen, full, free),) = worker.select("req-1", [name])
     spec = a_request(project_id=PROJECT, user_id=USER)
-    alternates, context = PlacementAlternates.from_conf(worker.conf), Context("req-1")
+    alternates = PlacementAlternates(PlacementClient.from_conf(worker.conf))
+    context = Context("req-1")
     fleet.take(full.service_host)
     assert not alternates.claim(context, spec, name, full)
     for _delivery in range(2):

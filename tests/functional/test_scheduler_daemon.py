@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from conductor_stub.scheduler_rpcapi import SchedulerAPI
+from conductor_stub.rpcapi import SchedulerAPI
 from scheduler.concurrency import EVENTLET
 from scheduler.db import migration
 from scheduler.db.database import EMBEDDED_FILE, Database

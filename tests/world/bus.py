@@ -14,7 +14,7 @@ from typing import Any
 import kombu
 from oslo_config import cfg
 
-from conductor_stub.scheduler_rpcapi import SchedulerAPI
+from conductor_stub.rpcapi import SchedulerAPI
 from scheduler import conf as project_options
 from scheduler.rpc import transport as rpc_transport
 from scheduler.rpc.context import RequestContext

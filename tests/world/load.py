@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 
 import oslo_messaging
 
-from conductor_stub.scheduler_rpcapi import SchedulerAPI
+from conductor_stub.rpcapi import SchedulerAPI
 from scheduler import errors
 from scheduler.rpc.context import RequestContext
 from tests.waiting import wait_until

@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from conductor_stub import build_requests, mappings
-from conductor_stub.building import Builder
-from conductor_stub.claims import Claims, nothing_to_release, without_placement
-from conductor_stub.failure import FailureBranch
+from conductor_stub import server_rows
+from conductor_stub.alternates import Claims
+from conductor_stub.building import Builder, Failures
 from conductor_stub.manager import ComputeTaskManager
-from conductor_stub.planning import Planner, PolicySupport
-from conductor_stub.stores import BuildRows, Stores
+from conductor_stub.planning import Planner
+from conductor_stub.stores import Stores
 from scheduler import objects
 from scheduler.db import instances
 from scheduler.db.database import Database
@@ -84,6 +83,23 @@ class Told:
         self.errors.append(Notified(task, uuid, dict(legacy_spec), spec, error, state))
 
 
+class Booking(Claims):
+    """Claims the hosts that *bookable* names, all that need no claim if it is None."""
+
+    def __init__(self) -> None:
+        self.bookable: Any = None
+        self.released: list[tuple[bool, str]] = []
+
+    def claim(self, context, spec, instance_uuid, selection):
+        if self.bookable is None:
+            return super().claim(context, spec, instance_uuid, selection)
+        assert context.is_admin
+        return selection.service_host in self.bookable
+
+    def release(self, context, instance_uuid):
+        self.released.append((context.is_admin, instance_uuid))
+
+
 @pytest.fixture
 def database(tmp_path):
     made = Database(f"sqlite:///{tmp_path}/nova.sqlite")
@@ -100,8 +116,7 @@ class Conductor:
     scheduler: Scheduler = dataclasses.field(default_factory=Scheduler)
     compute: Compute = dataclasses.field(default_factory=Compute)
     told: Told = dataclasses.field(default_factory=Told)
-    claim: Any = without_placement
-    release: Any = nothing_to_release
+    claims: Booking = dataclasses.field(default_factory=Booking)
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     databases: Databases | None = None
     cell_id: int = 0
@@ -110,13 +125,10 @@ class Conductor:
     @property
     def manager(self) -> ComputeTaskManager:
         conf = builders.conf(**self.options)
-        stores = Stores(self.databases or Databases(self.database))
-        failures = FailureBranch(stores, self.told, host="sched1")
-        planner = Planner(stores, self.scheduler, PolicySupport(conf), conf.scheduler.max_attempts)
-        rows = BuildRows(stores, conf.default_availability_zone)
-        claims = Claims(self.claim, self.release)
-        builder = Builder(rows, self.compute, failures, claims)
-        return ComputeTaskManager(stores, planner, builder, failures)
+        stores = Stores(self.databases or Databases(self.database), conf.default_availability_zone)
+        failures = Failures(stores, self.told, host="sched1")
+        planner = Planner(conf, stores, self.scheduler)
+        return ComputeTaskManager(Builder(stores, planner, self.compute, failures, self.claims))
 
     def asked_for(self, count=1, mapped=True, **changes):
         """Instances as the API leaves them."""
@@ -126,8 +138,7 @@ class Conductor:
             with self.database.write() as conn:
                 instances.create(conn, instance)
                 if mapped:
-                    build_requests.create(conn, instance)
-                    mappings.create_instance_mapping(conn, instance.uuid, "project")
+                    server_rows.create_build_request(conn, instance)
             created.append(instance)
         return created
 
@@ -136,12 +147,11 @@ class Conductor:
         created = []
         with self.database.write() as conn:
             self.cell_id = builders.cell(conn, "cell1", builders.UUIDS[8])
-            self.cell0_id = builders.cell(conn, "cell0", mappings.CELL0_UUID)
-            mappings.create_host_mappings(conn, hosts, self.cell_id)
+            self.cell0_id = builders.cell(conn, "cell0", server_rows.CELL0_UUID)
+            server_rows.create_host_mappings(conn, hosts, self.cell_id)
             for number in range(count):
                 instance = builders.instance(number, **changes)
-                build_requests.create(conn, instance)
-                mappings.create_instance_mapping(conn, instance.uuid, "project")
+                server_rows.create_build_request(conn, instance)
                 created.append(
                     objects.BuildRequest(
                         instance_uuid=instance.uuid, project_id="project", instance=instance

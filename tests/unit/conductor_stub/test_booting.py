@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from conductor_stub import block_devices, booting, build_requests, mappings, request_dicts, servers
+from conductor_stub import booting, request_dicts, server_rows, servers
 from conductor_stub.booting import BootRequest, Placement, Wishes
 from scheduler import errors, objects
 from scheduler.db import groups, instances
@@ -86,14 +86,14 @@ def test_a_name_must_mean_one_server(database, sought, error, text):
 
 
 def test_everything_that_the_conductor_needs_is_there(database):
-    image = booting.image_of("cirros", {"min_disk": "3", "hw_disk_bus": "scsi"})
+    image = booting.image_of("cirros", {"hw_disk_bus": "scsi"})
     wanted = request(metadata={"role": "web"}, placement=Placement("az"), image=image)
     (created,) = create(database, wanted)
     with database.read() as conn:
         row = instances.get(conn, created.uuid)
-        (disk,) = block_devices.of_instance(conn, created.uuid)
-        mapping = mappings.get_instance_mapping(conn, created.uuid)
-        asked_for = build_requests.get(conn, created.uuid)
+        (disk,) = server_rows.disks_of(conn, created.uuid)
+        mapping = server_rows.get_instance_mapping(conn, created.uuid)
+        [asked_for] = server_rows.list_build_requests(conn)
     assert (row.vm_state, row.task_state, row.host) == ("building", "scheduling", None)
     assert (row.memory_mb, row.flavor.name, row.availability_zone) == (2048, "m1.small", "az")
     assert (row.metadata, row.pci_requests.requests) == ({"role": "web"}, [])
@@ -101,7 +101,7 @@ def test_everything_that_the_conductor_needs_is_there(database):
     assert (mapping.cell_id, mapping.project_id) == (None, "project")
     assert asked_for.instance.uuid == created.uuid
     found = booting.image_of_server(row)
-    assert (found["id"], found["min_disk"], found["min_ram"]) == (image["id"], 3, 0)
+    assert (found["id"], found["min_disk"], found["min_ram"]) == (image["id"], 0, 0)
     assert found["properties"] == image["properties"] == {"hw_disk_bus": "scsi"}
 
 
@@ -145,8 +145,8 @@ def test_a_server_that_no_host_has_goes_at_once(database, has_row):
     with database.read() as conn:
         with pytest.raises(errors.InstanceNotFound):
             instances.get(conn, uuid)
-        assert build_requests.list_all(conn) == []
-        assert mappings.get_instance_mapping(conn, uuid) is None
+        assert server_rows.list_build_requests(conn) == []
+        assert server_rows.get_instance_mapping(conn, uuid) is None
 
 
 def test_the_host_of_a_server_is_told_to_delete_it(database):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conductor_stub import build_requests, mappings
+from conductor_stub import server_rows
 from scheduler import errors, objects
 from scheduler.db import groups, instances
 from scheduler.db.database import Database
@@ -26,13 +26,12 @@ class Cells:
         self.ids = {each.name: each.id for each in nova.change("api", list_cells)}
         self.conductor = Conductor(databases.main, databases=databases)
         for host, cell in (("a1", "a"), ("b1", "b")):
-            nova.change("api", mappings.create_host_mappings, [host], self.ids[cell])
+            nova.change("api", server_rows.create_host_mappings, [host], self.ids[cell])
 
     def wanted(self, count):
         made = [builders.instance(number) for number in range(count)]
         for each in made:
-            self.nova.change("api", build_requests.create, each)
-            self.nova.change("api", mappings.create_instance_mapping, each.uuid, "project")
+            self.nova.change("api", server_rows.create_build_request, each)
         return [
             objects.BuildRequest(instance_uuid=each.uuid, project_id="project", instance=each)
             for each in made
@@ -42,8 +41,9 @@ class Cells:
         """An instance that is in a cell already."""
         made = builders.instance(number, **changes)
         self.nova.change(cell, instances.create, made)
-        arguments = (made.uuid, "project", None, self.ids[cell])
-        self.nova.change("api", mappings.create_instance_mapping, *arguments)
+        self.nova.change("api", server_rows.create_build_request, made)
+        self.nova.change("api", server_rows.delete_build_request, made.uuid)
+        self.nova.change("api", server_rows.set_instance_cell, made.uuid, self.ids[cell])
         return made
 
     def where(self, uuid):
@@ -53,7 +53,7 @@ class Cells:
             for name in CELLS
             if self.nova.change(name, instances.list_all, uuids=[uuid])
         }
-        return found, self.nova.change("api", mappings.get_instance_mapping, uuid).cell_id
+        return found, self.nova.change("api", server_rows.get_instance_mapping, uuid).cell_id
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_new_server_is_made_in_the_cell_of_its_host(cells):
     first, second = (each.instance_uuid for each in wanted)
     assert cells.where(first) == ({"b": ["building"]}, cells.ids["b"])
     assert cells.where(second) == ({"a": ["building"]}, cells.ids["a"])
-    assert cells.nova.change("api", build_requests.list_all) == []
+    assert cells.nova.change("api", server_rows.list_build_requests) == []
     assert [host for host, _ in conductor.compute.casts] == ["b1", "a1"]
 
 

@@ -10,7 +10,10 @@ from oslo_config import cfg
 
 from conductor_stub import compute_rpcapi
 from conductor_stub.compute_rpcapi import METHODS, ComputeAPI
+from conductor_stub.stores import Stores
 from scheduler import errors, objects
+from scheduler.db import services
+from scheduler.db.databases import Databases
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 
@@ -62,8 +65,8 @@ def hosts(transport):
         server.wait()
 
 
-def _api(transport, cap=None, lowest=None):
-    return ComputeAPI(transport, builders.conf(upgrade_levels__compute=cap), lambda: lowest)
+def _api(transport, cap=None, stores=None):
+    return ComputeAPI(transport, builders.conf(upgrade_levels__compute=cap), stores)
 
 
 def _recorded_build():
@@ -291,9 +294,13 @@ def test_an_instances_own_host_is_told_to_end_it(transport, hosts):
     ],
 )
 def test_a_cap_decides_the_arguments(
-    transport, hosts, method, cap, lowest, major, more, spec_is_object
+    database, transport, hosts, method, cap, lowest, major, more, spec_is_object
 ):
-    api, (_recorded, given) = _api(transport, cap, lowest), RECORDED[method]()
+    if lowest is not None:
+        with database.write() as conn:
+            services.create_many(conn, ["h"], services.COMPUTE_BINARY, "compute", lowest)
+    api = _api(transport, cap, Stores(Databases(database)))
+    _recorded, given = RECORDED[method]()
     api.cast(RequestContext(), hosts[major].name, method, **given)
     sent = hosts[major].next()
     assert set(sent) == ALWAYS[method] | set(more.split())

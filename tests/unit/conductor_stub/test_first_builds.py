@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from conductor_stub import block_devices, build_requests, mappings
+from conductor_stub import server_rows
 from scheduler import errors, objects
 from scheduler.db import instances
 from scheduler.rpc.context import RequestContext
@@ -35,7 +35,7 @@ def start(conductor, wanted, specs=None, **arguments):
 
 def cancel(conductor, uuid):
     with conductor.database.write() as conn:
-        build_requests.destroy(conn, uuid)
+        server_rows.delete_build_request(conn, uuid)
 
 
 def states(conductor, wanted):
@@ -43,7 +43,7 @@ def states(conductor, wanted):
     found = []
     with conductor.database.read() as conn:
         for each in wanted:
-            mapping = mappings.get_instance_mapping(conn, each.instance_uuid)
+            mapping = server_rows.get_instance_mapping(conn, each.instance_uuid)
             rows = instances.list_all(conn, uuids=[each.instance_uuid])
             cell_id = mapping.cell_id if mapping else None
             found.append((rows[0].vm_state if rows else None, cell_id))
@@ -52,10 +52,7 @@ def states(conductor, wanted):
 
 def is_awaited(conductor, wanted):
     with conductor.database.read() as conn:
-        try:
-            return bool(build_requests.get(conn, wanted.instance_uuid))
-        except errors.BuildRequestNotFound:
-            return False
+        return bool(server_rows.list_build_requests(conn, [wanted.instance_uuid]))
 
 
 def test_every_server_is_made_in_the_cell_of_its_host_and_built(conductor):
@@ -110,8 +107,7 @@ def test_without_a_host_for_all_of_them_all_are_in_cell0(conductor):
     ],
 )
 def test_one_that_has_no_cell_does_not_stop_the_others(conductor, answers, reason):
-    wanted, released = conductor.wanted(3), []
-    conductor.release = lambda context, uuid: released.append((context.is_admin, uuid))
+    wanted = conductor.wanted(3)
     conductor.scheduler.answer = [[builders.selection(name)] if name else [] for name in answers]
 
     start(conductor, wanted)
@@ -119,7 +115,7 @@ def test_one_that_has_no_cell_does_not_stop_the_others(conductor, answers, reaso
     built = ("building", conductor.cell_id)
     assert states(conductor, wanted) == [built, ("error", conductor.cell0_id), built]
     assert reason in fault(conductor, wanted[1].instance).message
-    assert released == [(True, wanted[1].instance_uuid)]
+    assert conductor.claims.released == [(True, wanted[1].instance_uuid)]
 
 
 def _cancelled_before(conductor, uuid):
@@ -140,15 +136,14 @@ def _cancelled_meanwhile(conductor, uuid):
 
 @pytest.mark.parametrize("cancelled", [_cancelled_before, _cancelled_meanwhile])
 def test_a_cancelled_server_leaves_nothing_and_the_others_are_built(conductor, cancelled):
-    wanted, released = conductor.wanted(2), []
-    conductor.release = lambda context, uuid: released.append(uuid)
+    wanted = conductor.wanted(2)
     conductor.scheduler.answer = [[builders.selection("a")], [builders.selection("b")]]
     cancelled(conductor, wanted[0].instance_uuid)
 
     start(conductor, wanted)
 
     assert states(conductor, wanted)[0][0] is None
-    assert released == [wanted[0].instance_uuid]
+    assert conductor.claims.released == [(True, wanted[0].instance_uuid)]
     assert [host for host, _ in conductor.compute.casts] == ["b"]
 
 
@@ -183,7 +178,7 @@ def test_disks_of_the_message_are_every_servers_own(conductor):
     )
 
     with conductor.database.read() as conn:
-        disks = [list(block_devices.of_instance(conn, each.instance_uuid)) for each in wanted]
+        disks = [list(server_rows.disks_of(conn, each.instance_uuid)) for each in wanted]
     assert [[each.source_type for each in some] for some in disks] == [["image"], ["image"]]
     assert disks[0][0].uuid != disks[1][0].uuid
 
@@ -202,8 +197,7 @@ def test_the_recorded_request_is_understood(conductor):
     request.instance.host = request.instance.node = None
     conductor.wanted(0)
     with conductor.database.write() as conn:
-        build_requests.create(conn, request.instance)
-        mappings.create_instance_mapping(conn, request.instance_uuid, "project")
+        server_rows.create_build_request(conn, request.instance)
     conductor.scheduler.answer = [[builders.selection("a")]]
 
     conductor.manager.schedule_and_build_instances(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from oslo_messaging.rpc import dispatcher
 
-from conductor_stub import block_devices, build_requests, mappings
+from conductor_stub import server_rows
 from scheduler import errors, objects
 from scheduler.db import aggregates, flavors, groups, instances
 from tests.unit.conductor_stub import builders
@@ -55,14 +55,13 @@ def test_the_rows_say_where_the_instance_went(conductor):
     )
     with conductor.database.write() as conn:
         cell_id = builders.cell(conn, "cell1", builders.UUIDS[8])
-        mappings.create_host_mappings(conn, ["a"], cell_id)
-        block_devices.create(conn, [disk])
+        server_rows.create_host_mappings(conn, ["a"], cell_id)
+        server_rows.create_disks(conn, [disk])
     cast = built_on_a(conductor, asked_for)
 
     with conductor.database.read() as conn:
-        assert mappings.get_instance_mapping(conn, instance.uuid).cell_id == cell_id
-        with pytest.raises(errors.BuildRequestNotFound):
-            build_requests.get(conn, instance.uuid)
+        assert server_rows.get_instance_mapping(conn, instance.uuid).cell_id == cell_id
+        assert server_rows.list_build_requests(conn) == []
     row = conductor.row(instance)
     assert (row.vm_state, row.task_state, row.host) == ("building", "scheduling", None)
     assert row.availability_zone == cast.instance.availability_zone == "az-of-a"
@@ -74,7 +73,7 @@ def test_a_host_in_no_cell_ends_the_instances_mapping(conductor):
     (instance,) = asked_for = conductor.asked_for()
     built_on_a(conductor, asked_for)
     with conductor.database.read() as conn:
-        assert mappings.get_instance_mapping(conn, instance.uuid) is None
+        assert server_rows.get_instance_mapping(conn, instance.uuid) is None
 
 
 OLDER = objects.Selection(service_host="a", nodename="a", allocation_request="null")
@@ -108,7 +107,7 @@ def test_fields_that_no_row_holds_travel_with_the_instance(conductor):
     recorded = builders.recorded_instance()
     with conductor.database.write() as conn:
         instances.create(conn, recorded.copy())
-        build_requests.create(conn, recorded)
+        server_rows.create_build_request(conn, recorded)
     cast = built_on_a(conductor, [recorded])
     data, before = (
         objects.to_primitive(each)["nova_object.data"] for each in (cast.instance, recorded)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import oslo_messaging as messaging
 import pytest
 
-from conductor_stub import planning
-from conductor_stub.planning import PolicySupport
+from conductor_stub.planning import Planner
+from conductor_stub.stores import Stores
 from scheduler import errors, objects
+from scheduler.db import groups
+from scheduler.db.databases import Databases
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 
@@ -34,15 +36,17 @@ class Scheduler:
         return self.answer
 
 
-def _find(scheduler, max_attempts=3):
-    return planning.find_hosts(scheduler, RequestContext(), SPEC, builders.UUIDS[:1], max_attempts)
+def _find(database, scheduler, max_attempts=3):
+    conf = builders.conf(scheduler__max_attempts=max_attempts)
+    planner = Planner(conf, Stores(Databases(database)), scheduler)
+    return planner.hosts_for(RequestContext(), [SPEC])
 
 
-def test_selections_keep_their_alternates():
+def test_selections_keep_their_alternates(database):
     chosen, alternate = builders.selection("a"), builders.selection("b", limits=None)
     scheduler = Scheduler([[chosen, alternate]])
 
-    ((first, second),) = _find(scheduler)
+    ((first, second),) = _find(database, scheduler)
 
     assert scheduler.sent == [(builders.UUIDS[:1], True, True)]
     assert (first.host, first.node, first.limits) == ("a", "a", {"memory_mb": 4096})
@@ -57,10 +61,10 @@ def test_selections_keep_their_alternates():
         ({"host": "a", "nodename": None, "limits": None}, {}),
     ],
 )
-def test_a_capped_scheduler_names_one_host_each(reply, limits):
+def test_a_capped_scheduler_names_one_host_each(database, reply, limits):
     scheduler = Scheduler([reply], capped=True)
 
-    ((only,),) = _find(scheduler)
+    ((only,),) = _find(database, scheduler)
 
     assert scheduler.sent == [(builders.UUIDS[:1], False, False)]
     assert (only.host, only.node, only.limits) == ("a", reply["nodename"], limits)
@@ -76,14 +80,14 @@ def test_a_capped_scheduler_names_one_host_each(reply, limits):
         pytest.param(False, 1, 3, 1, False, id="today's call is never repeated"),
     ],
 )
-def test_only_the_old_call_is_repeated(capped, timeouts, max_attempts, calls, answered):
+def test_only_the_old_call_is_repeated(database, capped, timeouts, max_attempts, calls, answered):
     scheduler = Scheduler([{"host": "a", "nodename": "a", "limits": {}}], capped, timeouts)
 
     if answered:
-        _find(scheduler, max_attempts)
+        _find(database, scheduler, max_attempts)
     else:
         with pytest.raises(messaging.MessagingTimeout):
-            _find(scheduler, max_attempts)
+            _find(database, scheduler, max_attempts)
 
     assert len(scheduler.sent) == calls
 
@@ -107,15 +111,18 @@ def test_only_the_old_call_is_repeated(capped, timeouts, max_attempts, calls, an
         ("something-else", [], [], None),
     ],
 )
-def test_a_policy_needs_what_enforces_it(policy, filters, weighers, missing):
-    support = PolicySupport(
-        builders.conf(
-            filter_scheduler__enabled_filters=filters, filter_scheduler__weight_classes=weighers
-        )
+def test_a_policy_needs_what_enforces_it(database, policy, filters, weighers, missing):
+    conf = builders.conf(
+        filter_scheduler__enabled_filters=filters, filter_scheduler__weight_classes=weighers
     )
-
+    with database.write() as conn:
+        group = groups.create(conn, "g", policy)
+        groups.add_members(conn, group.uuid, [SPEC.instance_uuid])
+    spec, scheduler = SPEC.copy(), Scheduler([[builders.selection("a")]])
+    planner = Planner(conf, Stores(Databases(database)), scheduler)
     if missing is None:
-        assert support.check([policy]) is (policy != "something-else")
+        planner.hosts_for(RequestContext(), [spec])
+        assert bool(spec.instance_group) is (policy != "something-else")
     else:
         with pytest.raises(errors.UnsupportedPolicyException, match=f"{missing} not configured"):
-            support.check([policy])
+            planner.hosts_for(RequestContext(), [spec])

@@ -7,9 +7,11 @@ import logging
 import pytest
 
 from conductor_stub import request_dicts
+from conductor_stub.records import Candidate
 from scheduler import errors, objects
 from tests.unit.conductor_stub import builders
 
+HOST = Candidate("h", "n", {"vcpu": 4}, None)
 UUID = "f4a0f8c0-0000-4000-8000-000000000001"
 
 
@@ -97,7 +99,7 @@ def test_the_last_hosts_error_is_logged(record, logged, caplog):
     ],
 )
 def test_the_chosen_host_is_noted(properties, expected):
-    assert request_dicts.populate_filter_properties(properties, "h", "n", {"vcpu": 4}) == expected
+    assert request_dicts.populate_filter_properties(properties, HOST) == expected
 
 
 def test_a_newton_compute_gets_the_recorded_shape():

@@ -67,12 +67,7 @@ def test_without_an_alternate_the_build_is_over(conductor, host_lists):
     ],
 )
 def test_an_alternate_that_cannot_be_booked_is_skipped(conductor, hosts, bookable, goes_to, left):
-    def claim(context, spec, instance_uuid, selection):
-        assert json.loads(selection.allocation_request) == ALLOCATION
-        assert context.is_admin
-        return selection.service_host in bookable
-
-    conductor.claim = claim
+    conductor.claims.bookable = bookable
 
     (instance,) = reschedule(conductor, [[needs_booking(host) for host in hosts]])
 
@@ -121,7 +116,7 @@ def test_the_recorded_reschedule_gives_the_recorded_cast(conductor):
     recorded = builders.wire("compute-build_and_run_instance-v6.0-retry")
     read = objects.from_primitive
     (instance,) = conductor.asked_for(uuid=recast["instances"][0]["nova_object.data"]["uuid"])
-    conductor.claim = lambda *_: True
+    conductor.claims.bookable = ["cmp2"]
 
     build(
         conductor,

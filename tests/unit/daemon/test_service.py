@@ -9,7 +9,7 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
-from conductor_stub.scheduler_rpcapi import SchedulerAPI
+from conductor_stub.rpcapi import SchedulerAPI
 from scheduler import conf as project_options
 from scheduler import errors
 from scheduler.daemon.monitoring import Monitoring

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from conductor_stub import block_devices
+from conductor_stub import server_rows
 from scheduler import errors, objects
 from scheduler.db import instances
 from scheduler.db.tables import (
@@ -120,7 +120,7 @@ def test_missing_instance(conn, call):
 def test_destroy_marks_all_that_belongs_to_it(conn):
     made = make(conn, metadata={"a": "b"}, system_metadata={"c": "d"}, host="h1")
     other = make(conn, metadata={"a": "b"})
-    block_devices.create(conn, [objects.BlockDeviceMapping(instance_uuid=made.uuid)])
+    server_rows.create_disks(conn, [objects.BlockDeviceMapping(instance_uuid=made.uuid)])
     instances.add_fault(conn, made.uuid, 500, "no")
     age(conn, table)
     instances.destroy(conn, made.uuid)
@@ -201,10 +201,10 @@ def disk(owner, **changes):
 
 def test_disks_come_back_in_order(conn):
     owner = make(conn)
-    assert len(block_devices.of_instance(conn, owner.uuid)) == 0
+    assert len(server_rows.disks_of(conn, owner.uuid)) == 0
     root = disk(owner, destination_type="volume", volume_size=10, uuid=DISK_UUID)
-    block_devices.create(conn, [root, disk(owner, boot_index=None, device_name="/dev/vdb")])
-    found = block_devices.of_instance(conn, owner.uuid)
+    server_rows.create_disks(conn, [root, disk(owner, boot_index=None, device_name="/dev/vdb")])
+    found = server_rows.disks_of(conn, owner.uuid)
     assert isinstance(found, objects.BlockDeviceMappingList)
     assert [one.boot_index for one in found] == [0, None]
     assert (found[0].uuid, found[0].id) == (DISK_UUID, root.id)
@@ -213,4 +213,4 @@ def test_disks_come_back_in_order(conn):
     values = (row["delete_on_termination"], row["no_device"], row["encrypted"], row["deleted"])
     assert values == (False, False, False, 0)
     with pytest.raises(errors.AlreadyExists, match=DISK_UUID), conn.begin_nested():
-        block_devices.create(conn, [disk(owner, uuid=DISK_UUID)])
+        server_rows.create_disks(conn, [disk(owner, uuid=DISK_UUID)])

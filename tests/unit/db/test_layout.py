@@ -7,7 +7,7 @@ import datetime
 import pytest
 import sqlalchemy as sa
 
-from conductor_stub import block_devices, build_requests, mappings
+from conductor_stub import server_rows
 from scheduler.db import (
     aggregates,
     compute_nodes,
@@ -110,7 +110,7 @@ def test_servers_are_written_and_read(cell):
         instances.create(conn, server)
         found = instances.get(conn, server.uuid)
         assert instances.uuids_on_host(conn, "h1") == [server.uuid]
-        block_devices.of_instance(conn, server.uuid)
+        server_rows.disks_of(conn, server.uuid)
     assert (found.host, found.flavor.name) == ("h1", "big")
 
 
@@ -119,12 +119,12 @@ def test_api_tables_are_written_and_read(api):
         flavors.create(conn, flavor(extra_specs={"a": "b"}))
         aggregates.create(conn, "zone", {"availability_zone": "z"}, ["h1"])
         group = groups.create(conn, "g", "anti-affinity", {"max_server_per_host": 2})
-        mappings.create_instance_mapping(conn, group.uuid, "project", "user")
-        build_requests.create(conn, instance())
+        server = instance()
+        server_rows.create_build_request(conn, server)
         assert flavors.get(conn, "name", "big").extra_specs == {"a": "b"}
         assert [each.hosts for each in aggregates.list_all(conn)] == [["h1"]]
         assert groups.get(conn, group.uuid).policy == "anti-affinity"
-        assert mappings.get_instance_mapping(conn, group.uuid).cell_id is None
+        assert server_rows.get_instance_mapping(conn, server.uuid).cell_id is None
         assert list_cells(conn) == []
 
 

@@ -8,7 +8,7 @@ import oslo_messaging
 import pytest
 from oslo_config import cfg
 
-from conductor_stub.scheduler_rpcapi import SchedulerAPI
+from conductor_stub.rpcapi import SchedulerAPI
 from scheduler import errors
 from scheduler.rpc.client import translated_errors
 from scheduler.rpc.context import RequestContext
@@ -64,8 +64,8 @@ def test_selections_need_4_5(
 @pytest.mark.parametrize(
     ("cap", "method", "arguments"),
     [
-        ("4.0", "update_aggregates", ([],)),
-        ("4.1", "sync_instance_info", ("cmp1", [])),
+        ("4.0", "fanout", ("update_aggregates",)),
+        ("4.1", "fanout", ("sync_instance_info",)),
         ("juno", "select_destinations", (a_request(), None)),
     ],
 )

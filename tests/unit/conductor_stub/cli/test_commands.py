@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from conductor_stub import booting, build_requests, conductor_daemon
+from conductor_stub import booting, conductor_daemon, server_rows
 from conductor_stub.cli import boot, servers
 from scheduler import errors, exit_codes
 from scheduler.db import aggregates, compute_nodes, flavors, groups, instances, migration
@@ -97,7 +97,7 @@ def test_a_server_that_is_only_asked_for_is_a_server(run, database):
     shown = json.loads(run("show", "to-be", "-f", "json")[1])
     assert (shown["state"], shown["id"]) == ("BUILDING (scheduling)", wanted.instance_uuid)
     with database.write() as conn:
-        build_requests.destroy(conn, wanted.instance_uuid)
+        server_rows.delete_build_request(conn, wanted.instance_uuid)
     assert run("show", "to-be")[0] == exit_codes.FAILURE
 
 

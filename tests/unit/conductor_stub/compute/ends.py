@@ -6,7 +6,7 @@ from typing import Any
 
 import oslo_messaging as messaging
 
-from conductor_stub.conductor_rpcapi import NAMESPACE
+from conductor_stub.rpcapi import NAMESPACE
 
 
 class ConductorEnd:

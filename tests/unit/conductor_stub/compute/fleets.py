@@ -10,9 +10,8 @@ from typing import Any
 from oslo_config import cfg
 
 from conductor_stub.compute import profiles
-from conductor_stub.compute.builds import BuildSettings
-from conductor_stub.compute.clients import Clients
 from conductor_stub.compute.endpoints import ComputeEndpoint
+from conductor_stub.compute.host import BuildSettings, Clients
 from conductor_stub.compute.hosts import ComputeHosts
 from scheduler import objects
 from scheduler.db import compute_nodes, instances
@@ -27,7 +26,7 @@ PROFILE = profiles.Profile(
             vcpus=4,
             memory_mb=4096,
             local_gb=100,
-            availability_zones=("z1", "z2"),
+            availability_zone=("z1", "z2"),
             aggregates={"fast": {"ssd": "true"}},
         ),
     )
@@ -50,7 +49,7 @@ class Fleet:
         return ComputeHosts(
             self.conf,
             self.database,
-            Clients.over(self.transport, self.conf),
+            Clients(self.transport, self.conf),
             PROFILE.plan(2, self.prefix),
             BuildSettings(**settings),
             clock=lambda: NOW,
@@ -60,7 +59,7 @@ class Fleet:
 
     def order(self, hosts: ComputeHosts, instance: objects.Instance, **arguments: Any) -> None:
         """Have *instance* built on the first host."""
-        endpoint = ComputeEndpoint(hosts, self.first, "6.5")
+        endpoint = ComputeEndpoint(hosts.hosts[self.first], "6.5")
         values: dict[str, Any] = {
             "image": {"id": "i"},
             "request_spec": objects.RequestSpec(num_instances=1),

@@ -74,12 +74,12 @@ def test_an_order_to_delete_follows_the_instance(fleet, transport):
     context = RequestContext(user_id="u", project_id="p")
     with contextlib.ExitStack() as ending:
         compute_daemon.serve(transport, fleet.hosts, ending)
-        fleet.hosts.builds[fleet.second].terminate(context, instance.uuid)
+        fleet.hosts.hosts[fleet.second].terminate(context, instance.uuid)
         wait_until(lambda: fleet.node().running_vms == 0)
     with pytest.raises(errors.InstanceNotFound):
         fleet.row(instance.uuid)
 
 
 def test_there_is_an_endpoint_for_every_major_version(fleet):
-    served = [endpoint.target.version for endpoint in endpoints_of(fleet.hosts, fleet.first)]
+    served = [endpoint.target.version for endpoint in endpoints_of(fleet.hosts.hosts[fleet.first])]
     assert sorted(version.partition(".")[0] for version in served) == ["2", "3", "4", "5", "6"]

@@ -11,12 +11,11 @@ import pytest
 
 from conductor_stub.compute import profiles
 from conductor_stub.compute.host_rows import HostRows
-from conductor_stub.compute.layout import DEVICES_KEY
-from conductor_stub.compute.node_report import NodeReport, Reserved
+from conductor_stub.compute.node_report import DEVICES_KEY, NodeReport
 from scheduler import errors, objects
 from scheduler.db import compute_nodes, groups, instances
 from scheduler.db.database import Database
-from scheduler.hosts.consumption import Fitting
+from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.compute.fleets import an_instance
 from tests.unit.db.builders import delete_host
 from tests.unit.numa.builders import guest, want
@@ -29,8 +28,7 @@ GPU = profiles.PciPool("10de", "1db4", 1)
 def a_host(database: Database, name: str = "h1", **kind: Any) -> HostRows:
     """A registered host of 4 vCPUs, 2048 MB (512 of them reserved) and 100 GB."""
     plan = profiles.HostPlan(name, profiles.HostKind("k", 4, 2048, 100, **kind))
-    report = NodeReport(plan, Reserved(512), "127.0.0.1", lambda: NOW, Fitting())
-    rows = HostRows(database, report, lambda: NOW)
+    rows = HostRows(database, NodeReport(plan, builders.conf(), lambda: NOW))
     with database.write() as conn:
         compute_nodes.upsert_many(conn, [rows.new_row(conn)])
     return rows
@@ -82,7 +80,6 @@ def test_the_life_of_an_instance(database):
     assert (node.current_workload, node.stats["io_workload"]) == (1, "1")
     assert node.updated_at.replace(tzinfo=None) == NOW
     assert sums(database) == (1, 1024, 10, 1)
-    assert host.interrupted() == [uuid]
 
     assert host.activate(uuid).flavor.name == "small"
     row, node = read(database, uuid), node_of(database)
@@ -90,7 +87,7 @@ def test_the_life_of_an_instance(database):
     assert row.launched_at.replace(tzinfo=None) == NOW
     assert (node.current_workload, node.stats["io_workload"]) == (0, "0")
     assert sums(database) == (1, 1024, 10, 1)
-    assert (host.interrupted(), host.uuids(), len(host.present())) == ([], [uuid], 1)
+    assert [each.uuid for each in host.present()] == [uuid]
 
     for _once_more in range(2):
         assert host.destroy(uuid) is None
@@ -162,14 +159,14 @@ def test_an_instance_deleted_during_its_build_leaves_nothing(database):
         instances.destroy(conn, instance.uuid)
     assert host.activate(instance.uuid) is None
     assert sums(database) == (0, 512, 0, 0)
-    assert host.release(instance.uuid) is None
+    assert host.give_up(instance.uuid) is None
 
 
 def test_failures_free_and_are_counted_until_a_build_succeeds(database):
     host, uuid = a_host(database), an_instance(database).uuid
     for failures in ("1", "2"):
         assert host.claim(uuid, LIMITS)
-        released = host.release(uuid)
+        released = host.give_up(uuid)
         assert (released.host, released.node, released.compute_id) == (None, None, None)
         assert (released.vm_state, released.task_state) == ("building", "scheduling")
         assert sums(database) == (0, 512, 0, 0)
@@ -183,7 +180,7 @@ def test_failures_free_and_are_counted_until_a_build_succeeds(database):
 def test_a_final_failure_is_an_error_with_its_fault(database):
     host, instance = a_host(database), an_instance(database)
     host.claim(instance.uuid, LIMITS)
-    assert host.fail(instance.uuid, errors.NovaException("no luck")) is not None
+    assert host.give_up(instance.uuid, errors.NovaException("no luck")) is not None
     row = read(database, instance.uuid)
     assert (row.vm_state, row.task_state, row.host) == ("error", None, None)
     with database.read() as conn:
@@ -228,7 +225,7 @@ def test_devices_are_claimed_and_freed(database):
     assert list(node_of(database).pci_device_pools) == []
     with pytest.raises(errors.ComputeResourcesUnavailable, match="PCI devices gpu"):
         host.claim(second, {})
-    host.release(first)
+    host.give_up(first)
     assert read(database, first).system_metadata[DEVICES_KEY] is None
     assert node_of(database).pci_device_pools[0].count == 1
     assert host.claim(second, {})
@@ -249,7 +246,7 @@ def test_cells_are_claimed_reported_and_freed(database):
     [reported] = objects.NUMATopology.from_text(node_of(database).numa_topology).cells
     assert (reported.pinned_cpus, reported.memory_usage) == ({0, 1, 2, 3}, 1024)
 
-    released = host.release(first)
+    released = host.give_up(first)
     assert released.numa_topology.cells[0].cpu_pinning is None
     host.audit()
     [reported] = objects.NUMATopology.from_text(node_of(database).numa_topology).cells

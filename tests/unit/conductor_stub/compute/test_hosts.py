@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conductor_stub import mappings
+from conductor_stub import server_rows
 from scheduler.db import aggregates, instances, services
 from tests.unit.conductor_stub.compute.fleets import NOW, Fleet, an_instance
 from tests.waiting import wait_until
@@ -20,7 +20,7 @@ def test_registration(conf, transport, database, scheduler):
             (fleet.second, "nova-compute", "compute", 74),
         ]
         assert not any(s.disabled or s.forced_down for s in found)
-        assert mappings.get_host_mapping(conn, fleet.second) is not None
+        assert server_rows.get_host_mapping(conn, fleet.second) is not None
         groups = {a.name: (sorted(a.hosts), a.metadata) for a in aggregates.list_all(conn)}
     assert groups == {
         "fast": ([fleet.first, fleet.second], {"ssd": "true"}),

@@ -41,7 +41,7 @@ def prep_resize(fleet, instance, host=None, **arguments):
         "flavor": flavor(),
         "host_list": [],
     }
-    endpoint = ComputeEndpoint(fleet.hosts, host or fleet.second, "6.5")
+    endpoint = ComputeEndpoint(fleet.hosts.hosts[host or fleet.second], "6.5")
     endpoint.prep_resize(CONTEXT, instance, **{**values, **arguments})
 
 
@@ -137,7 +137,7 @@ def test_others_that_come_from_elsewhere(
     fleet, scheduler, state, order, memory_mb, vm_state, is_here
 ):
     instance = an_instance(fleet.database, vm_state="shelved_offloaded", task_state=state)
-    endpoint = ComputeEndpoint(fleet.hosts, fleet.second, "6.5")
+    endpoint = ComputeEndpoint(fleet.hosts.hosts[fleet.second], "6.5")
     limits = {"memory_mb": memory_mb}
 
     if order == "unshelve_instance":

@@ -47,11 +47,11 @@ def test_shares_and_counts_add_up_to_the_hosts_wanted(kinds, hosts, expected):
 )
 def test_counts_that_do_not_fit_are_refused(kinds, hosts):
     with pytest.raises(errors.ConfigurationError, match=f"but {hosts} are wanted"):
-        profiles.Profile(tuple(kinds), source="f.yaml").plan(hosts)
+        profiles.Profile(tuple(kinds)).plan(hosts)
 
 
 def test_names_count_on_and_zones_alternate_within_a_kind():
-    profile = profiles.Profile((kind("a", availability_zones=("z1", "z2")), kind("b")))
+    profile = profiles.Profile((kind("a", availability_zone=("z1", "z2")), kind("b")))
     plans = profile.plan(120, prefix="rack7")
     assert (plans[0].name, plans[-1].name) == ("rack7-01", "rack7-120")
     zones = [plan.availability_zone for plan in plans if plan.kind.name == "a"]
@@ -85,7 +85,7 @@ def test_the_default_profile_is_eight_hosts_of_three_sizes_in_two_zones():
 
 def test_the_numa_profile_describes_cells_pages_and_devices():
     profile = profiles.load(profiles.DEFAULT_FILE.with_name("numa_pci.yaml"))
-    by_name = {kind.name: kind for kind in profile.kinds}
+    by_name = {kind.name: kind for kind in profile.hosts}
     cell = by_name["numa"].numa_cells[0]
     assert cell.cpus == frozenset({0, 1, 2, 3, 8, 9, 10, 11})
     assert cell.siblings[0] == frozenset({0, 8})
@@ -112,10 +112,10 @@ CELLS = ", numa_cells: [{cpus: 0-3, memory_mb: 4096%s}]"
         (f"hosts: [{HOST % ', memory_gb: 4'}]", "hosts[0].memory_gb", "did you mean 'memory_mb'"),
         (f"hosts: [{HOST % ', zzz: 4'}]", "hosts[0].zzz", "known are name"),
         (f"hosts: [{HOST % ', share: 0'}]", "hosts[0].share", "at least 1"),
-        (f"hosts: [{HOST % ', share: true'}]", "hosts[0].share", "whole number, not True"),
+        (f"hosts: [{HOST % ', share: true'}]", "hosts[0].share", "at least 1, not True"),
         (f"hosts: [{HOST % ', share: 1, count: 1'}]", "hosts[0]", "either share or count"),
-        (f"hosts: [{HOST % ', ratios: {ram: -1}'}]", "hosts[0].ratios.ram", "negative"),
-        (f"hosts: [{HOST % ', ratios: {ram: x}'}]", "hosts[0].ratios.ram", "a number, not 'x'"),
+        (f"hosts: [{HOST % ', ratios: {ram: -1}'}]", "hosts[0].ratios.ram", "at least 0"),
+        (f"hosts: [{HOST % ', ratios: {ram: x}'}]", "hosts[0].ratios.ram", "at least 0, not 'x'"),
         (f"hosts: [{HOST % ', ratios: {mem: 1}'}]", "hosts[0].ratios.mem", "unknown key"),
         (f"hosts: [{HOST % ', stats: {a: []}'}]", "hosts[0].stats.a", "single value"),
         (
@@ -172,10 +172,10 @@ def test_a_full_kind_is_read(tmp_path):
         " stats: {boot: local, ssd: true}"
     )
     file.write_text(f"hosts: [{HOST % full}]")
-    (found,) = profiles.load(file).kinds
-    assert (found.count, found.cpu_allocation_ratio, found.disk_allocation_ratio) == (2, 2.0, 1.5)
+    (found,) = profiles.load(file).hosts
+    assert (found.count, found.ratios) == (2, profiles.Ratios(cpu=2.0, disk=1.5))
     assert (found.hypervisor_type, found.hypervisor_version) == ("ironic", 1)
     assert found.supported_instances == (("aarch64", "kvm", "hvm"),)
-    assert found.availability_zones == ("z1",)
+    assert found.availability_zone == ("z1",)
     assert found.aggregates == {"g": {"n": "1"}}
     assert found.stats == {"boot": "local", "ssd": "True"}

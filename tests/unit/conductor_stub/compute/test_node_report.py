@@ -1,16 +1,18 @@
-"""Cells and devices of one host, and which of its guests have them."""
+"""The columns of a compute node, and the place that guests get on it."""
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
 import json
 from typing import Any
 
 import pytest
 
-from conductor_stub.compute.layout import DEVICES_KEY, Layout
-from conductor_stub.compute.profiles import HostKind, NumaCell, PciPool
+from conductor_stub.compute.node_report import DEVICES_KEY, NodeReport
+from conductor_stub.compute.profiles import HostKind, HostPlan, NumaCell, PciPool
 from scheduler import errors, numa, objects
-from scheduler.hosts.consumption import Fitting
+from tests.unit.conductor_stub import builders
 from tests.unit.numa.builders import guest, want
 
 CELL = NumaCell(
@@ -29,17 +31,28 @@ FAR_GPU = PciPool("10de", "1db4", 2, numa_node=1, tags={"dev_type": "type-PCI"})
 OLD_LIMITS = {"cpus": "0,1", "cpu_limit": 2.0, "mem": {"total": 10, "limit": 20.0}}
 
 
-def a_layout(*parts: NumaCell | PciPool, how: Fitting | None = None) -> Layout:
+NOW = datetime.datetime(2026, 1, 2, 3, 4, 5)
+SIZES = {"vcpus": 1, "memory_mb": 512, "root_gb": 10, "ephemeral_gb": 0, "os_type": None}
+STATE = {"vm_state": "active", "task_state": None, "project_id": "p", "system_metadata": {}}
+
+
+def a_node(*parts: NumaCell | PciPool, stats: Any = None, **options: Any) -> NodeReport:
     cells = tuple(part for part in parts if isinstance(part, NumaCell))
-    pools = tuple(part for part in parts if isinstance(part, PciPool))
-    kind = HostKind("k", 8, 8192, 100, numa_cells=cells, pci_pools=pools)
-    return Layout(kind, how or Fitting())
+    pools = tuple(
+        part if cells else dataclasses.replace(part, numa_node=None)
+        for part in parts
+        if isinstance(part, PciPool)
+    )
+    vcpus = sum(len(cell.cpus) for cell in cells) or 8
+    kind = HostKind("k", vcpus, 8192, 100, numa_cells=cells, pci_pools=pools, stats=stats)
+    return NodeReport(HostPlan("h", kind), builders.conf(**options), lambda: NOW)
 
 
 def an_instance(
     *requests: tuple[int, list[dict[str, Any]]],
     cells: numa.GuestTopology | None = None,
     policy: str | None = None,
+    **more: Any,
 ) -> objects.Instance:
     made = [
         objects.InstancePCIRequest(count=c, spec=s, alias_name="a", numa_policy=policy)
@@ -48,15 +61,15 @@ def an_instance(
     return objects.Instance(
         numa_topology=cells.to_object() if cells else None,
         pci_requests=objects.InstancePCIRequests(requests=made) if made else None,
-        system_metadata={},
+        **{**SIZES, **STATE, **more},
     )
 
 
-def moved_in(layout: Layout, *newcomers: objects.Instance) -> list[objects.Instance]:
+def moved_in(node: NodeReport, *newcomers: objects.Instance) -> list[objects.Instance]:
     """The instances as they are after the host took them one by one."""
     present: list[objects.Instance] = []
     for newcomer in newcomers:
-        place = layout.place(present, newcomer, {})
+        place = node.place(present, newcomer, {})
         if place.topology is not None:
             newcomer.numa_topology = place.topology
         newcomer.system_metadata = {DEVICES_KEY: place.devices} if place.devices else {}
@@ -64,27 +77,27 @@ def moved_in(layout: Layout, *newcomers: objects.Instance) -> list[objects.Insta
     return present
 
 
-def pools_left(layout: Layout, present: list[objects.Instance]) -> list[tuple[str, int]]:
-    pools = objects.PciDevicePoolList.from_text(layout.columns(present)["pci_stats"])
+def pools_left(node: NodeReport, present: list[objects.Instance]) -> list[tuple[str, int]]:
+    pools = objects.PciDevicePoolList.from_text(node.columns(present, 0)["pci_stats"])
     return [(pool.product_id, pool.count) for pool in pools or ()]
 
 
-def cells_left(layout: Layout, present: list[objects.Instance]) -> list[objects.NUMACell]:
-    topology = objects.NUMATopology.from_text(layout.columns(present)["numa_topology"])
+def cells_left(node: NodeReport, present: list[objects.Instance]) -> list[objects.NUMACell]:
+    topology = objects.NUMATopology.from_text(node.columns(present, 0)["numa_topology"])
     assert topology is not None
     return list(topology.cells)
 
 
 def test_a_host_without_cells_and_devices():
-    columns = a_layout().columns([])
+    columns = a_node().columns([], 0)
     assert columns["numa_topology"] is None
     assert list(objects.PciDevicePoolList.from_text(columns["pci_stats"]) or ()) == []
-    place = a_layout().place([], an_instance(cells=guest(want())), {})
+    place = a_node().place([], an_instance(cells=guest(want())), {})
     assert (place.topology, place.devices) == (None, None)
 
 
 def test_the_cells_read_back():
-    first, second = cells_left(a_layout(CELL, OTHER_CELL), [])
+    first, second = cells_left(a_node(CELL, OTHER_CELL), [])
     assert (first.id, second.id) == (0, 1)
     assert first.cpuset == first.pcpuset == {0, 1, 4, 5}
     assert first.siblings == [{0, 4}, {1, 5}]
@@ -104,8 +117,8 @@ def test_the_cells_read_back():
     ],
 )
 def test_devices_are_taken_from_the_first_pools_that_match(pools, guests, left):
-    layout = a_layout(*pools)
-    assert pools_left(layout, moved_in(layout, *guests)) == left
+    node = a_node(*pools)
+    assert pools_left(node, moved_in(node, *guests)) == left
 
 
 @pytest.mark.parametrize(
@@ -127,10 +140,10 @@ def test_devices_are_taken_from_the_first_pools_that_match(pools, guests, left):
     ],
 )
 def test_what_is_not_there_is_refused(parts, guests, reason):
-    layout = a_layout(*parts)
-    present = moved_in(layout, *guests[:-1])
+    node = a_node(*parts)
+    present = moved_in(node, *guests[:-1])
     with pytest.raises(errors.ComputeResourcesUnavailable, match=reason):
-        layout.place(present, guests[-1], {})
+        node.place(present, guests[-1], {})
 
 
 @pytest.mark.parametrize(
@@ -144,22 +157,22 @@ def test_what_is_not_there_is_refused(parts, guests, reason):
     ids=["none", "one", "two", "one in the oldest form"],
 )
 def test_the_schedulers_limits_of_cells_hold(limits, fits):
-    layout = a_layout(OTHER_CELL)
-    present = moved_in(layout, *(an_instance(cells=guest(want({0}))) for _ in range(4)))
+    node = a_node(OTHER_CELL)
+    present = moved_in(node, *(an_instance(cells=guest(want({0}))) for _ in range(4)))
     if fits:
-        assert layout.place(present, an_instance(cells=guest(want({0}))), limits).topology
+        assert node.place(present, an_instance(cells=guest(want({0}))), limits).topology
     else:
         with pytest.raises(errors.ComputeResourcesUnavailable):
-            layout.place(present, an_instance(cells=guest(want({0}))), limits)
+            node.place(present, an_instance(cells=guest(want({0}))), limits)
 
 
 def test_devices_are_those_near_the_guests_cells_and_stay_with_it():
-    layout = a_layout(CELL, OTHER_CELL, GPU, FAR_GPU)
+    node = a_node(CELL, OTHER_CELL, GPU, FAR_GPU)
     pinned = guest(want(range(3), "dedicated"))
     near = [
         an_instance((2, [{"vendor_id": "10de"}]), cells=pinned, policy="required") for _ in range(2)
     ]
-    present = moved_in(layout, *near)
+    present = moved_in(node, *near)
 
     for each in present:
         [cell] = each.numa_topology.cells
@@ -167,17 +180,80 @@ def test_devices_are_those_near_the_guests_cells_and_stay_with_it():
         assert (device["numa_node"], device["count"]) == (cell.id, 2)
     assert {each.numa_topology.cells[0].id for each in present} == {0, 1}
     second = present[1].numa_topology.cells[0].id
-    alone = objects.PciDevicePoolList.from_text(layout.columns(present[1:])["pci_stats"])
+    alone = objects.PciDevicePoolList.from_text(node.columns(present[1:], 0)["pci_stats"])
     assert [pool.numa_node for pool in alone or ()] == [1 - second]
 
 
 def test_a_report_does_not_fail_when_a_profile_shrank(caplog):
-    big = a_layout(CELL, OTHER_CELL, GPU)
+    big = a_node(CELL, OTHER_CELL, GPU)
     wide = guest(want({0}, "dedicated"), want({1}, "dedicated"))
     present = moved_in(big, an_instance((2, [{"vendor_id": "10de"}]), cells=wide))
 
-    small = a_layout(NumaCell(frozenset({8}), 4096), PciPool("10de", "1db4", 1, 0, GPU.tags))
+    small = a_node(NumaCell(frozenset({8}), 4096), dataclasses.replace(GPU, count=1))
 
     assert pools_left(small, present) == []
     assert cells_left(small, present)[0].pinned_cpus == set()
     assert "does not count in any cell" in caplog.text
+
+
+def test_usage_is_the_sum_of_the_instances():
+    guests = [
+        an_instance(vcpus=2, memory_mb=1024, root_gb=20, ephemeral_gb=5),
+        an_instance(task_state="spawning"),
+    ]
+    columns = a_node(reserved_host_memory_mb=100, reserved_host_disk_mb=1025).columns(guests, 0)
+    expected = {
+        "vcpus_used": 3,
+        "memory_mb_used": 1636,
+        "local_gb_used": 37,  # a begun GB of reserved disk counts whole
+        "free_ram_mb": 8192 - 1636,
+        "free_disk_gb": 63,
+        "disk_available_least": 63,
+        "current_workload": 1,
+        "running_vms": 2,
+    }
+    assert {name: columns[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("limits", "refusal"),
+    [
+        ({}, None),
+        ({"memory_mb": None, "disk_gb": None, "vcpu": None}, None),
+        ({"memory_mb": 1536, "disk_gb": 60, "vcpu": 5}, None),
+        ({"memory_mb": 1535.0}, "512 MB of memory requested, 511 free"),
+        ({"disk_gb": 59}, "10 GB of disk requested, 9 free"),
+        ({"vcpu": 0}, "1 vcpus requested, -4 free"),
+        ({"disk_gb": 59, "vcpu": 4}, "9 free; 1 vcpus"),
+    ],
+)
+def test_only_what_has_a_limit_is_checked(limits, refusal):
+    present = [an_instance(vcpus=4, memory_mb=512, root_gb=50)]
+    node = a_node(reserved_host_memory_mb=512)
+    if refusal is None:
+        node.place(present, an_instance(), limits)
+        return
+    with pytest.raises(errors.ComputeResourcesUnavailable, match=refusal):
+        node.place(present, an_instance(), limits)
+
+
+def test_stats_count_instances_as_text_but_not_a_faked_counter():
+    guests = [
+        an_instance(vm_state="building", task_state="spawning"),
+        an_instance(task_state="image_snapshot"),
+        an_instance(task_state="powering-off"),
+    ]
+    node = a_node(stats={"gpu": "volta", "num_instances": "99"})
+    found = node.columns(guests, 3)["stats"]
+    assert {key: value for key, value in found.items() if "None" not in key} == {
+        "gpu": "volta",
+        "num_instances": "3",
+        "io_workload": "2",
+        "failed_builds": "3",
+        "num_vm_building": "1",
+        "num_vm_active": "2",
+        "num_task_spawning": "1",
+        "num_task_image_snapshot": "1",
+        "num_task_powering-off": "1",
+        "num_proj_p": "3",
+    }
