@@ -44,21 +44,9 @@ def recorded_instance() -> objects.Instance:
 
 def flavor(**changes: Any) -> objects.Flavor:
     """m1.small unless changed."""
-    values = {
-        "id": 1,
-        "name": "m1.small",
-        "memory_mb": 2048,
-        "vcpus": 1,
-        "root_gb": 20,
-        "ephemeral_gb": 0,
-        "flavorid": "2",
-        "swap": 0,
-        "rxtx_factor": 1.0,
-        "vcpu_weight": 0,
-        "disabled": False,
-        "is_public": True,
-        "extra_specs": {},
-    }
+    sizes = {"memory_mb": 2048, "vcpus": 1, "root_gb": 20, "ephemeral_gb": 0, "swap": 0}
+    more = {"rxtx_factor": 1.0, "vcpu_weight": 0, "disabled": False, "is_public": True}
+    values = {"id": 1, "name": "m1.small", "flavorid": "2", "extra_specs": {}, **sizes, **more}
     return objects.Flavor(**{**values, **changes})
 
 
@@ -73,10 +61,10 @@ def instance(number: int = 0, **changes: Any) -> objects.Instance:
         "vm_state": "building",
         "task_state": "scheduling",
         "availability_zone": None,
-        "memory_mb": made.memory_mb,
-        "vcpus": made.vcpus,
-        "root_gb": made.root_gb,
-        "ephemeral_gb": made.ephemeral_gb,
+        "memory_mb": 2048,
+        "vcpus": 1,
+        "root_gb": 20,
+        "ephemeral_gb": 0,
         "instance_type_id": made.id,
         "flavor": made,
         "metadata": {},
@@ -88,14 +76,14 @@ def instance(number: int = 0, **changes: Any) -> objects.Instance:
 def selection(host: str = "cmp1", **changes: Any) -> objects.Selection:
     """A host that needs no booking."""
     values = {
-        "compute_node_uuid": "c0000001-aaaa-4bbb-8ccc-000000000001",
         "service_host": host,
         "nodename": host,
+        "availability_zone": "az-of-" + host,
+        "compute_node_uuid": "c0000001-aaaa-4bbb-8ccc-000000000001",
         "cell_uuid": "d3b0b9ab-43c5-4d6e-8f26-5b1de4a2b8e1",
         "limits": objects.SchedulerLimits.from_dict({"memory_mb": 4096}),
         "allocation_request": "null",
         "allocation_request_version": None,
-        "availability_zone": "az-of-" + host,
     }
     return objects.Selection(**{**values, **changes})
 
