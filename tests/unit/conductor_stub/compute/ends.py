@@ -1,64 +1,51 @@
-"""The other ends of the bus: a conductor and a scheduler that keep what they are told."""
+"""The other ends of a compute host's clients, without a bus."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import oslo_messaging as messaging
+from oslo_config import cfg
 
-from conductor_stub.rpcapi import NAMESPACE
+from conductor_stub.alternates import Claims
+from conductor_stub.compute.endpoints import ComputeEndpoint
+from conductor_stub.compute.host import Clients, Host
+from conductor_stub.records import MoveRequest, Order
+from scheduler.rpc.context import RequestContext
 
 
-class ConductorEnd:
-    """What its methods were called with, by the uuid of the first instance."""
+class Ends(Clients):
+    """Keeps what conductor and schedulers are told; *hosts* do at once what they are told."""
 
-    target = messaging.Target(namespace=NAMESPACE, version="1.23")
-
-    def __init__(self) -> None:
+    def __init__(self, conf: cfg.ConfigOpts, hosts: dict[str, Host]) -> None:
         self.orders: dict[str, dict[str, Any]] = {}
         self.moves: dict[str, dict[str, Any]] = {}
-
-    @messaging.expose
-    def build_instances(self, context: Any, **arguments: Any) -> None:
-        self.orders[arguments["instances"][0].uuid] = {"context": context, **arguments}
-
-    @messaging.expose
-    def migrate_server(self, context: Any, **arguments: Any) -> None:
-        self.moves[arguments["instance"].uuid] = {"context": context, **arguments}
-
-
-class SchedulerEnd:
-    """The fanouts, as tuples of their kind, their host (or aggregate) and the rest."""
-
-    target = messaging.Target(version="4.5")
-
-    def __init__(self) -> None:
+        #: The fanouts, as tuples of their kind, their host (or aggregate) and the rest.
         self.news: list[tuple[str, str, Any]] = []
+        self.conductor = self.scheduler = self.compute = self  # type: ignore[assignment]
+        self.claims = Claims()
+        self._hosts = hosts
+        self._tells = conf.filter_scheduler.track_instance_changes
 
-    @messaging.expose
-    def update_instance_info(self, context: Any, host_name: str, instance_info: Any) -> None:
+    def build_instances(self, order: Order, instances: Any, properties: Any, **later: Any) -> None:
+        kept = {"instances": instances, "filter_properties": properties, **vars(order), **later}
+        self.orders[instances[0].uuid] = kept
+
+    def move_elsewhere(self, request: MoveRequest) -> None:
+        kept = {**request.arguments(), "host_list": request.host_list}
+        self.moves[request.instance.uuid] = kept
+
+    def cast(self, context: RequestContext, host: str, method: str, **arguments: Any) -> None:
+        getattr(ComputeEndpoint(self._hosts[host], "6.5"), method)(context, **arguments)
+
+    def terminate_instance(self, context: RequestContext, instance: Any, bdms: Any) -> None:
+        self.cast(context, instance.host, "terminate_instance", instance=instance, bdms=bdms)
+
+    def fanout(self, context: RequestContext, method: str, **told: Any) -> None:
         assert context.is_admin
-        self.news.append(("update", host_name, [each.uuid for each in instance_info]))
-
-    @messaging.expose
-    def delete_instance_info(self, context: Any, host_name: str, instance_uuid: str) -> None:
-        assert context.is_admin
-        self.news.append(("delete", host_name, instance_uuid))
-
-    @messaging.expose
-    def sync_instance_info(self, context: Any, host_name: str, instance_uuids: list[str]) -> None:
-        assert context.is_admin
-        self.news.append(("sync", host_name, instance_uuids))
-
-    @messaging.expose
-    def update_aggregates(self, context: Any, aggregates: Any) -> None:
-        assert context.is_admin
-        self.news += [("aggregate", each.name, sorted(each.hosts)) for each in aggregates]
-
-    def about(self, prefix: str) -> list[tuple[str, str, Any]]:
-        """What concerns hosts whose names begin with *prefix*, sorted."""
-        return sorted(
-            each
-            for each in list(self.news)
-            if each[1].startswith(prefix) or any(name.startswith(prefix) for name in each[2])
-        )
+        if method == "update_aggregates":
+            self.news += [("aggregate", a.name, sorted(a.hosts)) for a in told["aggregates"]]
+        elif method == "update_instance_info":
+            self.news.append(("update", told["host_name"], [i.uuid for i in told["instance_info"]]))
+        else:
+            host, rest = told.values()
+            self.news.append((method.partition("_")[0], host, rest))

@@ -11,12 +11,13 @@ from oslo_config import cfg
 
 from conductor_stub.compute import profiles
 from conductor_stub.compute.endpoints import ComputeEndpoint
-from conductor_stub.compute.host import BuildSettings, Clients
+from conductor_stub.compute.host import BuildSettings, Host
 from conductor_stub.compute.hosts import ComputeHosts
 from scheduler import objects
 from scheduler.db import compute_nodes, instances
 from scheduler.db.database import Database
 from scheduler.rpc.context import RequestContext
+from tests.unit.conductor_stub.compute.ends import Ends
 
 NOW = datetime.datetime(2026, 1, 2, 3, 4, 5)
 PROFILE = profiles.Profile(
@@ -36,26 +37,29 @@ PROFILE = profiles.Profile(
 class Fleet:
     """Two hosts of 4 vCPUs, 4096 MB and 100 GB, and how orders reach them."""
 
-    def __init__(self, conf: cfg.ConfigOpts, database: Database, transport: Any) -> None:
+    first, second = "h-01", "h-02"
+
+    def __init__(self, conf: cfg.ConfigOpts, database: Database) -> None:
         self.database = database
         self.conf = conf
-        self.transport = transport
-        self.prefix = uuid.uuid4().hex[:8]  # messages of earlier tests may still be on their way
-        self.first, self.second = f"{self.prefix}-01", f"{self.prefix}-02"
+        self.by_name: dict[str, Host] = {}
+        self.ends = Ends(conf, self.by_name)
         self.hosts = self.make()
 
     def make(self, pause: Any = None, **settings: Any) -> ComputeHosts:
         """The hosts in another setting; they are the same rows."""
-        return ComputeHosts(
+        made = ComputeHosts(
             self.conf,
             self.database,
-            Clients(self.transport, self.conf),
-            PROFILE.plan(2, self.prefix),
+            self.ends,
+            PROFILE.plan(2, "h"),
             BuildSettings(**settings),
             clock=lambda: NOW,
             luck=random.Random(7),
             pause=pause or (lambda seconds: None),
         )
+        self.by_name.update(made.hosts)
+        return made
 
     def order(self, hosts: ComputeHosts, instance: objects.Instance, **arguments: Any) -> None:
         """Have *instance* built on the first host."""

@@ -10,12 +10,11 @@ from scheduler import errors, objects
 from scheduler.db import instances
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub.compute.fleets import an_instance
-from tests.waiting import wait_until
 
 BIG = 10**6
 
 
-def test_a_build_ends_active_and_is_announced(fleet, scheduler):
+def test_a_build_ends_active_and_is_announced(fleet, ends):
     instance = an_instance(fleet.database)
     waited: list[float] = []
     fleet.order(fleet.make(pause=waited.append, build_seconds=3), instance)
@@ -28,7 +27,7 @@ def test_a_build_ends_active_and_is_announced(fleet, scheduler):
     )
     assert fleet.node().vcpus_used == 1
     assert waited == [3]
-    wait_until(lambda: scheduler.about(fleet.prefix) == [("update", fleet.first, [instance.uuid])])
+    assert ends.news == [("update", fleet.first, [instance.uuid])]
 
 
 @pytest.mark.parametrize("cause", ["refusal", "failure"])
@@ -36,13 +35,11 @@ def test_a_build_ends_active_and_is_announced(fleet, scheduler):
     ("host_list", "expected"),
     [(None, [None]), ([], [[]]), ([objects.Selection(service_host="h9", nodename="h9")], ["h9"])],
 )
-def test_what_cannot_be_built_goes_back_to_the_conductor(
-    fleet, conductor, cause, host_list, expected
-):
+def test_what_cannot_be_built_goes_back_to_the_conductor(fleet, ends, cause, host_list, expected):
     memory_mb = BIG if cause == "refusal" else 512
     instance = an_instance(fleet.database, memory_mb=memory_mb)
     fleet.order(fleet.make(fail_rate=1.0), instance, host_list=host_list, security_groups=["sg"])
-    order = wait_until(lambda: conductor.orders.get(instance.uuid))
+    order = ends.orders[instance.uuid]
     sent = order["host_lists"]
     assert expected == ([s.service_host for s in sent[0]] if host_list else sent)
     assert isinstance(order["request_spec"], objects.RequestSpec)
@@ -61,16 +58,16 @@ def test_what_cannot_be_built_goes_back_to_the_conductor(
     assert node.stats["failed_builds"] == "1"
 
 
-def test_newtons_orders_go_back_without_a_host_list(fleet, conductor):
+def test_newtons_orders_go_back_without_a_host_list(fleet, ends):
     instance = an_instance(fleet.database)
     fleet.order(fleet.make(fail_rate=1.0), instance, request_spec={"image": {}})
-    order = wait_until(lambda: conductor.orders.get(instance.uuid))
+    order = ends.orders[instance.uuid]
     assert "host_lists" not in order
     assert "request_spec" not in order
 
 
 @pytest.mark.parametrize("properties", [{}, None, {"retry": None}, {"retry": {}}])
-def test_without_retry_a_failure_is_final(fleet, conductor, properties):
+def test_without_retry_a_failure_is_final(fleet, ends, properties):
     instance = an_instance(fleet.database)
     fleet.order(fleet.make(fail_rate=1.0), instance, filter_properties=properties)
     row = fleet.row(instance.uuid)
@@ -79,7 +76,7 @@ def test_without_retry_a_failure_is_final(fleet, conductor, properties):
         fault = instances.latest_fault(conn, instance.uuid)
     assert fault is not None
     assert "failed to spawn" in fault.message
-    assert instance.uuid not in conductor.orders
+    assert instance.uuid not in ends.orders
 
 
 def test_the_seed_decides_which_builds_fail(fleet):
@@ -95,7 +92,7 @@ def test_the_seed_decides_which_builds_fail(fleet):
     assert outcomes() == first
 
 
-def test_an_instance_deleted_during_its_build_is_cleaned_up_silently(fleet, conductor, scheduler):
+def test_an_instance_deleted_during_its_build_is_cleaned_up_silently(fleet, ends):
     instance = an_instance(fleet.database)
     context = RequestContext(user_id="u", project_id="p")
 
@@ -107,19 +104,18 @@ def test_an_instance_deleted_during_its_build_is_cleaned_up_silently(fleet, cond
     with pytest.raises(errors.InstanceNotFound):
         fleet.row(instance.uuid)
     assert fleet.node().running_vms == 0
-    wait_until(lambda: scheduler.about(fleet.prefix) == [("delete", fleet.first, instance.uuid)])
-    assert instance.uuid not in conductor.orders
+    assert ends.news == [("delete", fleet.first, instance.uuid)]
+    assert instance.uuid not in ends.orders
 
 
-def test_a_second_order_for_the_same_instance_does_nothing(fleet, scheduler):
+def test_a_second_order_for_the_same_instance_does_nothing(fleet, ends):
     instance = an_instance(fleet.database)
     fleet.order(fleet.hosts, instance)
     launched = fleet.row(instance.uuid).updated_at
     fleet.order(fleet.hosts, instance)
     assert fleet.node().running_vms == 1
     assert fleet.row(instance.uuid).updated_at == launched
-    wait_until(lambda: scheduler.about(fleet.prefix))
-    assert scheduler.about(fleet.prefix) == [("update", fleet.first, [instance.uuid])]
+    assert ends.news == [("update", fleet.first, [instance.uuid])]
 
 
 def test_no_more_builds_at_once_than_configured(fleet):
@@ -146,7 +142,7 @@ def test_no_more_builds_at_once_than_configured(fleet):
     assert fleet.node().current_workload == 0
 
 
-def test_what_would_fail_anywhere_is_not_tried_elsewhere(fleet, conductor):
+def test_what_would_fail_anywhere_is_not_tried_elsewhere(fleet, ends):
     instance = an_instance(fleet.database)
     fleet.order(fleet.make(abort_rate=1.0), instance)
     row = fleet.row(instance.uuid)
@@ -156,4 +152,14 @@ def test_what_would_fail_anywhere_is_not_tried_elsewhere(fleet, conductor):
     assert f"Build of instance {instance.uuid} aborted: " in fault.message
     assert "has no more networks" in fault.message
     assert fleet.node().running_vms == 0
-    assert instance.uuid not in conductor.orders
+    assert instance.uuid not in ends.orders
+
+
+def test_an_order_to_delete_follows_the_instance(fleet):
+    instance = an_instance(fleet.database)
+    fleet.order(fleet.hosts, instance)
+    context = RequestContext(user_id="u", project_id="p")
+    fleet.hosts.hosts[fleet.second].terminate(context, instance.uuid)
+    assert fleet.node().running_vms == 0
+    with pytest.raises(errors.InstanceNotFound):
+        fleet.row(instance.uuid)

@@ -6,12 +6,12 @@ import pytest
 
 from conductor_stub import server_rows
 from scheduler.db import aggregates, instances, services
+from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.compute.fleets import NOW, Fleet, an_instance
-from tests.waiting import wait_until
 
 
-def test_registration(conf, transport, database, scheduler):
-    fleet = Fleet(conf, database, transport)
+def test_registration(database):
+    fleet = Fleet(builders.conf(), database)
     fleet.hosts.register()
     with database.read() as conn:
         found = services.list_all(conn)
@@ -28,14 +28,15 @@ def test_registration(conf, transport, database, scheduler):
         "z2": ([fleet.second], {"availability_zone": "z2"}),
     }
     node = fleet.node()
-    assert (node.vcpus, node.memory_mb_used, node.mapped) == (4, conf.reserved_host_memory_mb, 1)
-    news = wait_until(
-        lambda: len(scheduler.about(fleet.prefix)) == 3 and scheduler.about(fleet.prefix)
+    assert (node.vcpus, node.memory_mb_used, node.mapped) == (
+        4,
+        fleet.conf.reserved_host_memory_mb,
+        1,
     )
-    assert news[0] == ("aggregate", "fast", [fleet.first, fleet.second])
+    assert fleet.ends.news[0] == ("aggregate", "fast", [fleet.first, fleet.second])
 
 
-def test_registering_again_keeps_instances_and_what_operators_added(fleet, scheduler):
+def test_registering_again_keeps_instances_and_what_operators_added(fleet):
     instance = an_instance(fleet.database)
     fleet.order(fleet.hosts, instance)
     before = fleet.node()
@@ -54,13 +55,9 @@ def test_registering_again_keeps_instances_and_what_operators_added(fleet, sched
     assert sorted(zone.hosts) == [fleet.first, "other"]
 
 
-def test_new_services_may_begin_disabled(conf, transport, database, scheduler):
-    conf.set_override("enable_new_services", False)
-    try:
-        fleet = Fleet(conf, database, transport)
-        fleet.hosts.register()
-    finally:
-        conf.clear_override("enable_new_services")
+def test_new_services_may_begin_disabled(database):
+    fleet = Fleet(builders.conf(enable_new_services=False), database)
+    fleet.hosts.register()
     with database.read() as conn:
         found = services.get(conn, fleet.first, "nova-compute")
     assert found.disabled
@@ -94,31 +91,24 @@ def test_one_heartbeat_for_all(fleet):
     assert {service.last_seen_up.replace(tzinfo=None) for service in found} == {NOW}
 
 
-def test_periodic_messages(fleet, scheduler):
+def test_periodic_messages(fleet, ends):
     instance = an_instance(fleet.database)
     fleet.order(fleet.hosts, instance)
-    wait_until(lambda: scheduler.about(fleet.prefix))
-    scheduler.news.clear()
+    ends.news.clear()
     fleet.hosts.announce()
     fleet.hosts.sync_instances()
-    expected = [
-        ("sync", fleet.first, [instance.uuid]),
-        ("sync", fleet.second, []),
+    assert ends.news == [
         ("update", fleet.first, [instance.uuid]),
         ("update", fleet.second, []),
+        ("sync", fleet.first, [instance.uuid]),
+        ("sync", fleet.second, []),
     ]
-    wait_until(lambda: scheduler.about(fleet.prefix) == expected)
 
 
-def test_nothing_is_announced_when_schedulers_do_not_track(conf, fleet, scheduler):
-    conf.set_override("track_instance_changes", False, group="filter_scheduler")
-    try:
-        hosts = fleet.make()
-    finally:
-        conf.clear_override("track_instance_changes", group="filter_scheduler")
-    quiet = an_instance(fleet.database)
-    fleet.order(hosts, quiet)
-    loud = an_instance(fleet.database)
-    fleet.order(fleet.hosts, loud)
-    wait_until(lambda: scheduler.about(fleet.prefix))
-    assert scheduler.about(fleet.prefix) == [("update", fleet.first, [loud.uuid])]
+def test_nothing_is_announced_when_schedulers_do_not_track(database):
+    fleet = Fleet(builders.conf(filter_scheduler__track_instance_changes=False), database)
+    fleet.hosts.register()
+    fleet.ends.news.clear()
+    fleet.order(fleet.hosts, an_instance(database))
+    assert fleet.node().running_vms == 1
+    assert fleet.ends.news == []

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-
 import pytest
 
-from conductor_stub import compute_daemon
 from conductor_stub.compute.endpoints import ComputeEndpoint
 from scheduler import errors, objects
 from scheduler.db import instances
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub.compute.fleets import an_instance
-from tests.waiting import wait_until
 
 RESERVED_MB = 512
 CONTEXT = RequestContext(user_id="u", project_id="p")
@@ -61,14 +57,11 @@ def prep_resize(fleet, instance, host=None, **arguments):
         ),
     ],
 )
-def test_an_instance_moves_with_everything_it_uses(fleet, transport, scheduler, form):
+def test_an_instance_moves_with_everything_it_uses(fleet, ends, form):
     instance = running(fleet)
-    with contextlib.ExitStack() as ending:
-        compute_daemon.serve(transport, fleet.hosts, ending)
-        prep_resize(fleet, instance, **form)
-        wait_until(lambda: fleet.node(fleet.first).running_vms == 0)
-        wait_until(lambda: ("delete", fleet.first, instance.uuid) in scheduler.about(fleet.prefix))
-
+    prep_resize(fleet, instance, **form)
+    assert fleet.node(fleet.first).running_vms == 0
+    assert ends.news[-1] == ("delete", fleet.first, instance.uuid)
     row = fleet.row(instance.uuid)
     assert (row.host, row.vm_state, row.task_state) == (fleet.second, "active", None)
     assert (row.flavor.name, row.memory_mb, row.vcpus, row.instance_type_id) == ("big", 1024, 2, 7)
@@ -76,10 +69,10 @@ def test_an_instance_moves_with_everything_it_uses(fleet, transport, scheduler, 
     assert (node.vcpus_used, node.local_gb_used) == (2, 20)
     assert node.memory_mb_used == 1024 + RESERVED_MB
     assert fleet.node(fleet.first).memory_mb_used == RESERVED_MB
-    assert ("update", fleet.second, [instance.uuid]) in scheduler.about(fleet.prefix)
+    assert ("update", fleet.second, [instance.uuid]) in ends.news
 
 
-def test_an_instance_grows_where_it_is(fleet, conductor):
+def test_an_instance_grows_where_it_is(fleet):
     instance = running(fleet)
 
     prep_resize(fleet, instance, host=fleet.first, flavor=flavor(4096 - RESERVED_MB))
@@ -91,7 +84,7 @@ def test_an_instance_grows_where_it_is(fleet, conductor):
 
 
 @pytest.mark.parametrize("may_retry", [True, False])
-def test_what_does_not_fit_is_moved_elsewhere_with_the_alternates(fleet, conductor, may_retry):
+def test_what_does_not_fit_is_moved_elsewhere_with_the_alternates(fleet, ends, may_retry):
     instance = running(fleet)
     left = [objects.Selection(service_host="c", nodename="c")]
     properties = RETRY if may_retry else {"limits": RETRY["limits"]}
@@ -101,7 +94,7 @@ def test_what_does_not_fit_is_moved_elsewhere_with_the_alternates(fleet, conduct
     assert row.task_state == ("resize_prep" if may_retry else None)
     assert fleet.node(fleet.second).running_vms == 0
     if may_retry:
-        moved = wait_until(lambda: conductor.moves.get(instance.uuid))
+        moved = ends.moves[instance.uuid]
         retry = moved["scheduler_hint"]["filter_properties"]["retry"]
         assert [each.service_host for each in moved["host_list"]] == ["c"]
         assert moved["request_spec"].instance_uuid == instance.uuid
@@ -109,11 +102,11 @@ def test_what_does_not_fit_is_moved_elsewhere_with_the_alternates(fleet, conduct
     else:
         with fleet.database.read() as conn:
             assert "MB of memory" in instances.latest_fault(conn, instance.uuid).message
-        assert instance.uuid not in conductor.moves
+        assert instance.uuid not in ends.moves
 
 
 @pytest.mark.parametrize("task_state", [None, "deleting", "gone"])
-def test_an_instance_that_is_not_on_its_way_is_left_alone(fleet, conductor, task_state):
+def test_an_instance_that_is_not_on_its_way_is_left_alone(fleet, ends, task_state):
     instance = running(fleet, task_state)
     if task_state == "gone":
         with fleet.database.write() as conn:
@@ -121,7 +114,7 @@ def test_an_instance_that_is_not_on_its_way_is_left_alone(fleet, conductor, task
     prep_resize(fleet, instance)
     assert task_state == "gone" or fleet.row(instance.uuid).host == fleet.first
     assert fleet.node(fleet.second).running_vms == 0
-    assert instance.uuid not in conductor.moves
+    assert instance.uuid not in ends.moves
 
 
 @pytest.mark.parametrize(
@@ -133,9 +126,7 @@ def test_an_instance_that_is_not_on_its_way_is_left_alone(fleet, conductor, task
         ("rebuilding", "rebuild_instance", 256, "shelved_offloaded", False),
     ],
 )
-def test_others_that_come_from_elsewhere(
-    fleet, scheduler, state, order, memory_mb, vm_state, is_here
-):
+def test_others_that_come_from_elsewhere(fleet, ends, state, order, memory_mb, vm_state, is_here):
     instance = an_instance(fleet.database, vm_state="shelved_offloaded", task_state=state)
     endpoint = ComputeEndpoint(fleet.hosts.hosts[fleet.second], "6.5")
     limits = {"memory_mb": memory_mb}
@@ -150,8 +141,7 @@ def test_others_that_come_from_elsewhere(
     assert row.host == (fleet.second if is_here else None)
     assert fleet.node(fleet.second).running_vms == int(is_here)
     if is_here:
-        expected = ("update", fleet.second, [instance.uuid])
-        wait_until(lambda: expected in scheduler.about(fleet.prefix))
+        assert ends.news == [("update", fleet.second, [instance.uuid])]
 
 
 def test_an_argument_that_nobody_knows_is_named(fleet):
