@@ -9,7 +9,7 @@ import pytest
 
 from conductor_stub import server_rows
 from scheduler import errors
-from scheduler.db import groups, instances, services
+from scheduler.db import instances, services
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import attempts, build, fault, states, tried
 
@@ -114,21 +114,6 @@ def test_an_instance_that_the_scheduler_forgot_ends_in_error(conductor, lists, b
     assert [host for host, _ in conductor.compute.casts] == built
     expected = ["building"] * len(built) + ["error"] * (2 - len(built))
     assert states(conductor, asked_for) == expected
-
-
-def test_a_policy_that_nothing_enforces_is_refused(conductor):
-    (instance,) = asked_for = conductor.asked_for()
-    with conductor.database.write() as conn:
-        group = groups.create(conn, "g", "affinity")
-        groups.add_members(conn, group.uuid, [instance.uuid])
-    conductor.options = {"filter_scheduler__enabled_filters": ["RamFilter"]}
-
-    build(conductor, asked_for)
-
-    left, reason = fault(conductor, instance), "ServerGroupAffinityFilter not configured"
-    assert (left.code, left.details) == (400, "")
-    assert left.message == f"ServerGroup policy is not supported: {reason}"
-    assert conductor.scheduler.asked == []
 
 
 def test_what_operators_grep_for_is_logged(conductor, caplog):

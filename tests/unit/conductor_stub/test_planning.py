@@ -126,3 +126,4 @@ def test_a_policy_needs_what_enforces_it(database, policy, filters, weighers, mi
     else:
         with pytest.raises(errors.UnsupportedPolicyException, match=f"{missing} not configured"):
             planner.hosts_for(RequestContext(), [spec])
+        assert scheduler.sent == []
