@@ -137,10 +137,10 @@ Validate = Callable[..., tuple[int, list[str]]]
 
 
 @pytest.fixture
-def path(tmp_path: pathlib.Path, database: object) -> pathlib.Path:
-    """A configuration that is right."""
+def path(config_file: str, tmp_path: pathlib.Path, database: object) -> pathlib.Path:
+    """A configuration that is right, in the file that commands are run with."""
     del database
-    file = tmp_path / "nova.conf"
+    file = pathlib.Path(config_file)
     text = f"[DEFAULT]\n{BUS}\n[database]\nconnection = sqlite:///{tmp_path}/nova.sqlite\n"
     file.write_text(text)
     return file
