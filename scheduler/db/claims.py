@@ -128,7 +128,7 @@ _NEWEST_ID = sa.select(sa.func.max(claims.c.id))
 
 def open_ids(connection: Connection) -> set[int]:
     """The ids of all open claims, of which there may be thousands."""
-    [ids] = _ids_where(connection, "closed_at IS NULL")
+    [ids] = _ids_where(connection, claims.c.closed_at.is_(None))
     return ids
 
 
@@ -143,19 +143,19 @@ def changed_ids(
     """Ids of the claims above *newest* or among *missed*, open or closed; and of those that were
     closed *since*.
     """
-    several = ",".join(map(str, (0, *missed)))
-    came = f"id > {newest} OR id IN ({several})"
-    new, closed = _ids_where(connection, came, f"closed_at >= '{since:%Y-%m-%d %H:%M:%S}'")
+    came = (claims.c.id > newest) | claims.c.id.in_(missed)
+    new, closed = _ids_where(connection, came, claims.c.closed_at >= since.replace(microsecond=0))
     return new, closed
 
 
-def _ids_where(connection: Connection, *conditions: str) -> list[set[int]]:
+def _ids_where(connection: Connection, *conditions: sa.ColumnElement[bool]) -> list[set[int]]:
     """Per condition the ids of its claims: as one text, as a row for each would cost more."""
+    text = sa.cast(claims.c.id, sa.Text)
     is_postgresql = connection.dialect.name == "postgresql"
-    listed = "string_agg(CAST(id AS TEXT), ',')" if is_postgresql else "group_concat(id)"
-    # Conditions are numbers and times of this module, which need no quoting.
-    texts = [f"(SELECT {listed} FROM claims WHERE {each})" for each in conditions]  # noqa: S608
-    [found] = connection.exec_driver_sql(f"SELECT {', '.join(texts)}")
+    listed = sa.func.string_agg(text, ",") if is_postgresql else sa.func.group_concat(claims.c.id)
+    [found] = connection.execute(
+        sa.select(*(sa.select(listed).where(each).scalar_subquery() for each in conditions))
+    )
     return [set(map(int, each.split(","))) if each else set() for each in found]
 
 

@@ -88,8 +88,10 @@ def revision(connection: Connection, version_table: str | None) -> str | None:
     """The revision of the tables; *version_table* is Nova's, None for ours."""
     if version_table is None:
         return _revision(connection)
-    query = f"SELECT {NOVA_VERSION_TABLES[version_table]} FROM {version_table}"  # noqa: S608
-    found = connection.exec_driver_sql(query).scalar()
+    column: sqlalchemy.ColumnClause[str] = sqlalchemy.column(NOVA_VERSION_TABLES[version_table])
+    found = connection.scalar(
+        sqlalchemy.select(column).select_from(sqlalchemy.table(version_table))
+    )
     return None if found is None else str(found)
 
 

@@ -21,7 +21,7 @@ from scheduler.db import claims as claim_rows
 from scheduler.db import tables
 from tests.unit.claims.fleets import GB, a_name
 
-ALL = "WHERE closed_at IS NULL"
+ALL = "WHERE claims.closed_at IS NULL"
 
 
 @contextlib.contextmanager
