@@ -232,7 +232,7 @@ class _Decision:
 
     def _note_details(self, evaluation: Evaluation, choice: Choice) -> None:
         """Keep what was said of every host, and what the best of them weigh."""
-        record, text = self.record, self.reservations.table.text
+        record, value = self.record, self.reservations.table.value
         if record.verdicts is not None:
             record.verdicts.totals = choice.totals
             record.verdicts.bounds = [part.bounds for part in evaluation.parts]
@@ -240,7 +240,7 @@ class _Decision:
         if rows:
             places = evaluation.places(rows)
             record.top = Top(
-                [(text(row, "host"), text(row, "nodename")) for row in rows],
+                [(value(row, "host"), value(row, "nodename")) for row in rows],
                 choice.totals[rows].tolist(),
                 [part.at(places) for part in evaluation.parts],
             )

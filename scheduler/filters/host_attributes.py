@@ -29,9 +29,9 @@ class Verdict(enum.IntEnum):
 
 #: Attributes that are columns of numbers.
 NUMBERS = frozenset((*columns.INT_COLUMNS, *columns.FLOAT_COLUMNS))
-_OBJECTS = {name: name for name in columns.OBJECT_COLUMNS} | {"hypervisor_hostname": "nodename"}
+_TEXTS = {name: name for name in columns.TEXT_COLUMNS} | {"hypervisor_hostname": "nodename"}
 #: Attributes that are in the table.
-OF_TABLE = frozenset((*NUMBERS, *_OBJECTS, *columns.DOCUMENT_PARSERS))
+OF_TABLE = frozenset((*NUMBERS, *_TEXTS, *columns.DOCUMENT_PARSERS))
 #: Attributes that a host does not have before its row is filled in.
 _ONCE_REPORTED = frozenset((*columns.FLOAT_COLUMNS, "hypervisor_hostname"))
 #: Attributes that the table has no column for: seldom named, so asked host by host.
@@ -76,16 +76,14 @@ def distinct(hosts: Candidates, name: str) -> tuple[list[Any], np.ndarray] | Non
     None if hosts have no such attribute.
     """
     if name in _ONCE_REPORTED and not hosts.reported.all():
-        column = _OBJECTS.get(name, name)
+        column = _TEXTS.get(name, name)
         known = zip(hosts.rows.tolist(), hosts.reported.tolist(), strict=True)
         return interned([hosts.table.value(row, column) if there else None for row, there in known])
     if name in NUMBERS:
         numbers, positions = np.unique(getattr(hosts, name), return_inverse=True)
         return numbers.tolist(), positions
-    if name in _OBJECTS:
-        return hosts.values(_OBJECTS[name])
-    if name in columns.DOCUMENT_PARSERS:
-        return hosts.documents(name)
+    if name in _TEXTS or name in columns.DOCUMENT_PARSERS:
+        return hosts.documents(_TEXTS.get(name, name))
     if name in _ELSEWHERE:
         return [getattr(state, name) for state in hosts.states()], np.arange(len(hosts))
     return None

@@ -61,8 +61,9 @@ class ImagePropertiesFilter(HostFilter):
         if requirement:
             fitting = np.flatnonzero(supported)
             test = self.version_test(requirement)
+            versions, at = np.unique(hosts.hypervisor_version[fitting], return_inverse=True)
             satisfied = hosts.everything(True)
-            satisfied[fitting] = hosts.take(fitting).per_value("hypervisor_version", test)
+            satisfied[fitting] = np.array([test(each) for each in versions.tolist()], np.bool_)[at]
             yield VERSION, satisfied
         if bits:
             judged = host_attributes.judge(

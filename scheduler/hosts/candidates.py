@@ -18,7 +18,6 @@ from oslo_log import log as logging
 from scheduler import semantics
 from scheduler.hosts import columns
 from scheduler.hosts.consumption import Fitting
-from scheduler.hosts.documents import DocumentPool
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import Semantics
@@ -133,19 +132,16 @@ class Candidates:
         """
         table = self.scope.table
         pool, numbers = table.pools[name], table.document_numbers(name)[self.at]
-        return self._answers(pool, numbers, read, dtype, key)
+        memo = pool.memo(key, dtype)
+        if len(pool) == 1 and len(numbers):
+            numbers = numbers[:1]
+        for number in memo.missing(numbers):
+            memo.put(number, read(pool.parsed(number)))
+        found: np.ndarray = memo.values[numbers]
+        return found if len(found) == len(self.rows) else self.constant(found[0], dtype)
 
-    def per_value(
-        self,
-        name: str,
-        read: Callable[[Any], Any],
-        dtype: Any = np.bool_,
-        key: Hashable = None,
-    ) -> np.ndarray:
-        """``read(value)`` per candidate, called once per distinct value of a column."""
-        table = self.scope.table
-        pool, numbers = table.combinations((name,))
-        return self._answers(pool, numbers[self.at], lambda v: read(v[0]), dtype, key)
+    #: The same per text.
+    per_value = per_document
 
     def per_combination(
         self,
@@ -169,39 +165,21 @@ class Candidates:
         found: np.ndarray = memo.values[numbers]
         return found
 
-    def _answers(
-        self,
-        pool: DocumentPool,
-        numbers: np.ndarray,
-        read: Callable[[Any], Any],
-        dtype: Any,
-        key: Hashable,
-    ) -> np.ndarray:
-        memo = pool.memo(key, dtype)
-        if len(pool) == 1 and len(numbers):
-            numbers = numbers[:1]
-        for number in memo.missing(numbers):
-            memo.put(number, read(pool.parsed(number)))
-        found: np.ndarray = memo.values[numbers]
-        return found if len(found) == len(self.rows) else self.constant(found[0], dtype)
-
     def documents(self, name: str) -> tuple[list[Any], np.ndarray]:
-        """The distinct parsed documents, and per candidate the position of its own among them."""
+        """The distinct texts or parsed documents, and per candidate the position of its own."""
         table = self.scope.table
-        return _distinct(table.pools[name], table.document_numbers(name)[self.at])
-
-    def values(self, name: str) -> tuple[list[Any], np.ndarray]:
-        """The distinct values of a column, and per candidate the position of its own."""
-        pool, numbers = self.scope.table.combinations((name,))
-        found, positions = _distinct(pool, numbers[self.at])
-        return [value for (value,) in found], positions
+        pool, numbers = table.pools[name], table.document_numbers(name)[self.at]
+        present = np.flatnonzero(np.bincount(numbers, minlength=1))
+        places = np.zeros(pool.capacity, dtype=np.int64)
+        places[present] = np.arange(len(present))
+        return [pool.parsed(number) for number in present.tolist()], places[numbers]
 
     def having(self, name: str, wanted: Iterable[Any]) -> np.ndarray:
-        """Mask of candidates whose value of an object column is one of those *wanted*."""
-        pool, numbers = self.scope.table.combinations((name,))
+        """Mask of candidates whose text is one of those *wanted*."""
+        pool = self.scope.table.pools[name]
         mask = np.zeros(pool.capacity, dtype=np.bool_)
-        mask[pool.find((value,) for value in wanted)] = True
-        found: np.ndarray = mask[numbers[self.at]]
+        mask[pool.find(wanted)] = True
+        found: np.ndarray = mask[self.scope.table.document_numbers(name)[self.at]]
         return found
 
     def named(self, hosts: Iterable[str]) -> np.ndarray:
@@ -277,27 +255,6 @@ class Ahead(Candidates):
     def states(self) -> list[HostState]:
         """Raise NeedsTable."""
         raise NeedsTable
-
-    def per_value(
-        self, name: str, read: Callable[[Any], Any], dtype: Any = np.bool_, key: Hashable = None
-    ) -> np.ndarray:
-        """See the base class."""
-        if name in self._added:
-            raise NeedsTable
-        return super().per_value(name, read, dtype, key)
-
-    def values(self, name: str) -> tuple[list[Any], np.ndarray]:
-        """See the base class."""
-        if name in self._added:
-            raise NeedsTable
-        return super().values(name)
-
-
-def _distinct(pool: DocumentPool, numbers: np.ndarray) -> tuple[list[Any], np.ndarray]:
-    present = np.flatnonzero(np.bincount(numbers, minlength=1)) if len(numbers) else numbers
-    places = np.zeros(pool.capacity, dtype=np.int64)
-    places[present] = np.arange(len(present))
-    return [pool.parsed(number) for number in present.tolist()], places[numbers]
 
 
 def rows_of_nodes(table: HostTable, uuids: Iterable[str]) -> np.ndarray:

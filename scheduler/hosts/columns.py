@@ -1,11 +1,18 @@
-"""The columns of the host table, and the parsing of each text document.
+"""The columns of the host table, and the contents that many rows share.
 
-Attribute names are those of Nova's HostState (reference page scheduling, section 6.1).
+Attribute names are those of Nova's HostState (reference page scheduling, section 6.1).  Thousands
+of hosts share a few dozen values of ``cpu_info``, ``stats`` and the like.  A pool numbers the
+distinct contents of one column, parses each at most once and forgets it with its last user.
+Numbers are reused, so arrays indexed by them stay small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+import hashlib
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -52,7 +59,8 @@ INTERNAL_COLUMNS = {
     "idle_disk_mb": np.int64,
     "idle_vcpus_used": np.int64,
 }
-OBJECT_COLUMNS = ("host", "nodename", "uuid", "host_ip", "hypervisor_type", "cell_uuid")
+#: Kept in pools like documents, and read as they are.
+TEXT_COLUMNS = ("host", "nodename", "uuid", "host_ip", "hypervisor_type", "cell_uuid")
 
 COLUMN_TYPES: dict[str, type] = {
     **dict.fromkeys(INT_COLUMNS, np.int64),
@@ -67,17 +75,13 @@ def _json_of(kind: type) -> Callable[[str | None], Any]:
             return kind()
         try:
             value = read_json(text)
+            if not isinstance(value, kind):
+                raise ValueError(f"not a JSON {kind.__name__}")
         except ValueError as error:
-            raise _unreadable(text, str(error)) from error
-        if not isinstance(value, kind):
-            raise _unreadable(text, f"not a JSON {kind.__name__}")
+            raise errors.InvalidRequest(field=f"{text:.80}", reason=str(error)) from error
         return value
 
     return parse
-
-
-def _unreadable(text: str, reason: str) -> errors.InvalidRequest:
-    return errors.InvalidRequest(field=f"{text:.80}", reason=reason)
 
 
 def _read_metrics(text: str | None) -> list[objects.MonitorMetric]:
@@ -93,7 +97,7 @@ def _read_pools(content: str | Pools | None) -> Pools | None:
     return content if content is None or isinstance(content, Pools) else Pools.from_text(content)
 
 
-def _same(content: Any) -> Any:
+def _as_it_is(content: Any) -> Any:
     return content
 
 
@@ -122,7 +126,7 @@ ADDED_BY_RESERVATIONS = ("free_ram_mb", "free_disk_mb", "vcpus_used", "num_insta
 CHANGED_BY_RESERVATIONS = frozenset(("numa_topology", "pci_stats"))
 
 DOCUMENT_PARSERS: dict[str, Callable[[Any], Any]] = {
-    "cpu_info": _same,
+    "cpu_info": _as_it_is,
     "stats": _json_of(dict),
     "supported_instances": _json_of(list),
     "numa_topology": _read_topology,
@@ -130,3 +134,209 @@ DOCUMENT_PARSERS: dict[str, Callable[[Any], Any]] = {
     "metrics": _read_metrics,
     "aggregates": _parse_aggregates,
 }
+POOL_PARSERS = {**dict.fromkeys(TEXT_COLUMNS, _as_it_is), **DOCUMENT_PARSERS}
+
+_UNPARSED = object()
+#: A shorter text is not worth the time that packing takes; at 100,000 hosts the long texts that
+#: no two hosts share outweigh everything else.
+_PACKED_FROM_CHARACTERS = 200
+_DIGEST_BYTES = 16
+#: Predicates remembered per pool; those not asked for longest make room.  Twenty flavors with
+#: three extra specs each need 60.
+_MOST_MEMOS = 128
+
+
+class _Entry:
+    """One content; of a long text only the digest and the compressed form are kept."""
+
+    __slots__ = ("key", "kept", "parsed", "users")
+
+    def __init__(self, key: Hashable, content: Hashable) -> None:
+        encoded = _encoded(content)
+        self.key = key
+        self.kept = content if encoded is None else zlib.compress(encoded)
+        self.parsed: Any = _UNPARSED
+        self.users = 0
+
+
+def _encoded(content: Any) -> bytes | None:
+    """The bytes of a long text; None of all else."""
+    is_long = type(content) is str and len(content) >= _PACKED_FROM_CHARACTERS
+    return content.encode("utf-8", "surrogatepass") if is_long else None
+
+
+def _key(content: Hashable) -> Hashable:
+    encoded = _encoded(content)
+    if encoded is None:
+        return content
+    return hashlib.blake2b(encoded, digest_size=_DIGEST_BYTES).digest()
+
+
+class Memo:
+    """The answers to one question about contents, by number."""
+
+    def __init__(self, dtype: Any) -> None:
+        self.known = np.zeros(0, dtype=np.bool_)
+        self.values = np.zeros(0, dtype=dtype)
+
+    def grow(self, size: int) -> None:
+        """Make room for numbers below *size*."""
+        more = size - len(self.known)
+        if more > 0:
+            self.known = np.append(self.known, np.zeros(more, dtype=np.bool_))
+            self.values = np.append(self.values, np.zeros(more, dtype=self.values.dtype))
+
+    def missing(self, numbers: np.ndarray) -> list[int]:
+        """The distinct *numbers* without an answer, sorted."""
+        known = self.known[numbers]
+        return [] if known.all() else np.unique(numbers[~known]).tolist()
+
+    def put(self, number: int, value: Any) -> None:
+        """Remember the answer about *number*."""
+        self.values[number] = value
+        self.known[number] = True
+
+
+class DocumentPool:
+    """Distinct contents of one column; *parse* turns a content into what filters read.
+
+    A content that it refuses counts as none: *complain* is given its number and the error.
+    """
+
+    def __init__(
+        self,
+        parse: Callable[[Any], Any] = _as_it_is,
+        complain: Callable[[int, errors.NovaException], None] = lambda _number, _error: None,
+    ) -> None:
+        self._parse = parse
+        self._complain = complain
+        self._numbers: dict[Hashable, int] = {}
+        self._entries: dict[int, _Entry] = {}
+        self._free: list[int] = []
+        self._memos: OrderedDict[Hashable, Memo] = OrderedDict()
+        self._derived: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def capacity(self) -> int:
+        """One more than the highest number in use."""
+        return len(self._entries) + len(self._free)
+
+    def copy(self) -> DocumentPool:
+        """A pool of the same contents under the same numbers, with users of its own, and silent."""
+        twin = DocumentPool(self._parse)
+        twin._numbers = dict(self._numbers)
+        twin._entries = {number: copy.copy(entry) for number, entry in self._entries.items()}
+        twin._free = list(self._free)
+        return twin
+
+    def acquire(self, content: Hashable, instead_of: int = -1) -> int:
+        """Number of *content*, now with one more user; the number *instead_of* has one less."""
+        key = _key(content)
+        if instead_of >= 0 and self._entries[instead_of].key == key:
+            return instead_of
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = self._new_number()
+            self._entries[number] = _Entry(key, content)
+        self._entries[number].users += 1
+        if instead_of >= 0:
+            self.release(instead_of)
+        return number
+
+    def _new_number(self) -> int:
+        self._derived.clear()
+        if not self._free:
+            return len(self._entries)
+        number = self._free.pop()
+        for memo in self._memos.values():
+            memo.known[number : number + 1] = False  # it may be shorter
+        return number
+
+    def release(self, number: int) -> None:
+        """Take one user away; a content without users is forgotten."""
+        entry = self._entries[number]
+        entry.users -= 1
+        if entry.users == 0:
+            del self._entries[number]
+            del self._numbers[entry.key]
+            self._free.append(number)
+            self._derived.clear()
+
+    def find(self, contents: Iterable[Hashable]) -> list[int]:
+        """The numbers of those *contents* that are there."""
+        found = (self._numbers.get(_key(each)) for each in contents)
+        return [number for number in found if number is not None]
+
+    def content(self, number: int) -> Any:
+        """The content as it was stored."""
+        kept = self._entries[number].kept
+        if type(kept) is not bytes:
+            return kept
+        return zlib.decompress(kept).decode("utf-8", "surrogatepass")
+
+    def parsed(self, number: int) -> Any:
+        """The parsed content; the same object for every row that shares it."""
+        entry = self._entries[number]
+        if entry.parsed is _UNPARSED:
+            try:
+                entry.parsed = self._parse(self.content(number))
+            except errors.NovaException as error:
+                self._complain(number, error)
+                entry.parsed = self._parse(None)
+        return entry.parsed
+
+    def every_parsed(self) -> list[Any]:
+        """All parsed contents, each once."""
+        return [self.parsed(number) for number in list(self._entries)]
+
+    def derived(self, name: str, read: Callable[[list[Any]], Any]) -> Any:
+        """``read(every_parsed())``, found out again when a content has come or gone."""
+        if name not in self._derived:
+            self._derived[name] = read(self.every_parsed())
+        return self._derived[name]
+
+    def memo(self, key: Hashable, dtype: Any) -> Memo:
+        """The answers to the question *key*, with room for all numbers; None: forgotten at once."""
+        memo = self._memos.get(key) if key is not None else None
+        if memo is None:
+            memo = Memo(dtype)
+        if key is not None:
+            self._memos[key] = memo
+            self._memos.move_to_end(key)
+            if len(self._memos) > _MOST_MEMOS:
+                self._memos.popitem(last=False)
+        memo.grow(self.capacity)
+        return memo
+
+
+class Combinations:
+    """Numbers for the distinct combinations of some values of a row, kept up as rows change.
+
+    ``numbers[row]`` is that of the row's own; ``pool`` gives the combination as a tuple.
+    """
+
+    def __init__(self, read: Callable[[int], tuple[Any, ...]]) -> None:
+        self.pool = DocumentPool()
+        self.numbers = np.zeros(0, dtype=np.int64)
+        #: Rows that have changed since their number was looked up.
+        self.stale: set[int] = set()
+        self._read = read
+
+    def refresh(self, capacity: int) -> None:
+        """Bring ``numbers`` up to date.
+
+        All stale rows let go of their old numbers first: a combination that names a document by
+        its number must not outlive that document.
+        """
+        if (begin := len(self.numbers)) < capacity:
+            self.numbers = np.append(self.numbers, np.full(capacity - begin, -1))
+            self.stale.update(range(begin, capacity))
+        for row in self.stale:
+            if (number := int(self.numbers[row])) >= 0:
+                self.pool.release(number)
+        for row in self.stale:
+            self.numbers[row] = self.pool.acquire(self._read(row))
+        self.stale.clear()

@@ -172,7 +172,7 @@ for _name in (
     *columns.INT_COLUMNS,
     *columns.FLOAT_COLUMNS,
     *columns.DOCUMENT_PARSERS,
-    *columns.OBJECT_COLUMNS,
+    *columns.TEXT_COLUMNS,
 ):
     if not hasattr(HostState, _name):
         setattr(HostState, _name, _Column(_name))

@@ -136,8 +136,8 @@ class Reservations:
         Of several rows none is bare metal, and *amount* has no wish for cells or devices.
         """
         times = Counter(rows)
-        text = self.table.text
-        keys = {row: (text(row, "host"), text(row, "nodename")) for row in times}
+        value = self.table.value
+        keys = {row: (value(row, "host"), value(row, "nodename")) for row in times}
         several = [
             self._made(keys[row], uuid, amount, now, stand_in, instance_type_id)
             for row, (uuid, stand_in) in zip(rows, names, strict=True)

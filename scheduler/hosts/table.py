@@ -6,32 +6,53 @@ I/O and knows no clock; whoever changes it holds the worker's decision lock.
 
 from __future__ import annotations
 
+import copy
+import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
+from oslo_log import log as logging
 
+from scheduler import errors
 from scheduler.hosts import columns
-from scheduler.hosts.columns import NEVER
-from scheduler.hosts.store import FIRST_CAPACITY, ColumnStore
+from scheduler.hosts.columns import NEVER, Combinations, DocumentPool
 
 __all__ = ["NEVER", "HostTable", "Key"]
 
-_COPIED = ("rows", "row_of_node", "services", "capabilities", "host_of_instance", "cells")
+LOG = logging.getLogger(__name__)
+
+FIRST_CAPACITY = 64
+_NODES_NAMED = 10
+_COPIED = (
+    *("rows", "row_of_node", "services", "capabilities", "host_of_instance", "cells"),
+    *("changed_at", "given_at", "_free", "_last_seen", "_service_versions"),
+)
 _NO_SERVICE: Mapping[str, Any] = MappingProxyType({})
 Key = tuple[str, str | None]
 
 
-class HostTable(ColumnStore):
+class HostTable:
     """Hosts, services, instances, and the order of candidates (by compute-node id).
 
-    Every change goes through a method.
+    There is one array per numeric column, and one of numbers in a pool per text or document.
+    ``version`` counts the changes but for heartbeats; by row, ``changed_at`` is the version of its
+    last change and ``given_at`` that of the last host that came or went.  Every change goes
+    through a method.
     """
 
     def __init__(self) -> None:
-        super().__init__()
+        self.pools = {
+            name: DocumentPool(parse, functools.partial(self._complain, name))
+            for name, parse in columns.POOL_PARSERS.items()
+        }
+        self.version = 0
+        self.changed_at = np.zeros(0, dtype=np.int64)
+        self.given_at = np.zeros(0, dtype=np.int64)
+        #: One more than the highest row number there may be.
+        self.capacity = 0
         self.rows: dict[Key, int] = {}
         self.rows_of_host: dict[str, list[int]] = {}
         self.row_of_node: dict[int, int] = {}
@@ -48,25 +69,80 @@ class HostTable(ColumnStore):
         self._last_seen: dict[str, float] = {}
         self._order: np.ndarray | None = None
         self._is_dense = True
+        self._combinations: dict[tuple[str, ...], Combinations] = {}
+        self._free: list[int] = []
+        self._used = 0
+        self._columns: dict[str, np.ndarray] = {
+            name: np.zeros(0, dtype=kind) for name, kind in columns.COLUMN_TYPES.items()
+        }
+        self._numbers = dict.fromkeys(self.pools, np.zeros(0, dtype=np.int64))
+        self._read_only: dict[str, np.ndarray] = {}
+        self._grow(FIRST_CAPACITY)
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def copy(self) -> Self:
-        """See the base class."""
-        twin = super().copy()
-        for name in (*_COPIED, "_last_seen"):
-            setattr(twin, name, dict(getattr(self, name)))
-        twin._service_versions = self._service_versions.copy()
+        """A table of the same content that changes on its own.
+
+        A copy does not complain of documents that cannot be read: this table does.
+        """
+        twin = copy.copy(self)
+        for name in _COPIED:
+            setattr(twin, name, copy.copy(getattr(self, name)))
         twin.rows_of_host = {host: list(rows) for host, rows in self.rows_of_host.items()}
         twin.instances = {host: dict(several) for host, several in self.instances.items()}
+        twin.pools = {name: pool.copy() for name, pool in self.pools.items()}
+        twin._combinations = {}
+        twin._columns = {name: array.copy() for name, array in self._columns.items()}
+        twin._numbers = {name: array.copy() for name, array in self._numbers.items()}
+        twin._show_read_only()
         return twin
 
     # --- reading -------------------------------------------------------------------------
 
+    def column(self, name: str) -> np.ndarray:
+        """The whole array of a numeric column, indexed by row number; read-only."""
+        return self._read_only[name]
+
+    def document_numbers(self, name: str) -> np.ndarray:
+        """Per row the number of its text or document in ``pools[name]``; read-only."""
+        return self._read_only[name]
+
+    def value(self, row: int, name: str) -> Any:
+        """One row's value of a numeric, text or document (parsed) column."""
+        number = self._read_only[name].item(row)
+        pool = self.pools.get(name)
+        return number if pool is None else pool.parsed(number)
+
+    def content(self, row: int, name: str) -> Any:
+        """One row's document as it was stored."""
+        return self.pools[name].content(self._numbers[name].item(row))
+
+    def combinations(self, names: tuple[str, ...]) -> tuple[DocumentPool, np.ndarray]:
+        """Pool and per row number of the distinct combinations of the values *names*.
+
+        Of documents a combination holds the number.  They are kept up from the first time on.
+        """
+        known = self._combinations.get(names)
+        if known is None:
+            known = self._combinations[names] = Combinations(
+                lambda row: tuple([self._read_only[name].item(row) for name in names])
+            )
+        if known.stale or len(known.numbers) < self.capacity:
+            known.refresh(self.capacity)
+        return known.pool, known.numbers
+
+    def parsed_values(self, names: Sequence[str], combination: Sequence[Any]) -> tuple[Any, ...]:
+        """The values *names* of a combination, documents parsed."""
+        return tuple(
+            self.pools[name].parsed(value) if name in self.pools else value
+            for name, value in zip(names, combination, strict=True)
+        )
+
     def service(self, row: int) -> Mapping[str, Any]:
         """The read-only service record of the row's host."""
-        return self.services.get(self.text(row, "host"), _NO_SERVICE)
+        return self.services.get(self.value(row, "host"), _NO_SERVICE)
 
     def last_seen(self, host: str) -> float:
         """When the host's service was last heard from, seconds since the epoch."""
@@ -111,22 +187,18 @@ class HostTable(ColumnStore):
 
     def showing_instances(self, uuids: Iterable[str]) -> dict[int, int]:
         """Number of the instances *uuids* that each row shows; rows without any are left out."""
-        found: dict[int, int] = {}
-        for uuid in self.host_of_instance.keys() & set(uuids):
-            for row in self.rows_showing_instances((self.host_of_instance[uuid],)):
-                found[row] = found.get(row, 0) + 1
-        return found
+        homes = [self.host_of_instance[uuid] for uuid in self.host_of_instance.keys() & set(uuids)]
+        return Counter(self.rows_showing_instances(homes))
 
     def spellings(self, names: Iterable[str]) -> list[str]:
         """The hosts whose name in lower case is one of *names*."""
-        pool, _numbers = self.combinations(("host",))
-        by_lower = pool.derived("spellings", _by_lower_case)
+        by_lower = self.pools["host"].derived("spellings", _by_lower_case)
         return [host for name in names for host in by_lower.get(name, ())]
 
     # --- changing ------------------------------------------------------------------------
 
     def put(self, key: Key, values: Mapping[str, Any]) -> int:
-        """Add or update the row of *key* with column, document content and object *values*."""
+        """Add or update the row of *key* with column, text and document *values*."""
         row = self.rows.get(key)
         if row is None:
             row = self._add(key)
@@ -140,11 +212,19 @@ class HostTable(ColumnStore):
         return row
 
     def _add(self, key: Key) -> int:
-        host = key[0]
+        host, node = key
         # Hosts that come have higher ids than all others: behind these they are in order.
-        row = self._new_row(most_free=max(len(self.rows), FIRST_CAPACITY))
-        self._objects["host"][row], self._objects["nodename"][row] = key
-        self._set_aggregates(row, host)
+        if len(self._free) > max(len(self.rows), FIRST_CAPACITY):
+            row = self._free.pop()
+        else:
+            if self._used == self.capacity:
+                self._grow(self.capacity * 2)
+            row, self._used = self._used, self._used + 1
+        for name, values in self._columns.items():
+            values[row] = NEVER if name in ("updated_at", "service_last_seen") else 0
+        first = {"host": host, "nodename": node, "aggregates": self._aggregates_content(host)}
+        for name, numbers in self._numbers.items():
+            numbers[row] = self.pools[name].acquire(first.get(name))
         if host in self.services:
             self._columns["has_service"][row] = True
             self._copy_service(row, host)
@@ -163,10 +243,52 @@ class HostTable(ColumnStore):
         host_rows.remove(row)
         if not host_rows:
             del self.rows_of_host[key[0]]
-        self._free_row(row)
+        for name, numbers in self._numbers.items():
+            self.pools[name].release(numbers.item(row))
+            numbers[row] = -1
+        self._free.append(row)
         self._columns["has_service"][row] = False
         self._order = None
         self._note((row,))
+        self.given_at[row] = self.version
+
+    def update(self, row: int, values: Mapping[str, Any]) -> None:
+        """Set column, text and document *values* of one row; its identity stays."""
+        changed = []
+        for name, value in values.items():
+            numbers = self._numbers.get(name)
+            if numbers is None:
+                kept, new = self._columns[name], value
+            else:
+                kept = numbers
+                new = self.pools[name].acquire(value, instead_of=numbers.item(row))
+            if kept[row] != new:
+                kept[row] = new
+                changed.append(name)
+        if changed:
+            self._note((row,), changed)
+
+    def add(self, row: int, amounts: Mapping[str, int]) -> None:
+        """Add to the numbers of one row; negative *amounts* take away."""
+        for name, amount in amounts.items():
+            self._columns[name][row] += amount
+        self._note((row,), amounts)
+
+    def add_many(self, times: Mapping[int, int], amounts: Mapping[str, int]) -> None:
+        """Add to the numbers of some rows, by row so many times."""
+        rows = list(times)
+        factors = np.fromiter(times.values(), dtype=np.int64, count=len(rows))
+        for name, amount in amounts.items():
+            self._columns[name][rows] += amount * factors
+        self._note(rows, amounts)
+
+    def _note(self, rows: Sequence[int], names: Iterable[str] | None = None) -> None:
+        """The values *names* of *rows* have changed; None: any may have."""
+        self.version += 1
+        self.changed_at[rows[0] if len(rows) == 1 else rows] = self.version
+        for combined, known in self._combinations.items():
+            if names is None or any(name in combined for name in names):
+                known.stale.update(rows)
 
     def set_service(self, host: str, record: Mapping[str, Any] | None, last_seen: float) -> None:
         """Set or (None) drop the service record of *host*; *last_seen* in epoch seconds."""
@@ -201,11 +323,10 @@ class HostTable(ColumnStore):
         self.aggregates_of_host = aggregates_of_host
         for host, rows in self.rows_of_host.items():
             for row in rows:
-                self._set_aggregates(row, host)
+                self.update(row, {"aggregates": self._aggregates_content(host)})
 
-    def _set_aggregates(self, row: int, host: str) -> None:
-        aggregates = self.aggregates_of_host.get(host, ())
-        self.update(row, {"aggregates": columns.aggregates_content(aggregates)})
+    def _aggregates_content(self, host: str) -> tuple[Any, ...]:
+        return columns.aggregates_content(self.aggregates_of_host.get(host, ()))
 
     def put_instance(self, host: str, uuid: str, instance: Any) -> None:
         """Note that *instance* runs on *host*, and nowhere else."""
@@ -213,7 +334,7 @@ class HostTable(ColumnStore):
             self.drop_instance(uuid)
         self.instances.setdefault(host, {})[uuid] = instance
         self.host_of_instance[uuid] = host
-        self._note_instances(host)
+        self._note(self.rows_of_host.get(host, []), ())
 
     def drop_instance(self, uuid: str) -> None:
         """Forget the instance, wherever it was."""
@@ -224,16 +345,34 @@ class HostTable(ColumnStore):
         del instances[uuid]
         if not instances:
             del self.instances[host]
-        self._note_instances(host)
+        self._note(self.rows_of_host.get(host, []), ())
 
-    def _note_instances(self, host: str) -> None:
-        for row in self.rows_of_host.get(host, ()):
-            self._note((row,), ())
+    def _grow(self, capacity: int) -> None:
+        more = capacity - self.capacity
+        for arrays, filling in ((self._columns, 0), (self._numbers, -1)):
+            for name, old in arrays.items():
+                arrays[name] = np.append(old, np.full(more, filling, dtype=old.dtype))
+        self.changed_at = np.append(self.changed_at, np.zeros(more, dtype=np.int64))
+        self.given_at = np.append(self.given_at, np.zeros(more, dtype=np.int64))
+        self.capacity = capacity
+        self._show_read_only()
+
+    def _show_read_only(self) -> None:
+        arrays = {**self._columns, **self._numbers}
+        self._read_only = {name: array.view() for name, array in arrays.items()}
+        for view in self._read_only.values():
+            view.flags.writeable = False
+
+    def _complain(self, name: str, number: int, error: errors.NovaException) -> None:
+        rows = np.flatnonzero(self._numbers[name] == number)[:_NODES_NAMED].tolist()
+        nodes = ", ".join(str(self.value(row, "nodename")) for row in rows)
+        LOG.warning(
+            "%s of compute node %s cannot be read and counts as none: %s", name, nodes, error
+        )
 
 
-def _by_lower_case(combinations: list[tuple[str | None]]) -> dict[str, list[str]]:
+def _by_lower_case(hosts: list[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for (host,) in combinations:
-        if host is not None:
-            found.setdefault(host.lower(), []).append(host)
+    for host in hosts:
+        found.setdefault(host.lower(), []).append(host)
     return found

@@ -20,7 +20,7 @@ _NUMBERS: Final = tuple(
     for name in columns.COLUMN_TYPES
     if name not in _INTERNAL and not name.startswith(consumption.IDLE)
 )
-_TEXTS: Final = tuple(name for name in columns.OBJECT_COLUMNS if name not in _INTERNAL)
+_TEXTS: Final = tuple(name for name in columns.TEXT_COLUMNS if name not in _INTERNAL)
 #: Everything that a host dump says of a host under ``values``.
 NAMES: Final = (*_NUMBERS, *_TEXTS, *columns.DOCUMENT_PARSERS, columns.INSTANCES)
 
@@ -58,12 +58,12 @@ def dump_host(table: HostTable, reservations: Reservations, key: Key) -> HostDum
 
 
 def _values(table: HostTable, row: int) -> dict[str, Any]:
-    host = table.text(row, "host")
+    host = table.value(row, "host")
     times = {name: _moment(table.value(row, name)) for name in TIMES}
     return {
         **{name: table.value(row, name) for name in _NUMBERS},
         **times,
-        **{name: table.text(row, name) for name in _TEXTS},
+        **{name: table.value(row, name) for name in _TEXTS},
         **{name: document(table.content(row, name)) for name in columns.DOCUMENT_PARSERS},
         columns.INSTANCES: sorted(table.instances.get(host, ())),
     }

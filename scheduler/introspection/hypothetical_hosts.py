@@ -48,7 +48,7 @@ def without(table: HostTable, hosts: Sequence[str]) -> None:
             argument = f"--without-host {host}"
             raise errors.InvalidRequest(field=argument, reason=str(error)) from error
         for row in rows:
-            table.remove((host, table.text(row, "nodename")))
+            table.remove((host, table.value(row, "nodename")))
 
 
 def add(
@@ -75,7 +75,7 @@ def add(
             argument = f"--add-hosts (profile {number})"
             raise errors.InvalidRequest(field=argument, reason=str(error)) from error
         example = row if row is not None else next(iter(table.rows.values()), None)
-        cell = None if example is None else table.text(example, "cell_uuid")
+        cell = None if example is None else table.value(example, "cell_uuid")
         decoded = manager.decode(SimpleNamespace(**values), Ratios.from_conf(conf), cell)
         prefix = profile.get("name") or f"{like or 'new'}-whatif"
         names = (f"{prefix}-{place}" for place in itertools.count(1))
@@ -163,7 +163,7 @@ def _hardware(table: HostTable, row: int) -> dict[str, Any]:
         "vcpus": table.value(row, "vcpus_total"),
         "memory_mb": table.value(row, "total_usable_ram_mb"),
         "local_gb": table.value(row, "total_usable_disk_gb"),
-        "hypervisor_type": table.text(row, "hypervisor_type"),
+        "hypervisor_type": table.value(row, "hypervisor_type"),
         "hypervisor_version": table.value(row, "hypervisor_version"),
         **{
             name: None if left_open & bit else table.value(row, name)

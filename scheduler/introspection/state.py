@@ -248,8 +248,8 @@ def _parts(table: HostTable, reservations: Reservations) -> Iterator[bytes]:
             for number in numbers.tolist()
         ]
         yield b"".join(digests[position] for position in positions.tolist())
-    for name in columns.OBJECT_COLUMNS:
-        yield _bytes([table.text(row, name) for row in rows.tolist()])
+    for name in columns.TEXT_COLUMNS:
+        yield _bytes([table.value(row, name) for row in rows.tolist()])
     yield _bytes(sorted(table.cells.items()))
     yield _bytes(sorted(table.host_of_instance.items()))
     amounts = ((each.key, each.uuid or "", each.amount) for each in reservations)

@@ -125,7 +125,7 @@ class Fleet:
             own = {name: table.column(name)[at] for name in (*NUMBERS, *RATIOS, *_FLAGS, SEEN)}
             documents = table.document_numbers("aggregates")[at].tolist()
             aggregates = {each: _membership(table, each) for each in set(documents)}
-            cells = [table.text(row, "cell_uuid") for row in keys.values()]
+            cells = [table.value(row, "cell_uuid") for row in keys.values()]
         for name in RATIOS:
             ratios = np.nan_to_num(own[name])
             own[name] = np.clip(ratios, -_LARGEST_RATIO, _LARGEST_RATIO).round(3)

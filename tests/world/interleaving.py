@@ -16,6 +16,7 @@ from scheduler.db.database import Database
 from scheduler.db.fleet import FleetReader
 from scheduler.drivers.filter_scheduler import Settings
 from scheduler.engine import decide
+from scheduler.hosts import columns
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.table import HostTable
 from tests.builders import a_conf, a_request
@@ -144,7 +145,7 @@ def _row(table: HostTable, row: int) -> Iterator[tuple[str, Any]]:
     """What counts of one row: of services that are there, of nodes that ever reported."""
     has_service = table.value(row, "host") in table.services
     reported = table.value(row, "reported")
-    for name in (*table._columns, *table._objects):
+    for name in (*columns.COLUMN_TYPES, *columns.TEXT_COLUMNS):
         if name.startswith("service_"):
             if has_service:
                 yield name, table.value(row, name)

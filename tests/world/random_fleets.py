@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from scheduler import objects
+from scheduler.hosts import columns
 from scheduler.hosts.table import HostTable
 from tests.builders import NOW, OWN_UUID, a_fleet, a_request
 
@@ -209,7 +210,7 @@ def snapshot(table: HostTable) -> dict[str, Any]:
         **{
             (row, name): table.value(row, name)
             for row in table.rows.values()
-            for name in (*table._columns, *table._objects)
+            for name in (*columns.COLUMN_TYPES, *columns.TEXT_COLUMNS)
         },
         **{
             (row, name): pool.content(int(table.document_numbers(name)[row]))

@@ -296,7 +296,7 @@ class _Claiming(Claiming):
             table = self._host_manager.table
             for provider in allocations:
                 for row in rows_of_nodes(table, [provider]).tolist():
-                    return None if table.text(row, "host").lower() in ruled_out else provider
+                    return None if table.value(row, "host").lower() in ruled_out else provider
         return None
 
     def _as_offered(self, node: str, allocations: Mapping[str, Any]) -> dict[str, Any]:

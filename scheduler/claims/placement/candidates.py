@@ -73,8 +73,8 @@ def fleet_of(host_manager: Any, spec: Any) -> Fleet:
     rows = sorted(table.rows.values())
     if hosts:
         rows = sorted(table.row_numbers(table.spellings({each.lower() for each in hosts})))
-    found = [row for row in rows if not nodes or table.text(row, "nodename") in nodes]
-    uuids = [table.text(row, "uuid") for row in found]
+    found = [row for row in rows if not nodes or table.value(row, "nodename") in nodes]
+    uuids = [table.value(row, "uuid") for row in found]
     return Fleet(aggregates, lowest, tuple(filter(None, uuids)))
 
 

@@ -39,12 +39,11 @@ def test_no_hosts_need_no_reading(hosts):
     nothing = hosts.take(hosts.everything(False))
     found = (
         nothing.per_document("stats", None),
-        nothing.per_value("free_ram_mb", None),
         nothing.per_value("host", None),
         nothing.count_instances(["u1"]),
         nothing.service_up,
     )
-    assert [each.tolist() for each in found] == [[]] * 5
+    assert [each.tolist() for each in found] == [[]] * 4
 
 
 @pytest.mark.parametrize(
