@@ -27,8 +27,9 @@ from scheduler.db import claims as claim_rows
 from scheduler.db import compute_nodes, instances
 from scheduler.db import rows as db_rows
 from scheduler.db.database import Database
-from scheduler.hosts import consumption, evidence, rows
+from scheduler.hosts import consumption, rows
 from scheduler.hosts.consumption import Consumption, Fitting
+from scheduler.hosts.instances import BUILDING, end_of, terms_of
 from scheduler.hosts.table import HostTable
 from scheduler.idempotency import answer_to_text
 
@@ -154,7 +155,7 @@ class AlternateClaims(Claims):
                 return False
             # One that is being built has no host to leave.
             mine = found.get(uuid)
-            if mine is not None and mine.vm_state not in (None, evidence.BUILDING):
+            if mine is not None and mine.vm_state not in (None, BUILDING):
                 values["source_host"] = mine.host
             if self._write(values, host, own):
                 return True
@@ -188,8 +189,8 @@ class AlternateClaims(Claims):
         row = table.put(key, rows.values(report, self._ratios, None))
         reported_at, now = table.value(row, "updated_at"), self._clock()
         for each in claimed:
-            terms, instance = evidence.terms_of(each, key), found.get(each.consumer_uuid)
-            if evidence.end_of(terms, instance, reported_at, now) is None:
+            terms, instance = terms_of(each, key), found.get(each.consumer_uuid)
+            if end_of(terms, instance, reported_at, now) is None:
                 consumption.take(table, row, amounts.of_row(each, self._fitting))
 
     def _write(self, values: dict[str, Any], host: Any, own: Any) -> bool:
@@ -229,7 +230,7 @@ def _fits(table: HostTable, amount: Consumption, limits: Mapping[str, Any]) -> b
     if any(limits.get(name) is not None and used[name] > limits[name] for name in used):
         return False
     reservation = consumption.take(table, row, amount)
-    return reservation is None or reservation.placement.error is None
+    return reservation is None or reservation.error is None
 
 
 class PlacementAlternates(Claims):

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.claims import amounts
-from scheduler.hosts import consumption, evidence, rows
+from scheduler.hosts import consumption, instances, rows
 from scheduler.hosts.columns import NEVER
 from scheduler.hosts.consumption import TOPOLOGY, Fitting
-from scheduler.hosts.evidence import End
+from scheduler.hosts.instances import End
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
 
@@ -72,7 +72,7 @@ def differences(
         key = claim.host, claim.node
         node, instance = node_of_key.get(key), fleet.instances.get(claim.consumer_uuid)
         reported_at = NEVER if node is None else rows.seconds(node.updated_at)
-        end = evidence.end_of(evidence.terms_of(claim, key), instance, reported_at, now)
+        end = instances.end_of(instances.terms_of(claim, key), instance, reported_at, now)
         if node is None:
             note(claim, "no compute node", "there is no such compute node")
         if end is not None:
@@ -126,7 +126,7 @@ def _not_fitting(
         taken = consumption.take(table, row, amounts.of_row(claim, fitting))
         if taken is None:
             continue
-        if taken.placement.error is not None:
-            yield claim, str(taken.placement.error)
-        elif has_cells and taken.placement.counted is None:
+        if taken.error is not None:
+            yield claim, str(taken.error)
+        elif has_cells and taken.counted is None:
             yield claim, "no NUMA cells that it fits on"

@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from scheduler.db import claims as claim_rows
 from scheduler.db.database import Database
 from scheduler.db.sessions import ReadSession
-from scheduler.hosts.steady_clock import is_due
+from scheduler.hosts.refresh import is_due
 from scheduler.hosts.table import Key
 
 #: Age of closed claims to purge: for requests that arrive twice, and for workers that read late.

@@ -17,7 +17,7 @@ from typing import Any
 from scheduler.claims import amounts
 from scheduler.claims.reader import ClaimRead, ClaimReader
 from scheduler.db import claims as claim_rows
-from scheduler.hosts import evidence
+from scheduler.hosts import instances
 from scheduler.hosts.consumption import Fitting
 from scheduler.hosts.instances import TrackedInstance
 from scheduler.hosts.reservations import Reservation, Reservations, drop
@@ -218,7 +218,7 @@ class SharedReservations(Reservations):
         reservation = Reservation(
             key,
             amounts.of_row(row, self._fitting),
-            evidence.terms_of(row, key),
+            instances.terms_of(row, key),
             row.consumer_uuid if is_named else None,
             TrackedInstance(row.consumer_uuid, *key, instance_type_id=row.flavor_id),
         )

@@ -32,7 +32,7 @@ from scheduler.drivers.loading import load_host_manager
 from scheduler.explain.recorder import Recorder
 from scheduler.explain.store import Store
 from scheduler.hosts.host_manager import HostManager
-from scheduler.hosts.steady_clock import SteadyClock
+from scheduler.hosts.refresh import SteadyClock
 from scheduler.introspection.endpoint import serve_introspection
 from scheduler.manager import SchedulerManager
 from scheduler.notifications.notifier import Notifications, Notifier

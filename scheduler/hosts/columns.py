@@ -52,12 +52,8 @@ INTERNAL_COLUMNS = {
     "service_last_seen": np.float64,
     # Only rows whose host has a service record are candidates.
     "has_service": np.bool_,
-    # A bare-metal node is taken as a whole: by how many, and what was free before the first.
+    # A bare-metal node is taken as a whole.
     "bare_metal": np.bool_,
-    "takers": np.int64,
-    "idle_ram_mb": np.int64,
-    "idle_disk_mb": np.int64,
-    "idle_vcpus_used": np.int64,
 }
 #: Kept in pools like documents, and read as they are.
 TEXT_COLUMNS = ("host", "nodename", "uuid", "host_ip", "hypervisor_type", "cell_uuid")

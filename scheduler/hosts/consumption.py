@@ -1,4 +1,4 @@
-"""Resources, cells and devices that one instance takes from its host, and giving them back.
+"""Resources, cells and devices that one instance takes from its host.
 
 Reference pages scheduling, sections 5.8 and 6.4, and numa_pci, sections 8.3 and 10.3.
 """
@@ -19,13 +19,6 @@ LOG = logging.getLogger(__name__)
 TOPOLOGY, POOLS = "numa_topology", "pci_stats"
 #: Key of the limits that concern cells.
 LIMITS_KEY = "numa_topology"
-#: A column, what it is while a bare-metal node is taken, and where the value from before is kept.
-IDLE = "idle_"
-OF_WHOLE_NODE = (
-    ("free_ram_mb", None, IDLE + "ram_mb"),
-    ("free_disk_mb", None, IDLE + "disk_mb"),
-    ("vcpus_used", "vcpus_total", IDLE + "vcpus_used"),
-)
 
 
 class Fitting(numa.Rules):
@@ -38,14 +31,6 @@ class Fitting(numa.Rules):
         """As ``[scheduler] semantics`` and ``[compute]`` choose."""
         pack = conf.compute.packing_host_numa_cells_allocation_strategy
         return cls(semantics.from_conf(conf).numa, pack)
-
-
-@dataclass(frozen=True, slots=True)
-class HardwareTaken:
-    """The cells and devices that an instance took of a row, and the row's documents before it."""
-
-    placement: numa.Placement
-    before: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,61 +85,31 @@ def networks_of(spec_obj: Any) -> numa.Networks | None:
     return None if metadata is None else numa.Networks.from_object(metadata)
 
 
-def take(table: HostTable, row: int, amount: Consumption) -> HardwareTaken | None:
-    """Consume *amount* on *row*; the cells and devices that it got, if it wants any.
+def take(table: HostTable, row: int, amount: Consumption) -> numa.Placement | None:
+    """Consume *amount* on *row*; where its cells and devices are, if it wants any.
 
-    Of bare metal neither is known.  An instance that did not get all that it wants does not
-    count among the I/O operations.
+    Every instance takes all of a bare-metal node, of which neither is known.  One that did not get
+    all that it wants does not count among the I/O operations.
     """
     if table.column("bare_metal")[row]:
-        _apply_whole(table, row, 1)
+        vcpus = table.value(row, "vcpus_total")
+        table.update(row, {"free_ram_mb": 0, "free_disk_mb": 0, "vcpus_used": vcpus})
         return None
     table.add(row, amount.added)
     if amount.wish is None:
         return None
     host, pools = table.value(row, TOPOLOGY), table.value(row, POOLS)
     placement = amount.wish.place(host, pools)
-    before = {}
     for name, old, new in ((TOPOLOGY, host, placement.host), (POOLS, pools, placement.pools)):
         if new is not old:
-            before[name] = table.content(row, name)
             table.update(row, {name: new})
     if placement.error is not None:
         table.add(row, {"num_io_ops": -1})
-    return HardwareTaken(placement, before)
+    return placement
 
 
-def give_back(
-    table: HostTable, row: int, amount: Consumption, hardware: HardwareTaken | None
-) -> None:
-    """Undo a consumption; of those with *hardware* it must be the last one on the row."""
-    if hardware is not None:
-        table.update(row, hardware.before)
-        if hardware.placement.error is not None:
-            table.add(row, {"num_io_ops": 1})
-    if table.column("bare_metal")[row]:
-        _apply_whole(table, row, -1)
-    else:
-        table.add(row, {name: -number for name, number in amount.added.items()})
-
-
-def _apply_whole(table: HostTable, row: int, sign: int) -> None:
-    """Every instance takes all of a bare-metal node; the last one that leaves gives it back."""
-    before = table.value(row, "takers")
-    values: dict[str, Any] = {"takers": before + sign}
-    for name, total, idle in OF_WHOLE_NODE:
-        if before == 0:
-            values[idle] = table.value(row, name)
-            values[name] = table.value(row, total) if total else 0
-        elif before + sign == 0:
-            values[name] = table.value(row, idle)
-            values[idle] = 0
-    table.update(row, values)
-
-
-def hand_over(table: HostTable, row: int, hardware: HardwareTaken, spec_obj: Any) -> None:
+def hand_over(table: HostTable, row: int, placement: numa.Placement, spec_obj: Any) -> None:
     """Log what went wrong; the next instance of the request starts from where this one is."""
-    placement = hardware.placement
     if placement.error is not None:
         LOG.warning(
             "Selected host: %s failed to consume from instance. Error: %s",

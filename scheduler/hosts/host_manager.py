@@ -22,11 +22,11 @@ from oslo_log import log as logging
 from scheduler import concurrency, errors, objects, semantics
 from scheduler.db.cells import CellHealth
 from scheduler.db.fleet import FleetChanges
-from scheduler.hosts import instances, rows
+from scheduler.hosts import rows
 from scheduler.hosts.host_state import HostState
-from scheduler.hosts.refresh import Listener, SharedRun, measured
+from scheduler.hosts.instances import recorded, tracked
+from scheduler.hosts.refresh import Listener, SharedRun, SteadyClock, is_due, measured
 from scheduler.hosts.reservations import Reservations
-from scheduler.hosts.steady_clock import SteadyClock, is_due
 from scheduler.hosts.table import HostTable
 from scheduler.hosts.updates import TableUpdater
 
@@ -298,21 +298,34 @@ class HostManager:
         """Take the instances that *host_name* reports as running on it."""
         del context
         with self.lock:
-            instances.update(self.table, host_name, instance_info)
+            for instance in instance_info:
+                known = self.table.instances.get(host_name, {}).get(instance.uuid)
+                if known is not None and not instance.is_set("system_metadata"):
+                    properties = known.image_properties
+                else:
+                    properties = recorded(instance.system_metadata)
+                found = tracked(instance, host_name, properties)
+                self.table.put_instance(host_name, instance.uuid, found)
 
     def delete_instance_info(self, context: Any, host_name: str, instance_uuid: str) -> None:
-        """Forget an instance that was deleted on *host_name*."""
+        """Forget an instance that was deleted on *host_name*, unless it has moved on since."""
         del context
         with self.lock:
-            instances.delete(self.table, host_name, instance_uuid)
+            if self.table.host_of_instance.get(instance_uuid) == host_name:
+                self.table.drop_instance(instance_uuid)
 
     def sync_instance_info(self, context: Any, host_name: str, instance_uuids: list[str]) -> None:
-        """Compare the instances that *host_name* says it has with those known here."""
+        """Compare the instances that *host_name* says it has with those known here.
+
+        Reservations, of which it has not heard, do not count.
+        """
         del context
 
         def agree() -> bool:
             with self.lock:
-                return instances.agree(self.table, host_name, instance_uuids)
+                known = self.table.instances.get(host_name, {})
+                built = {uuid for uuid, each in known.items() if each.vm_state is not None}
+            return built <= set(instance_uuids) <= known.keys()
 
         if agree():
             LOG.debug("Successfully synced instances from host '%s'.", host_name)
@@ -324,6 +337,26 @@ class HostManager:
                 host_name,
             )
             self._full_at = None  # the next read is a full one
+
+
+class IronicHostManager(HostManager):
+    """Keeps bare-metal and ordinary nodes, and may bring filters of its own.
+
+    Nodes whose ``hypervisor_type`` is ``ironic`` are read and consumed as wholes and show no
+    instances; all others are ordinary (reference page scheduling, section 5.8).
+    """
+
+    @staticmethod
+    def decode(row: Any, ratios: rows.Ratios, cell_uuid: str | None) -> dict[str, Any]:
+        """Bare-metal nodes as such, the others as ever."""
+        return rows.values_of_nodes(row, ratios, cell_uuid)
+
+    @staticmethod
+    def option_of_filters(conf: Any) -> str:
+        """The filters for bare metal, if they are switched on."""
+        if conf.filter_scheduler.use_baremetal_filters:
+            return "baremetal_enabled_filters"
+        return HostManager.option_of_filters(conf)
 
 
 def _naive_utc(seconds: float) -> datetime.datetime:

@@ -1,22 +1,32 @@
-"""Instances as the host table knows them: from rows, and from what compute services broadcast.
+"""Instances as the host table knows them, and the end of their reservations.
 
-Reference pages scheduling, section 7.7, and rpc, section 2.3.
+Reference pages scheduling, section 7.7, and rpc, section 2.3.  A reservation is over by the
+instance's row and its host's report (docs/decisions/0007); the row must have been read before the
+report, or in one snapshot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import enum
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from scheduler import errors, objects
 from scheduler.db.fleet_rows import IMAGE_KEY_PREFIX
 from scheduler.hosts import rows
-from scheduler.hosts.table import HostTable
+from scheduler.hosts.table import Key
 
 #: (property, text of its value) of one image.
 Properties = frozenset[tuple[str, str]]
 
 _NONE: Properties = frozenset()
+BUILDING = "building"
+#: Task states that a compute node sets once it has counted the instance and said so.
+COUNTED_TASKS = frozenset(("networking", "block_device_mapping", "spawning"))
+#: With these the instance may not have been counted yet, whatever its task.
+NOT_YET = frozenset((None, "shelved", "shelved_offloaded"))
+#: Most that the clocks of those who write rows may differ.
+CLOCK_TOLERANCE_SECONDS = 2.0
 
 
 class TrackedInstance(NamedTuple):
@@ -72,26 +82,75 @@ def _texts(properties: objects.ImageMetaProps) -> Properties:
     return frozenset((name, str(value)) for name, value in properties.to_dict().items())
 
 
-def update(table: HostTable, host: str, instances: Iterable[Any]) -> None:
-    """Note *instances*, which were broadcast, as running on *host*."""
-    for instance in instances:
-        known = table.instances.get(host, {}).get(instance.uuid)
-        if known is not None and not instance.is_set("system_metadata"):
-            properties = known.image_properties
-        else:
-            properties = recorded(instance.system_metadata)
-        table.put_instance(host, instance.uuid, tracked(instance, host, properties))
+# --- the end of reservations ---------------------------------------------------------
 
 
-def delete(table: HostTable, host: str, uuid: str) -> None:
-    """Forget the instance if it is on *host*; it may have moved on since the message."""
-    if table.host_of_instance.get(uuid) == host:
-        table.drop_instance(uuid)
+class End(enum.Enum):
+    """Reason why a reservation is over."""
+
+    REPORTED = "reported"
+    DELETED = "deleted"
+    FAILED = "failed"
+    ELSEWHERE = "elsewhere"
+    EXPIRED = "expired"
 
 
-def agree(table: HostTable, host: str, uuids: Iterable[str]) -> bool:
-    """True when exactly *uuids* are on *host*, apart from reservations it has not heard of."""
-    known, reported = table.instances.get(host, {}), set(uuids)
-    return reported <= known.keys() and all(
-        known[uuid].vm_state is None for uuid in known.keys() - reported
-    )
+class Terms(NamedTuple):
+    """The conditions of one reservation; times in seconds since the epoch."""
+
+    host: str
+    node: str | None
+    source_host: str | None
+    flavor_id: int | None
+    created_at: float
+    expires_at: float
+
+
+def terms_of(row: Any, key: Key) -> Terms:
+    """Those of the claim of *row*, on the host that the table knows as *key*."""
+    created_at, expires_at = rows.seconds(row.created_at), rows.seconds(row.expires_at)
+    return Terms(*key, row.source_host, row.flavor_id, created_at, expires_at)
+
+
+def end_of(terms: Terms, instance: Any, reported_at: float, now: float) -> End | None:
+    """Reason why a reservation on these terms is over; None while it is not.
+
+    *instance* is the row of its instance (None if there is none yet), *reported_at* when the
+    report that counts was written.
+    """
+    end = None if instance is None else _end_by_row(terms, instance, reported_at)
+    if end is None and now > terms.expires_at:
+        return End.EXPIRED
+    return end
+
+
+def _end_by_row(terms: Terms, instance: Any, reported_at: float) -> End | None:
+    if instance.deleted:
+        return End.DELETED
+    touched_at = rows.seconds(instance.updated_at or instance.created_at)
+    if instance.vm_state == "error" and (instance.host is None or _is_news(touched_at, terms)):
+        return End.FAILED  # one that is on no host has nothing to come back to
+    if instance.host == terms.host and instance.node in (None, terms.node):
+        return End.REPORTED if _is_counted(terms, instance, touched_at, reported_at) else None
+    is_source = instance.host in (None, terms.source_host)
+    return None if is_source or instance.host == terms.host else End.ELSEWHERE
+
+
+def _is_news(touched_at: float, terms: Terms) -> bool:
+    return touched_at >= terms.created_at - CLOCK_TOLERANCE_SECONDS
+
+
+def _is_counted(terms: Terms, instance: Any, touched_at: float, reported_at: float) -> bool:
+    """True when the report counts the instance, which says that it is on the host.
+
+    A build is counted before its later states are written.  A move is counted at some time, so
+    that only a report from clearly after it is trusted; one that stays on its host shows by its
+    flavor.
+    """
+    if terms.source_host is None:
+        if instance.vm_state == BUILDING:
+            return instance.task_state in COUNTED_TASKS
+        return instance.vm_state not in NOT_YET
+    if terms.source_host == terms.host and instance.instance_type_id != terms.flavor_id:
+        return False
+    return reported_at > touched_at + CLOCK_TOLERANCE_SECONDS

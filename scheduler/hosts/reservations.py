@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.hosts import consumption, evidence
-from scheduler.hosts.columns import NEVER
-from scheduler.hosts.consumption import Consumption, HardwareTaken
-from scheduler.hosts.evidence import End, Terms
-from scheduler.hosts.instances import TrackedInstance
+from scheduler import numa
+from scheduler.hosts import consumption, instances
+from scheduler.hosts.columns import ADDED_BY_RESERVATIONS, CHANGED_BY_RESERVATIONS, NEVER
+from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.instances import End, Terms, TrackedInstance
 from scheduler.hosts.table import HostTable, Key
 
 #: A reservation whose instance never shows up anywhere ends after this long.
@@ -38,8 +38,8 @@ class Reservation:
     uuid: str | None
     #: Shown in the instance's place on its host until the instance itself is there.
     placeholder: TrackedInstance | None
-    #: The cells and devices it has in the row as it is now, if it wants any.
-    hardware: HardwareTaken | None = None
+    #: Where its cells and devices are in the row as it is now, if it wants any.
+    hardware: numa.Placement | None = None
     #: The instance's row, once one was read.
     instance: Any = None
 
@@ -56,6 +56,9 @@ class Reservations:
         self._touched: dict[Reservation, None] = {}
         #: By second since the epoch those that expire within it.
         self._expiring: dict[int, dict[Reservation, None]] = {}
+        #: Values of the rows with reservations, without these.
+        self._reported: dict[Key, dict[str, Any]] = {}
+        self._left_out: Collection[Reservation] = ()
 
     def __iter__(self) -> Iterator[Reservation]:
         return (each for several in self._of_key.values() for each in several)
@@ -67,6 +70,7 @@ class Reservations:
             twin._keep(copied := dataclasses.replace(each))
             if each in self._touched:
                 twin._touched[copied] = None
+        twin._reported = {key: dict(values) for key, values in self._reported.items()}
         return twin
 
     def on(self, key: Key) -> tuple[Reservation, ...]:
@@ -143,8 +147,10 @@ class Reservations:
             for row, (uuid, stand_in) in zip(rows, names, strict=True)
         ]
         if len(several) == 1:
-            several[0].hardware = consumption.take(self.table, rows[0], amount)
+            self._take(several[0], rows[0])
         else:
+            for row, key in keys.items():
+                self._keep_report(key, row, amount)
             self.table.add_many(times, amount.added)
         for made, (uuid, stand_in) in zip(several, names, strict=True):
             self._remember(made)
@@ -174,14 +180,29 @@ class Reservations:
         if home is None:
             return None
         instance = self.table.instances[home][uuid or ""]
-        return None if instance.vm_state in (None, evidence.BUILDING) else home
+        return None if instance.vm_state in (None, instances.BUILDING) else home
 
     def add(self, reservation: Reservation) -> None:
         """Subtract *reservation* from its host's row, if there is one yet, and keep it."""
         row = self.table.rows.get(reservation.key)
         if row is not None:
-            reservation.hardware = consumption.take(self.table, row, reservation.amount)
+            self._take(reservation, row)
         self._remember(reservation)
+
+    def _take(self, reservation: Reservation, row: int) -> None:
+        self._keep_report(reservation.key, row, reservation.amount)
+        reservation.hardware = consumption.take(self.table, row, reservation.amount)
+
+    def _keep_report(self, key: Key, row: int, amount: Consumption) -> None:
+        """Keep what *amount* is going to change; documents only where it wants cells or devices."""
+        reported = self._reported.get(key)
+        if reported is None:
+            value = self.table.value
+            reported = {name: value(row, name) for name in ADDED_BY_RESERVATIONS}
+            self._reported[key] = reported
+        if amount.wish is not None and not reported.keys() & CHANGED_BY_RESERVATIONS:
+            for name in CHANGED_BY_RESERVATIONS:
+                reported[name] = self.table.content(row, name)
 
     def _remember(self, reservation: Reservation) -> None:
         self._show(reservation)
@@ -206,19 +227,20 @@ class Reservations:
         """
         row = self.table.rows.get(reservation.key)
         if row is not None:
-            later = self._fitted_after(reservation)
-            for each in (*reversed(later), reservation):
-                consumption.give_back(self.table, row, each.amount, each.hardware)
-            for each in later:
-                each.hardware = consumption.take(self.table, row, each.amount)
+            if reservation.amount.wish is not None or self.table.column("bare_metal")[row]:
+                self._take_again(reservation.key, reservation)
+            else:
+                added = reservation.amount.added.items()
+                self.table.add(row, {name: -number for name, number in added})
         self._forget(reservation)
 
-    def _fitted_after(self, reservation: Reservation) -> list[Reservation]:
-        if reservation.hardware is None:
-            return []
-        several = self._of_key[reservation.key]
-        later = several[several.index(reservation) + 1 :]
-        return [each for each in later if each.hardware is not None]
+    def _take_again(self, key: Key, released: Reservation | None = None) -> None:
+        """Start from the report, and take everything but the one *released* anew, in order."""
+        row = self.table.rows[key]
+        self.table.update(row, self._reported.get(key, {}))
+        for each in self._of_key[key]:
+            if each is not released and each not in self._left_out:
+                each.hardware = consumption.take(self.table, row, each.amount)
 
     def _forget(self, reservation: Reservation) -> None:
         drop(self._of_key, reservation.key, reservation)
@@ -229,6 +251,8 @@ class Reservations:
         del self._expiring[second][reservation]
         if not self._expiring[second]:
             del self._expiring[second]
+        if reservation.key not in self._of_key:
+            self._reported.pop(reservation.key, None)
         placeholder = reservation.placeholder
         if placeholder is None:
             return
@@ -249,33 +273,23 @@ class Reservations:
     def without(self, reservations: Collection[Reservation]) -> Iterator[None]:
         """The table as if *reservations* took nothing, until the end of the block."""
         keys = {each.key for each in reservations} & self.table.rows.keys()
-        left_out = frozenset(reservations)
+        self._left_out = frozenset(reservations)
         for key in keys:
-            self._return_all(key)
-            self._take_all(key, left_out)
+            self._take_again(key)
         try:
             yield
         finally:
+            self._left_out = ()
             for key in keys:
-                self._return_all(key, left_out)
-                self._take_all(key)
-
-    def _return_all(self, key: Key, left_out: Collection[Reservation] = ()) -> None:
-        for each in reversed(self._of_key.get(key, [])):
-            if each not in left_out:
-                consumption.give_back(self.table, self.table.rows[key], each.amount, each.hardware)
-            each.hardware = None
-
-    def _take_all(self, key: Key, left_out: Collection[Reservation] = ()) -> None:
-        for each in self._of_key.get(key, ()):
-            if each not in left_out:
-                each.hardware = consumption.take(self.table, self.table.rows[key], each.amount)
+                self._take_again(key)
 
     # --- reads ---------------------------------------------------------------------------
 
     def reapply(self, key: Key) -> None:
         """Subtract the reservations again after the row of *key* was read from the database."""
-        self._take_all(key)
+        self._reported.pop(key, None)
+        for each in self._of_key.get(key, ()):
+            self._take(each, self.table.rows[key])
         self._touched.update(dict.fromkeys(self._of_key.get(key, ())))
 
     def settle(self, now: float, found: Sequence[Any] = ()) -> None:
@@ -308,7 +322,7 @@ class Reservations:
         row = self.table.rows.get(reservation.key)
         reported_at = NEVER if row is None else self.table.value(row, "updated_at")
         terms = reservation.terms
-        end = evidence.end_of(terms, reservation.instance, reported_at, now)
+        end = instances.end_of(terms, reservation.instance, reported_at, now)
         if end is None and reservation.uuid is None and reported_at > terms.created_at:
             end = End.REPORTED  # nobody can tell whether an instance without a name has arrived
         return end
@@ -346,7 +360,7 @@ class NewtonReservations(Reservations):
         del instance_type_id
         several = super().reserve_many(rows, [(None, None)] * len(names), amount, now)
         for row, made in zip(rows, several, strict=True):
-            if made.hardware is None or made.hardware.placement.error is None:
+            if made.hardware is None or made.hardware.error is None:
                 self.table.update(row, {"updated_at": now})
         return several
 

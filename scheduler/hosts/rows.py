@@ -113,7 +113,7 @@ def values_of_nodes(row: Any, ratios: Ratios, cell_uuid: str | None) -> dict[str
     if not is_metal or not found["reported"]:
         return found
     free_disk_mb = 1024 * int(row.free_disk_gb)
-    return {**found, **_UNKNOWN_OF_BARE_METAL, "free_disk_mb": free_disk_mb, "takers": 0}
+    return {**found, **_UNKNOWN_OF_BARE_METAL, "free_disk_mb": free_disk_mb}
 
 
 def _resources(row: Any) -> dict[str, Any]:

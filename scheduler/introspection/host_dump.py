@@ -7,19 +7,15 @@ import math
 from typing import Any, Final
 
 from scheduler import errors
-from scheduler.hosts import columns, consumption
+from scheduler.hosts import columns
 from scheduler.hosts.columns import CHANGED_BY_RESERVATIONS
 from scheduler.hosts.reservations import Reservation, Reservations
 from scheduler.hosts.table import HostTable, Key
 
 #: Of the table's own use: says nothing about the host.
-_INTERNAL: Final = frozenset({"takers", "host", "nodename"})
+_INTERNAL: Final = frozenset({"host", "nodename"})
 TIMES: Final = frozenset({"updated_at", "service_last_seen"})
-_NUMBERS: Final = tuple(
-    name
-    for name in columns.COLUMN_TYPES
-    if name not in _INTERNAL and not name.startswith(consumption.IDLE)
-)
+_NUMBERS: Final = tuple(columns.COLUMN_TYPES)
 _TEXTS: Final = tuple(name for name in columns.TEXT_COLUMNS if name not in _INTERNAL)
 #: Everything that a host dump says of a host under ``values``.
 NAMES: Final = (*_NUMBERS, *_TEXTS, *columns.DOCUMENT_PARSERS, columns.INSTANCES)

@@ -2,7 +2,6 @@
 
 import datetime
 import json
-import random
 
 import pytest
 
@@ -10,11 +9,9 @@ from scheduler import drivers, errors, objects
 from scheduler.db import compute_nodes, instances, migration, services
 from scheduler.db.database import Database
 from scheduler.drivers.loading import host_manager_class
-from scheduler.hosts import columns, consumption
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.hosts.consumption import Consumption, Fitting
-from scheduler.hosts.host_manager import HostManager
-from scheduler.hosts.ironic_host_manager import IronicHostManager
+from scheduler.hosts.host_manager import HostManager, IronicHostManager
 from scheduler.hosts.reservations import NewtonReservations, Reservations
 from tests.builders import a_conf, a_request
 from tests.unit.hosts.reading import a_reader
@@ -184,22 +181,6 @@ def test_bare_metal_shows_no_instances(database, manager):
     assert list(manager.state_of("h1").instances) == [uuids["h1"]]
     hosts = Candidates(Scope(manager.table, manager.clock(), 60.0), manager.table.order)
     assert hosts.count_instances(uuids.values()).tolist() == [0, 0, 1]
-
-
-def test_random_consumption_is_undone_bit_for_bit(manager):
-    rng = random.Random(7)
-    row, table = manager.table.rows[KEY], manager.table
-    before = {name: table.value(row, name) for name in columns.COLUMN_TYPES}
-    takers = 0
-    while takers or table.version < 100:
-        if takers and rng.random() < 0.55:
-            consumption.give_back(table, row, AMOUNT, None)
-            takers -= 1
-        else:
-            consumption.take(table, row, AMOUNT)
-            takers += 1
-        assert values(manager, TAKEN) == (TAKEN if takers else FREE)
-    assert {name: table.value(row, name) for name in columns.COLUMN_TYPES} == before
 
 
 @pytest.mark.parametrize(

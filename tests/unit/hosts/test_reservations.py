@@ -11,8 +11,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from scheduler import numa, objects
 from scheduler.hosts import consumption
 from scheduler.hosts.consumption import Consumption, Fitting
-from scheduler.hosts.evidence import Terms
-from scheduler.hosts.instances import TrackedInstance
+from scheduler.hosts.instances import Terms, TrackedInstance
 from scheduler.hosts.reservations import (
     NewtonReservations,
     PlacementReservations,
@@ -41,7 +40,7 @@ ROWS = st.fixed_dictionaries(
     }
 )
 REPORT = {
-    **dict.fromkeys(("takers", "vcpus_used", "free_disk_mb", "num_instances"), 0),
+    **dict.fromkeys(("vcpus_used", "free_disk_mb", "num_instances"), 0),
     "vcpus_total": 4,
 }
 KEYS = st.sampled_from([KEY, ("h2", "n2")])
@@ -59,7 +58,7 @@ def amounts(draw):
 
 
 def numbers_and_documents(table):
-    names = (*consumption.Consumption(0, 0, 0).added, "takers", "numa_topology", "pci_stats")
+    names = (*consumption.Consumption(0, 0, 0).added, "numa_topology", "pci_stats")
     return {key: [table.value(row, name) for name in names] for key, row in table.rows.items()}
 
 

@@ -152,7 +152,6 @@ def test_nodes_of_bare_metal(kind, is_metal):
     assert found["free_disk_mb"] == (70 if is_metal else 50) * 1024
     assert found["disk_mb_used"] == (0 if is_metal else 30 * 1024)
     assert found["total_usable_ram_mb"] == 8192
-    assert found.get("takers") == (0 if is_metal else None)
     assert read(**kind, ram_allocation_ratio=None)["ram_allocation_ratio"] == 1.5
     silent = read(**kind, free_disk_gb=None)
     assert (silent["reported"], silent["bare_metal"]) == (False, is_metal)

@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from scheduler.db.database import Database
-from scheduler.hosts import steady_clock
-from scheduler.hosts.steady_clock import SteadyClock, is_due
+from scheduler.hosts import refresh
+from scheduler.hosts.refresh import SteadyClock, is_due
 
 BEGAN = 1_000_000.0
 HOUR = 3600.0
@@ -76,7 +76,7 @@ def test_a_clock_that_was_wrong_and_is_set_right_is_followed(caplog, wrong):
 
 def test_small_steps_are_followed_without_asking(machine):
     for _ in range(5):
-        machine.off_seconds += steady_clock.JUMP_SECONDS / 2
+        machine.off_seconds += refresh.JUMP_SECONDS / 2
         machine.later(1)
         assert machine.clock() == machine.wall()
     assert machine.asked == 0
@@ -90,7 +90,7 @@ def test_while_nobody_can_say_the_time_goes_on(machine):
     assert machine.clock() == machine.right
     assert machine.asked == 1
     machine.database_answers = True
-    machine.later(steady_clock.ASKED_AGAIN_SECONDS)
+    machine.later(refresh.ASKED_AGAIN_SECONDS)
     assert machine.asked == 2
     assert machine.clock() == machine.right
 

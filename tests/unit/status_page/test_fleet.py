@@ -76,7 +76,7 @@ CHANGES = {
     "nothing": (lambda table: None, []),
     "a number": (lambda table: table.update(1, {"free_ram_mb": 1}), ["h2"]),
     "a ratio": (lambda table: table.update(1, {"cpu_allocation_ratio": 2.0}), ["h2"]),
-    "a column the page does not show": (lambda table: table.update(1, {"takers": 3}), []),
+    "a column the page does not show": (lambda table: table.update(1, {"disk_mb_used": 3}), []),
     "a heartbeat in time": (lambda table: table.set_service("h2", {}, NOW - 1), []),
     "silence": (lambda table: table.set_service("h2", {}, NOW - 61), ["h2"]),
     "no service": (lambda table: table.set_service("h2", None, 0), ["h2"]),
