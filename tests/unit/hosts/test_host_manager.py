@@ -1,10 +1,11 @@
-"""The host table follows the database.
+"""The host manager: refreshes, their cost, and what else drivers ask it.
 
 That every kind of change is seen by the next refresh: test_interleaved_writers.
 """
 
 import datetime
 import gc
+import logging
 import time
 
 import pytest
@@ -17,42 +18,13 @@ from scheduler.db.fleet_rows import EVERY_SECONDS, LATE_SECONDS
 from scheduler.hosts import host_manager
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.host_manager import HostManager
+from scheduler.hosts.refresh import MISSED_AFTER_SECONDS
 from tests.builders import a_conf
-from tests.unit.db.builders import delete_host
-from tests.unit.hosts.reading import (
-    NODE,
-    a_manager,
-    a_reader,
-    candidates,
-    change,
-    row_of,
-    utc_now,
-    value,
-)
+from tests.unit.hosts.reading import NODE, a_manager, a_reader, change, row_of, utc_now, value
 from tests.waiting import wait_until
 
 HOUR = datetime.timedelta(hours=1)
-
-
-def test_the_first_refresh_reads_everything(manager):
-    assert candidates(manager) == ["h1", "h2", "h3"]
-    assert value(manager, "h1", "free_ram_mb") == 7680
-    assert value(manager, "h1", "free_disk_mb") == 90 * 1024
-    assert value(manager, "h1", "num_instances") == 1
-    assert value(manager, "h1", "ram_allocation_ratio") == 1.0
-    assert manager.state_age_seconds < 5
-
-
-def test_a_second_report_in_the_same_second_is_seen_however_late(manager, database, clock):
-    now = utc_now()
-    for free_ram_mb in (100, 200):
-        change(database, compute_nodes.update_usage, 2, {"free_ram_mb": free_ram_mb}, now)
-        manager.refresh()
-        assert value(manager, "h2", "free_ram_mb") == free_ram_mb
-    change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 300}, now)
-    clock.ahead_seconds = 10
-    manager.refresh()
-    assert value(manager, "h2", "free_ram_mb") == 300
+NODES = tables.compute_nodes
 
 
 def test_a_row_emptied_by_its_host_keeps_its_numbers_and_its_reservations(manager, database):
@@ -63,27 +35,6 @@ def test_a_row_emptied_by_its_host_keeps_its_numbers_and_its_reservations(manage
     assert value(manager, "h2", "free_ram_mb") == 7680 - 512
     manager.reservations.release(made)
     assert value(manager, "h2", "free_ram_mb") == 7680
-
-
-def test_a_deleted_service_hides_its_host_and_a_new_one_shows_it(manager, database):
-    change(database, delete_host, "h2")
-    manager.refresh()
-    assert candidates(manager) == ["h1", "h3"]
-
-
-@pytest.mark.parametrize(
-    ("function", "column"),
-    [
-        (services.set_disabled, "service_disabled"),
-        (services.set_forced_down, "service_forced_down"),
-    ],
-)
-def test_switches_of_the_operator_are_seen_at_once(manager, database, function, column):
-    for wanted in (True, False, True):
-        change(database, function, "h2", "nova-compute", wanted)
-        manager.refresh()
-        assert value(manager, "h2", column) is wanted
-        assert value(manager, "h1", column) is False
 
 
 @pytest.mark.parametrize("ahead_seconds", [EVERY_SECONDS, LATE_SECONDS])
@@ -106,8 +57,7 @@ def test_heartbeats_are_read_beside_the_requests_unless_they_are_late(
 
 
 def metadata_of(manager, host):
-    aggregates_of_host = manager.table.value(row_of(manager, host), "aggregates")
-    return [dict(each.metadata) for each in aggregates_of_host]
+    return [dict(each.metadata) for each in value(manager, host, "aggregates")]
 
 
 def test_aggregates_broadcast_count_at_once_and_the_database_corrects_them(manager):
@@ -119,56 +69,6 @@ def test_aggregates_broadcast_count_at_once_and_the_database_corrects_them(manag
     assert metadata_of(manager, "h1") == []
 
 
-def an_instance(uuid, host):
-    return objects.Instance(
-        uuid=uuid, host=host, node=f"{host}.example", project_id="p", user_id="u",
-        vm_state="active", memory_mb=512, vcpus=1, root_gb=1, ephemeral_gb=0,
-    )  # fmt: skip
-
-
-def test_instances_are_followed_from_host_to_host(manager, database):
-    change(database, instances.create, an_instance("u1", "h1"))
-    manager.refresh()
-    assert list(manager.table.instances["h1"]) == ["u1"]
-    change(database, instances.update, "u1", host="h2")
-    manager.refresh()
-    assert "h1" not in manager.table.instances
-    assert list(manager.table.instances["h2"]) == ["u1"]
-    change(database, instances.destroy, "u1")
-    manager.refresh()
-    assert manager.table.instances == {}
-
-
-def test_instance_updates_by_rpc(manager, database):
-    change(database, instances.create, an_instance("u1", "h1"))
-    manager.update_instance_info(
-        None, "h1", objects.InstanceList(objects=[an_instance("u1", "h1")])
-    )
-    assert list(manager.table.instances["h1"]) == ["u1"]
-    manager.delete_instance_info(None, "h2", "u1")  # it is not there: nothing happens
-    assert list(manager.table.instances["h1"]) == ["u1"]
-    manager.delete_instance_info(None, "h1", "u1")
-    assert manager.table.instances == {}
-    manager.sync_instance_info(None, "h1", ["u1"])
-    assert list(manager.table.instances["h1"]) == ["u1"]
-
-
-def broken(manager, monkeypatch):
-    def read(*_arguments, **_options):
-        raise db_exception.DBConnectionError(RuntimeError("no route"))
-
-    monkeypatch.setattr(manager._reader, "read", read)
-
-
-@pytest.fixture
-def looking_at_images(database, clock):
-    """A host manager for weighers that look at the images of the servers."""
-    conf = a_conf(image_props_weight_multiplier=1.0)
-    manager = HostManager(conf, a_reader(conf, database), clock)
-    manager.refresh()
-    return manager
-
-
 def properties_on(manager, host):
     return {
         uuid: set(instance.image_properties)
@@ -176,15 +76,16 @@ def properties_on(manager, host):
     }
 
 
-def test_images_of_instances_are_read_for_those_who_look_at_them(database, manager, request):
+def test_images_of_instances_are_read_for_those_who_look_at_them(database, clock, manager):
     metadata = {"image_hw_vm_mode": "hvm", "image_base_image_ref": "i1", "owner": "x"}
-    instance = an_instance("u1", "h1")
-    instance.system_metadata = metadata
-    change(database, instances.create, instance)
-    change(database, instances.create, an_instance("u2", "h1"))
+    for uuid, own in (("u1", metadata), ("u2", {})):
+        instance = objects.Instance(uuid=uuid, host="h1", vm_state="active", system_metadata=own)
+        change(database, instances.create, instance)
     known = {"u1": {("hw_vm_mode", "hvm")}, "u2": set()}
 
-    looking = request.getfixturevalue("looking_at_images")  # reads all
+    conf = a_conf(image_props_weight_multiplier=1.0)
+    looking = HostManager(conf, a_reader(conf, database), clock)
+    looking.refresh()  # reads all
     assert properties_on(looking, "h1") == known
     change(database, instances.set_system_metadata, "u2", "image_os_type", "linux")
     change(database, instances.update, "u2", task_state="rebuilding")
@@ -194,58 +95,10 @@ def test_images_of_instances_are_read_for_those_who_look_at_them(database, manag
     assert properties_on(manager, "h1") == {"u1": set(), "u2": set()}
 
 
-@pytest.mark.parametrize(("chosen", "is_up"), [("current", []), ("newton", ["h1"])])
-def test_liveness_without_a_heartbeat_is_up_to_the_semantics(database, clock, chosen, is_up):
-    conf = a_conf()
-    conf.set_override("semantics", chosen, group="scheduler")
-    long_ago = utc_now() - datetime.timedelta(hours=1)
-    with database.write() as connection:
-        connection.execute(
-            tables.services.update()
-            .where(tables.services.c.host == "h1")
-            .values(last_seen_up=None, created_at=long_ago, updated_at=utc_now())
-        )
-        connection.execute(
-            tables.services.update()
-            .where(tables.services.c.host != "h1")
-            .values(last_seen_up=long_ago, created_at=long_ago)
-        )
-    manager = HostManager(conf, a_reader(conf, database), clock)
-    manager.refresh()
-
-    assert manager.hosts_up("compute") == is_up
-    up = manager.table.column("service_last_seen")[row_of(manager, "h1")] > time.time() - 60
-    assert ["h1"] * int(up) == is_up
-
-
-def test_the_last_state_serves_for_a_while_when_the_database_is_away(manager, clock, monkeypatch):
-    clock.ahead_seconds = 3600
-    manager.require_state()  # nothing has failed yet
-    manager.refresh()
-    broken(manager, monkeypatch)
-    clock.ahead_seconds += 59
-    manager.refresh()
-    manager.require_state()
-    clock.ahead_seconds += 3600
-    for ask in (manager.refresh, manager.require_state):
-        with pytest.raises(errors.StateUnavailable, match=r"36\d\d s old"):
-            ask()
-    monkeypatch.undo()
-    manager.refresh()
-    manager.require_state()
-
-
-def test_without_any_state_there_is_no_decision(database, clock, monkeypatch):
-    manager = a_manager(database, clock)
-    broken(manager, monkeypatch)
-    with pytest.raises(errors.StateUnavailable, match="could not be read"):
-        manager.refresh()
-
-
 def test_a_full_read_repairs_what_was_missed(database, clock):
     """A change whose timestamp lies before everything that delta reads look at."""
     with database.write() as connection:
-        connection.execute(sa.update(tables.compute_nodes).values(created_at=utc_now() - HOUR))
+        connection.execute(sa.update(NODES).values(created_at=utc_now() - HOUR))
     clock.ahead_seconds = 120
     manager = a_manager(database, clock)
     manager.refresh()
@@ -268,3 +121,198 @@ def test_a_large_fleet_is_kept_from_the_garbage_collector(
         assert (gc.get_freeze_count() > before) is is_set_aside
     finally:
         gc.unfreeze()
+
+
+# --- where nothing has happened since the last poll ------------------------------------------
+
+
+@pytest.fixture(params=[True, False], ids=["counted", "of Nova"])
+def at_rest(request, database, clock):
+    """A manager that was asked for a while after anything had happened, and its statements."""
+    if not request.param:
+        with database.write() as connection:
+            connection.execute(tables.change_counters.delete())
+    manager = a_manager(database, clock)
+    for _ in range(3):
+        clock.ahead_seconds += HOUR.total_seconds()  # more than the first read looks back
+        manager.refresh()
+    asked = []
+    sa.event.listen(
+        database.engine,
+        "before_cursor_execute",
+        lambda _conn, _cursor, statement, *_others: asked.append(statement),
+    )
+    return manager, asked
+
+
+def test_one_statement_is_enough(at_rest):
+    manager, asked = at_rest
+    for _ in range(2):
+        manager.refresh()
+    assert len([each for each in asked if each.startswith("SELECT")]) == 2
+
+
+@pytest.mark.parametrize("stamped_ago_seconds", [0, 30])
+def test_reports_with_the_same_timestamp_are_seen(at_rest, database, clock, stamped_ago_seconds):
+    manager, _asked = at_rest
+    when = datetime.datetime.fromtimestamp(int(clock() - stamped_ago_seconds), datetime.UTC)
+    for free_ram_mb in (100, 200):
+        numbers = {"free_ram_mb": free_ram_mb}
+        change(database, compute_nodes.update_usage, 2, numbers, when.replace(tzinfo=None))
+        manager.refresh()
+        assert value(manager, "h2", "free_ram_mb") == free_ram_mb
+
+
+# --- what reads cost, and those that fail ----------------------------------------------------
+
+
+@pytest.fixture
+def costs(manager):
+    """Those of the reads from now on."""
+    found = []
+    manager.read_listeners.append(found.append)
+    return found
+
+
+def test_reads_of_changes_and_of_everything(manager, database, costs):
+    manager.refresh()
+    change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 100})
+    manager.refresh()
+    manager.refresh_everything()
+    expected = [(False, False), (False, True), (True, True)]
+    assert [(cost.full, cost.rows > 0) for cost in costs] == expected
+    assert costs[-1].rows >= 3
+    assert all(cost.seconds > 0 and not cost.failed and not cost.repairs for cost in costs)
+
+
+@pytest.mark.parametrize(("ago", "repairs"), [(MISSED_AFTER_SECONDS * 3, 1), (0, 0)])
+def test_repairs(manager, database, clock, costs, ago, repairs):
+    manager.refresh()
+    clock.ahead_seconds = 1.0
+    values = {"free_ram_mb": 123, "updated_at": utc_now() - datetime.timedelta(seconds=ago)}
+    with database.write() as connection:
+        connection.execute(sa.update(NODES).where(NODES.c.id == 2).values(values))
+    manager.refresh_everything()
+    assert value(manager, "h2", "free_ram_mb") == 123
+    assert (costs[-1].full, costs[-1].repairs) == (True, repairs)
+    manager.refresh_everything()
+    assert costs[-1].repairs == 0, "it is known now"
+
+
+def refuse(*_arguments, **_options):
+    raise db_exception.DBConnectionError(RuntimeError("no route"))
+
+
+def test_a_read_that_fails(manager, costs, monkeypatch, caplog):
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(manager._reader, "read", refuse)
+    manager.refresh()
+    manager.refresh(time.monotonic() - 60)  # served by an earlier read, which ends no failure
+    assert ([cost.failed for cost in costs], manager.is_failing) == ([True], True)
+    assert "being read again" not in caplog.text
+    monkeypatch.undo()
+    manager.refresh()
+    assert ([cost.failed for cost in costs], manager.is_failing) == ([True, False], False)
+    assert caplog.text.count("being read again") == 1
+
+
+def test_the_last_state_serves_for_a_while_when_the_database_is_away(manager, clock, monkeypatch):
+    assert manager.state_age_seconds < 5
+    clock.ahead_seconds = 3600
+    manager.require_state()  # nothing has failed yet
+    manager.refresh()
+    monkeypatch.setattr(manager._reader, "read", refuse)
+    clock.ahead_seconds += 59
+    manager.refresh()
+    manager.require_state()
+    clock.ahead_seconds += 3600
+    for ask in (manager.refresh, manager.require_state):
+        with pytest.raises(errors.StateUnavailable, match=r"36\d\d s old"):
+            ask()
+    monkeypatch.undo()
+    manager.refresh()
+    manager.require_state()
+
+
+def test_without_any_state_there_is_no_decision(database, clock, monkeypatch):
+    manager = a_manager(database, clock)
+    monkeypatch.setattr(manager._reader, "read", refuse)
+    with pytest.raises(errors.StateUnavailable, match="could not be read"):
+        manager.refresh()
+
+
+# --- questions -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "chosen", "is_up"),
+    [
+        ({"last_seen_up": -45}, "current", True),
+        ({"last_seen_up": -62}, "current", False),
+        ({"last_seen_up": 58}, "current", True),
+        ({"last_seen_up": 90}, "current", False),
+        ({"last_seen_up": None, "created_at": -10}, "current", True),
+        ({"last_seen_up": None, "created_at": -62, "updated_at": 0}, "current", False),
+        ({"last_seen_up": None, "created_at": -62, "updated_at": 0}, "newton", True),
+        ({"disabled": True}, "current", False),
+        ({"forced_down": True}, "current", False),
+        ({"deleted": 1}, "current", False),
+        ({"topic": "other"}, "current", False),
+    ],
+    ids=str,
+)
+def test_hosts_up_are_those_heard_from(database, clock, changes, chosen, is_up):
+    conf = a_conf()
+    conf.set_override("semantics", chosen, group="scheduler")
+    manager = HostManager(conf, a_reader(conf, database), clock)
+    values = {
+        name: utc_now() + datetime.timedelta(seconds=value) if type(value) is int else value
+        for name, value in changes.items()
+        if name != "deleted"
+    }
+    table = tables.services
+    with database.write() as connection:
+        connection.execute(table.update().where(table.c.host == "h2").values({**changes, **values}))
+    manager.refresh()
+    assert manager.hosts_up("compute") == (["h1", "h2", "h3"] if is_up else ["h1", "h3"])
+    if "created_at" in changes:
+        assert (value(manager, "h2", "service_last_seen") > clock() - 60) is is_up
+
+
+def test_the_first_node_of_a_host_is_that_of_the_lowest_id(manager, database):
+    change(database, compute_nodes.upsert, "h2", "another.example", NODE)
+    expected = {host: f"{host}.example" for host in ("h1", "h2")}
+    found = manager.first_nodes(["h1", "h2", "ghost"])
+    assert {host: node for host, (node, _uuid, _cell) in found.items()} == expected
+    assert found["h2"][1] == value(manager, "h2", "uuid")
+    assert manager.state_of("h2").nodename == "h2.example"
+    assert manager.state_of("h2", "another.example").nodename == "another.example"
+    for ghost in (("ghost", None), ("h2", "h1.example")):
+        with pytest.raises(errors.ComputeHostNotFound):
+            manager.state_of(*ghost)
+
+
+def test_hosts_of_a_group_of_havanas_kind(manager, database):
+    homes = {1: "h1", 2: "h1", 3: "h2", 4: None, 5: "h3"}
+    for number, host in homes.items():
+        metadata = {"group": "web" if number != 5 else "db", "image": "web"}
+        instance = objects.Instance(uuid=f"u{number}", host=host, system_metadata=metadata)
+        change(database, instances.create, instance)
+    change(database, instances.destroy, "u2")
+    left = {"instance_uuid": "u5", "key": "group", "value": "web", "deleted": 1}
+    with database.write() as connection:
+        connection.execute(tables.instance_system_metadata.insert().values(left))
+    assert manager.group_hosts("web") == ["h1", "h2"]
+    assert manager.group_hosts("none") == []
+
+
+def test_capabilities_of_havanas_kind(manager, clock):
+    said = {"hypervisor_hostname": "h1.example", "cpus": 4}
+    manager.update_service_capabilities("compute", "h1", said)
+    manager.update_service_capabilities("volume", "h2", {"hypervisor_hostname": "h2.example"})
+    capabilities = manager.state_of("h1").capabilities
+    now = datetime.datetime.fromtimestamp(clock(), datetime.UTC)
+    assert (capabilities["cpus"], capabilities["timestamp"]) == (4, now.replace(tzinfo=None))
+    with pytest.raises(TypeError):
+        capabilities["cpus"] = 5
+    assert manager.state_of("h2").capabilities == {}
