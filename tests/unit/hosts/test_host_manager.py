@@ -14,6 +14,7 @@ from oslo_db import exception as db_exception
 
 from scheduler import errors, objects
 from scheduler.db import compute_nodes, instances, services, tables
+from scheduler.db.fleet import FleetReader
 from scheduler.db.fleet_rows import EVERY_SECONDS, LATE_SECONDS
 from scheduler.hosts import host_manager
 from scheduler.hosts.consumption import Consumption
@@ -161,6 +162,20 @@ def test_reports_with_the_same_timestamp_are_seen(at_rest, database, clock, stam
         change(database, compute_nodes.update_usage, 2, numbers, when.replace(tzinfo=None))
         manager.refresh()
         assert value(manager, "h2", "free_ram_mb") == free_ram_mb
+
+
+def test_a_row_that_left_a_short_overlap_is_read_no_more(database, clock):
+    def now():
+        return datetime.datetime.fromtimestamp(int(clock()), datetime.UTC).replace(tzinfo=None)
+
+    reader = FleetReader(database, datetime.timedelta(seconds=1), clock=clock)
+    list(reader.read(now())[0].nodes)
+    change(database, compute_nodes.update_usage, 2, {"free_ram_mb": 100}, now())
+    found = []
+    for _second in range(8):
+        found.append([row.host for row in reader.read(now())[0].nodes])
+        clock.ahead_seconds += 1
+    assert found == [["h2"], *[[]] * 7]
 
 
 # --- what reads cost, and those that fail ----------------------------------------------------
