@@ -123,10 +123,12 @@ class DatabaseClaims(Claims):
         self._waiting.append(one)
         try:
             self._write_all()
-        except BaseException:
-            with self.lock:
-                self._end(_open([one]))
-            raise
+        except BaseException as error:
+            # After its own end, the error of the next write is that of others.
+            if one.result is None or not isinstance(error, Exception):
+                with self.lock:
+                    self._end(_open([one]))
+                raise
         if isinstance(one.result, BaseException):
             raise one.result
         result: Result = one.result
