@@ -36,37 +36,32 @@ def configured(claims=None, driver=FILTER, **claims_options):
 
 
 @pytest.mark.parametrize(
-    ("given", "connection", "driver", "found"),
+    ("how", "where", "found", "told"),
     [
-        pytest.param(None, None, FILTER, "database", id="tables of our own"),
-        pytest.param(None, None, "caching_scheduler", "database", id="the caching driver claims"),
-        pytest.param(None, None, CHANCE, "none", id="a driver that never claims"),
-        pytest.param(None, "sqlite:////x/claims", FILTER, "database", id="a database for claims"),
-        pytest.param("none", None, FILTER, "none", id="none, as told"),
-        pytest.param("placement", None, FILTER, "placement", id="Placement, as told"),
+        pytest.param({}, {}, "database", "Hosts are claimed in sqlite", id="tables of our own"),
+        pytest.param({"driver": "caching_scheduler"}, {}, "database", "claimed", id="caching"),
+        pytest.param({"driver": CHANCE}, {}, "none", "ChanceScheduler never does", id="chance"),
+        pytest.param({"connection": "sqlite:////x"}, {}, "database", "in sqlite:////x", id="named"),
+        pytest.param({}, {"is_read_only": True}, "none", "not to be written to", id="read only"),
+        pytest.param({"claims": "none"}, {}, "none", "", id="none, as told"),
+        pytest.param({"claims": "placement"}, {}, "placement", "", id="Placement, as told"),
     ],
 )
-def test_what_is_settled(database, given, connection, driver, found):
-    conf = configured(given, driver, **({"connection": connection} if connection else {}))
-    loading.settle(conf, database, drivers.called_class(conf))
-    assert conf.scheduler.claims == found
-
-
-def test_why_nothing_is_claimed_is_told(database, empty_url, caplog):
+def test_claims_that_are_not_set_are_settled(database, caplog, how, where, found, told):
     caplog.set_level("INFO")
-    loading.settle(configured(), database)
-    assert f"Hosts are claimed in {database.masked_url}" in caplog.text
-    for found, driver, reason in (
-        (database, drivers.called_class(configured(driver=CHANCE)), "ChanceScheduler never does"),
-        (Database(empty_url), None, "empty.sqlite has no tables for that; see [claims] connection"),
-        (Database(database.url, is_read_only=True), None, "is not to be written to"),
-    ):
-        conf = configured()
-        loading.settle(conf, found, driver)
-        assert conf.scheduler.claims == "none"
-        assert "Hosts are not claimed: " in caplog.messages[-1]
-        assert reason in caplog.messages[-1]
-        found.dispose()
+    conf = configured(**how)
+    loading.settle(conf, Database(database.url, **where), drivers.called_class(conf))
+    assert conf.scheduler.claims == found
+    assert told in caplog.text
+    assert ("Hosts are not claimed: " in caplog.text) is (found == "none" and "claims" not in how)
+
+
+def test_nothing_is_claimed_without_tables(empty_url, caplog):
+    caplog.set_level("INFO")
+    conf = configured()
+    loading.settle(conf, Database(empty_url))
+    assert conf.scheduler.claims == "none"
+    assert "empty.sqlite has no tables for that; see [claims] connection" in caplog.text
 
 
 def test_the_database_for_claims_is_another_one_where_one_is_named(database):
