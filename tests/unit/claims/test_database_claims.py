@@ -295,3 +295,19 @@ def test_what_waits_for_a_write_is_written_together(fleet, worker, monkeypatch, 
     assert writes.events == ["written: 1", "written: 3"]
     assert outcomes == [error or Booked] * 4
     assert sum(one.free_mb().values()) == (12 if fails else 8) * GB
+
+
+def test_a_claim_that_is_made_stays_whatever_befalls_the_next_write(fleet, worker, monkeypatch):
+    """The write under way takes it along; the one that its caller waits for is of others."""
+    one, name = worker(), a_name()
+    pending = one.decide("req-1", GB, name)
+    writer = one.driver.claims
+
+    def write_two():
+        writer._write_waiting()
+        raise sa.exc.OperationalError("", {}, Exception("gone"))
+
+    monkeypatch.setattr(writer, "_write_all", write_two)
+    assert pending.book() == Booked(pending.decided.selections)
+    assert [fleet.claims()[name]] == pending.hosts
+    fleet.check()
