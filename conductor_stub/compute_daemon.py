@@ -31,7 +31,7 @@ from scheduler.daemon.worker import Worker, launch
 from scheduler.daemon.worker_table import WorkerTable
 from scheduler.db.database import Database
 from scheduler.rpc import transport
-from scheduler.rpc.endpoints import BaseAPI
+from scheduler.rpc.dispatcher import BaseAPI
 from scheduler.rpc.server import Server
 from scheduler.rpc.transport import get_transport
 

@@ -16,8 +16,7 @@ from conductor_stub.releases import versions_of
 from conductor_stub.stores import Stores
 from scheduler import errors, objects
 from scheduler.db import services
-from scheduler.rpc.context import RequestContext
-from scheduler.rpc.messages import RequestContextSerializer
+from scheduler.rpc.context import RequestContext, RequestContextSerializer
 
 Version = tuple[int, int]
 TOPIC = "compute"

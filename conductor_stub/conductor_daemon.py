@@ -32,7 +32,7 @@ from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.notifications.notifier import Notifications
 from scheduler.rpc import transport
-from scheduler.rpc.endpoints import BaseAPI
+from scheduler.rpc.dispatcher import BaseAPI
 from scheduler.rpc.server import Server
 from scheduler.rpc.transport import get_notification_transport, get_transport
 

@@ -15,8 +15,7 @@ from oslo_messaging.transport import RPCTransport
 from conductor_stub.records import MoveRequest, Order
 from scheduler import errors, objects
 from scheduler.rpc.client import translated_errors, version_cap
-from scheduler.rpc.context import RequestContext, get_admin_context
-from scheduler.rpc.messages import RequestContextSerializer
+from scheduler.rpc.context import RequestContext, RequestContextSerializer, get_admin_context
 
 BASE_VERSION: Final = "4.0"
 FANOUTS: Final = {

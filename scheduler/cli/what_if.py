@@ -25,7 +25,7 @@ from scheduler.cli.bus import Ask, Daemons
 from scheduler.cli.command import argument
 from scheduler.db import flavors
 from scheduler.db.database import Database
-from scheduler.rpc.messages import ObjectSerializer
+from scheduler.rpc.context import ObjectSerializer
 
 _LIKE = "like:"
 _MOST_SERVERS: Final = 20

@@ -2,5 +2,5 @@
 
 ``main`` is what ``nova-scheduler`` runs; ``service`` puts one worker together, and ``worker`` is
 the life of any worker.  Entry points, the command line and the stubs may import this package;
-``worker_table`` and ``in_flight`` know no other room, and every room may import them.
+``worker_table`` knows no other room, and every room may import it.
 """

@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from scheduler import errors
-from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.worker_table import Stage
+from scheduler.rpc.in_flight import InFlightRequests
 from scheduler.rpc.server import Server
 
 IDLE_LOOK_SECONDS: Final = 10.0

@@ -25,10 +25,10 @@ from oslo_reports import guru_meditation_report
 import scheduler
 from scheduler import errors
 from scheduler.conf.effective import masked
-from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.worker_table import WorkerTable, is_other_worker
 from scheduler.engine.record import DecisionRecord
 from scheduler.metrics.readings import host_states
+from scheduler.rpc.in_flight import InFlightRequests
 
 DECISIONS_SHOWN: Final = 20
 STDERR: Final = 2

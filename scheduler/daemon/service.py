@@ -37,14 +37,13 @@ from scheduler.introspection.endpoint import serve_introspection
 from scheduler.manager import SchedulerManager
 from scheduler.notifications.notifier import Notifications, Notifier
 from scheduler.rpc.client import ComputeClient
-from scheduler.rpc.context import get_admin_context
-from scheduler.rpc.endpoints import (
+from scheduler.rpc.context import ObjectSerializer, get_admin_context
+from scheduler.rpc.dispatcher import (
     BaseAPI,
     HavanaEndpoint,
     IcehouseEndpoint,
     SchedulerEndpoint,
 )
-from scheduler.rpc.messages import ObjectSerializer
 from scheduler.rpc.server import Server
 from scheduler.rpc.transport import get_notification_transport, get_transport
 from scheduler.status_page.live import LiveStatus

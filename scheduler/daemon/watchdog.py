@@ -22,8 +22,8 @@ from typing import Any, Final
 from oslo_log import log as logging
 
 from scheduler.concurrency import native
-from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable, is_other_worker
+from scheduler.rpc.in_flight import InFlightRequests
 
 LOG = logging.getLogger(__name__)
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from scheduler.claims.shared_reservations import SharedReservations
-from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.hosts.candidates import heard_in_time
 from scheduler.metrics import catalogue
 from scheduler.metrics.samples import Samples
 from scheduler.notifications.notifier import Outbox
+from scheduler.rpc.in_flight import InFlightRequests
 from scheduler.rpc.server import Server
 
 

@@ -15,7 +15,7 @@ from oslo_messaging.transport import NotificationTransport
 
 from scheduler import objects
 from scheduler.notifications import payloads
-from scheduler.rpc.messages import NotificationSerializer, RequestContextSerializer
+from scheduler.rpc.context import NotificationSerializer, RequestContextSerializer
 
 LOG = logging.getLogger(__name__)
 

@@ -15,8 +15,7 @@ from oslo_config import cfg
 from oslo_messaging.transport import RPCTransport
 
 from scheduler import errors, objects
-from scheduler.rpc.context import get_admin_context
-from scheduler.rpc.messages import RequestContextSerializer
+from scheduler.rpc.context import RequestContextSerializer, get_admin_context
 
 RUN_INSTANCE_VERSION: Final = "2.37"
 PREP_RESIZE_VERSION: Final = "2.43"
@@ -136,64 +135,24 @@ class WorkerClient:
 class ComputeClient:
     """Casts to compute hosts on *topic*, as Havana's did: in plain values, not in objects."""
 
-    def __init__(self, transport: oslo_messaging.transport.RPCTransport, topic: str) -> None:
+    def __init__(self, transport: RPCTransport, topic: str) -> None:
         self._client = oslo_messaging.get_rpc_client(
             transport,
-            oslo_messaging.Target(topic=topic, version=RUN_INSTANCE_VERSION),
+            oslo_messaging.Target(topic=topic),
             serializer=RequestContextSerializer(),
         )
 
     def run_instance(
-        self,
-        ctxt: Any,
-        instance: Any,
-        host: str,
-        request_spec: dict[str, Any] | None,
-        filter_properties: dict[str, Any] | None,
-        requested_networks: list[Any] | None,
-        injected_files: list[Any] | None,
-        admin_password: str | None,
-        is_first_time: bool,
-        node: str | None = None,
-        legacy_bdm_in_spec: bool = True,
+        self, ctxt: Any, host: str, *, filter_properties: dict[str, Any] | None, **arguments: Any
     ) -> None:
-        """Tell *host* to build *instance*; what the context is to the filters stays here."""
+        """Tell *host* to build an instance; what the context is to the filters stays here."""
         properties = {k: v for k, v in (filter_properties or {}).items() if k != "context"}
-        self._client.prepare(server=host).cast(
-            ctxt,
-            "run_instance",
-            instance=objects.to_plain(instance),
-            request_spec=objects.to_plain(request_spec),
-            filter_properties=objects.to_plain(properties),
-            requested_networks=requested_networks,
-            injected_files=injected_files,
-            admin_password=admin_password,
-            is_first_time=is_first_time,
-            node=node,
-            legacy_bdm_in_spec=legacy_bdm_in_spec,
-        )
+        arguments = {"node": None, "legacy_bdm_in_spec": True, **arguments}
+        plain = objects.to_plain({**arguments, "filter_properties": properties})
+        call = self._client.prepare(server=host, version=RUN_INSTANCE_VERSION)
+        call.cast(ctxt, "run_instance", **plain)
 
-    def prep_resize(
-        self,
-        ctxt: Any,
-        instance: Any,
-        instance_type: dict[str, Any],
-        image: dict[str, Any] | None,
-        host: str,
-        reservations: list[str] | None,
-        request_spec: dict[str, Any],
-        filter_properties: dict[str, Any],
-        node: str | None,
-    ) -> None:
-        """Tell *host* to take *instance* over with its new size."""
-        self._client.prepare(server=host, version=PREP_RESIZE_VERSION).cast(
-            ctxt,
-            "prep_resize",
-            instance=instance,
-            instance_type=objects.to_plain(instance_type),
-            image=image,
-            reservations=reservations,
-            request_spec=objects.to_plain(request_spec),
-            filter_properties=objects.to_plain(filter_properties),
-            node=node,
-        )
+    def prep_resize(self, ctxt: Any, host: str, *, instance: Any, **arguments: Any) -> None:
+        """Tell *host* to take *instance*, which may be an object, over with its new size."""
+        call = self._client.prepare(server=host, version=PREP_RESIZE_VERSION)
+        call.cast(ctxt, "prep_resize", instance=instance, **objects.to_plain(arguments))

@@ -1,4 +1,4 @@
-"""Messages on the bus: the wire form of all that is in one, and limits of size, nesting and names.
+"""Messages on the bus: the envelope around each, and limits of size, nesting and names.
 
 A message is a JSON text in a JSON envelope (reference page rpc, sections 4 and 12).
 
@@ -19,13 +19,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import oslo_messaging
 from oslo_log import log as logging
 from oslo_serialization import jsonutils
 
-from scheduler import errors, objects
-from scheduler.objects.registry import NAME_KEY
-from scheduler.rpc.context import RequestContext
+from scheduler import errors
 
 LOG = logging.getLogger(__name__)
 
@@ -53,10 +50,8 @@ NAMELESS: Final = "''"
 LONGEST_NAME: Final = 200
 """Characters of a name in an error text; far more than any has."""
 
-SIZE_KEY: Final = "_size_bytes"
-"""Of the message in place of one that is too large: how large that is."""
-DEPTH_KEY: Final = "_too_deep"
-"""Of the message in place of one that is too deep: the part that is."""
+REFUSED: Final = "_refused"
+"""Of the message in place of one beyond a limit: field and reason of the error for its sender."""
 
 COMPRESSION: Final = "compression"
 INFLATERS: Final[Mapping[str, Callable[[], Any]]] = {
@@ -66,9 +61,6 @@ INFLATERS: Final[Mapping[str, Callable[[], Any]]] = {
 }
 """By the name in the header: what can be told where to stop."""
 _BROKEN: Final = (LookupError, TypeError, ValueError, OSError, EOFError, zlib.error, lzma.LZMAError)
-
-DECODE_ERRORS: Final = (LookupError, TypeError, ValueError, AttributeError)
-"""Errors of decoding code on malformed input, besides those of this project."""
 
 _KEPT: Final = ("method", "_msg_id", "_reply_q", "_unique_id", "_context_request_id")
 _PATTERNS: Final = {
@@ -105,6 +97,14 @@ def replace(raw: Any, message: dict[str, Any]) -> None:
     raw.properties["content_encoding"] = "utf-8"
 
 
+def refusal(told: Any) -> errors.InvalidRequest:
+    """The error for the sender of a message beyond a limit; *told* may be from anybody."""
+    field, reason, *_ = (*told, "", "") if isinstance(told, list) else ("message", told)
+    return errors.InvalidRequest(
+        field=f"{field!s:.{LONGEST_NAME}}", reason=f"{reason!s:.{LONGEST_NAME}}"
+    )
+
+
 @dataclass(frozen=True)
 class MessageLimits:
     """``[scheduler] max_message_bytes`` and ``max_request_depth``."""
@@ -128,7 +128,8 @@ class MessageLimits:
         if size > self.most_bytes:
             known = _found_in(_as_bytes(raw.body))
             LOG.warning("A message of more than %d bytes is not read: %s", size - 1, known)
-            replace(raw, {**known, SIZE_KEY: size})
+            reason = f"{size} bytes; [scheduler] max_message_bytes allows {self.most_bytes}"
+            replace(raw, {**known, REFUSED: ["message", reason]})
 
     def bound_depth(self, raw: Any) -> None:
         """Replace *raw* if it is too deep; what cannot be read is left to the library."""
@@ -142,7 +143,7 @@ class MessageLimits:
             self.check_depth(message)
         except errors.InvalidRequest as error:
             known = {name: message[name] for name in _KEPT if isinstance(message.get(name), str)}
-            replace(raw, {**known, DEPTH_KEY: error.kwargs["field"]})
+            replace(raw, {**known, REFUSED: [error.kwargs["field"], error.kwargs["reason"]]})
 
     def check_depth(self, message: Mapping[str, Any]) -> None:
         """Raise InvalidRequest naming the argument, or other part, that nests too deeply.
@@ -152,26 +153,11 @@ class MessageLimits:
         """
         if not _is_deeper(self.most_levels, message):
             return
+        reason = f"nested more than {self.most_levels} levels deep ([scheduler] max_request_depth)"
         for name, part, levels in _parts(message):
             if _is_deeper(self.most_levels - levels, part):
-                raise self.too_deep(name.removeprefix(CONTEXT_PREFIX))
-
-    def refuse(self, message: Mapping[str, Any]) -> None:
-        """Raise InvalidRequest where *message* replaces one beyond a limit."""
-        if SIZE_KEY in message:
-            raise self.too_large(message[SIZE_KEY])
-        if DEPTH_KEY in message:
-            raise self.too_deep(message[DEPTH_KEY])
-
-    def too_deep(self, name: Any) -> errors.InvalidRequest:
-        """Make the error for the sender of a message of which *name* nests too deeply."""
-        reason = f"nested more than {self.most_levels} levels deep ([scheduler] max_request_depth)"
-        return errors.InvalidRequest(field=f"{name!s:.{LONGEST_NAME}}" or NAMELESS, reason=reason)
-
-    def too_large(self, size_bytes: Any) -> errors.InvalidRequest:
-        """Make the error for the sender of a message of that size."""
-        reason = f"{size_bytes!s:.20} bytes; [scheduler] max_message_bytes allows {self.most_bytes}"
-        return errors.InvalidRequest(field="message", reason=reason)
+                field = name.removeprefix(CONTEXT_PREFIX)[:LONGEST_NAME] or NAMELESS
+                raise errors.InvalidRequest(field=field, reason=reason)
 
 
 def _parts(message: Mapping[str, Any]) -> Iterator[tuple[str, Any, int]]:
@@ -212,81 +198,3 @@ def _found_in(body: bytes) -> dict[str, str]:
 
 def _as_bytes(body: bytes | str) -> bytes:
     return body.encode() if isinstance(body, str) else bytes(body)
-
-
-# --- objects and contexts --------------------------------------------------------------------
-
-
-class ObjectSerializer(oslo_messaging.NoOpSerializer):
-    """Arguments and results: objects as envelopes, at any depth of lists and dicts."""
-
-    def serialize_entity(self, ctxt: Any, entity: Any) -> Any:
-        """The wire form of *entity*; a set becomes a list, anything unknown stays as it is."""
-        if hasattr(entity, "obj_to_primitive"):
-            return entity.obj_to_primitive()
-        if isinstance(entity, Mapping):
-            return {key: self.serialize_entity(ctxt, value) for key, value in entity.items()}
-        if isinstance(entity, list | tuple | set | frozenset):
-            return [self.serialize_entity(ctxt, element) for element in entity]
-        return entity
-
-    def deserialize_entity(self, ctxt: Any, entity: Any) -> Any:
-        """The objects of *entity*, which is what a JSON parser made of the message.
-
-        Raises InvalidRequest (or another 4xx error of this project) for a malformed envelope.
-        """
-        if isinstance(entity, dict):
-            if NAME_KEY in entity:
-                return self._decoded(entity)
-            return {key: self._inside(key, ctxt, value) for key, value in entity.items()}
-        if isinstance(entity, list | tuple):
-            return [self._inside(f"[{i}]", ctxt, each) for i, each in enumerate(entity)]
-        return entity
-
-    def _inside(self, place: str, ctxt: Any, entity: Any) -> Any:
-        try:
-            return self.deserialize_entity(ctxt, entity)
-        except errors.NovaException as error:
-            raise errors.placed(error, place) from error.__cause__
-
-    def _decoded(self, envelope: dict[str, Any]) -> Any:
-        try:
-            return objects.from_primitive(envelope)
-        except DECODE_ERRORS as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise errors.InvalidRequest(field=str(envelope[NAME_KEY]), reason=reason) from error
-
-
-class NotificationSerializer(oslo_messaging.NoOpSerializer):
-    """Payloads of legacy notifications: every object flattened to a plain dict of its fields."""
-
-    def serialize_entity(self, ctxt: Any, entity: Any) -> Any:
-        """*entity* as what a JSON text can hold."""
-        del ctxt
-        return jsonutils.to_primitive(objects.to_plain(entity))
-
-
-class RequestContextSerializer(oslo_messaging.NoOpSerializer):
-    """Contexts, on top of the serializer *entities* for everything else: of objects by default."""
-
-    def __init__(self, entities: oslo_messaging.NoOpSerializer | None = None) -> None:
-        entities = entities or ObjectSerializer()
-        self.serialize_entity: Any = entities.serialize_entity
-        self.deserialize_entity: Any = entities.deserialize_entity
-
-    def serialize_context(self, ctxt: RequestContext | Mapping[str, Any]) -> dict[str, Any]:
-        """The context's keys; a plain mapping is passed on."""
-        return ctxt.to_dict() if isinstance(ctxt, RequestContext) else dict(ctxt)
-
-    def deserialize_context(self, ctxt: RequestContext | Mapping[str, Any]) -> RequestContext:
-        """The context of a message, from now on the current one of this thread.
-
-        One that is a context already is current.  Raises InvalidRequest if a key of it holds what
-        it cannot hold.
-        """
-        if isinstance(ctxt, RequestContext):
-            return ctxt
-        try:
-            return RequestContext.from_dict(ctxt)
-        except DECODE_ERRORS as error:
-            raise errors.InvalidRequest(field="context", reason=str(error)) from error

@@ -11,13 +11,13 @@ import oslo_messaging
 from oslo_messaging.rpc.server import RPCServer
 from oslo_messaging.transport import RPCTransport
 
-from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.rpc import connection, messages, transport
-from scheduler.rpc.call_monitor import CallHeartbeats, CallMonitor
 from scheduler.rpc.connection import Deliveries
+from scheduler.rpc.context import RequestContextSerializer
 from scheduler.rpc.dispatcher import Dispatcher
 from scheduler.rpc.fastpath import install as fastpath
-from scheduler.rpc.messages import MessageLimits, RequestContextSerializer
+from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
+from scheduler.rpc.messages import MessageLimits
 
 FAST, LIBRARY = "fast", "library"
 """The ways that a request can take from the bus."""
@@ -49,8 +49,7 @@ class Server(RPCServer):
             list(endpoints),
             RequestContextSerializer(entities),
             in_flight=in_flight or InFlightRequests(),
-            limits=self._limits,
-            monitor=CallMonitor(CallHeartbeats(self._deliveries)),
+            monitor=CallMonitor(self._deliveries),
         )
         super().__init__(bus, oslo_messaging.Target(topic=topic, server=host), dispatcher)
         self._queue = f"{topic}.{host}"

@@ -16,7 +16,7 @@ from oslo_config import cfg
 
 from scheduler import conf as project_options
 from scheduler.rpc import transport as rpc_transport
-from scheduler.rpc.endpoints import BaseAPI
+from scheduler.rpc.dispatcher import BaseAPI
 from scheduler.rpc.server import Server
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until

@@ -21,7 +21,7 @@ import sqlalchemy as sa
 from scheduler import errors, idempotency
 from scheduler.conf import startup
 from scheduler.db import tables
-from scheduler.rpc.messages import ObjectSerializer
+from scheduler.rpc.context import ObjectSerializer
 from tests.fuzz import mutations, samples, verdicts
 from tests.fuzz.samples import DATA
 from tests.fuzz.verdicts import ACCEPTED, Tally, Verdict

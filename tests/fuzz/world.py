@@ -38,14 +38,15 @@ from scheduler.introspection.endpoint import IntrospectionEndpoint
 from scheduler.introspection.state import Subject
 from scheduler.notifications.notifier import Notifier
 from scheduler.rpc.connection import Deliveries
-from scheduler.rpc.endpoints import (
+from scheduler.rpc.context import ObjectSerializer
+from scheduler.rpc.dispatcher import (
     BaseAPI,
     HavanaEndpoint,
     IcehouseEndpoint,
     SchedulerEndpoint,
 )
 from scheduler.rpc.fastpath.receiving import Receiver
-from scheduler.rpc.messages import MessageLimits, ObjectSerializer
+from scheduler.rpc.messages import MessageLimits
 from scheduler.rpc.server import Server
 from tests.novas import Nova
 from tests.process_options import on_in_process_bus

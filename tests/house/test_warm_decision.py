@@ -8,18 +8,16 @@ from typing import Any
 
 from benchmarks import workload
 from benchmarks.subjects.decision import EngineDecisions
-from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.manager import SchedulerManager
-from scheduler.rpc.call_monitor import CallHeartbeats, CallMonitor
 from scheduler.rpc.connection import Deliveries
-from scheduler.rpc.context import RequestContext
-from scheduler.rpc.dispatcher import Dispatcher
-from scheduler.rpc.endpoints import SchedulerEndpoint
-from scheduler.rpc.messages import MessageLimits, ObjectSerializer, RequestContextSerializer
+from scheduler.rpc.context import ObjectSerializer, RequestContext, RequestContextSerializer
+from scheduler.rpc.dispatcher import Dispatcher, SchedulerEndpoint
+from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
+from scheduler.rpc.messages import MessageLimits
 from tests.house.tree import ROOT
 
 #: Those of ``filters/`` and ``weights/`` are not counted, as operators choose how many there are.
-MOST_MODULES = 30
+MOST_MODULES = 27
 PLUG_INS = ("filters/", "weights/")
 
 
@@ -47,8 +45,7 @@ def test_a_warm_decision_passes_few_modules() -> None:
         [SchedulerEndpoint(SchedulerManager(conf, decisions.driver))],
         serializer,
         in_flight=InFlightRequests(),
-        limits=limits,
-        monitor=CallMonitor(CallHeartbeats(Deliveries(limits))),
+        monitor=CallMonitor(Deliveries(limits)),
     )
     passed: set[str] = set()
     folder = f"{ROOT}/scheduler/"

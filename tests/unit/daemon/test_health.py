@@ -9,9 +9,9 @@ import pytest
 
 from scheduler import errors
 from scheduler.daemon.health import Check, IdleLook, Status, WorkerHealth
-from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.worker_table import Stage
 from scheduler.db.cells import CellHealth
+from scheduler.rpc.in_flight import InFlightRequests
 
 
 class Consumer:

@@ -14,12 +14,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from scheduler.daemon.health import WorkerHealth
-from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.reload import Outcome
 from scheduler.daemon.worker_table import Stage
 from scheduler.explain.recorder import Recorder
 from scheduler.metrics.samples import Samples
+from scheduler.rpc.in_flight import InFlightRequests
 from scheduler.web import server
 from tests.unit.metrics.builders import a_record
 from tests.unit.web.asking import Reply, ask

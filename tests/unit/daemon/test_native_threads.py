@@ -23,7 +23,7 @@ from scheduler import concurrency
 concurrency.activate(concurrency.EVENTLET)
 from scheduler.daemon.health import WorkerHealth
 from scheduler.daemon.periodic import ServiceHeartbeat
-from scheduler.daemon.in_flight import InFlightRequests
+from scheduler.rpc.in_flight import InFlightRequests
 from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.watchdog import Readiness
 from scheduler.daemon.watchdog import WorkerReport, Watchdog

@@ -17,12 +17,12 @@ from oslo_config import cfg
 from scheduler import conf as project_options
 from scheduler import errors
 from scheduler.conf import startup
-from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.reports import DECISIONS_SHOWN, Report, Reports
 from scheduler.daemon.worker_table import Heartbeat
 from scheduler.db.cells import CellHealth
 from scheduler.explain.recorder import Recorder
 from scheduler.hosts.reservations import Reservations
+from scheduler.rpc.in_flight import InFlightRequests
 from tests.builders import NOW, a_fleet, a_request
 from tests.waiting import wait_until
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.watchdog import VARIABLE, Readiness, Watchdog, WorkerReport, status
 from scheduler.daemon.worker_table import Heartbeat, Stage, WorkerTable
+from scheduler.rpc.in_flight import InFlightRequests
 
 
 class Told(Readiness):

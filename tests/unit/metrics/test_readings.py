@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.db.cells import CellHealth
 from scheduler.metrics import catalogue, readings
 from scheduler.metrics.catalogue import Metric
 from scheduler.metrics.samples import Samples
+from scheduler.rpc.in_flight import InFlightRequests
 from tests.builders import NOW, a_fleet
 
 DOWN_SECONDS = 60.0

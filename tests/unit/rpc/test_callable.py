@@ -11,17 +11,17 @@ from conductor_stub.compute.endpoints import ComputeEndpoint
 from conductor_stub.compute.endpoints import OlderEndpoint as OlderCompute
 from conductor_stub.manager import BackportAPI, ComputeTaskManager
 from scheduler.introspection.endpoint import IntrospectionEndpoint
-from scheduler.rpc import endpoints, transport
+from scheduler.rpc import dispatcher, transport
 from scheduler.rpc.dispatcher import EndpointPolicy
 
 CALLABLE: dict[type, str] = {
-    endpoints.SchedulerEndpoint: "select_destinations update_aggregates delete_aggregate"
+    dispatcher.SchedulerEndpoint: "select_destinations update_aggregates delete_aggregate"
     " update_instance_info delete_instance_info sync_instance_info",
-    endpoints.HavanaEndpoint: "run_instance prep_resize select_hosts select_destinations"
+    dispatcher.HavanaEndpoint: "run_instance prep_resize select_hosts select_destinations"
     " update_service_capabilities show_host_resources get_backdoor_port create_volume"
     " live_migration",
-    endpoints.IcehouseEndpoint: "run_instance prep_resize select_hosts select_destinations",
-    endpoints.BaseAPI: "ping get_backdoor_port",
+    dispatcher.IcehouseEndpoint: "run_instance prep_resize select_hosts select_destinations",
+    dispatcher.BaseAPI: "ping get_backdoor_port",
     IntrospectionEndpoint: "worker explain state_summary state_hash state_hosts state_update"
     " state_refresh what_if",
     ComputeTaskManager: "build_instances schedule_and_build_instances migrate_server"

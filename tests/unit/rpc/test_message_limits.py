@@ -13,9 +13,8 @@ from typing import Any
 import amqp
 import pytest
 
-from scheduler import errors
 from scheduler.rpc import messages
-from scheduler.rpc.messages import DEPTH_KEY, SIZE_KEY, MessageLimits
+from scheduler.rpc.messages import REFUSED, MessageLimits
 
 MOST = 1000
 LIMITS = MessageLimits(most_bytes=MOST, most_levels=6)
@@ -27,6 +26,10 @@ CALL = {
     "_unique_id": "9",
     "_context_request_id": "req-1",
 }
+
+
+def too_large(size: int) -> dict[str, Any]:
+    return {REFUSED: ["message", f"{size} bytes; [scheduler] max_message_bytes allows {MOST}"]}
 
 
 def bounded(body: bytes | str, headers: dict[str, Any] | None = None) -> Any:
@@ -50,14 +53,14 @@ def test_of_what_is_too_large_remains_whom_to_answer(as_text: bool) -> None:
     message = bounded(body.decode() if as_text else body)
     assert messages.unpack(message.body) == {
         **{name: value for name, value in CALL.items() if name != "args"},
-        SIZE_KEY: len(body),
+        **too_large(len(body)),
     }
     assert message.properties["content_type"] == "application/json"
 
 
 @pytest.mark.parametrize("body", [b"\x00" * 2 * MOST, json.dumps(["_msg_id"] * MOST).encode()])
 def test_who_cannot_be_found_is_not_answered(body: bytes) -> None:
-    assert messages.unpack(bounded(body).body) == {SIZE_KEY: len(body)}
+    assert messages.unpack(bounded(body).body) == too_large(len(body))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +78,7 @@ def test_what_is_compressed_is_inflated_as_far_as_it_may_be(
     assert small.body == b"x" * MOST
     assert small.properties["application_headers"] == {}
     large = bounded(compress(b"x" * 1000 * MOST), {"compression": name})
-    assert messages.unpack(large.body) == {SIZE_KEY: MOST + 1}
+    assert messages.unpack(large.body) == too_large(MOST + 1)
 
 
 @pytest.mark.parametrize("name", ["application/x-gzip", "zstd", "gzip", ["x"], None])
@@ -117,7 +120,5 @@ def test_of_what_is_too_deep_remains_whom_to_answer(
         assert found == message
         return
     kept = {k: v for k, v in CALL.items() if k not in ("args", *changes)}
-    assert found == {**kept, DEPTH_KEY: named}
-    with pytest.raises(errors.InvalidRequest, match=r"6 levels .*max_request_depth") as caught:
-        LIMITS.refuse(found)
-    assert caught.value.kwargs["field"] == named
+    reason = "nested more than 6 levels deep ([scheduler] max_request_depth)"
+    assert found == {**kept, REFUSED: [named, reason]}

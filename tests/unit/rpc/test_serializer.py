@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from scheduler import errors, objects
-from scheduler.rpc.context import RequestContext
-from scheduler.rpc.messages import (
+from scheduler.rpc.context import (
     NotificationSerializer,
     ObjectSerializer,
+    RequestContext,
     RequestContextSerializer,
 )
 from tests.unit.objects import wire_samples

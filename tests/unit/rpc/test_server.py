@@ -12,13 +12,11 @@ from oslo_context import context as oslo_context
 from oslo_messaging._drivers import common as driver_common
 
 from scheduler import errors
-from scheduler.daemon.in_flight import InFlightRequests
-from scheduler.rpc.call_monitor import CallHeartbeats, CallMonitor
 from scheduler.rpc.connection import Deliveries
-from scheduler.rpc.context import RequestContext
-from scheduler.rpc.dispatcher import Dispatcher
-from scheduler.rpc.endpoints import BaseAPI, SchedulerEndpoint
-from scheduler.rpc.messages import DEPTH_KEY, SIZE_KEY, MessageLimits, RequestContextSerializer
+from scheduler.rpc.context import RequestContext, RequestContextSerializer
+from scheduler.rpc.dispatcher import BaseAPI, Dispatcher, SchedulerEndpoint
+from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
+from scheduler.rpc.messages import REFUSED, MessageLimits
 from tests.builders import a_request
 from tests.unit.rpc.fakes import RecordingDriver
 from tests.unit.test_manager import a_manager
@@ -43,8 +41,7 @@ def a_dispatcher(manager: Any = None) -> Dispatcher:
         endpoints,
         RequestContextSerializer(),
         in_flight=InFlightRequests(),
-        limits=LIMITS,
-        monitor=CallMonitor(CallHeartbeats(Deliveries(LIMITS))),
+        monitor=CallMonitor(Deliveries(LIMITS)),
     )
 
 
@@ -90,9 +87,9 @@ def test_errors_reach_the_caller_and_the_log(
             {"method": "ping", "namespace": "baseapi", "args": {"arg": {"nova_object.name": "X"}}},
             "X",
         ),
-        ({"method": "ping", DEPTH_KEY: "arg"}, "arg: nested more than 32 levels"),
-        ({"method": "ping", "args": {}, SIZE_KEY: 2000}, "message: 2000 bytes"),
-        ({"method": "ping", "args": {}, SIZE_KEY: ["x"] * 99}, "message"),
+        ({"method": "ping", REFUSED: ["arg", "too deep"]}, "arg: too deep"),
+        ({"method": "ping", "args": {}, REFUSED: {"nobody": "of ours"}}, "message"),
+        ({"method": "ping", "args": {}, REFUSED: ["x" * 999]}, "x" * 200),
     ],
 )
 def test_malformed_messages_get_an_answer(message: dict[str, Any], field: str) -> None:

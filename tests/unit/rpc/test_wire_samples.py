@@ -10,9 +10,8 @@ from oslo_messaging._drivers.common import serialize_remote_exception
 
 from scheduler import errors, objects
 from scheduler.objects import registry
-from scheduler.rpc.context import RequestContext
-from scheduler.rpc.endpoints import SchedulerEndpoint
-from scheduler.rpc.messages import RequestContextSerializer
+from scheduler.rpc.context import RequestContext, RequestContextSerializer
+from scheduler.rpc.dispatcher import SchedulerEndpoint
 from tests.unit.objects import wire_samples
 from tests.unit.rpc.fakes import RecordingDriver, a_selection
 from tests.unit.test_manager import a_manager

@@ -13,7 +13,7 @@ from oslo_config import cfg
 from oslo_messaging._tracing import client as library
 
 from scheduler import errors
-from scheduler.rpc.messages import ObjectSerializer
+from scheduler.rpc.context import ObjectSerializer
 from scheduler.tracing import loading
 from scheduler.tracing.spans import Spans
 from tests.unit.metrics.builders import a_record

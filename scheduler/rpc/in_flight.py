@@ -1,0 +1,238 @@
+"""Requests in flight: those begun and not ended, which are stuck, and heartbeats to their callers.
+
+A process can be alive, with its loop turning, while the requests it took are stuck: in a filter
+that never returns, or behind a lock that is never given back.
+
+A caller that monitors its call says how long it waits for a heartbeat.  The library starts
+a thread per call for that, which for a call of a millisecond costs a good part of it.  Under
+eventlet that is a greenlet, which sends nothing while a decision computes.  Here one native thread
+serves all calls.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import amqp
+from oslo_log import log as logging
+
+from scheduler import concurrency
+from scheduler.rpc import messages
+from scheduler.rpc.connection import BROKEN, Deliveries
+
+LOG = logging.getLogger(__name__)
+
+LEAST_SECONDS: Final = 2
+"""The shortest patience of a caller that can be kept: two heartbeats fall into it."""
+LOOK_SECONDS: Final = 0.5
+"""Between two looks at what is due."""
+ANSWER_SECONDS: Final = 5.0
+"""After which a broker that confirms nothing, or not the end, is connected to anew."""
+OF_THE_LIBRARY: Final = ("on_blocked", "on_unblocked")
+"""Options that call the library, which logs with locks that greenlets use."""
+
+
+@dataclass(frozen=True, eq=False)
+class InFlightRequest:
+    """A request that is being worked on."""
+
+    method: str
+    request_id: str | None
+    began_at: float
+
+
+class InFlightRequests:
+    """Of one worker; *decisions* are the methods whose requests are counted as decided.
+
+    *clock* gives seconds that never go back.
+    """
+
+    def __init__(
+        self, decisions: Collection[str] = (), clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.decided = 0
+        """Number of answered requests for a decision, refusals included."""
+        self._decisions = frozenset(decisions)
+        self._clock = clock
+        self._in_hand: set[InFlightRequest] = set()
+        #: Messages that nobody else gets any more, from when they were taken from the bus.
+        self._held: set[object] = set()
+        self._show: Callable[[int], None] | None = None
+        self._showing = threading.Lock()
+        self.lost_before = 0
+        """Number of requests lost with the worker whose place this one took, if that died."""
+        #: When a request was ended last.
+        self.moved_at = clock()
+        #: By method: when the request that was ended began, of all that were ended the latest.
+        self._latest_ended: dict[str, float] = {}
+
+    def show_held(self, show: Callable[[int], None]) -> None:
+        """From now on *show* how many messages are held, to whoever comes after this worker."""
+        self._show = show
+        show(len(self._held))
+
+    def hold(self, message: object) -> None:
+        """Note that *message* is lost with this worker from now on: the bus has forgotten it."""
+        self._held.add(message)
+        self._shown()
+
+    def release(self, message: object) -> None:
+        """Note that *message* was answered, or needs no answer; it need not have been held."""
+        self._held.discard(message)
+        self._shown()
+
+    @property
+    def in_hand(self) -> int:
+        """Number of requests being worked on."""
+        return len(self._in_hand)
+
+    def requests(self) -> list[tuple[InFlightRequest, float]]:
+        """Requests being worked on and their ages in seconds, oldest first; takes no lock."""
+        now = self._clock()
+        several = sorted(list(self._in_hand), key=lambda one: one.began_at)
+        return [(one, now - one.began_at) for one in several]
+
+    @contextlib.contextmanager
+    def request(self, method: str, request_id: str | None = None) -> Iterator[None]:
+        """Within it this thread, or greenlet, works on a request."""
+        request = InFlightRequest(method, request_id, self._clock())
+        self._in_hand.add(request)
+        try:
+            yield
+        finally:
+            self._in_hand.discard(request)
+            self._note_end(request)
+
+    def _shown(self) -> None:
+        if self._show is not None:
+            with self._showing:
+                self._show(len(self._held))
+
+    def stuck_for(self, limit_seconds: float) -> float | None:
+        """Age in seconds of the oldest stuck request; None if none is stuck.
+
+        Stuck is what began *limit_seconds* ago, unless it may be waiting its turn: others were
+        ended meanwhile, and none of them is of its kind and began later.
+        """
+        now = self._clock()
+        still = [one for one in list(self._in_hand) if now - one.began_at > limit_seconds]
+        stuck = [
+            now - one.began_at
+            for one in still
+            if now - self.moved_at > limit_seconds or self._was_overtaken(one)
+        ]
+        return max(stuck, default=None)
+
+    def _was_overtaken(self, request: InFlightRequest) -> bool:
+        return self._latest_ended.get(request.method, request.began_at) > request.began_at
+
+    def _note_end(self, request: InFlightRequest) -> None:
+        self.moved_at = self._clock()
+        method = request.method
+        if method in self._decisions:
+            self.decided += 1
+        latest = self._latest_ended.get(method, request.began_at)
+        self._latest_ended[method] = max(latest, request.began_at)
+
+
+class CallMonitor:
+    """Sends a heartbeat for each call that it watches, twice per time that its caller waits.
+
+    It has a connection of its own to the broker that brings *deliveries*.  One native thread uses
+    that, which may log nothing: greenlets use the locks of the log.  *clock* gives seconds that
+    never go back.
+    """
+
+    def __init__(self, deliveries: Deliveries, clock: Callable[[], float] = time.monotonic) -> None:
+        self._deliveries = deliveries
+        self._connection: Any = None
+        self._channel: Any = None
+        self._clock = clock
+        #: By call: when the next heartbeat is due, and the seconds between two.
+        self._watched: dict[Any, tuple[float, float]] = {}
+        self._native = concurrency.native("threading")
+        self._lock = self._native.Lock()  # held for moments, in which nothing waits or logs
+        self._is_started = False
+        self.failed = 0
+        """Number of heartbeats that could not be sent; the thread may not log that."""
+
+    def watch(self, incoming: Any) -> None:
+        """From now on *incoming*, whose caller may say how long it waits, is being worked on."""
+        patience_seconds = incoming.client_timeout
+        # On the bus inside this process, where requests name no queue, there are no heartbeats.
+        if not patience_seconds or getattr(incoming, "reply_q", None) is None:
+            return
+        if patience_seconds < LEAST_SECONDS:
+            LOG.warning("Client provided an invalid timeout value of %r", patience_seconds)
+            return
+        seconds = patience_seconds / 2
+        with self._lock:
+            self._watched[incoming] = self._clock() + seconds, seconds
+            is_first, self._is_started = not self._is_started, True
+        if is_first:
+            self._native.Thread(target=self._run, name="call-monitor", daemon=True).start()
+
+    def forget(self, incoming: Any) -> None:
+        """The work on *incoming* is over."""
+        with self._lock:
+            self._watched.pop(incoming, None)
+
+    def _run(self) -> None:
+        sleep = concurrency.native("time").sleep
+        while True:
+            sleep(LOOK_SECONDS)
+            self.look()
+
+    def look(self) -> None:
+        """Send the heartbeats that are due; those that fail are due again at the next look."""
+        now = self._clock()
+        with self._lock:
+            late = [incoming for incoming, (due, _) in self._watched.items() if due <= now]
+        for incoming in late:
+            if incoming not in self._watched:
+                continue
+            try:
+                self.send(incoming)
+            except Exception:  # noqa: BLE001 - a new connection mends it, or nothing can
+                self.failed += 1
+                self._close()
+                continue
+            with self._lock:
+                if incoming in self._watched:
+                    seconds = self._watched[incoming][1]
+                    self._watched[incoming] = now + seconds, seconds
+        if not self._watched:
+            self._close()
+
+    def send(self, incoming: Any) -> None:
+        """Send one heartbeat to the caller of *incoming*; raises what the libraries do."""
+        channel = self._channel or self._open()
+        message = {"result": None, "failure": None, "ending": False}
+        ids = {messages.MESSAGE_ID: incoming.msg_id, messages.UNIQUE_ID: os.urandom(16).hex()}
+        body = amqp.Message(messages.pack({**message, **ids}), **messages.PROPERTIES)
+        channel.basic_publish(body, "", incoming.reply_q)  # to a queue that is gone: nowhere
+
+    def _open(self) -> Any:
+        known = self._deliveries.client
+        if known is None:
+            raise ConnectionError("no broker was connected to yet")
+        options = dict(known.transport_options)
+        for name in OF_THE_LIBRARY:
+            options.pop(name, None)
+        self._connection = known.clone(transport_options=options)
+        self._connection.connect().sock.settimeout(ANSWER_SECONDS)
+        self._channel = self._connection.channel()
+        return self._channel
+
+    def _close(self) -> None:
+        """Close the connection, if there is one, until the next heartbeat."""
+        connection, self._connection, self._channel = self._connection, None, None
+        if connection is not None:
+            with contextlib.suppress(*BROKEN, OSError):  # it is gone already
+                connection.release()

@@ -1,0 +1,181 @@
+"""Requests that move, wait their turn, or are stuck; heartbeats to callers who wait for them."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import pytest
+
+from scheduler.rpc.connection import Deliveries
+from scheduler.rpc.in_flight import CallMonitor, InFlightRequests
+from scheduler.rpc.messages import MessageLimits
+from tests.waiting import Clock, wait_until
+
+LIMIT_SECONDS = 10.0
+
+
+class Story:
+    """Requests by name, on a clock that is told."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.in_flight = InFlightRequests({"select_destinations"}, clock=lambda: self.now)
+        self._open: dict[str, contextlib.AbstractContextManager[None]] = {}
+
+    def begin(self, name: str, method: str = "select_destinations") -> None:
+        self._open[name] = self.in_flight.request(method)
+        self._open[name].__enter__()
+
+    def end(self, name: str) -> None:
+        self._open.pop(name).__exit__(None, None, None)
+
+    def play(self, steps: str) -> None:
+        """``+a`` begins a, ``-a`` ends it, numbers are seconds."""
+        for step in steps.split():
+            if step[0] == "+":
+                name, _, method = step[1:].partition(":")
+                self.begin(name, method or "select_destinations")
+            elif step[0] == "-":
+                self.end(step[1:])
+            else:
+                self.now += float(step)
+
+
+@pytest.mark.parametrize(
+    ("steps", "seconds"),
+    [
+        pytest.param("100", None, id="nothing in hand"),
+        pytest.param("+a 9", None, id="not for long"),
+        pytest.param("+a 11", 11, id="nothing moves"),
+        pytest.param("+a 11 -a", None, id="ended at last"),
+        pytest.param("100 +a 9", None, id="idle before"),
+        pytest.param("+a 6 +b 6", 12, id="arrivals are no progress"),
+        pytest.param("+a 2 +b:ping 9 -b 2", None, id="waits while another computes"),
+        pytest.param("+a 2 +b 9 -b 2", 13, id="overtaken by a later one"),
+        pytest.param("+b 2 +a 9 -b 2", None, id="an earlier one took long"),
+    ],
+)
+def test_stuck_is_who_does_not_move(steps: str, seconds: float | None) -> None:
+    story = Story()
+    story.play(steps)
+    assert story.in_flight.stuck_for(LIMIT_SECONDS) == seconds
+
+
+def test_decisions_are_counted_refusals_included() -> None:
+    story = Story()
+    story.play("+a -a +b:ping -b")
+    with pytest.raises(ValueError), story.in_flight.request("select_destinations"):
+        raise ValueError
+    assert story.in_flight.decided == 2
+    assert story.in_flight.in_hand == 0
+
+
+def test_whoever_comes_after_is_shown_what_is_held_begun_or_not() -> None:
+    in_flight, shown = InFlightRequests(), []
+    in_flight.hold("a")
+    in_flight.show_held(shown.append)
+    in_flight.hold("b")
+    with in_flight.request("select_destinations"):  # begins and ends while it is held
+        in_flight.release("never held")
+    in_flight.release("a")
+    in_flight.hold("c")
+    in_flight.release("b")
+    in_flight.release("c")
+    assert shown == [1, 2, 2, 1, 2, 1, 0]
+
+
+# --- heartbeats ------------------------------------------------------------------------------
+
+
+class Call:
+    """A call as the library hands it over."""
+
+    def __init__(self, client_timeout: Any, reply_q: str | None = "reply") -> None:
+        self.client_timeout = client_timeout
+        self.reply_q = reply_q
+        self.heartbeats = 0
+
+
+class Counted(CallMonitor):
+    """Counts them at the calls; *failures* of them cannot be sent."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.time = Clock()
+        super().__init__(Deliveries(MessageLimits(1, 1)), self.time)
+        self._failures = failures
+
+    def send(self, incoming: Call) -> None:
+        if self._failures:
+            self._failures -= 1
+            super().send(incoming)  # no broker was ever there
+        incoming.heartbeats += 1
+
+
+@pytest.mark.parametrize(
+    ("client_timeout", "heartbeats"),
+    [(60, 1), (4, 1), (2, 1), (62, 0), (1, 0), (0, 0), (None, 0)],
+)
+def test_half_of_what_the_caller_waits(client_timeout: Any, heartbeats: int) -> None:
+    monitor, call = Counted(), Call(client_timeout)
+    monitor.watch(call)
+    monitor.look()
+    assert call.heartbeats == 0
+    monitor.time.now += 30
+    monitor.look()
+    monitor.look()
+    assert call.heartbeats == heartbeats
+    monitor.forget(call)
+
+
+def test_no_heartbeats_for_what_is_over_or_for_nobody() -> None:
+    monitor = Counted()
+    over, nobody, lasting = Call(4), Call(4, reply_q=None), Call(4)
+    for call in (over, nobody, lasting):
+        monitor.watch(call)
+    monitor.forget(over)
+    for _ in range(3):
+        monitor.time.now += 2
+        monitor.look()
+    assert (over.heartbeats, nobody.heartbeats, lasting.heartbeats) == (0, 0, 3)
+    monitor.forget(lasting)
+
+
+def test_a_heartbeat_that_cannot_be_sent_is_tried_again_soon() -> None:
+    monitor, call = Counted(failures=2), Call(60)
+    monitor.watch(call)
+    monitor.time.now += 30
+    for _ in range(4):
+        monitor.look()
+    assert (call.heartbeats, monitor.failed) == (1, 2)
+    monitor.forget(call)
+
+
+def test_a_call_that_ends_during_a_look_is_watched_no_more() -> None:
+    ended = Call(4)
+
+    class Ending(Counted):
+        def send(self, incoming: Call) -> None:
+            self.forget(ended)
+            super().send(incoming)
+
+    monitor, ending = Ending(), Call(4)
+    for call in (ending, ended):
+        monitor.watch(call)
+    for _ in range(2):
+        monitor.time.now += 2
+        monitor.look()
+    assert (ending.heartbeats, ended.heartbeats) == (2, 0)
+    monitor.forget(ending)
+
+
+def test_the_thread_sees_to_calls_that_come_later_and_are_due_sooner() -> None:
+    monitor = Counted()
+    patient, hasty = Call(600), Call(2)
+    monitor.watch(patient)
+    monitor.watch(hasty)
+    monitor.time.now += 1
+    wait_until(lambda: hasty.heartbeats >= 1, 60, "a heartbeat")
+    assert patient.heartbeats == 0
+    monitor.forget(hasty)
+    monitor.forget(patient)
