@@ -23,11 +23,11 @@ import scheduler
 from scheduler import concurrency, exit_codes
 from scheduler.conf import rereading, startup
 from scheduler.conf.names import Name
-from scheduler.daemon.in_flight import InFlightRequests
 from scheduler.daemon.reload import Outcome, PutInForce, Reloading, SighupHandler
 from scheduler.daemon.watchdog import Readiness, Watchdog, WorkerReport
 from scheduler.daemon.worker_table import Stage, WorkerTable
 from scheduler.rpc import transport
+from scheduler.rpc.in_flight import InFlightRequests
 
 LOG = logging.getLogger(__name__)
 
@@ -101,27 +101,25 @@ class Worker(oslo_service.ServiceBase):
             with contextlib.ExitStack() as ending:
                 self._start(ending)
                 self._ending = ending.pop_all()
-        except transport.REFUSALS as refusal:
+        except BaseException as error:
             # First of all: whoever hears of the failure ends this process.
-            LOG.critical("%s: the broker refuses this service: %s", transport.OPTION, refusal)
+            if isinstance(error, transport.REFUSALS):
+                LOG.critical("%s: the broker refuses this service: %s", transport.OPTION, error)
+            elif isinstance(error, Exception):
+                LOG.exception("This worker cannot start")
             watchdog.stop()
-            self._failed()
-            raise SystemExit(exit_codes.FAILURE) from None
-        except BaseException:
-            watchdog.stop()
-            self._failed()
+            self._sighup.close()
+            if not self._is_stopping:
+                self.table.worker_failed()
+            self._stopped.set()
+            if isinstance(error, Exception):
+                raise SystemExit(exit_codes.FAILURE) from None
             raise
         self.table.worker_started()
         self._watchdog = watchdog
         watchdog.enter(Stage.SERVING)
         self._sighup.watch(self.reset)
         LOG.info("Serving requests on topic %s as %s", self._topic, self._conf.host)
-
-    def _failed(self) -> None:
-        self._sighup.close()
-        if not self._is_stopping:
-            self.table.worker_failed()
-        self._stopped.set()
 
     def stop(self, graceful: bool = True) -> None:
         """Take no more requests, finish those in hand, then end the rest.
