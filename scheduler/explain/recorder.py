@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import queue
 import random
 import sys
 import threading
@@ -16,6 +15,7 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
+from scheduler.concurrency import BatchThread
 from scheduler.engine.record import SELECTED, DecisionRecord
 
 LOG = logging.getLogger(__name__)
@@ -38,8 +38,6 @@ _PART_BYTES: Final = 700
 Listener = Callable[[DecisionRecord], None]
 """Called with each finished record, on the thread that answers: must be quick."""
 
-#: So much is seen to at a time.
-_BATCH: Final = 100
 #: Time that deferred work lets replies go first.
 DEFERRED_SECONDS: Final = 0.005
 #: So much deferred work waits; what comes on top is left to whoever asks for the record.
@@ -221,52 +219,6 @@ class Recorder:
                 listener(record)
             except Exception:
                 LOG.exception("A decision could not be told of")
-
-
-class BatchThread:
-    """A thread that starts with the first thing it is given; *handle* sees to a batch at a time.
-
-    Nobody waits for it: when *most* things wait, it takes no more.  *handle* raises nothing.
-    """
-
-    def __init__(self, name: str, handle: Callable[[list[Any]], None], most: int) -> None:
-        self._name = name
-        self._handle = handle
-        self._waiting: queue.Queue[Any] = queue.Queue(most)
-        self._starting = threading.Lock()
-        self._thread: threading.Thread | None = None
-
-    def put(self, item: Any) -> bool:
-        """Have *item* seen to soon; False if too much waits."""
-        with self._starting:
-            if self._thread is None:
-                thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                with contextlib.suppress(RuntimeError):  # no more threads; the next one tries again
-                    thread.start()
-                    self._thread = thread
-        try:
-            self._waiting.put_nowait(item)
-        except queue.Full:
-            return False
-        return True
-
-    def close(self, seconds: float) -> int:
-        """Have what waits seen to, for so long; the number of things that are left over."""
-        try:
-            self._waiting.put(None, timeout=seconds)
-        except queue.Full:
-            return self._waiting.qsize()
-        if self._thread is not None:
-            self._thread.join(seconds)
-        return 0
-
-    def _run(self) -> None:
-        batch: list[Any] = []
-        while None not in batch:
-            batch = [self._waiting.get()]
-            while len(batch) < _BATCH and not self._waiting.empty():
-                batch.append(self._waiting.get_nowait())
-            self._handle([item for item in batch if item is not None])
 
 
 def _complete(records: list[DecisionRecord]) -> None:

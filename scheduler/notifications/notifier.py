@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging as standard_logging
-import queue
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -14,6 +12,7 @@ from oslo_log import log as logging
 from oslo_messaging.transport import NotificationTransport
 
 from scheduler import objects
+from scheduler.concurrency import BatchThread
 from scheduler.notifications import payloads
 from scheduler.rpc.context import NotificationSerializer, RequestContextSerializer
 
@@ -29,15 +28,11 @@ LOGGED: Final = ("message_id", "event_type", "publisher_id")
 
 
 class Outbox:
-    """At most *limit* notifications wait here; what comes on top is dropped, and counted.
-
-    The thread starts with the first one, thus after the workers have been forked.
-    """
+    """At most *limit* notifications wait here; what comes on top is dropped, and counted."""
 
     def __init__(self, limit: int) -> None:
-        self._waiting: queue.Queue[tuple[str, Callable[[], None]] | None] = queue.Queue(limit)
-        self._starting = threading.Lock()
-        self._thread: threading.Thread | None = None
+        # Its thread starts with the first one, thus after the workers have been forked.
+        self._thread = BatchThread("notifications", _send_all, limit, batch=1)
         self.dropped = 0
         """Number of sends dropped so far."""
         self._dropped_in_a_row = 0
@@ -45,51 +40,32 @@ class Outbox:
     @property
     def waiting(self) -> int:
         """Number of sends not done yet."""
-        return self._waiting.qsize()
+        return self._thread.waiting
 
     def put(self, event_type: str, send: Callable[[], None]) -> None:
         """Have *send* called soon; never waits, never raises."""
-        with self._starting:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="notifications", daemon=True)
-                self._thread.start()
-        try:
-            self._waiting.put_nowait((event_type, send))
-        except queue.Full:
+        if not self._thread.put((event_type, send)):
+            if not self._dropped_in_a_row:
+                text = "Notifications are dropped, %s first: the bus takes none, and %d are waiting"
+                LOG.warning(text, event_type, self.waiting)
             self.dropped += 1
             self._dropped_in_a_row += 1
-            if self._dropped_in_a_row == 1:
-                LOG.warning(
-                    "Notifications are dropped, %s first: the bus takes none, and %d are waiting",
-                    event_type,
-                    self._waiting.maxsize,
-                )
-            return
-        if self._dropped_in_a_row:
+        elif self._dropped_in_a_row:
             LOG.warning("%d notifications were dropped", self._dropped_in_a_row)
             self._dropped_in_a_row = 0
 
     def close(self, timeout_seconds: float = CLOSE_SECONDS) -> None:
         """Send what waits, for at most *timeout_seconds*; the rest is lost, with a warning."""
-        if self._thread is None:
-            return
-        try:
-            self._waiting.put(None, timeout=timeout_seconds)
-        except queue.Full:
-            pass
-        else:
-            self._thread.join(timeout_seconds)
-        if self._thread.is_alive():
-            LOG.warning("%d notifications could not be sent in time", self._waiting.qsize())
-        self._thread = None
+        if left := self._thread.close(timeout_seconds):
+            LOG.warning("%d notifications could not be sent in time", left)
 
-    def _run(self) -> None:
-        while (entry := self._waiting.get()) is not None:
-            event_type, send = entry
-            try:
-                send()
-            except Exception:
-                LOG.exception("The notification %s could not be sent", event_type)
+
+def _send_all(batch: list[tuple[str, Callable[[], None]]]) -> None:
+    for event_type, send in batch:
+        try:
+            send()
+        except Exception:
+            LOG.exception("The notification %s could not be sent", event_type)
 
 
 class Notifier:
@@ -133,10 +109,6 @@ class Notifier:
     def error(self, context: Any, event_type: str, payload: dict[str, Any]) -> None:
         """Notify of *event_type* with priority ERROR; *payload* is not to change any more."""
         self._send(self._notifier.error, context, event_type, payload)
-
-    def close(self) -> None:
-        """Send what waits, for as long as the outbox allows."""
-        self._outbox.close()
 
     def _send(self, send: Any, context: Any, event_type: str, payload: dict[str, Any]) -> None:
         if self.enabled:

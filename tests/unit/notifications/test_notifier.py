@@ -51,12 +51,12 @@ def the_notifications(
 
 
 def test_what_is_sent(notification_transport: Any, caplog: pytest.LogCaptureFixture) -> None:
-    notifier = the_notifications(notification_transport, "unversioned").legacy
+    sender = the_notifications(notification_transport, "unversioned")
     endless: dict[str, Any] = {}
     endless["itself"] = endless
-    notifier.info(CONTEXT, "cannot.be.sent", endless)
-    notifier.info(CONTEXT, EVENT, {"flavor": objects.Flavor(name="m1.tiny")})
-    notifier.close()
+    sender.legacy.info(CONTEXT, "cannot.be.sent", endless)
+    sender.legacy.info(CONTEXT, EVENT, {"flavor": objects.Flavor(name="m1.tiny")})
+    sender.close()
     ((context, message, priority, _retry),) = _impl_test.NOTIFICATIONS
     assert (message["event_type"], message["priority"], priority) == (EVENT, "INFO", "INFO")
     assert message["payload"] == {"flavor": {"name": "m1.tiny"}}
