@@ -165,18 +165,18 @@ class SchedulerManager:
         if notifies:
             notifications.select_destinations(context, START, spec)
         name = type(getattr(self.driver, "driver", self.driver)).__name__
-        with self.recorder.decision(name, context, spec, instance_uuids) as record:
-            try:
+        try:
+            with self.recorder.decision(name, context, spec, instance_uuids) as record:
                 chosen: list[Any] = self.driver.select_destinations(
                     context, spec, instance_uuids, return_alternates=alternates
                 )
-            except Exception as error:
-                error_for_caller = for_caller(error, record, exposes=self._exposes_reasons)
-                if error_for_caller is error:
-                    raise
-                raise error_for_caller from error_for_caller.__cause__
-            if not record.chosen:  # by a driver that knows of no records
-                record.note_chosen(chosen)
+                if not record.chosen:  # by a driver that knows of no records
+                    record.note_chosen(chosen)
+        except Exception as error:
+            error_for_caller = for_caller(error, record, exposes=self._exposes_reasons)
+            if error_for_caller is error:
+                raise
+            raise error_for_caller from error_for_caller.__cause__
         if notifies:
             notifications.select_destinations(context, END, _as_decided(spec, instance_uuids))
         return chosen

@@ -17,18 +17,21 @@ LOG = logging.getLogger(__name__)
 def for_caller(error: Exception, record: DecisionRecord, *, exposes: bool) -> Exception:
     """The error that the caller gets instead of *error*, or *error* itself.
 
-    Internal faults get an id; with *exposes*, NoValidHost gets the counts per filter.
+    Internal faults name the id that *record* has; with *exposes*, NoValidHost gets the counts per
+    filter.
     """
-    if errors.code_of(error) == errors.INTERNAL_FAULT:
-        return identified(error, record.request_id, "select_destinations")
+    if record.fault_id is not None:
+        return identified(error, record.request_id, "select_destinations", record.fault_id)
     if exposes and isinstance(error, errors.NoValidHost):
         return _with_counts(error, record)
     return error
 
 
-def identified(error: Exception, request_id: str | None, method: str) -> Exception:
-    """Log an internal fault with its traceback and a new id; return an error that names the id."""
-    fault_id = uuidutils.generate_uuid()
+def identified(
+    error: Exception, request_id: str | None, method: str, fault_id: str | None = None
+) -> Exception:
+    """Log an internal fault with its traceback and an id; return an error that names the id."""
+    fault_id = fault_id or uuidutils.generate_uuid()
     LOG.error(
         "Internal fault %s in %s, request %s: %s",
         *(fault_id, method, request_id, error),

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
+from oslo_utils import uuidutils
 
 from scheduler import errors
 from scheduler.concurrency import BatchThread
@@ -26,14 +27,12 @@ _SEED_BITS: Final = 64
 _NAMES_SHOWN: Final = 20
 #: A record without what its size depends on, its request included.
 _BASE_BYTES: Final = 12_000
-_PAIR_BYTES: Final = 150
-#: The name of a host or an instance in the request.
-_NAME_BYTES: Final = 120
-#: One filter's counts, or one extra spec.
+#: A host or an instance, by name.
+_NAME_BYTES: Final = 150
+#: The counts of a filter, or an extra spec.
 _COUNTS_BYTES: Final = 300
-#: One reason with the closest host and its value, or one weigher's numbers for the best sixteen.
-_CLOSEST_BYTES: Final = 700
-_PART_BYTES: Final = 700
+#: A reason with the closest host and its value, or a weigher's numbers for the best sixteen.
+_NUMBERS_BYTES: Final = 700
 
 Listener = Callable[[DecisionRecord], None]
 """Called with each finished record, on the thread that answers: must be quick."""
@@ -119,23 +118,19 @@ class Memory:
 
 def size_of(record: DecisionRecord) -> int:
     """About how many bytes *record* takes without verdicts; rather too many than too few."""
-    pairs = len(record.chosen) + sum(map(len, record.alternates))
-    nbytes = _BASE_BYTES + sys.getsizeof(record.failure) + 85 * len(record.instance_uuids)
+    names = len(record.instance_uuids) + len(record.chosen) + sum(map(len, record.alternates))
+    counts, numbers = len(record.filters), 0
     if record.top is not None:
-        pairs += len(record.top.pairs)
-        nbytes += _PART_BYTES * len(record.top.parts)
+        names, numbers = names + len(record.top.pairs), len(record.top.parts)
     if record.verdicts is not None:  # the closest hosts are found some milliseconds later
-        nbytes += _CLOSEST_BYTES * len(record.verdicts.reasons)
+        numbers += len(record.verdicts.reasons)
     spec = record.request
     group, flavor = getattr(spec, "instance_group", None), getattr(spec, "flavor", None)
-    named = (
-        getattr(group, "members", None),
-        getattr(group, "hosts", None),
-        getattr(spec, "ignore_hosts", None),
-    )
-    counts = len(record.filters) + len(getattr(flavor, "extra_specs", None) or ())
-    names = sum(len(each or ()) for each in named)
-    return nbytes + _PAIR_BYTES * pairs + _NAME_BYTES * names + _COUNTS_BYTES * counts
+    for part, name in ((group, "members"), (group, "hosts"), (spec, "ignore_hosts")):
+        names += len(getattr(part, name, None) or ())
+    counts += len(getattr(flavor, "extra_specs", None) or ())
+    several = _NAME_BYTES * names + _COUNTS_BYTES * counts + _NUMBERS_BYTES * numbers
+    return _BASE_BYTES + sys.getsizeof(record.failure) + several
 
 
 class Recorder:
@@ -231,17 +226,11 @@ def _note_failure(record: DecisionRecord, error: Exception) -> None:
     record.outcome = errors.code_of(error)
     record.failure = error_text(error)
     if record.outcome == errors.INTERNAL_FAULT:
-        kwargs = getattr(error, "kwargs", {})
-        record.fault_id = kwargs.get("fault_id") if isinstance(kwargs, dict) else None
+        record.fault_id = uuidutils.generate_uuid()
 
 
 def error_text(error: Exception) -> str:
-    """The error's text, with what is behind it where the caller does not get that."""
-    cause = error.__cause__
-    if isinstance(cause, Exception) and getattr(error, "kwargs", {}).get("fault_id"):
-        error = cause
-    if isinstance(cause, errors.NoValidHost):  # the caller gets more than Nova's text
-        error = cause
+    """The error's text, with what is behind it where it says nothing itself."""
     if not isinstance(error, errors.NovaException):
         return f"{type(error).__name__}: {error}"
     return f"{error}{error.__cause__}" if error.kwargs.get("reason") == "" else str(error)
