@@ -1,4 +1,4 @@
-"""Outcomes of the decisions of the last minutes: counts in a ring of steps of time."""
+"""Outcomes of the decisions of the last hour: counts in steps of time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any, Final
 
 from scheduler.engine.record import SELECTED, DecisionRecord
 
-#: The rate is shown in steps of so many seconds, and so many of them.
-RATE_STEP_SECONDS: Final = 5
+#: Counts are kept for so many steps of so many seconds.
+STEP_SECONDS: Final = 5
+STEPS: Final = 720
+#: The rate is shown for the latest so many of them.
 RATE_STEPS: Final = 60
-#: The same for the counts of reasons.
-REASON_STEP_SECONDS: Final = 60
-REASON_STEPS: Final = 60
 #: The filter of hosts that no filter was asked about.
 BEFORE_FILTERS: Final = None
 
@@ -23,28 +22,6 @@ Reason = tuple[str | None, str]
 """Filter and reason code."""
 #: Counts of a reason: refused requests that it took hosts from, their hosts, all hosts.
 _KINDS = _REFUSED, _HOSTS_OF_REFUSED, _HOSTS = "refused_requests", "hosts_of_refused", "hosts"
-
-
-class _Ring:
-    """The latest *steps* steps of *seconds* each, by their number since the epoch."""
-
-    def __init__(self, seconds: int, steps: int) -> None:
-        self.seconds = seconds
-        self.steps = steps
-        self._kept: dict[int, Counter[Any]] = {}
-
-    def at(self, now: float) -> Counter[Any]:
-        number = int(now // self.seconds)
-        if number not in self._kept:
-            self._kept = {n: step for n, step in self._kept.items() if n > number - self.steps}
-            self._kept[number] = Counter()
-        return self._kept[number]
-
-    def latest(self, now: float) -> list[Counter[Any]]:
-        """Copies, the oldest first; the last one is still going on."""
-        last = int(now // self.seconds)
-        numbers = range(last - self.steps + 1, last + 1)
-        return [Counter(self._kept.get(number)) for number in numbers]
 
 
 class RecentDecisions:
@@ -56,18 +33,19 @@ class RecentDecisions:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._rate = _Ring(RATE_STEP_SECONDS, RATE_STEPS)
-        #: Counts of outcomes, and of reasons together with one of _KINDS.
-        self._hour = _Ring(REASON_STEP_SECONDS, REASON_STEPS)
+        #: By the step's number since the epoch the counts of outcomes, and of reasons together
+        #: with one of _KINDS.
+        self._steps: dict[int, Counter[Any]] = {}
 
     def note(self, record: DecisionRecord) -> None:
         """Count a finished decision."""
-        now = self._clock()
+        number = int(self._clock() // STEP_SECONDS)
         is_refused = record.outcome != SELECTED
         with self._lock:
-            counts = self._hour.at(now)
-            for each in (self._rate.at(now), counts):
-                each[record.outcome] += 1
+            if number not in self._steps:
+                self._steps = {n: step for n, step in self._steps.items() if n > number - STEPS}
+            counts = self._steps.setdefault(number, Counter())
+            counts[record.outcome] += 1
             for reason, hosts in _removed_by(record):
                 counts[reason, _HOSTS] += hosts
                 if is_refused:
@@ -80,25 +58,31 @@ class RecentDecisions:
         ``outcomes``: decisions of the last hour; ``reasons``: what each filter and reason did in
         it, those that refused the most requests first.
         """
-        now = self._clock()
+        now, total = self._clock(), Counter[Any]()
+        last = int(now // STEP_SECONDS)
         with self._lock:
-            steps = self._rate.latest(now)
-            total = sum(self._hour.latest(now), Counter())
+            steps = [Counter(self._steps.get(n)) for n in range(last - STEPS + 1, last + 1)]
+        for step in steps:
+            total.update(step)
         rate = {
-            "step_seconds": RATE_STEP_SECONDS,
+            "step_seconds": STEP_SECONDS,
             "ends_at": now,
-            "selected": [each[SELECTED] for each in steps],
-            "refused": [each.total() - each[SELECTED] for each in steps],
+            "selected": [each[SELECTED] for each in steps[-RATE_STEPS:]],
+            "refused": [_outcomes(each).total() - each[SELECTED] for each in steps[-RATE_STEPS:]],
         }
-        outcomes = {key: number for key, number in total.items() if isinstance(key, str)}
+        outcomes = _outcomes(total)
         reasons = list(dict.fromkeys(key[0] for key in total if not isinstance(key, str)))
         reasons.sort(key=lambda reason: (-total[reason, _REFUSED], -total[reason, _HOSTS]))
         found = [
             {"filter": each[0], "reason": each[1], **{kind: total[each, kind] for kind in _KINDS}}
             for each in reasons
         ]
-        window = REASON_STEP_SECONDS * REASON_STEPS
+        window = STEP_SECONDS * STEPS
         return {"rate": rate, "window_seconds": window, "outcomes": outcomes, "reasons": found}
+
+
+def _outcomes(counts: Counter[Any]) -> Counter[str]:
+    return Counter({key: number for key, number in counts.items() if isinstance(key, str)})
 
 
 def _removed_by(record: DecisionRecord) -> Iterator[tuple[Reason, int]]:

@@ -8,7 +8,7 @@ import pytest
 from scheduler.engine.evaluation import FilterCount
 from scheduler.engine.record import SELECTED, DecisionRecord
 from scheduler.explain.refusal import Refusal
-from scheduler.status_page.recent import RATE_STEPS, RecentDecisions
+from scheduler.status_page.recent import RATE_STEPS, STEPS, RecentDecisions
 
 HOUR = 3600
 BEFORE = (None, "destination.other")
@@ -38,8 +38,8 @@ def test_all_that_is_counted_is_that_of_the_window(seed):
         noted.append((now[0], outcome, removed))
         now[0] += rng.choice([0, 1, 5, 30, 60, 120, 0.1 * HOUR])
     found = recent.counts()
-    minute, step = int(now[0] // 60), int(now[0] // 5)
-    hour = [each for each in noted if int(each[0] // 60) > minute - 60]
+    step = int(now[0] // 5)
+    hour = [each for each in noted if int(each[0] // 5) > step - STEPS]
     assert found["outcomes"] == Counter(outcome for _at, outcome, _removed in hour)
     for kind in ("selected", "refused"):
         of_kind = [at for at, outcome, _ in noted if (outcome == SELECTED) == (kind == "selected")]
