@@ -45,55 +45,37 @@ def number(value: float) -> str:
     return f"{value:.0f}" if value == int(value) else f"{value:.2f}"
 
 
-class _Resource(NamedTuple):
-    """Memory, disk or processors: what a request wants, what hosts have and use."""
-
-    noun: str
-    unit: str
-    wanted: Callable[[Any], float]
-    total: Callable[[Candidates], np.ndarray]
-    used: Callable[[Candidates], np.ndarray]
-
-    def in_all(self, _filter: Any, hosts: Candidates, request: Any) -> Measured:
-        return self._at_least(self.wanted(request), self.total(hosts), "in all")
-
-    def left(self, each: Any, hosts: Candidates, request: Any) -> Measured:
-        left = self.total(hosts) * each.ratio(hosts) - self.used(hosts)
-        return self._at_least(self.wanted(request), left, "free")
-
-    def exactly(self, _filter: Any, hosts: Candidates, request: Any) -> Measured:
-        wanted, free = self.wanted(request), self.total(hosts) - self.used(hosts)
-        text = f"{number(wanted)} {self.noun} exactly"
-        return Measured(text, free, np.abs(wanted - free), f"{self.unit}free")
-
-    def _at_least(self, wanted: float, found: np.ndarray, of: str) -> Measured:
-        text = f"{number(wanted)} {self.noun}"
-        return Measured(text, found, wanted - found, f"{self.unit}{of}")
+def _ram(hosts: Candidates, request: Any) -> tuple[float, np.ndarray, np.ndarray]:
+    """The amount wanted and, per host, in all and free; so do the two below."""
+    return request.memory_mb, hosts.total_usable_ram_mb, hosts.free_ram_mb
 
 
-_RESOURCES = {
-    "ram": _Resource(
-        "MiB of memory",
-        "MiB ",
-        lambda request: request.memory_mb,
-        lambda hosts: hosts.total_usable_ram_mb,
-        lambda hosts: hosts.total_usable_ram_mb - hosts.free_ram_mb,
-    ),
-    "disk": _Resource(
-        "MiB of disk",
-        "MiB ",
-        wanted_disk_mb,
-        lambda hosts: hosts.total_usable_disk_gb * 1024,
-        lambda hosts: hosts.total_usable_disk_gb * 1024 - hosts.free_disk_mb,
-    ),
-    "core": _Resource(
-        "vCPUs",
-        "",
-        lambda request: request.vcpus,
-        lambda hosts: hosts.vcpus_total,
-        lambda hosts: hosts.vcpus_used,
-    ),
-}
+def _disk(hosts: Candidates, request: Any) -> tuple[float, np.ndarray, np.ndarray]:
+    return wanted_disk_mb(request), hosts.total_usable_disk_gb * 1024, hosts.free_disk_mb
+
+
+def _cores(hosts: Candidates, request: Any) -> tuple[float, np.ndarray, np.ndarray]:
+    return request.vcpus, hosts.vcpus_total, hosts.vcpus_total - hosts.vcpus_used
+
+
+def _amounts(noun: str, unit: str, read: Callable[..., Any]) -> tuple[Measure, Measure, Measure]:
+    """Measures of a resource: in all, free with overcommit, and exactly so much free."""
+
+    def in_all(_filter: Any, hosts: Candidates, request: Any) -> Measured:
+        wanted, total, _free = read(hosts, request)
+        return Measured(f"{number(wanted)} {noun}", total, wanted - total, f"{unit}in all")
+
+    def left(each: Any, hosts: Candidates, request: Any) -> Measured:
+        wanted, total, free = read(hosts, request)
+        left = total * each.ratio(hosts) - (total - free)
+        return Measured(f"{number(wanted)} {noun}", left, wanted - left, f"{unit}free")
+
+    def exactly(_filter: Any, hosts: Candidates, request: Any) -> Measured:
+        wanted, _total, free = read(hosts, request)
+        text = f"{number(wanted)} {noun} exactly"
+        return Measured(text, free, np.abs(wanted - free), f"{unit}free")
+
+    return in_all, left, exactly
 
 
 def _fewer(column: str, unit: str) -> Measure:
@@ -109,13 +91,18 @@ def _fewer(column: str, unit: str) -> Measure:
     return measure
 
 
-MEASURES: dict[str, Measure] = {
-    f"exact_{name}.different": resource.exactly for name, resource in _RESOURCES.items()
+_RESOURCES = {
+    "ram": _amounts("MiB of memory", "MiB ", _ram),
+    "disk": _amounts("MiB of disk", "MiB ", _disk),
+    "core": _amounts("vCPUs", "", _cores),
 }
+MEASURES: dict[str, Measure] = {}
+for _name, (_in_all, _left, _exactly) in _RESOURCES.items():
+    MEASURES[f"exact_{_name}.different"] = _exactly
+    for _prefix in ("", "aggregate_"):
+        MEASURES[f"{_prefix}{_name}.physical"] = _in_all
+        MEASURES[f"{_prefix}{_name}.insufficient"] = _left
 for _prefix in ("", "aggregate_"):
-    for _name, _resource in _RESOURCES.items():
-        MEASURES[f"{_prefix}{_name}.physical"] = _resource.in_all
-        MEASURES[f"{_prefix}{_name}.insufficient"] = _resource.left
     MEASURES[f"{_prefix}io_ops.busy"] = _fewer("num_io_ops", "operations going on")
     MEASURES[f"{_prefix}num_instances.full"] = _fewer("num_instances", "servers")
 
