@@ -10,11 +10,11 @@ from oslo_config import cfg
 from oslo_log import log as logging
 
 from scheduler import errors
-from scheduler.concurrency import BatchThread
 from scheduler.db import decisions, migration, rows
 from scheduler.db.database import FAILURES, Database
 from scheduler.engine.record import DecisionRecord
 from scheduler.explain.answer import to_dict
+from scheduler.explain.recorder import BatchThread
 
 LOG = logging.getLogger(__name__)
 

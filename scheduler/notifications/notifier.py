@@ -12,7 +12,7 @@ from oslo_log import log as logging
 from oslo_messaging.transport import NotificationTransport
 
 from scheduler import objects
-from scheduler.concurrency import BatchThread
+from scheduler.explain.recorder import BatchThread
 from scheduler.notifications import payloads
 from scheduler.rpc.context import NotificationSerializer, RequestContextSerializer
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from scheduler.manager import SchedulerManager
 from tests.builders import a_conf, a_request
 from tests.unit.drivers.scheduling import a_driver
 from tests.unit.evaluation.builders import a_fleet, a_service
-from tests.unit.explain.asking import explain
+from tests.unit.explain.asking import printed, told
 
 UUID = "00000000-0000-4000-a000-000000000001"
 FILTERS = ["RamFilter", "DiskFilter", "ComputeFilter"]
@@ -22,26 +21,19 @@ class Context:
     request_id = "req-7"
 
 
-def decided(request: dict[str, Any] | None = None, defer: Any = None) -> tuple[Any, Any]:
+def decided(request: dict[str, Any] | None = None, defer: Any = None) -> Any:
     """A manager that has chosen h1, with h2 as alternate; h3 has too little, h4 no service."""
     rows = [a_service(host) for host in ("h1", "h2", "h3")]
     rows[2]["disabled"] = True
     fleet = a_fleet(8192, 4096, 512, 8192, services=rows)
-    conf = a_conf()
     driver = a_driver(fleet, enabled_filters=FILTERS, options={}, host_subset_size=1)
     driver.recorder = Recorder(**({} if defer is None else {"defer": defer}))
-    manager = SchedulerManager(conf, driver)
+    manager = SchedulerManager(a_conf(), driver)
     spec = a_request(**{"flavor": {"memory_mb": 2048, "root_gb": 1}, **(request or {})})
     manager.select_destinations(
         Context, spec_obj=spec, instance_uuids=[UUID], return_objects=True, return_alternates=True
     )
-    return manager, conf
-
-
-def told_of(host: str, manager: Any, conf: Any) -> Any:
-    """What is said of *host*, as data and in a line."""
-    [record] = json.loads(explain(manager, conf, UUID, "--host", host, "--json"))
-    return record["on_host"], explain(manager, conf, UUID, "--host", host)
+    return manager
 
 
 CHOSEN = {"status": "passed", "chosen": 1, "alternate": False, "rank": 1, "of": 2, "total": 1.0}
@@ -54,85 +46,80 @@ LITTLE = {
     "chosen": 0,
     "alternate": False,
 }
-IGNORED = {"ignore_hosts": ["h3"]}
 
 
-@pytest.mark.parametrize(
-    ("host", "request_given", "expected", "line"),
-    [
-        pytest.param("h1", {}, CHOSEN, "h1 was chosen: number 1 of 2, weight 1.", id="chosen"),
-        pytest.param(
-            *(
-                "h2",
-                {},
-                {**OTHER, "weighers": [RAM]},
-                "h2 passed every filter, an alternate: number 2 of 2, weight 0.5",
-            ),
-            id="an alternate",
-        ),
-        pytest.param(
-            *("h3", {}, LITTLE, "2048 MiB of memory wanted, found: 512 MiB"), id="removed"
-        ),
-        pytest.param(
-            *("h3", IGNORED, {"status": "never_evaluated"}, "h3 was never evaluated: "),
-            id="left out before any filter",
-        ),
-        pytest.param(
-            *("h4", {}, {"status": "never_evaluated"}, "no record of a compute service"),
-            id="without a service",
-        ),
-    ],
-)
-def test_a_host_of_a_decision(
-    host: str, request_given: dict[str, Any], expected: dict[str, Any], line: str
-) -> None:
-    [[found], text] = told_of(host, *decided(request_given))
+HOSTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
+    "chosen": ("h1", {}, CHOSEN, "h1 was chosen: number 1 of 2, weight 1."),
+    "an alternate": (
+        *("h2", {}, {**OTHER, "weighers": [RAM]}),
+        "h2 passed every filter, an alternate: number 2 of 2, weight 0.5",
+    ),
+    "removed": ("h3", {}, LITTLE, "2048 MiB of memory wanted, found: 512 MiB"),
+    "left out before any filter": (
+        *("h3", {"ignore_hosts": ["h3"]}, {"status": "never_evaluated"}),
+        "h3 was never evaluated: ",
+    ),
+    "without a service": (
+        *("h4", {}, {"status": "never_evaluated"}),
+        "no record of a compute service",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_host_of_a_decision(name: str) -> None:
+    host, request, expected, line = HOSTS[name]
+    manager = decided(request)
+    found = on_host(manager, host)
     assert {name: found[name] for name in expected} == expected
     assert (found["host"], found["as_of"]) == (host, "decision")
-    assert line in text
+    assert line in printed(manager, UUID, host)
+
+
+def on_host(manager: Any, host: str) -> Any:
+    [record] = told(manager, UUID, host)
+    [found] = record["on_host"]
+    return found
 
 
 def test_a_host_that_is_not_there() -> None:
-    found, text = told_of("h9", *decided())
-    assert found == []
-    assert "There is no such host now." in text
+    assert "There is no such host now." in printed(decided(), UUID, "h9")
 
 
 @pytest.mark.parametrize(
     ("host", "status"), [("h1", "passed"), ("h2", "passed"), ("h3", "removed")]
 )
 def test_where_details_are_forgotten_filters_are_asked_anew(host: str, status: str) -> None:
-    manager, conf = decided()
+    manager = decided()
     [record] = manager.recorder.records.find(UUID)
     record.verdicts = None
-    [[found], text] = told_of(host, manager, conf)
+    found = on_host(manager, host)
     assert (found["status"], found["as_of"], found["numbers_of"]) == (status, "now", "now")
-    assert "(as of now: what was is forgotten)" in text
+    assert "(as of now: what was is forgotten)" in printed(manager, UUID, host)
+    record.request = None
+    assert on_host(manager, host)["status"] == "unknown"
+    assert f"{host} is not remembered" in printed(manager, UUID, host)
 
 
-def test_without_details_and_request_nothing_is_known() -> None:
-    manager, conf = decided()
-    [record] = manager.recorder.records.find(UUID)
-    record.verdicts = record.request = None
-    [[found], text] = told_of("h3", manager, conf)
-    assert found["status"] == "unknown"
-    assert "h3 is not remembered" in text
+def with_less(manager: Any) -> Any:
+    """*manager* after h3 has reported less memory."""
+    table = manager.driver.host_manager.table
+    table.update(table.rows["h3", "h3"], {"free_ram_mb": 300})
+    return manager
 
 
 def test_the_closest_host_of_each_reason_is_kept_though_the_decision_succeeded() -> None:
     """h3 is closest, as the only one; a host asked for by name shows the numbers kept of it."""
-    manager, conf = decided()
-    table = manager.driver.host_manager.table
-    table.update(table.rows["h3", "h3"], {"free_ram_mb": 300})
-    [told] = json.loads(explain(manager, conf, UUID, "--host", "h3", "--json"))
-    [closest], [of_h3] = told["closest"], told["on_host"]
+    manager = with_less(decided())
+    [record] = told(manager, UUID, "h3")
+    [closest], [of_h3] = record["closest"], record["on_host"]
     assert (closest["filter"], closest["reason"]) == ("RamFilter", "ram.insufficient")
     assert (closest["removed"], closest["wanted"]) == (1, "2048 MiB of memory")
     assert closest["numbers_of"] == "decision"
     example = {"host": "h3", "node": "h3", "found": "512 MiB free", "missing": 1536.0}
     assert closest["examples"] == [{**example, "also_fails": None}]
     assert (of_h3["found"], of_h3["numbers_of"]) == ("512 MiB free", "decision")
-    assert "512 MiB free (1536 off)" in explain(manager, conf, UUID)
+    assert "512 MiB free (1536 off)" in printed(manager, UUID)
 
 
 @pytest.mark.parametrize(
@@ -142,23 +129,20 @@ def test_closest_hosts_that_change_before_the_look_are_those_of_now(
     is_replaced: bool, closest: list[Any]
 ) -> None:
     """A host that took the row of another one is not mistaken for it."""
-    manager, conf = decided(defer=lambda _work: None)
+    manager = with_less(decided(defer=lambda _work: None))
     table = manager.driver.host_manager.table
-    table.update(table.rows["h3", "h3"], {"free_ram_mb": 300})
     if is_replaced:
         table.given_at[table.rows["h3", "h3"]] = table.version
-    [record] = json.loads(explain(manager, conf, UUID, "--json"))
+    [record] = told(manager, UUID)
     found = [(each["examples"][0]["found"], each["numbers_of"]) for each in record["closest"]]
     assert found == closest
 
 
 def test_numbers_of_a_host_that_has_changed_are_those_of_now() -> None:
-    manager, conf = decided()
-    table = manager.driver.host_manager.table
+    manager = decided()
     manager.recorder.records[0].closest.clear()  # another host was closer
-    [before], _text = told_of("h3", manager, conf)
-    table.update(table.rows["h3", "h3"], {"free_ram_mb": 300})
-    [after], text = told_of("h3", manager, conf)
+    before = on_host(manager, "h3")
+    after = on_host(with_less(manager), "h3")
     assert (before["numbers_of"], after["numbers_of"]) == ("decision", "now")
     assert (after["status"], after["as_of"]) == ("removed", "decision")
-    assert "found: 300 MiB" in text
+    assert "found: 300 MiB" in printed(manager, UUID, "h3")

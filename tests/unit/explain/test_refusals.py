@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from scheduler.manager import SchedulerManager
 from tests.builders import a_conf, a_request
 from tests.unit.drivers.scheduling import a_driver
 from tests.unit.evaluation.builders import a_fleet, a_service
-from tests.unit.explain.asking import explain
+from tests.unit.explain.asking import printed, told
 
 UUID = "00000000-0000-4000-a000-000000000001"
 FILTERS = [
@@ -137,27 +136,23 @@ REFUSALS: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def refused(
-    fleet: dict[str, Any], request: dict[str, Any], count: int = 1, **options: Any
-) -> tuple[SchedulerManager, Any]:
+def refused(fleet: dict[str, Any], request: dict[str, Any], count: int = 1) -> SchedulerManager:
     """A manager that has refused the request."""
-    driver = a_driver(fleet, enabled_filters=FILTERS, options=options)
-    conf = a_conf()
-    manager = SchedulerManager(conf, driver)
+    manager = SchedulerManager(a_conf(), a_driver(fleet, enabled_filters=FILTERS))
     names = [UUID[:-1] + str(number) for number in range(1, count + 1)]
     with pytest.raises(errors.NoValidHost):
         manager.select_destinations(Context, spec_obj=a_request(**request), instance_uuids=names)
-    return manager, conf
+    return manager
 
 
 @pytest.mark.parametrize("what", REFUSALS)
 def test_the_first_line_names_the_true_cause_and_counts_add_up(what: str) -> None:
     fleet, request, expected = REFUSALS[what]
-    manager, conf = refused(fleet, request)
-    first = explain(manager, conf, "req-7").splitlines()[0]
+    manager = refused(fleet, request)
+    first = printed(manager, "req-7").splitlines()[0]
     assert first.startswith("No host fits: ")
     assert [text for text in expected if text not in first] == [], first
-    [record] = json.loads(explain(manager, conf, UUID, "--json"))
+    [record] = told(manager, UUID)
     assert record["cause"] == first
     removed = sum(sum(count["removed"].values()) for count in record["filters"])
     assert sum(record["never_evaluated"].values()) + removed == record["fleet"]
@@ -165,30 +160,30 @@ def test_the_first_line_names_the_true_cause_and_counts_add_up(what: str) -> Non
 
 
 def test_the_numbers_are_those_of_the_moment() -> None:
-    manager, conf = refused(*REFUSALS["memory in the zone"][:2])
-    before = explain(manager, conf, "req-7").splitlines()[0]
+    manager = refused(*REFUSALS["memory in the zone"][:2])
+    before = printed(manager, "req-7").splitlines()[0]
     host_manager = manager.driver.host_manager
     host_manager.table.update(host_manager.table.rows["h1", "h1"], {"free_ram_mb": 8000})
-    assert explain(manager, conf, "req-7").splitlines()[0] == before
+    assert printed(manager, "req-7").splitlines()[0] == before
 
 
-def test_near_misses_fail_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "160")  # or a cell of the table takes several lines
-    fleet = zoned(h1=DISABLED)
-    manager, conf = refused(fleet, {"flavor": {"memory_mb": 4096}, "availability_zone": "az1"})
-    [told] = json.loads(explain(manager, conf, "req-7", "--json"))
-    [zone, ram] = told["refusal"]["findings"]
+def test_near_misses_fail_nothing_else() -> None:
+    manager = refused(
+        zoned(h1=DISABLED), {"flavor": {"memory_mb": 4096}, "availability_zone": "az1"}
+    )
+    [record] = told(manager, "req-7")
+    [zone, ram] = record["refusal"]["findings"]
     assert [(each["host"], each["also_fails"]) for each in zone["examples"]] == [("h3", [])]
     assert [(e["host"], e["missing"], e["also_fails"]) for e in ram["examples"]] == [
         ("h1", 196.0, ["ComputeFilter"]),
         ("h2", 3096.0, []),
     ]
-    assert "near miss" in explain(manager, conf, "req-7")
+    assert "near miss" in printed(manager, "req-7")
 
 
 def test_the_instance_that_found_no_room_is_named() -> None:
-    manager, conf = refused(a_fleet(2048, 2048), {"flavor": {"memory_mb": 2048}}, count=3)
-    first = explain(manager, conf, "req-7").splitlines()[0]
+    manager = refused(a_fleet(2048, 2048), {"flavor": {"memory_mb": 2048}}, count=3)
+    first = printed(manager, "req-7").splitlines()[0]
     assert "room for 2 of 3 instances" in first
     assert "RamFilter removed all 2 hosts: 2048 MiB of memory wanted" in first
     assert "0 MiB free" in first
