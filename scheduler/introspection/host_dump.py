@@ -36,11 +36,11 @@ def dump_host(table: HostTable, reservations: Reservations, key: Key) -> HostDum
     has texts, times ISO texts in UTC.  The table is one that nobody decides on.
     """
     row, picks = table.rows[key], reservations.on(key)
-    values = _values(table, row)
+    values = dump_values(table, row)
     reported: dict[str, Any] = {}
     if picks:
         with reservations.without(picks):
-            own = _values(table, row)
+            own = dump_values(table, row)
         placeholders = {each.placeholder.uuid for each in picks if each.placeholder is not None}
         own[columns.INSTANCES] = [u for u in own[columns.INSTANCES] if u not in placeholders]
         reported = {name: value for name, value in own.items() if value != values[name]}
@@ -53,7 +53,8 @@ def dump_host(table: HostTable, reservations: Reservations, key: Key) -> HostDum
     }
 
 
-def _values(table: HostTable, row: int) -> dict[str, Any]:
+def dump_values(table: HostTable, row: int) -> dict[str, Any]:
+    """The values of one row, by the NAMES."""
     host = table.value(row, "host")
     times = {name: _moment(table.value(row, name)) for name in TIMES}
     return {

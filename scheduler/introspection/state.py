@@ -20,12 +20,19 @@ from oslo_config import cfg
 import scheduler
 from scheduler import errors
 from scheduler.explain.answer import answer
-from scheduler.hosts import columns
 from scheduler.hosts.candidates import Candidates, Scope
+from scheduler.hosts.columns import CHANGED_BY_RESERVATIONS
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
-from scheduler.introspection.host_dump import TIMES, differences, document, dump_host, in_order
+from scheduler.introspection.host_dump import (
+    TIMES,
+    differences,
+    document,
+    dump_host,
+    dump_values,
+    in_order,
+)
 from scheduler.manager import SchedulerManager
 
 #: Hosts that one answer shows.
@@ -225,35 +232,18 @@ def state_hash(table: HostTable, reservations: Reservations) -> str:
     may change *table* and *reservations* meanwhile.
     """
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-    for part in _parts(table, reservations):
-        digest.update(part)
+    for key in sorted(table.rows, key=in_order):
+        row = table.rows[key]
+        # What picks change is taken as what it says, and not in which form it is kept.
+        read = {name: document(table.value(row, name)) for name in CHANGED_BY_RESERVATIONS}
+        values = {**dump_values(table, row), **read, **dict.fromkeys(TIMES)}
+        digest.update(_bytes([key, values]))
         time.sleep(0)  # requests come first, also under eventlet
-    return digest.hexdigest()
-
-
-def _parts(table: HostTable, reservations: Reservations) -> Iterator[bytes]:
-    keys = sorted(table.rows, key=in_order)
-    rows = np.array([table.rows[key] for key in keys], dtype=np.int64)
-    yield _bytes(keys)
-    for name in columns.COLUMN_TYPES:
-        if name not in TIMES:
-            yield table.column(name)[rows].tobytes()
-    for name in columns.DOCUMENT_PARSERS:
-        numbers, positions = np.unique(table.document_numbers(name)[rows], return_inverse=True)
-        pool = table.pools[name]
-        # One that picks change is taken as what it says, and not in which form it is kept.
-        read = pool.parsed if name in columns.CHANGED_BY_RESERVATIONS else pool.content
-        digests = [
-            hashlib.blake2b(_bytes(document(read(number))), digest_size=_DIGEST_BYTES).digest()
-            for number in numbers.tolist()
-        ]
-        yield b"".join(digests[position] for position in positions.tolist())
-    for name in columns.TEXT_COLUMNS:
-        yield _bytes([table.value(row, name) for row in rows.tolist()])
-    yield _bytes(sorted(table.cells.items()))
-    yield _bytes(sorted(table.host_of_instance.items()))
+    digest.update(_bytes(sorted(table.cells.items())))
     amounts = ((each.key, each.uuid or "", each.amount) for each in reservations)
-    yield _bytes(sorted((*key, uuid, a.ram_mb, a.disk_mb, a.vcpus) for key, uuid, a in amounts))
+    reserved = sorted((*key, uuid, a.ram_mb, a.disk_mb, a.vcpus) for key, uuid, a in amounts)
+    digest.update(_bytes(reserved))
+    return digest.hexdigest()
 
 
 def _bytes(value: Any) -> bytes:

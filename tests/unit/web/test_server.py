@@ -1,11 +1,13 @@
-"""The HTTP server on a real socket."""
+"""Which function answers which path, and the HTTP server on a real socket."""
 
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -18,8 +20,16 @@ MACHINE = "sched1"
 MORE = ["Metrics.Example.org", "proxy"]
 
 
-def hello(request: Request) -> Response:
-    return Response.of_text("hello")
+def echo(request: Request) -> Response:
+    return Response.of_json([request.path, request.rest, dict(request.query)])
+
+
+def broken(request: Request) -> Response:
+    raise RuntimeError("out of order")
+
+
+def busy(request: Request) -> Response:
+    raise TimeoutError("the hub is slow")
 
 
 @pytest.fixture
@@ -31,7 +41,11 @@ def listening() -> Iterator[socket.socket]:
 @pytest.fixture
 def routes() -> Routes:
     made = Routes()
-    made.add("/hello", hello)
+    made.add("/hello", lambda _request: Response.of_text("hello"))
+    for path in ("/status", "/status/", "/status/decisions/"):
+        made.add(path, echo)
+    made.add("/broken", broken)
+    made.add("/busy", busy)
     return made
 
 
@@ -44,6 +58,35 @@ def served(listening: socket.socket, routes: Routes) -> Iterator[socket.socket]:
     started.stop()
 
 
+@pytest.mark.parametrize(
+    ("target", "answer"),
+    [
+        ("/status", ["/status", "", {}]),
+        ("/status?a=1&a=2&b=", ["/status", "", {"a": "2", "b": ""}]),
+        ("/status/page.js", ["/status/page.js", "page.js", {}]),
+        ("/status/decisions/req%201", ["/status/decisions/req 1", "req 1", {}]),
+    ],
+)
+def test_answered(routes: Routes, target: str, answer: list[object]) -> None:
+    response = routes.answer("GET", target, {})
+    assert (response.status, json.loads(response.body)) == (200, answer)
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status", "body"),
+    [
+        *(("GET", target, 404, "not found") for target in ("/hello/", "/nothing", "")),
+        ("GET", "/broken", 500, "internal error"),
+        ("GET", "/busy", 503, "busy"),
+        ("DELETE", "/nothing", 405, "only GET and HEAD are answered"),
+        ("HEAD", "/", 200, "/\n/broken\n/busy\n/hello\n/status\n/status/\n/status/decisions/"),
+    ],
+)
+def test_status(routes: Routes, method: str, target: str, status: int, body: str) -> None:
+    response = routes.answer(method, target, {})
+    assert (response.status, response.body.decode()) == (status, f"{body}\n")
+
+
 @pytest.mark.parametrize(("method", "body"), [("GET", b"hello\n"), ("HEAD", b"")])
 def test_get_and_head(served: socket.socket, method: str, body: bytes) -> None:
     reply = ask(served, "/hello", method)
@@ -52,7 +95,7 @@ def test_get_and_head(served: socket.socket, method: str, body: bytes) -> None:
     assert reply.headers["cache-control"] == "no-store"
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"])
+@pytest.mark.parametrize("method", ["POST", "OPTIONS", "BREW"])
 def test_nothing_can_be_changed(served: socket.socket, method: str) -> None:
     reply = ask(served, "/hello", method)
     assert (reply.status, reply.headers["allow"]) == (405, "GET, HEAD")
@@ -76,10 +119,7 @@ def test_nonsense(served: socket.socket, sent: bytes, answered: bytes) -> None:
 
 
 def test_clients_that_say_nothing_keep_nobody_waiting(served: socket.socket) -> None:
-    with (
-        socket.create_connection(served.getsockname()),
-        socket.create_connection(served.getsockname()),
-    ):
+    with socket.create_connection(served.getsockname()):
         assert ask(served, "/hello").status == 200
 
 
@@ -107,30 +147,23 @@ def test_no_more_than_so_many_at_once(
     routes.add("/slow", slow)
     started = Server(listening, routes, "test")
     started.start()
-    asking = [threading.Thread(target=ask, args=(listening, "/slow")) for _ in range(4)]
-    for each in asking:
-        each.start()
-    assert [entered.acquire(timeout=seconds) for seconds in (SECONDS, SECONDS, 0.2)] == [
-        *(True, True, False)
-    ]
-    free.set()
-    for each in asking:
-        each.join()
-    assert [entered.acquire(timeout=0) for _ in range(3)] == [True, True, False]
+    with ThreadPoolExecutor() as asking:
+        replies = [asking.submit(ask, listening, "/slow") for _ in range(4)]
+        waited = [entered.acquire(timeout=seconds) for seconds in (SECONDS, SECONDS, 0.2)]
+        assert waited == [True, True, False]
+        free.set()
+        assert [each.result().status for each in replies] == 4 * [200]
     started.stop()
 
 
-@pytest.mark.parametrize(
-    ("host", "port_is_taken", "reason"),
-    [("127.0.0.1", True, "Address already in use"), ("name.invalid", False, "name.invalid")],
-)
-def test_an_address_that_cannot_be_used(
-    listening: socket.socket, host: str, port_is_taken: bool, reason: str
-) -> None:
-    port = listening.getsockname()[1] if port_is_taken else 80
-    with pytest.raises(errors.ConfigurationError, match=rf"\[x\] y.*{host}:{port}.*") as caught:
-        server.bind(host, port, "[x] y")
-    assert reason in str(caught.value)
+def test_an_address_that_cannot_be_used(listening: socket.socket) -> None:
+    taken = listening.getsockname()[1]
+    for host, port, reason in (
+        ("127.0.0.1", taken, "Address already in use"),
+        ("name.invalid", 80, ""),
+    ):
+        with pytest.raises(errors.ConfigurationError, match=rf"\[x\] y.*{host}:{port}: .*{reason}"):
+            server.bind(host, port, "[x] y")
 
 
 def test_ipv6() -> None:
@@ -165,11 +198,9 @@ def test_known_names(header: str | None, is_known: bool, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("hosts", "status"),
     [
-        (["127.0.0.1:1"], 200),
+        *((hosts, 200) for hosts in (["127.0.0.1:1"], [])),
         (["evil.example"], 403),
-        (["localhost", "evil.example"], 403),
-        (["evil.example", "localhost"], 403),
-        ([], 200),
+        *((hosts, 403) for hosts in (["localhost", "evil.example"], ["evil.example", "localhost"])),
     ],
 )
 def test_names_over_a_socket(served: socket.socket, hosts: list[str], status: int) -> None:
