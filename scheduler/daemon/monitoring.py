@@ -24,8 +24,7 @@ from scheduler.daemon.reload import Outcome
 from scheduler.daemon.reports import Reports
 from scheduler.metrics import catalogue, readings
 from scheduler.metrics.counters import Counters
-from scheduler.metrics.samples import Samples, render
-from scheduler.metrics.snapshots import Snapshots
+from scheduler.metrics.samples import Samples, Snapshots, render
 from scheduler.notifications.notifier import Outbox
 from scheduler.web import server
 from scheduler.web.server import KnownNames, Request, Response, Routes, Server

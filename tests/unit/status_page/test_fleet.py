@@ -73,20 +73,10 @@ def test_the_first_answer_is_the_whole_fleet(page):
 
 
 CHANGES = {
-    "nothing": (lambda table: None, []),
-    "a number": (lambda table: table.update(1, {"free_ram_mb": 1}), ["h2"]),
     "a ratio": (lambda table: table.update(1, {"cpu_allocation_ratio": 2.0}), ["h2"]),
     "a column the page does not show": (lambda table: table.update(1, {"disk_mb_used": 3}), []),
     "a heartbeat in time": (lambda table: table.set_service("h2", {}, NOW - 1), []),
     "silence": (lambda table: table.set_service("h2", {}, NOW - 61), ["h2"]),
-    "no service": (lambda table: table.set_service("h2", None, 0), ["h2"]),
-    "a new host": (lambda table: a_host("h4", "n4", table=table), ["h4"]),
-    "an aggregate": (
-        lambda table: table.set_aggregates(
-            {"h3": (objects.Aggregate(id=1, name="fast", metadata={}),)}
-        ),
-        ["h3"],
-    ),
 }
 
 
