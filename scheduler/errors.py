@@ -263,9 +263,6 @@ CellMappingNotFound = _not_found("CellMappingNotFound", "Cell %(uuid)s has no ma
 InstanceGroupNotFound = _not_found(
     "InstanceGroupNotFound", "Instance group %(group_uuid)s could not be found."
 )
-BuildRequestNotFound = _not_found(
-    "BuildRequestNotFound", "BuildRequest not found for instance %(uuid)s"
-)
 HostMappingNotFound = _not_found("HostMappingNotFound", "Host '%(name)s' is not mapped to any cell")
 AlreadyExists = _error("AlreadyExists", "%(kind)s %(name)s already exists.", code=409)
 
