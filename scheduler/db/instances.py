@@ -125,12 +125,6 @@ def counts_by_node(connection: Connection) -> dict[tuple[str, str], int]:
     return {(host, node or ""): count for host, node, count in connection.execute(query)}
 
 
-def uuids_on_host(connection: Connection, host: str) -> list[str]:
-    """The uuids of the living instances whose host is *host*."""
-    query = sa.select(instances.c.uuid).where(instances.c.host == host, instances.c.deleted == 0)
-    return list(connection.execute(query.order_by(instances.c.id)).scalars())
-
-
 def update(
     connection: Connection,
     uuid: str,

@@ -167,7 +167,7 @@ def test_a_database_without_tables_is_refused(deployment, tmp_path):
 def _present(database: Database) -> list[str]:
     with database.read() as conn:
         node = compute_nodes.get(conn, HOST, HOST)
-        present = instances.uuids_on_host(conn, HOST)
+        present = [each.uuid for each in instances.list_all(conn, host=HOST, parts=False)]
     assert node.running_vms == len(present)
     return present
 

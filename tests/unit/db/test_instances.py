@@ -138,7 +138,7 @@ def test_destroy_marks_all_that_belongs_to_it(conn):
     assert instances.get(conn, other.uuid).metadata == {"a": "b"}
     with pytest.raises(errors.InstanceNotFound):
         instances.get(conn, made.uuid)
-    assert instances.uuids_on_host(conn, "h1") == []
+    assert instances.list_all(conn, host="h1") == []
     with pytest.raises(errors.AlreadyExists, match=made.uuid), conn.begin_nested():
         make(conn, uuid=made.uuid)
 
