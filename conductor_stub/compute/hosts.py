@@ -38,7 +38,8 @@ def register_services(
     ids = services.create_many(conn, hosts, services.COMPUTE_BINARY, TOPIC, SERVICE_VERSION)
     if not enable_new_services:
         for host in ids.keys() - known:
-            services.set_disabled(conn, host, services.COMPUTE_BINARY, True, DISABLED_REASON)
+            values = {"disabled": True, "disabled_reason": DISABLED_REASON}
+            services.change(conn, host, services.COMPUTE_BINARY, **values)
     return list(ids.values())
 
 

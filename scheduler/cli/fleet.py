@@ -226,12 +226,10 @@ def service_set(command: Base, args: Any) -> None:
         command.parser.error("--disable-reason needs --disable")
     if not (args.enable or args.disable or args.up or args.down):
         command.parser.error("one of --enable, --disable, --up and --down is needed")
-    name = (args.host, args.binary)
-
-    def change(connection: Connection) -> None:
-        if args.enable or args.disable:
-            services.set_disabled(connection, *name, args.disable, args.disable_reason)
-        if args.up or args.down:
-            services.set_forced_down(connection, *name, args.down)
-
-    command.database_with(lambda conn: _service(conn, *name)).write_retrying(change)
+    name, values = (args.host, args.binary), dict[str, Any]()
+    if args.enable or args.disable:
+        values = {"disabled": args.disable, "disabled_reason": args.disable_reason}
+    if args.up or args.down:
+        values["forced_down"] = args.down
+    database = command.database_with(lambda conn: _service(conn, *name))
+    database.write_retrying(lambda conn: services.change(conn, *name, **values))

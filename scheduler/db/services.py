@@ -105,20 +105,8 @@ def heartbeat_many(
     )
 
 
-def set_disabled(
-    connection: Connection, host: str, binary: str, disabled: bool, reason: str | None = None
-) -> None:
-    """Switch the service off or on for the operator; raises ServiceNotFound."""
-    reason = reason if disabled else None
-    _set(connection, host, binary, disabled=disabled, disabled_reason=reason)
-
-
-def set_forced_down(connection: Connection, host: str, binary: str, forced_down: bool) -> None:
-    """Declare the service dead, whatever it reports, or lift that; raises ServiceNotFound."""
-    _set(connection, host, binary, forced_down=forced_down)
-
-
-def _set(connection: Connection, host: str, binary: str, **values: Any) -> None:
+def change(connection: Connection, host: str, binary: str, **values: Any) -> None:
+    """Set columns of the living service; raises ServiceNotFound."""
     if not rows.update(connection, services, *_is(host, binary), **values):
         raise errors.ServiceNotFound(service_id=f"{binary} on {host}")
 

@@ -65,10 +65,10 @@ class Cloud:
                 return None
         return str(chosen.service_host)
 
-    def change(self, function: Callable[..., Any], *arguments: Any) -> None:
+    def change(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> None:
         """Write to the database as *function* does."""
         with self.deployment.database() as database, database.write() as connection:
-            function(connection, *arguments)
+            function(connection, *arguments, **named)
 
 
 @pytest.fixture(scope="module")
@@ -256,8 +256,8 @@ def test_decisions_appear_by_themselves(cloud: Cloud, page: Chromium) -> None:
 
 def test_what_changes_in_the_database_is_seen(cloud: Cloud, page: Chromium) -> None:
     for is_disabled, reason, note in ((True, "broken", "1 disabled"), (False, None, "all up")):
-        arguments = ("cmp00077", services.COMPUTE_BINARY, is_disabled, reason)
-        cloud.change(services.set_disabled, *arguments)
+        name, values = ("cmp00077", services.COMPUTE_BINARY), {"disabled": is_disabled}
+        cloud.change(services.change, *name, **values, disabled_reason=reason)
 
         def is_seen(note: str = note) -> bool:
             cloud.select("req-look")  # a worker sees it with its next request

@@ -59,7 +59,8 @@ def test_workers_share_the_row_and_the_operators_choice_stays(database: Database
     first.start()
     first.stop()
     with database.write() as connection:
-        service_rows.set_disabled(connection, "sched1", BINARY, True, "maintenance")
+        values = {"disabled": True, "disabled_reason": "maintenance"}
+        service_rows.change(connection, "sched1", BINARY, **values)
 
     a_heartbeat(database).register()
 

@@ -76,7 +76,7 @@ def test_services_are_written_and_read(cell, release):
     with cell.write() as conn:
         services.create_many(conn, ["h1", "h2"], "nova-compute", "compute", 74)
         services.get_or_create(conn, "ctl", "nova-scheduler", "scheduler", 74)
-        services.set_forced_down(conn, "h2", "nova-compute", True)
+        services.change(conn, "h2", "nova-compute", forced_down=True)
         (first, second) = services.list_all(conn, "nova-compute")
     assert first.is_set("uuid") == (release == TODAY)
     assert (first.host, first.version, first.forced_down, second.forced_down) == (
@@ -89,7 +89,7 @@ def test_the_fleet_is_read(cell):
     values = node_values(free_disk_gb=50, free_ram_mb=100, host="h1", hypervisor_hostname="n1")
     with cell.write() as conn:
         services.create_many(conn, ["h1"], "nova-compute", "compute", 74)
-        services.set_disabled(conn, "h1", "nova-compute", True)
+        services.change(conn, "h1", "nova-compute", disabled=True)
         compute_nodes.upsert_many(conn, [values])
         (node,) = compute_nodes.list_all(conn)
     reader = FleetReader(cell, datetime.timedelta(seconds=60))
@@ -109,7 +109,6 @@ def test_servers_are_written_and_read(cell):
     with cell.write() as conn:
         instances.create(conn, server)
         found = instances.get(conn, server.uuid)
-        assert instances.uuids_on_host(conn, "h1") == [server.uuid]
         server_rows.disks_of(conn, server.uuid)
     assert (found.host, found.flavor.name) == ("h1", "big")
 

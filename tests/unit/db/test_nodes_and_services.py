@@ -154,17 +154,13 @@ def test_heartbeats_move_times_and_count_while_there_is_a_row(conn, monkeypatch)
     assert [row["updated_at"] for row in found[:2]] == [moment] * 2
 
 
-def test_switching_off_and_on(conn):
+def test_switching_off(conn):
     make(conn)
     age(conn, services_table)
-    services.set_disabled(conn, "h1", BINARY, True, "broken fan")
+    services.change(conn, "h1", BINARY, disabled=True, disabled_reason="broken fan")
     (row,) = columns(conn, services_table)
     assert (row["disabled"], row["disabled_reason"]) == (True, "broken fan")
     assert (is_fresh(row["updated_at"]), row["last_seen_up"]) == (True, None)
-    services.set_disabled(conn, "h1", BINARY, False, "ignored")
-    services.set_forced_down(conn, "h1", BINARY, True)
-    (row,) = columns(conn, services_table)
-    assert (row["disabled_reason"], row["forced_down"]) == (None, True)
 
 
 def test_services_by_binary_and_by_exact_host(conn):
@@ -180,8 +176,7 @@ def test_services_by_binary_and_by_exact_host(conn):
     ("error", "call"),
     [
         (errors.ServiceNotFound, lambda c: services.get(c, "no", BINARY)),
-        (errors.ServiceNotFound, lambda c: services.set_disabled(c, "no", BINARY, True)),
-        (errors.ServiceNotFound, lambda c: services.set_forced_down(c, "no", BINARY, True)),
+        (errors.ServiceNotFound, lambda c: services.change(c, "no", BINARY, disabled=True)),
         (errors.ComputeHostNotFound, lambda c: compute_nodes.get(c, "h1", "no")),
         (errors.ComputeHostNotFound, lambda c: compute_nodes.get(c, "no", "n1", for_update=True)),
         (errors.ComputeHostNotFound, lambda c: compute_nodes.update_usage(c, 9, {"vcpus": 1})),
