@@ -11,6 +11,7 @@ from typing import Any
 import oslo_messaging
 import pytest
 from oslo_config import cfg
+from oslo_messaging.notify import _impl_test
 
 from scheduler import conf as project_options
 from scheduler import errors, nova_compat, objects
@@ -20,6 +21,7 @@ from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.manager import SchedulerManager
 from scheduler.rpc.context import RequestContext
+from tests.waiting import wait_until
 from tests.world import fleet
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "docs" / "examples"
@@ -69,6 +71,7 @@ def start(
         path = tmp_path / "nova.conf"
         path.write_text(
             "[DEFAULT]\nhost = sched1\nservice_down_time = 3600\ntransport_url = fake://\n"
+            "[oslo_messaging_notifications]\ndriver = test\n"
             f"[database]\nconnection = sqlite:///{tmp_path}/nova.sqlite\n{lines}"
         )
         cfg.CONF(["--config-file", str(path)], project="nova", default_config_dirs=[])
@@ -79,6 +82,7 @@ def start(
 
     yield manager
     cfg.CONF.reset()
+    _impl_test.reset()
     for path in EXAMPLES.glob("*.py"):
         sys.modules.pop(path.stem, None)
 
@@ -201,12 +205,17 @@ def test_a_driver_that_tells_hosts_to_build(start: Start, ops1: Host, database: 
 def test_a_driver_that_finds_no_host(start: Start, database: Database) -> None:
     run_instances(start(IP_SCHEDULER), UUIDS[:2], ["ops1"])
 
+    reason = "No valid host was found. Could not find another compute"
     with database.read() as connection:
         states = [each.vm_state for each in instances.list_all(connection, uuids=UUIDS)]
         fault = instances.latest_fault(connection, UUIDS[0])
     assert states == ["error", "error", "building"]
-    assert fault is not None
-    assert fault.message == "No valid host was found. Could not find another compute"
+    assert fault == instances.Fault(UUIDS[0], 500, reason, fault and fault.details, "sched1")
+    wait_until(lambda: len(_impl_test.NOTIFICATIONS) == 2)
+    (_context, message, priority, _retry), _second = _impl_test.NOTIFICATIONS
+    assert (message["event_type"], priority) == ("scheduler.run_instance", "ERROR")
+    told = [message["payload"][name] for name in ("instance_id", "state", "method", "reason")]
+    assert told == [UUIDS[0], "error", "run_instance", reason]
 
 
 def test_select_hosts(start: Start) -> None:
