@@ -35,33 +35,28 @@ class ChanceScheduler(Scheduler):
         **_also_ignored: Any,
     ) -> list[list[objects.Selection]]:
         """See the base class.  There are never alternates or limits."""
-        with self.recorder.decision(
-            type(self).__name__, context, spec_obj, instance_uuids
-        ) as record:
-            chosen = self._chosen(context, spec_obj, instance_uuids, record)
+        name, uuids = type(self).__name__, list(instance_uuids or ())
+        with self.recorder.decision(name, context, spec_obj, uuids) as record:
+            count = len(uuids) or spec_obj.num_instances
+            chosen = self._chosen(context, spec_obj, count, record) if count else []
             record.note_chosen(chosen)
             return chosen
 
     def _chosen(
-        self,
-        context: Any,
-        spec_obj: objects.RequestSpec,
-        instance_uuids: Sequence[str] | None,
-        record: DecisionRecord,
+        self, context: Any, spec: objects.RequestSpec, count: int, record: DecisionRecord
     ) -> list[list[objects.Selection]]:
-        count = len(instance_uuids or ()) or spec_obj.num_instances
-        hosts = self.hosts_up(context, "compute") if count else []
-        if count and not hosts:
+        hosts = self.hosts_up(context, "compute")
+        if not hosts:
             raise errors.NoValidHost(reason="Is the appropriate service running?")
-        ignored = set(spec_obj.ignore_hosts or ())
+        ignored = set(spec.ignore_hosts or ())
         record.fleet = record.hosts_considered = len(hosts)
         hosts = [host for host in hosts if host not in ignored]
         if len(hosts) < record.fleet:
             record.removed_before_filters = {"ignore_hosts.named": record.fleet - len(hosts)}
-        if count and not hosts:
+        if not hosts:
             raise errors.NoValidHost(reason="Could not find another compute")
         record.drawn_from = tuple(hosts)
-        selections = self._selections(hosts, context) if count else {}
+        selections = self._selections(hosts, context)
         drawn = self.draw(self.rng, [host for host in hosts if host in selections], count)
         return [[selections[host].copy()] for host in drawn]
 

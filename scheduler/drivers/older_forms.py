@@ -20,14 +20,15 @@ from scheduler.engine.decision import NOT_ENOUGH_HOSTS
 from scheduler.engine.evaluation import Policy, evaluate, filtered
 from scheduler.hosts.candidates import Candidates, Scope, narrow
 from scheduler.hosts.host_state import HostState
+from scheduler.hosts.table import HostTable
 
 OPTION = "[scheduler] driver"
 
-Ask = Callable[[Any, Any, objects.RequestSpec, list[str]], Sequence[Any]]
-"""Calls a driver with context, request (whose ``num_instances`` counts) and uuids, if known."""
+Form = Callable[[Any, objects.RequestSpec, list[str]], tuple[Any, ...]]
+"""Makes a driver's arguments of context, request (whose ``num_instances`` counts) and uuids."""
 
 
-def form_of(cls: Any) -> Ask | None:
+def form_of(cls: Any) -> Form | None:
     """The form in which a driver of class *cls* wants to be called; None: as today's are.
 
     Raises ConfigurationError when its ``select_destinations`` has none of the known forms.
@@ -37,11 +38,11 @@ def form_of(cls: Any) -> Ask | None:
         return None
     names = list(inspect.signature(method).parameters)
     if "filter_properties" in names:
-        return _as_havana
+        return _havanas
     if "instance_uuids" in names and _takes(method, "self", "context", "spec", "uuids", None, None):
-        return _as_pike
+        return _pikes
     if _takes(method, "self", "context", "spec"):
-        return _as_newton
+        return _newtons
     reason = f"{cls.__name__}.select_destinations takes {', '.join(names)}"
     raise errors.ConfigurationError(
         option=OPTION,
@@ -51,15 +52,15 @@ def form_of(cls: Any) -> Ask | None:
 
 
 class OlderDriver:
-    """Calls *driver* by means of *ask*; everything else is the driver's own."""
+    """Calls *driver* in its *form*; everything else is the driver's own."""
 
     tells_of_selections = False
     USES_ALLOCATION_CANDIDATES = False
     CLAIMS_HOSTS = False
 
-    def __init__(self, driver: Any, ask: Ask, conf: Any) -> None:
+    def __init__(self, driver: Any, form: Form, conf: Any) -> None:
         self.driver = driver
-        self._ask = ask
+        self._form = form
         self._zone_if_none = conf.default_availability_zone
 
     def __getattr__(self, name: str) -> Any:
@@ -95,7 +96,7 @@ class OlderDriver:
         uuids = list(instance_uuids or ())
         spec = spec_obj.copy()
         spec.num_instances = len(uuids) or spec.num_instances
-        chosen = self._ask(self.driver, context, spec, uuids)
+        chosen = list(self.driver.select_destinations(*self._form(context, spec, uuids)))
         if len(chosen) < spec.num_instances:
             raise errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
         self.driver.host_manager.refresh()
@@ -124,27 +125,21 @@ def _takes(method: Callable[..., Any], *arguments: Any, **named: Any) -> bool:
     return True
 
 
-def _as_havana(
-    driver: Any, context: Any, spec: objects.RequestSpec, uuids: list[str]
-) -> Sequence[Any]:
+def _havanas(context: Any, spec: objects.RequestSpec, uuids: list[str]) -> tuple[Any, ...]:
     request_spec = spec.to_legacy_request_spec_dict()
     if uuids:
         request_spec["instance_uuids"] = uuids
     filter_properties = spec.to_legacy_filter_properties_dict()
     filter_properties["instance_type"] = request_spec["instance_type"]
-    return list(driver.select_destinations(context, request_spec, filter_properties))
+    return context, request_spec, filter_properties
 
 
-def _as_newton(
-    driver: Any, context: Any, spec: objects.RequestSpec, _uuids: list[str]
-) -> Sequence[Any]:
-    return list(driver.select_destinations(context, spec))
+def _newtons(context: Any, spec: objects.RequestSpec, _uuids: list[str]) -> tuple[Any, ...]:
+    return context, spec
 
 
-def _as_pike(
-    driver: Any, context: Any, spec: objects.RequestSpec, uuids: list[str]
-) -> Sequence[Any]:
-    return list(driver.select_destinations(context, spec, uuids, None, None))
+def _pikes(context: Any, spec: objects.RequestSpec, uuids: list[str]) -> tuple[Any, ...]:
+    return context, spec, uuids, None, None
 
 
 # --- what such drivers ask their host manager (scheduling page, 5.2, 5.6 and 7.1) -------------
@@ -187,13 +182,10 @@ class OlderHostManager:
 
     def get_all_host_states(self, context: Any) -> list[HostState]:
         """Every host that has a service, as of now."""
-        own, policy = self.host_manager, self.policy
+        own = self.host_manager
         own.refresh(getattr(context, "arrived_at", None))
         with own.lock:
-            scope = _PolicyScope(
-                own.table, own.clock(), policy.service_down_time_seconds, policy.fitting
-            )
-            scope.policy = policy
+            scope = _PolicyScope(own.table, own.clock(), self.policy)
             return Candidates(scope, own.table.order).states()
 
     def get_filtered_hosts(
@@ -239,7 +231,9 @@ class OlderHostManager:
 class _PolicyScope(Scope):
     """A scope that remembers for which policy it was made."""
 
-    policy: Policy
+    def __init__(self, table: HostTable, now: float, policy: Policy) -> None:
+        super().__init__(table, now, policy.service_down_time_seconds, policy.fitting)
+        self.policy = policy
 
 
 def _together(states: Sequence[HostState]) -> Candidates:

@@ -11,16 +11,12 @@ from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
 from tests.builders import a_conf
 from tests.unit.evaluation.builders import NOW
+from tests.waiting import Clock
 
 
-class Clock:
-    """Stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.seconds = moment(NOW).replace(tzinfo=datetime.UTC).timestamp()
-
-    def __call__(self) -> float:
-        return self.seconds
+def a_clock() -> Clock:
+    """One that stands at the time of the fleets."""
+    return Clock(moment(NOW).replace(tzinfo=datetime.UTC).timestamp())
 
 
 def a_driver(
@@ -45,7 +41,7 @@ def a_driver(
     )
     for name, value in {"driver": driver, **(options or {})}.items():
         conf.set_override(name, value, group="scheduler" if name in conf.scheduler else None)
-    manager = HostManager(conf, CaseFleet(fleet), clock or Clock(), reservations)
+    manager = HostManager(conf, CaseFleet(fleet), clock or a_clock(), reservations)
     return drivers.load(conf, manager)
 
 

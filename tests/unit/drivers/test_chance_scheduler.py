@@ -8,12 +8,12 @@ import pytest
 
 from scheduler import errors
 from tests.builders import a_request
-from tests.unit.drivers.scheduling import Clock, a_driver, select
+from tests.unit.drivers.scheduling import a_driver, select
 from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
 
 
-def chance(fleet: dict[str, Any], semantics: str = "current", clock: Clock | None = None) -> Any:
-    return a_driver(fleet, "chance_scheduler", clock=clock, options={"semantics": semantics})
+def chance(fleet: dict[str, Any], semantics: str = "current", **how: Any) -> Any:
+    return a_driver(fleet, "chance_scheduler", options={"semantics": semantics}, **how)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,5 @@ def test_a_live_service_without_compute_node_is_passed_over() -> None:
 
 
 def test_a_filter_that_does_not_exist_does_not_matter_to_it() -> None:
-    fleet = a_fleet(0)
-    driver = a_driver(fleet, "chance_scheduler", enabled_filters=["NoSuchFilter"])
+    driver = chance(a_fleet(0), enabled_filters=["NoSuchFilter"])
     assert select(driver, a_request()) == ["h1"]

@@ -12,13 +12,14 @@ from scheduler import objects
 from scheduler.drivers.filter_scheduler import JsonOptions
 from scheduler.filters.base import BaseHostFilter
 from tests.builders import a_request
-from tests.unit.drivers.scheduling import Clock, a_driver, select
+from tests.unit.drivers.scheduling import a_clock, a_driver, select
 from tests.unit.evaluation.builders import a_fleet
+from tests.waiting import Clock
 
 
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return a_clock()
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_edits(
         os.utime(path, (modified_at, modified_at))
     else:
         write(path, data, modified_at)
-    clock.seconds += after_seconds
+    clock.now += after_seconds
     assert options.current() == expected
 
 
@@ -71,7 +72,7 @@ def test_a_missing_file_leaves_what_was_read_and_is_logged_once_per_check(
     options = JsonOptions(str(path), clock)
     options.current()
     path.unlink()
-    clock.seconds += 300
+    clock.now += 300
     for _request in range(3):
         assert options.current() == {"a": 1}
     told = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
@@ -83,9 +84,9 @@ def test_a_file_that_appears_is_seen_by_the_next_check(tmp_path: Any, clock: Clo
     options = JsonOptions(str(path), clock)
     assert options.current() == {}
     write(path, {"a": 1}, 1000)
-    clock.seconds += 299
+    clock.now += 299
     assert options.current() == {}
-    clock.seconds += 1
+    clock.now += 1
     assert options.current() == {"a": 1}
 
 

@@ -122,16 +122,10 @@ def hosts_of(answer: list[list[objects.Selection]]) -> list[tuple[str, str | Non
     return [(first.service_host, first.nodename) for first, *_others in answer]
 
 
-def test_todays_driver_is_taken_as_it_is() -> None:
-    assert type(load(Todays)) is Todays
-
-
 @pytest.mark.parametrize("cls", [Newtons, Pikes, Havanas])
 def test_older_drivers_answer_with_selections(cls: type) -> None:
     driver = load(cls)
-
     answer = driver.select_destinations(CONTEXT, a_request(), [OWN_UUID, OTHER_UUID])
-
     assert hosts_of(answer) == [("h2", "n2"), ("h2", "n2")]
     assert driver.host_manager.refreshed == 1
 
@@ -155,36 +149,30 @@ def test_requests_as_each_release_saw_them() -> None:
     assert "instance_uuids" not in havana.asked[1], "nobody named them"
 
 
-@pytest.mark.parametrize("cls", [Newtons, Pikes])
-def test_limits_keep_their_fractions(cls: type) -> None:
+@pytest.mark.parametrize("cls", [Newtons, Pikes, Havanas])
+def test_limits_keep_their_fractions_and_none_stay_none(cls: type) -> None:
     [[selection]] = load(cls).select_destinations(CONTEXT, a_request(), [OWN_UUID])
-    assert (selection.limits.memory_mb, selection.limits_exact) == (6144, LIMITS)
+    if cls is Havanas:
+        assert selection.limits is None
+    else:
+        assert (selection.limits.memory_mb, selection.limits_exact) == (6144, LIMITS)
 
 
-def test_no_limits_stay_none() -> None:
-    [[selection]] = load(Havanas).select_destinations(CONTEXT, a_request(), [OWN_UUID])
-    assert selection.limits is None
-
-
-def test_fewer_hosts_than_instances() -> None:
+def test_selections_pass_and_fewer_hosts_than_instances_do_not() -> None:
+    asked = (CONTEXT, a_request(), [OWN_UUID, OTHER_UUID])
+    assert hosts_of(load(Elsewhere).select_destinations(*asked)) == [("h9", None), ("h8", None)]
     with pytest.raises(errors.NoValidHost, match="There are not enough hosts available"):
-        load(Short).select_destinations(CONTEXT, a_request(), [OWN_UUID, OTHER_UUID])
+        load(Short).select_destinations(*asked)
 
 
-def test_selections_pass() -> None:
-    answer = load(Elsewhere).select_destinations(CONTEXT, a_request(), [OWN_UUID, OTHER_UUID])
-
-    assert hosts_of(answer) == [("h9", None), ("h8", None)]
-
-
-def test_a_form_that_nobody_knows() -> None:
+def test_todays_form_is_taken_as_it_is_and_one_that_nobody_knows_is_refused() -> None:
+    assert type(load(Todays)) is Todays
     with pytest.raises(errors.ConfigurationError, match=r"\[scheduler\] driver: Unheard\.select"):
         load(Unheard)
 
 
 def test_constructor_without_arguments_finds_the_host_manager() -> None:
     driver = load(Bare)
-
     assert driver.seen is driver.host_manager
     request = a_request()
     request.num_instances = 0
@@ -220,30 +208,16 @@ def names(states: list[Any]) -> list[str]:
     return [state.host for state in states]
 
 
-def test_all_hosts(manager: OlderHostManager) -> None:
-    assert names(manager.get_all_host_states(CONTEXT)) == ["h1", "h2", "h3", "h4"]
-    assert manager.refreshed == 1
-
-
-def test_filtered_with_limits(manager: OlderHostManager) -> None:
-    hosts = manager.get_all_host_states(CONTEXT)
-    left = manager.get_filtered_hosts(hosts, a_request())
-
+def test_all_hosts_filtered_with_limits_and_weighed(manager: OlderHostManager) -> None:
+    request, hosts = a_request(), manager.get_all_host_states(CONTEXT)
+    assert (names(hosts), manager.refreshed) == (["h1", "h2", "h3", "h4"], 1)
+    left = manager.get_filtered_hosts(hosts, request)
     assert names(left) == ["h1", "h3"]
     assert [state.limits for state in left] == [{"memory_mb": 6144.0}] * 2
-
-
-def test_weighed(manager: OlderHostManager) -> None:
-    hosts = manager.get_all_host_states(CONTEXT)
-    weighed = manager.get_weighed_hosts(hosts, a_request())
-
+    weighed = manager.get_weighed_hosts(hosts, request)
     assert names([each.obj for each in weighed])[:2] == ["h2", "h3"]
-    assert [each.to_dict() for each in weighed][0] == {"weight": 1.0, "host": "h2"}
-
-
-def test_nothing_stays_nothing(manager: OlderHostManager) -> None:
-    assert manager.get_filtered_hosts([], a_request()) == []
-    assert manager.get_weighed_hosts([], a_request()) == []
+    assert weighed[0].to_dict() == {"weight": 1.0, "host": "h2"}
+    assert manager.get_filtered_hosts([], request) == manager.get_weighed_hosts([], request) == []
 
 
 def test_what_is_picked_is_taken(manager: OlderHostManager) -> None:
