@@ -150,7 +150,9 @@ class Chooser:
         self.request_spec = request_spec
         self.properties = properties
         self.group = hinted_group(properties)
-        self._hosts = group_hosts(properties)
+        known = properties.get("group_hosts") or []
+        field = "filter_properties.group_hosts"
+        self._hosts = list(_texts(known, field, "a list of texts is needed"))
         self._members: list[str] = []
         if self.group is not None:
             self._hosts += driver.group_hosts(context, self.group)
@@ -191,12 +193,6 @@ def instance_uuids(request_spec: Mapping[str, Any]) -> list[str]:
     require(isinstance(request_spec, Mapping), "request_spec", "a dict is needed")
     uuids = request_spec.get("instance_uuids")
     return _texts(uuids, "request_spec.instance_uuids", "a list of uuids is needed")
-
-
-def group_hosts(filter_properties: Mapping[str, Any]) -> list[str]:
-    """The hosts that the caller knows of the group; raises InvalidRequest likewise."""
-    hosts = filter_properties.get("group_hosts") or []
-    return list(_texts(hosts, "filter_properties.group_hosts", "a list of texts is needed"))
 
 
 def _texts(found: Any, field: str, reason: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from oslo_log import log as logging
@@ -20,18 +21,16 @@ SERVICE = "scheduler"
 RUN_INSTANCE = "run_instance"
 
 
+@dataclass(frozen=True)
 class InstanceRows:
     """Changes rows of instances, and notifies of failed builds.
 
     *database* and *notifier* may connect when they are first called; *host* is named in faults.
     """
 
-    def __init__(
-        self, database: Callable[[], Database], notifier: Callable[[], Notifier], host: str
-    ) -> None:
-        self._database = database
-        self._notifier = notifier
-        self._host = host
+    database: Callable[[], Database]
+    notifier: Callable[[], Notifier]
+    host: str
 
     def instance_update_db(
         self, context: Any, instance_uuid: str, extra_values: Mapping[str, Any] | None = None
@@ -48,7 +47,7 @@ class InstanceRows:
             )
             return instances.get(conn, instance_uuid)
 
-        instance: objects.Instance = self._database().write_retrying(taken_off_its_host)
+        instance: objects.Instance = self.database().write_retrying(taken_off_its_host)
         return instance
 
     def handle_schedule_error(
@@ -70,28 +69,28 @@ class InstanceRows:
         vm_state: str,
     ) -> None:
         """Record that *method* ended with *ex*, and notify; the instance is left *vm_state*."""
-        fault, host = errors.Fault.from_error(ex), self._host
+        fault, host = errors.Fault.from_error(ex), self.host
 
         def write(conn: Connection) -> None:
             instances.update(conn, instance_uuid, vm_state=vm_state, task_state=None)
             instances.add_fault(conn, instance_uuid, fault.code, fault.message, fault.details, host)
 
         try:
-            self._database().write_retrying(write)
+            self.database().write_retrying(write)
         except errors.InstanceNotFound:
             LOG.warning("Instance %s disappeared during scheduling", instance_uuid)
             return
         payload = payloads.legacy_failure(request_spec, instance_uuid, method, ex)
         payload["state"] = vm_state
-        self._notifier().error(context, f"{SERVICE}.{method}", payload)
+        self.notifier().error(context, f"{SERVICE}.{method}", payload)
 
     def join_group(self, instance_uuid: str, group: str) -> None:
         """Note in the system metadata that the instance belongs to *group*."""
-        self._database().write_retrying(
+        self.database().write_retrying(
             lambda conn: instances.set_system_metadata(conn, instance_uuid, "group", group)
         )
 
     def group_members(self, group: str) -> list[str]:
         """The living instances whose system metadata names *group*."""
-        with self._database().read() as connection:
+        with self.database().read() as connection:
             return instances.uuids_with_system_metadata(connection, "group", group)

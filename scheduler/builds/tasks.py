@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import traceback
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from oslo_log import log as logging
@@ -19,20 +20,20 @@ from scheduler.builds.direct import (
 )
 from scheduler.db import compute_nodes, instance_events, instances
 from scheduler.db.database import Database
+from scheduler.drivers.base import Scheduler
 
 LOG = logging.getLogger(__name__)
 
 PREP_RESIZE = "prep_resize"
 
 
+@dataclass(frozen=True)
 class OlderTasks:
     """The work behind the endpoints of 2.x and 3.x."""
 
-    def __init__(self, builds: DirectBuilds, manager: Any, database: Database) -> None:
-        self._builds = builds
-        self._manager = manager
-        self._database = database
-        self._driver = manager.driver
+    builds: DirectBuilds
+    manager: Any
+    database: Database
 
     def run_instance(
         self,
@@ -53,7 +54,7 @@ class OlderTasks:
         with self._recorded(context.request_id, uuids):
             try:
                 self._check(request_spec, filter_properties)
-                self._driver.schedule_run_instance(
+                self.manager.driver.schedule_run_instance(
                     context,
                     request_spec,
                     admin_password,
@@ -65,7 +66,7 @@ class OlderTasks:
                 )
             except Exception as error:
                 for uuid in uuids:
-                    self._builds.rows.handle_schedule_error(context, error, uuid, request_spec)
+                    self.builds.rows.handle_schedule_error(context, error, uuid, request_spec)
                 if not isinstance(error, errors.NoValidHost):
                     raise
 
@@ -90,7 +91,7 @@ class OlderTasks:
             try:
                 chosen = self.select_destinations(context, request_spec, properties)[0]
                 record_choice(properties, chosen)
-                self._builds.compute.prep_resize(
+                self.builds.compute.prep_resize(
                     context,
                     instance=instance,
                     instance_type=instance_type,
@@ -105,7 +106,7 @@ class OlderTasks:
                 LOG.warning("Failed to schedule %s: %s", PREP_RESIZE, error)
                 is_expected = isinstance(error, errors.NoValidHost)
                 left_in = (state or "active") if is_expected else "error"
-                rows = self._builds.rows
+                rows = self.builds.rows
                 rows.end(context, error, uuid, request_spec, PREP_RESIZE, left_in)
                 if not is_expected:
                     raise
@@ -117,7 +118,7 @@ class OlderTasks:
         Servers without such an action get none.  The event ends with Success, or with Error and
         the traceback of what leaves the block (reference page conductor, section 9).
         """
-        events = self._database.write_retrying(
+        events = self.database.write_retrying(
             lambda conn: instance_events.start(conn, request_id, uuids, "schedule")
         )
         failure: str | None = None
@@ -128,7 +129,7 @@ class OlderTasks:
             raise
         finally:
             if events:
-                self._database.write_retrying(
+                self.database.write_retrying(
                     lambda conn: instance_events.finish(conn, events, failure)
                 )
 
@@ -139,14 +140,14 @@ class OlderTasks:
         properties = {} if filter_properties is None else filter_properties
         named = request_spec.get("instance_uuids") is not None
         uuids = self._uuids(request_spec) if named else []
-        count_attempt(properties, uuids, self._builds.max_attempts)
+        count_attempt(properties, uuids, self.builds.max_attempts)
         return self.select_counted_destinations(context, request_spec, properties)
 
     def select_counted_destinations(
         self, context: Any, request_spec: dict[str, Any], filter_properties: dict[str, Any]
     ) -> list[Any]:
         """The same for callers that have counted the attempt."""
-        return self._manager.select_destinations(
+        return self.manager.select_destinations(
             context,
             request_spec=request_spec,
             filter_properties=filter_properties,
@@ -159,19 +160,19 @@ class OlderTasks:
         """Names of the hosts chosen."""
         self._uuids(request_spec)
         self._check(request_spec, filter_properties)
-        names: list[str] = self._driver.select_hosts(context, request_spec, filter_properties)
-        return names
+        driver: Scheduler = self.manager.driver
+        return driver.select_hosts(context, request_spec, filter_properties)
 
     def _uuids(self, request_spec: dict[str, Any]) -> list[str]:
         """The servers; raises InvalidRequest for more than may be asked for at once."""
         uuids = instance_uuids(request_spec)
-        self._manager.limits.check_instances("request_spec.instance_uuids", len(uuids))
+        self.manager.limits.check_instances("request_spec.instance_uuids", len(uuids))
         return uuids
 
     def _check(self, request_spec: dict[str, Any], filter_properties: dict[str, Any]) -> None:
         """Raise InvalidRequest for a request that is larger than it may be, or is none."""
         spec = objects.RequestSpec.from_primitives(request_spec, filter_properties or {})
-        self._manager.limits.check(spec)
+        self.manager.limits.check(spec)
 
     def update_service_capabilities(
         self, context: Any, service_name: str, host: str, capabilities: Any
@@ -182,7 +183,7 @@ class OlderTasks:
         for each in several:
             reason = f"a dict expected, {type(each).__name__} given"
             require(isinstance(each, Mapping | None), "capabilities", reason)
-            self._driver.update_service_capabilities(service_name, host, each or {})
+            self.manager.driver.update_service_capabilities(service_name, host, each or {})
 
     def show_host_resources(self, context: Any, host: str) -> dict[str, Any]:
         """Resources and usage of the nodes of *host*, and the usage of each project there.
@@ -190,7 +191,7 @@ class OlderTasks:
         Raises ComputeHostNotFound when it has no node.
         """
         del context
-        with self._database.read() as connection:
+        with self.database.read() as connection:
             nodes = compute_nodes.list_all(connection, host)
             servers = instances.list_all(connection, host=host, parts=False)
         if not nodes:
