@@ -38,8 +38,7 @@ class CaseFleet:
         self._cell_of_host = {
             host: Cell(cell["uuid"]) for cell in fleet.get("cells") or () for host in cell["hosts"]
         }
-        self._set_services(fleet.get("services", ()))
-        self._set_aggregates(fleet.get("aggregates", ()))
+        self._replace({"services": (), "aggregates": (), **fleet})
 
     def change(self, step: Mapping[str, Any]) -> None:
         """Apply the changes of one step: new, replaced and deleted rows, whole new tables."""
@@ -49,10 +48,7 @@ class CaseFleet:
             self._nodes.append(row)
         for host, node in step.get("delete_nodes", ()):
             self._delete(host, node)
-        if "services" in step:
-            self._set_services(step["services"])
-        if "aggregates" in step:
-            self._set_aggregates(step["aggregates"])
+        self._replace(step)
 
     def read(self, now: datetime.datetime, *, full: bool = False) -> Sequence[FleetChanges]:
         """Everything there is, cell by cell."""
@@ -102,11 +98,11 @@ class CaseFleet:
         """The services of *topic*."""
         return [row for row in self._services if row.topic == topic]
 
-    def _set_services(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        self._services = [_row(tables.services, each) for each in rows]
-
-    def _set_aggregates(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        self._aggregates = [objects.Aggregate(**each) for each in rows]
+    def _replace(self, whole: Mapping[str, Any]) -> None:
+        if "services" in whole:
+            self._services = [_row(tables.services, each) for each in whole["services"]]
+        if "aggregates" in whole:
+            self._aggregates = [objects.Aggregate(**each) for each in whole["aggregates"]]
 
     def _delete(self, host: str, node: str) -> None:
         key = (host, node)

@@ -15,13 +15,17 @@ ANSWER = {
     "state_after": {"a/a": {"free_ram_mb": 7, "pci": [{"x": 1}, {"y": 2}], "numa": [{"id": 0}]}},
 }
 FAILED = {"filters": [{"name": "F", "passed": []}], "passed": [], "error": "NoValidHost"}
-CRASH = {"error": "KeyError", "crash": True}
+CRASH, INVALID = {"error": "KeyError", "crash": True}, {"error": "InvalidRequest"}
 STARTUP = {"error": "ImportError", "stage": "startup"}
 
 
 def changed(**values):
     whole = {**ANSWER, **values}
     return {name: value for name, value in whole.items() if value is not None}
+
+
+def ran(**passed):
+    return {"filters": [{"name": name, "passed": left} for name, left in passed.items()]}
 
 
 def with_state(**values):
@@ -53,69 +57,32 @@ def test_agreement(expected, answer):
 @pytest.mark.parametrize(
     ("expected", "answer", "lines"),
     [
-        (
-            ANSWER,
-            changed(filters=[{"name": "F", "passed": [A]}, {"name": "G", "passed": []}]),
-            ["F: 1 hosts, expected 2: -b/n"],
-        ),
-        (
-            ANSWER,
-            changed(filters=[{"name": "F", "passed": [A, B]}, {"name": "H", "passed": []}]),
-            ["filters: H ran, expected G"],
-        ),
-        (
-            ANSWER,
-            changed(filters=[{"name": "F", "passed": [A, B]}]),
-            ["filters: F ran, expected 2 of them"],
-        ),
+        (ANSWER, changed(**ran(F=[A], G=[])), ["F: 1 hosts, expected 2: -b/n"]),
+        (ANSWER, changed(**ran(F=[A, B], H=[])), ["filters: H ran, expected G"]),
+        (ANSWER, changed(**ran(F=[A, B])), ["filters: F ran, expected 2 of them"]),
         (ANSWER, changed(passed=[B]), ["passed: 1 hosts, expected 1: +b/n -a"]),
-        (
-            ANSWER,
-            changed(weights={"a/a": 0.25001, "b/n": 0.0}),
-            ["weights a/a: 0.25001, expected 0.25", "weights b/n: 0.0, expected None"],
-        ),
-        (
-            ANSWER,
-            changed(limits={"a/a": {"memory_mb": 1.0, "vcpu": 2}}),
-            [
-                "limits a/a memory_mb: 1.0, expected 1.5",
-                "limits a/a vcpu: 2, expected None",
-            ],
-        ),
+        (ANSWER, changed(weights={"a/a": 0.25001}), ["weights a/a: 0.25001, expected 0.25"]),
+        (ANSWER, changed(weights={"a/a": 0.25, "b": 0}), ["weights b: 0, expected None"]),
+        (ANSWER, changed(limits={"a/a": {}}), ["limits a/a memory_mb: None, expected 1.5"]),
         (changed(limits=None), ANSWER, ["limits a/a: {'memory_mb': 1.5}, expected None"]),
         (ANSWER, changed(selected=[B]), ["selected: [['b', 'n']], expected [['a', 'a']]"]),
         (ANSWER, changed(selected=None), ["selected: None, expected [['a', 'a']]"]),
         (ANSWER, changed(alternates=[[]]), ["alternates: [[]], expected [[['b', 'n']]]"]),
-        (
-            ANSWER,
-            with_state(free_ram_mb=8),
-            ["state_after a/a free_ram_mb: 8, expected 7"],
-        ),
-        (
-            ANSWER,
-            with_state(numa=[{"id": 1}]),
-            ["state_after a/a numa 0 id: 1, expected 0"],
-        ),
-        (
-            FAILED,
-            {**FAILED, "error": "InvalidRequest"},
-            ["error: InvalidRequest, expected NoValidHost"],
-        ),
+        (ANSWER, with_state(free_ram_mb=8), ["state_after a/a free_ram_mb: 8, expected 7"]),
+        (ANSWER, with_state(numa=[{"id": 1}]), ["state_after a/a numa 0 id: 1, expected 0"]),
+        (FAILED, {**FAILED, **INVALID}, ["error: InvalidRequest, expected NoValidHost"]),
         (CRASH, FAILED, ["error: NoValidHost, expected the request to be refused as in KeyError"]),
         (CRASH, ANSWER, ["error: none, expected the request to be refused as in KeyError"]),
         (STARTUP, ANSWER, ["error: none, expected ImportError at the start"]),
         (ANSWER, STARTUP, ["error: ImportError at the start, expected none"]),
         ({"steps": [{}]}, STARTUP, ["error: ImportError at the start, expected none"]),
         ({"steps": [{}]}, {"steps": []}, ["steps: 0, expected 1"]),
-        (
-            {"steps": [{}, ANSWER]},
-            {"steps": [{}, changed(passed=[])]},
-            ["step 1: passed: 0 hosts, expected 1: -a"],
-        ),
+        ({"steps": [{}, ANSWER]}, {"steps": [{}, changed(passed=[])]}, ["step 1: passed: 0 hosts"]),
     ],
 )
 def test_difference(expected, answer, lines):
-    assert differences(expected, answer) == lines
+    found = differences(expected, answer)
+    assert [text[: len(line)] for text, line in zip(found, lines, strict=True)] == lines
 
 
 @pytest.mark.parametrize(
