@@ -67,11 +67,6 @@ SERVER_TIMES = {
 FAILURES = (db_exception.DBError, exc.SQLAlchemyError)
 
 
-def default_settings() -> dict[str, Any]:
-    """The defaults of ``[database]``."""
-    return {opt.name: opt.default for opt in oslo_db_options.database_opts}
-
-
 def configured_settings(conf: cfg.ConfigOpts, group: str = database_conf.GROUP) -> dict[str, Any]:
     """The options of ``[database]``, or of another *group* like it, by today's names."""
     return {opt.name: conf[group][opt.name] for opt in oslo_db_options.database_opts}
@@ -96,7 +91,8 @@ class Database:
         where *url* comes from.  Raises ConfigurationError, which names it, when the
         URL cannot be used.
         """
-        self._settings = {**default_settings(), **(settings or {})}
+        defaults = {opt.name: opt.default for opt in oslo_db_options.database_opts}
+        self._settings = {**defaults, **(settings or {})}
         self.option = option
         self.is_read_only = is_read_only
         parsed = db_url.parse(url, option)

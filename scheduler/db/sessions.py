@@ -159,19 +159,16 @@ class WriteSession(_Session):
 
     def _usable(self) -> Connection:
         if self._connection is not None and self._clock() - self._used_at > IDLE_SECONDS:
-            self._ping(self._connection)
+            try:
+                self._connection.exec_driver_sql("SELECT 1")
+                self._connection.rollback()
+            except FAILURES:
+                self.close()
         if self._connection is None:
             self.database.check_writable()
             self._connection = self.database.connect()
         self._used_at = self._clock()
         return self._connection
-
-    def _ping(self, connection: Connection) -> None:
-        try:
-            connection.exec_driver_sql("SELECT 1")
-            connection.rollback()
-        except FAILURES:
-            self.close()
 
 
 def in_thread(function: Callable[[], Result]) -> Future[Result]:
