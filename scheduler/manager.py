@@ -70,17 +70,13 @@ class RequestLimits:
             for name in path.split("."):
                 part = None if part is None else getattr(part, name)
             self._check_size(path, part or (), self.most_entries, "entries")
-        texts = [
-            (f"scheduler_hints.{hint}", values)
-            for hint, values in (spec.scheduler_hints or {}).items()
-        ]
-        for name, values in texts:
+        hints = spec.scheduler_hints or {}
+        texts = {f"scheduler_hints.{hint}": values for hint, values in hints.items()}
+        for name, values in texts.items():
             self._check_size(name, values, self.most_entries, "entries")
-        flavor = spec.flavor
-        if flavor is not None:
-            extra_specs = (flavor.extra_specs or {}).items()
-            texts += [(f"flavor.extra_specs.{key}", [value]) for key, value in extra_specs]
-        for name, values in texts:
+        extra_specs = (spec.flavor and spec.flavor.extra_specs) or {}
+        texts |= {f"flavor.extra_specs.{key}": [value] for key, value in extra_specs.items()}
+        for name, values in texts.items():
             for value in values:
                 self._check_size(name, value, self.most_characters, "characters")
 

@@ -54,6 +54,8 @@ SPEC = {"spec_obj": a_request()}
         ({**SPEC, "instance_uuids": OWN_UUID}, "instance_uuids"),
         ({**SPEC, "instance_uuids": [OWN_UUID, 2]}, "instance_uuids"),
         ({**SPEC, "instance_uuids": [OWN_UUID] * 4}, "instance_uuids"),
+        ({"spec_obj": objects.RequestSpec(num_instances=-1)}, "num_instances"),
+        ({"spec_obj": objects.RequestSpec(num_instances=4)}, "num_instances"),
     ],
 )
 def test_wrong_arguments_are_named(arguments: dict[str, Any], field: str) -> None:
@@ -62,14 +64,6 @@ def test_wrong_arguments_are_named(arguments: dict[str, Any], field: str) -> Non
         a_manager(driver).select_destinations(CONTEXT, **arguments)
     assert caught.value.kwargs["field"] == field
     assert driver.calls.empty()
-
-
-@pytest.mark.parametrize("count", [-1, 4])
-def test_number_of_instances_is_bounded(count: int) -> None:
-    spec = a_request()
-    spec.num_instances = count
-    with pytest.raises(errors.InvalidRequest, match="num_instances"):
-        a_manager(RecordingDriver()).select_destinations(CONTEXT, spec_obj=spec)
 
 
 @pytest.mark.parametrize(
@@ -232,38 +226,30 @@ class Told:
         self.events.append((phase, spec.instance_uuid, self._driver.calls.qsize()))
 
 
+BOTH_EVENTS = [("start", OWN_UUID, 0), ("end", OTHER_UUID, 1)]
+
+
 @pytest.mark.parametrize(
-    ("answer", "events"),
+    ("answer", "enabled", "tells", "events"),
     [
-        pytest.param(
-            [[a_selection()]], [("start", OWN_UUID, 0), ("end", OTHER_UUID, 1)], id="success"
-        ),
-        pytest.param(
-            errors.NoValidHost(reason=""), [("start", OWN_UUID, 0)], id="no end without hosts"
-        ),
+        pytest.param([[a_selection()]], True, True, BOTH_EVENTS, id="success"),
+        pytest.param(errors.NoValidHost(reason=""), True, True, BOTH_EVENTS[:1], id="no hosts"),
+        pytest.param([[a_selection()]], False, True, [], id="switched off"),
+        pytest.param([[a_selection()]], True, False, [], id="another kind of driver"),
     ],
 )
-def test_what_is_told_and_when(answer: Any, events: list[Any]) -> None:
+def test_what_is_told_and_when(answer: Any, enabled: bool, tells: bool, events: list[Any]) -> None:
     driver = RecordingDriver()
-    driver.answer = answer
+    driver.answer, driver.tells_of_selections = answer, tells
     told = Told(driver)
-    manager = a_manager(driver, told=told)
-    spec = a_request()
+    told.enabled = enabled
+    spec, uuids = a_request(), [OWN_UUID, OTHER_UUID]
     with contextlib.suppress(errors.NoValidHost):
-        manager.select_destinations(CONTEXT, spec_obj=spec, instance_uuids=[OWN_UUID, OTHER_UUID])
+        a_manager(driver, told=told).select_destinations(
+            CONTEXT, spec_obj=spec, instance_uuids=uuids
+        )
     assert told.events == events
     assert spec.instance_uuid == OWN_UUID
-
-
-@pytest.mark.parametrize(("enabled", "tells"), [(False, True), (True, False)])
-def test_when_nothing_is_told(enabled: bool, tells: bool) -> None:
-    driver = RecordingDriver()
-    driver.tells_of_selections = tells
-    told = Told(driver)
-    manager = a_manager(driver, told=told)
-    told.enabled = enabled
-    manager.select_destinations(CONTEXT, spec_obj=a_request())
-    assert told.events == []
 
 
 def test_the_same_request_again_is_not_decided_again() -> None:
