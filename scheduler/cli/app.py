@@ -17,7 +17,7 @@ COMMANDS: dict[str, type[cliff_command.Command] | str] = {
     "db version": database.version,
     "db advise": database.advise,
     "db check": database.check,
-    "host list": fleet.HostList,
+    "host list": fleet.host_list,
     "host show": fleet.host_show,
     "service list": fleet.service_list,
     "service set": fleet.service_set,

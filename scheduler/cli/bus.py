@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -163,9 +164,19 @@ class Daemons:
             raise NoWorker(reason="; ".join(self.silent))
         return answers
 
-    def one(self, worker: Worker, method: str, **arguments: Any) -> Any:
+    def one(
+        self, worker: Worker, method: str, at_most_seconds: float = math.inf, **arguments: Any
+    ) -> Any:
         """The answer of *worker*; NoWorker if it is silent, its errors as they are."""
-        return self._ask(worker, method, self._timeout_seconds, **arguments)
+        host, number = worker
+        seconds = min(self._timeout_seconds, at_most_seconds)
+        try:
+            return self._client.ask(host, number, method, seconds, **arguments)
+        except messaging.MessageUndeliverable as error:
+            reason = f"{worker} is not there: it may just be starting"
+            raise NoWorker(reason=reason) from error
+        except messaging.MessagingTimeout as error:
+            raise NoWorker(reason=f"{worker} did not answer within {seconds:g} s") from error
 
     def first(self, method: str, **arguments: Any) -> Any:
         """The answer to *method* of the first worker that is not silent."""
@@ -177,24 +188,13 @@ class Daemons:
                 failure = error
         raise failure
 
-    def _ask(self, worker: Worker, method: str, seconds: float, **arguments: Any) -> Any:
-        host, number = worker
-        try:
-            return self._client.ask(host, number, method, seconds, **arguments)
-        except messaging.MessageUndeliverable as error:
-            reason = f"{worker} is not there: it may just be starting"
-            raise NoWorker(reason=reason) from error
-        except messaging.MessagingTimeout as error:
-            raise NoWorker(reason=f"{worker} did not answer within {seconds:g} s") from error
-
     def _find(self, host: str) -> list[Worker]:
         """The workers on *host*: the first that answers says how many there are."""
-        seconds = min(self._timeout_seconds, FIND_SECONDS)
         quiet: list[int] = []
         while True:
             worker = Worker(host, len(quiet) + 1)
             try:
-                count = self._ask(worker, "worker", seconds)["workers"]
+                count = self.one(worker, "worker", FIND_SECONDS)["workers"]
             except NoWorker as error:
                 is_beyond = isinstance(error.__cause__, messaging.MessageUndeliverable)
                 if not is_beyond:

@@ -88,13 +88,10 @@ def show(command: Base, args: Any) -> list[Sequence[Any]]:
     conf = startup.fill(_source(command, args))
     transport.complete(conf)
     check.validate(conf)
-    wanted = args.options
-    return [
-        (each.name, each.value, each.origin)
-        for each in effective.options(conf, startup.used_files(conf))
-        if _is_wanted(each.name, wanted) and (wanted or args.show_all or each.is_set)
-    ]
-
-
-def _is_wanted(name: str, wanted: Sequence[str]) -> bool:
-    return not wanted or any(name == each or name.startswith(f"{each}.") for each in wanted)
+    found = list(effective.options(conf, startup.used_files(conf)))
+    if args.options:
+        wanted = tuple(f"{each}." for each in args.options)
+        found = [each for each in found if f"{each.name}.".startswith(wanted)]
+    elif not args.show_all:
+        found = [each for each in found if each.is_set]
+    return [(each.name, each.value, each.origin) for each in found]

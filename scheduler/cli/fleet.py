@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import collections
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +17,6 @@ from scheduler.cli.command import (
     List,
     Names,
     Show,
-    Table,
     Usage,
     action,
     argument,
@@ -36,6 +34,11 @@ CAPACITY = (
     *("memory_mb", "memory_mb_used", "free_ram_mb", "local_gb", "local_gb_used", "free_disk_gb"),
     *("disk_available_least", "running_vms", "current_workload"),
 )
+
+
+def _aggregates(command: Base) -> list[objects.Aggregate]:
+    with command.databases.api.read() as connection:
+        return aggregates.list_all(connection)
 
 
 def _zones(found: Iterable[objects.Aggregate], conf: cfg.ConfigOpts) -> Mapping[str, list[str]]:
@@ -67,38 +70,29 @@ def state(service: objects.Service | None, conf: cfg.ConfigOpts) -> str:
     return "up" if silence <= datetime.timedelta(seconds=conf.service_down_time) else "down"
 
 
-class HostList(List):
+@action(List)
+def host_list(command: Any, _args: Any) -> list[Sequence[Any]]:
     """List the compute hosts with their zone, state and usage."""
-
-    def take_action(self, parsed_args: argparse.Namespace) -> Table:  # noqa: ARG002
-        """Read the nodes, their services and their zones, in all cells."""
-        with self.databases.api.read() as connection:
-            zones = _zones(aggregates.list_all(connection), self.conf)
-        found: list[Sequence[Any]] = []
-        for name, database in self.cells.items():
-            with database.read() as connection:
-                nodes = compute_nodes.list_all(connection)
-                known = services.list_all(connection, services.COMPUTE_BINARY)
-            by_host = {each.host: each for each in known}
-            found += [
-                (*self._row(node, by_host.get(node.host), zones[node.host][0]), name)
-                for node in nodes
-            ]
-        if self.databases.has_cells:
-            return (*HOST_COLUMNS, "Cell"), found
-        return HOST_COLUMNS, [row[:-1] for row in found]
-
-    def _row(
-        self, node: objects.ComputeNode, service: objects.Service | None, zone: str
-    ) -> Sequence[Any]:
-        return (
-            *(node.id, node.host, node.hypervisor_hostname, zone),
-            *(status(service), state(service, self.conf)),
-            Usage((node.vcpus_used, node.vcpus)),
-            Usage((node.memory_mb_used, node.memory_mb)),
-            Usage((node.local_gb_used, node.local_gb)),
-            node.running_vms or 0,
-        )
+    zones, has_cells = _zones(_aggregates(command), command.conf), command.databases.has_cells
+    command.columns = (*HOST_COLUMNS, "Cell") if has_cells else HOST_COLUMNS
+    found: list[Sequence[Any]] = []
+    for name, database in command.cells.items():
+        with database.read() as connection:
+            nodes = compute_nodes.list_all(connection)
+            known = services.list_all(connection, services.COMPUTE_BINARY)
+        by_host = {each.host: each for each in known}
+        for node in nodes:
+            service = by_host.get(node.host)
+            row = (
+                *(node.id, node.host, node.hypervisor_hostname, zones[node.host][0]),
+                *(status(service), state(service, command.conf)),
+                Usage((node.vcpus_used, node.vcpus)),
+                Usage((node.memory_mb_used, node.memory_mb)),
+                Usage((node.local_gb_used, node.local_gb)),
+                node.running_vms or 0,
+            )
+            found.append((*row, name) if has_cells else row)
+    return found
 
 
 @action(
@@ -108,9 +102,7 @@ class HostList(List):
 )
 def host_show(command: Base, args: Any) -> dict[str, Any]:
     """Show everything about one compute host."""
-    host, conf = args.host, command.conf
-    with command.databases.api.read() as connection:
-        groups = aggregates.list_all(connection)
+    host, conf, groups = args.host, command.conf, _aggregates(command)
     database = command.database_with(lambda conn: compute_nodes.list_all(conn, host))
     with database.read() as connection:
         node = _choose(compute_nodes.list_all(connection, host), host, args.node)
@@ -188,8 +180,7 @@ def _moment(moment: datetime.datetime | None) -> str | None:
 )
 def service_list(command: Base, args: Any) -> list[Sequence[Any]]:
     """List the services."""
-    with command.databases.api.read() as connection:
-        zones = _zones(aggregates.list_all(connection), command.conf)
+    zones = _zones(_aggregates(command), command.conf)
     found = command.read_cells(lambda conn: services.list_all(conn, args.service))
     return [
         (

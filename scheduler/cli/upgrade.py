@@ -120,26 +120,23 @@ class Check(command.List):
 
     def check_computes(self) -> Result:
         """Every compute node has its service, and has reported what is used on it."""
-        orphans: list[str] = []
-        unreported: list[str] = []
+        wrong: dict[str, list[str]] = {
+            "without a service, and so never chosen": [],
+            "usage not reported yet": [],
+        }
+        orphans, unreported = wrong.values()
         for database in self.cells.values():
             with database.read() as connection:
                 nodes = compute_nodes.list_all(connection)
-                hosts = {
-                    each.host for each in services.list_all(connection, services.COMPUTE_BINARY)
-                }
-            orphans += [_name(node) for node in nodes if node.host not in hosts]
-            unreported += [
-                _name(node)
-                for node in nodes
-                if any(getattr(node, column) is None for column in USAGE_COLUMNS)
-            ]
-        found = [
-            _warning("without a service, and so never chosen: ", orphans),
-            _warning("usage not reported yet: ", unreported),
-        ]
-        warnings = [each.details for each in found if each.details]
-        return Result(Code.WARNING, "; ".join(warnings)) if warnings else SUCCESS
+                known = services.list_all(connection, services.COMPUTE_BINARY)
+            hosts = {each.host for each in known}
+            for node in nodes:
+                if node.host not in hosts:
+                    orphans.append(_name(node))
+                if any(getattr(node, column) is None for column in USAGE_COLUMNS):
+                    unreported.append(_name(node))
+        texts = [f"{text}: {_shown(sorted(names))}" for text, names in wrong.items() if names]
+        return Result(Code.WARNING, "; ".join(texts)) if texts else SUCCESS
 
 
 def _done(check: Callable[[], Result], database: Database) -> Result:

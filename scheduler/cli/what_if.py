@@ -21,7 +21,7 @@ from rich.table import Table
 
 from scheduler import errors, exit_codes, numa, objects, pci, semantics
 from scheduler.cli import bus, command
-from scheduler.cli.bus import Ask, Daemons
+from scheduler.cli.bus import Ask, Daemons, Worker
 from scheduler.cli.command import argument
 from scheduler.db import flavors
 from scheduler.db.database import Database
@@ -122,8 +122,8 @@ class WhatIf(bus.OnWorkers):
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
         """Ask, and print both decisions."""
-        has_options = is_given(parsed_args)
-        if bool(parsed_args.name) == has_options:
+        name, has_options = parsed_args.name, is_given(parsed_args)
+        if bool(name) == has_options:
             reason = "give it, or else options of a request: see --flavor, --flavor-ram, --request"
             raise errors.InvalidRequest(field="REQUEST_ID", reason=reason)
         arguments = {
@@ -137,11 +137,11 @@ class WhatIf(bus.OnWorkers):
         if has_options:
             arguments["request"] = request_of(parsed_args, self.conf, self.databases.api)
         with self.asking(parsed_args) as daemons:
-            answer = (
-                daemons.first("what_if", **arguments)
-                if has_options
-                else _of_whoever_remembers(daemons, parsed_args.name, arguments)
-            )
+            if has_options:
+                answer = daemons.first("what_if", **arguments)
+            else:
+                worker = _who_remembers(daemons, name)
+                answer = daemons.one(worker, "what_if", remembered=name, **arguments)
         if parsed_args.json:
             self.app.stdout.write(json.dumps(answer, indent=2) + "\n")
         else:
@@ -149,8 +149,8 @@ class WhatIf(bus.OnWorkers):
         return exit_codes.OK
 
 
-def _of_whoever_remembers(daemons: Daemons, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The answer of the worker that decided the request latest."""
+def _who_remembers(daemons: Daemons, name: str) -> Worker:
+    """The worker that decided the request latest."""
 
     def decided_at(ask: Ask) -> str:
         return max((str(each["started_at"]) for each in ask("explain", name=name)), default="")
@@ -160,9 +160,7 @@ def _of_whoever_remembers(daemons: Daemons, name: str, arguments: dict[str, Any]
         raise errors.InvalidRequest(
             field=name, reason="no running worker remembers a decision on this request or instance"
         )
-    latest = max(found, key=lambda each: each.result)
-    answer: dict[str, Any] = daemons.one(latest.worker, "what_if", remembered=name, **arguments)
-    return answer
+    return max(found, key=lambda each: each.result).worker
 
 
 def profiles_of(text: str) -> list[dict[str, Any]]:
@@ -308,8 +306,7 @@ def _decisions(before: Told, after: Told) -> Table:
             table.add_row("...", "", "")
             break
         table.add_row(f"server {number}", old, new, style=None if old == new else "bold")
-    names = (_names(before), _names(after))
-    table.add_row("alternates", *names)
+    table.add_row("alternates", _alternates(before), _alternates(after))
     return table
 
 
@@ -320,18 +317,17 @@ def _servers(told: Told) -> list[str]:
     return [each["host"] + top.pop(each["host"], "") for each in told["chosen"]]
 
 
-def _names(told: Told) -> str:
+def _alternates(told: Told) -> str:
     first: Sequence[Told] = told["alternates"][0] if told["alternates"] else []
     return ", ".join(each["host"] for each in first) or "-"
 
 
 def _filters(before: Told, after: Told) -> Table:
     table = Table("hosts removed", "as things are", "with the changes", box=box.SIMPLE)
-    old, new = _removals(before), _removals(after)
-    order = list(dict.fromkeys([*old, *new]))
-    for name in order:
-        columns = (_number(old, name), _number(new, name))
-        table.add_row(name, *columns, style=None if columns[0] == columns[1] else "bold")
+    several = _removals(before), _removals(after)
+    for name in dict.fromkeys(name for removals in several for name in removals):
+        old, new = (str(removals.get(name, "-")) for removals in several)
+        table.add_row(name, old, new, style=None if old == new else "bold")
     return table
 
 
@@ -343,10 +339,6 @@ def _removals(told: Told) -> dict[str, int]:
         for reason, count in each["removed"].items():
             found[f"  {each['name']} {reason}"] = count
     return found
-
-
-def _number(removals: Mapping[str, int], name: str) -> str:
-    return str(removals[name]) if name in removals else "-"
 
 
 def _passing(console: Console, passing: Told) -> None:

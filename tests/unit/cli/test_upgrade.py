@@ -58,33 +58,22 @@ def test_tables_that_are_not_there(check) -> None:
     assert rows.keys() == WELL.keys() - {"Schedulers", "Compute hosts"}
 
 
+OLD_NAME = ["scheduler_default_filters = RamFilter"]
+NO_SUCH_FILTER = ["[filter_scheduler]", "enabled_filters = NoSuchFilter"]
+NOWHERE = ["[claims]", "connection = sqlite:////nowhere/x", "[scheduler]", "claims = database"]
+
+
 @pytest.mark.parametrize(
-    ("lines", "name", "result", "words"),
+    ("lines", "name", "status", "words"),
     [
-        (
-            ["scheduler_default_filters = RamFilter"],
-            "Deprecated options",
-            "Warning",
-            "[DEFAULT] scheduler_default_filters",
-        ),
-        (
-            ["[filter_scheduler]", "enabled_filters = NoSuchFilter"],
-            "Driver, filters and weighers",
-            "Failure",
-            "NoSuchFilter",
-        ),
-        (
-            ["[claims]", "connection = sqlite:////nowhere/x", "[scheduler]", "claims = database"],
-            "Claims",
-            "Failure",
-            "/nowhere/x",
-        ),
+        (OLD_NAME, "Deprecated options", 1, "[DEFAULT] scheduler_default_filters"),
+        (NO_SUCH_FILTER, "Driver, filters and weighers", 2, "NoSuchFilter"),
+        (NOWHERE, "Claims", 2, "/nowhere/x"),
     ],
-    ids=["deprecated option", "unknown filter", "claims"],
 )
-def test_what_is_configured(check, database, lines, name, result, words) -> None:
-    row = check(*lines, status={"Warning": 1, "Failure": 2}[result])[name]
-    assert row["Result"] == result
+def test_what_is_configured(check, database, lines, name, status, words) -> None:
+    row = check(*lines, status=status)[name]
+    assert row["Result"] == ("Warning", "Failure")[status - 1]
     assert words in row["Details"]
 
 
