@@ -7,10 +7,13 @@ import functools
 import http
 import json
 import os
+import shutil
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -28,7 +31,7 @@ from scheduler.metrics.samples import Samples, Snapshots, render
 from scheduler.notifications.notifier import Outbox
 from scheduler.web import server
 from scheduler.web.server import KnownNames, Request, Response, Routes, Server
-from scheduler.web.workers import Answer, PrivateFolder, Workers
+from scheduler.web.workers import Answer, Workers
 
 LOG = logging.getLogger(__name__)
 
@@ -62,10 +65,12 @@ class Monitoring:
         self._listening = listening
         self._names = names or KnownNames()
         self._master_pid = os.getpid()
-        self._folder = None if listening is None else PrivateFolder()
+        self._folder = None
+        if listening is not None:
+            self._folder = Path(tempfile.mkdtemp(prefix=f"nova-scheduler-{self._master_pid}-"))
         self.routes = Routes()
         self.hub = HubCalls(HUB_SECONDS)
-        self.workers = Workers(None if self._folder is None else self._folder.path)
+        self.workers = Workers(self._folder)
         self.counters = Counters()
         for outcome in Outcome:
             self.counters.set(catalogue.RELOADS, 0, outcome.value)
@@ -105,7 +110,7 @@ class Monitoring:
             lambda samples: readings.read_consumer(samples, health.consumer()),
         ]
         self.hub.start()
-        snapshots = Snapshots(self._folder.path)
+        snapshots = Snapshots(self._folder)
         metrics = _Metrics(self.workers, self.hub, snapshots, self._readings, workers)
         metrics.start(ending)
         for path, handler in {
@@ -167,7 +172,7 @@ class Monitoring:
         if self._listening is not None:
             self._listening.close()
         if self._folder is not None:
-            self._folder.close()
+            shutil.rmtree(self._folder)
 
 
 class _Metrics:

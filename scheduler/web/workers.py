@@ -7,14 +7,10 @@ can enter.  What a worker knows alone is asked of each under a path that asks no
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import http.client
 import os
 import pathlib
-import re
-import shutil
 import socket
-import tempfile
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,8 +22,6 @@ from scheduler.web.server import BACKLOG, Routes, Server
 LOG = logging.getLogger(__name__)
 
 _SUFFIX: Final = ".socket"
-PREFIX: Final = "nova-scheduler-"
-_OWN_NAME: Final = re.compile(rf"{PREFIX}\d+-[a-z0-9_]{{8}}")
 
 
 @dataclass(frozen=True)
@@ -121,41 +115,3 @@ class _Connection(http.client.HTTPConnection):
         self.sock = native("socket").socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)
-
-
-class PrivateFolder:
-    """A folder of one daemon's processes, locked for as long as one of them lives.
-
-    A daemon that is killed leaves its folder behind; the next one to start removes it.
-    """
-
-    def __init__(self, parent: pathlib.Path | None = None) -> None:
-        parent = parent or pathlib.Path(tempfile.gettempdir())
-        remove_leftovers(parent)
-        made = pathlib.Path(tempfile.mkdtemp(prefix=f".new-{PREFIX}", dir=parent))
-        self._lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
-        fcntl.flock(self._lock, fcntl.LOCK_SH)
-        # Under its name it is locked from the first moment on.
-        self.path = parent / f"{PREFIX}{os.getpid()}-{made.name.rpartition('-')[2]}"
-        made.rename(self.path)
-
-    def close(self) -> None:
-        """Remove it; called when all who use it have ended."""
-        shutil.rmtree(self.path)
-        os.close(self._lock)
-
-
-def remove_leftovers(parent: pathlib.Path) -> None:
-    """Remove the folders of daemons of this account of which no process is left."""
-    for path in parent.glob(f"{PREFIX}*"):
-        if not _OWN_NAME.fullmatch(path.name):
-            continue  # somebody else's, whose name begins likewise
-        with contextlib.suppress(OSError):  # no folder, in use, or another daemon removes it
-            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                if os.fstat(lock).st_uid == os.geteuid():
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(path)
-                    LOG.info("Removed %s, which a daemon that was killed had left", path)
-            finally:
-                os.close(lock)

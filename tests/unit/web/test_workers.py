@@ -1,4 +1,4 @@
-"""Workers that ask each other, and the folder that they share."""
+"""Workers that ask each other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from scheduler.web.server import Request, Response, Routes
-from scheduler.web.workers import PREFIX, Answer, PrivateFolder, Workers, remove_leftovers
+from scheduler.web.workers import Answer, Workers
 
 NOBODY = 2**22 + 1
 """No process has this number on Linux."""
@@ -77,53 +77,3 @@ def test_without_a_folder_there_is_nobody() -> None:
     with contextlib.ExitStack() as ending:
         workers.join(Routes(), ending)
         assert (workers.pids, workers.ask("/whoami"), workers.ask_one(1, "/")) == ([], [], None)
-
-
-# --- the folder --------------------------------------------------------------------------
-
-
-def test_a_folder_is_private_and_goes_in_the_end(tmp_path: pathlib.Path) -> None:
-    folder = PrivateFolder(tmp_path)
-    assert [folder.path] == list(tmp_path.iterdir())
-    assert folder.path.name.startswith(f"{PREFIX}{os.getpid()}-")
-    assert folder.path.stat().st_mode & 0o777 == 0o700
-    (folder.path / "1.socket").touch()
-    folder.close()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_stays_until_the_last_process_of_its_daemon_is_gone(
-    tmp_path: pathlib.Path,
-) -> None:
-    end_it, ended = os.pipe()
-    folder = PrivateFolder(tmp_path)
-    (folder.path / "1.socket").touch()
-    child = os.fork()
-    if child == 0:  # a worker, which ends without a word, and its lock with it
-        os.close(ended)
-        os.read(end_it, 1)
-        os._exit(0)
-    another = PrivateFolder(tmp_path)
-    assert folder.path.is_dir()
-    os.close(folder._lock)  # as the kernel does when the master is killed
-    remove_leftovers(tmp_path)
-    assert folder.path.is_dir()
-    os.close(ended)
-    os.waitpid(child, 0)
-    os.close(end_it)
-    remove_leftovers(tmp_path)
-    assert list(tmp_path.iterdir()) == [another.path]
-    another.close()
-
-
-def test_folders_that_are_not_ours_stay(tmp_path: pathlib.Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    kept = [tmp_path / "other-1-x", tmp_path / f"{PREFIX}file", tmp_path / f"{PREFIX}link"]
-    kept += [tmp_path / f"{PREFIX}backup", tmp_path / f"{PREFIX}2026-of-an-operator"]
-    for each in (kept[0], *kept[3:]):
-        each.mkdir()
-    kept[1].touch()
-    kept[2].symlink_to(outside)
-    remove_leftovers(tmp_path)
-    assert all(os.path.lexists(each) for each in (*kept, outside))
