@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from scheduler.db.database import Database
-from tests.unit.conductor_stub import builders
-from tests.unit.conductor_stub.compute.ends import Ends
 from tests.unit.conductor_stub.compute.fleets import Fleet
 
 
@@ -18,12 +16,6 @@ def database(synced_database: Database) -> Database:
 
 @pytest.fixture
 def fleet(database: Database) -> Fleet:
-    fleet = Fleet(builders.conf(), database)
-    fleet.hosts.register()
+    fleet = Fleet(database)
     fleet.ends.news.clear()
     return fleet
-
-
-@pytest.fixture
-def ends(fleet: Fleet) -> Ends:
-    return fleet.ends

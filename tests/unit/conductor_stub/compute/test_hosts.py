@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import pytest
-
 from conductor_stub import server_rows
-from scheduler.db import aggregates, instances, services
-from tests.unit.conductor_stub import builders
-from tests.unit.conductor_stub.compute.fleets import NOW, Fleet, an_instance
+from scheduler.db import aggregates, services
+from tests.unit.conductor_stub.compute.fleets import FIRST, NOW, SECOND, Fleet, an_instance
 
 
 def test_registration(database):
-    fleet = Fleet(builders.conf(), database)
-    fleet.hosts.register()
+    fleet = Fleet(database)
     with database.read() as conn:
         found = services.list_all(conn)
         assert [(s.host, s.binary, s.topic, s.version) for s in found] == [
-            (fleet.first, "nova-compute", "compute", 74),
-            (fleet.second, "nova-compute", "compute", 74),
+            (FIRST, "nova-compute", "compute", 74),
+            (SECOND, "nova-compute", "compute", 74),
         ]
         assert not any(s.disabled or s.forced_down for s in found)
-        assert server_rows.get_host_mapping(conn, fleet.second) is not None
+        assert server_rows.get_host_mapping(conn, SECOND) is not None
         groups = {a.name: (sorted(a.hosts), a.metadata) for a in aggregates.list_all(conn)}
     assert groups == {
-        "fast": ([fleet.first, fleet.second], {"ssd": "true"}),
-        "z1": ([fleet.first], {"availability_zone": "z1"}),
-        "z2": ([fleet.second], {"availability_zone": "z2"}),
+        "fast": ([FIRST, SECOND], {"ssd": "true"}),
+        "z1": ([FIRST], {"availability_zone": "z1"}),
+        "z2": ([SECOND], {"availability_zone": "z2"}),
     }
     node = fleet.node()
     assert (node.vcpus, node.memory_mb_used, node.mapped) == (
         4,
-        fleet.conf.reserved_host_memory_mb,
+        512,
         1,
     )
-    assert fleet.ends.news[0] == ("aggregate", "fast", [fleet.first, fleet.second])
+    assert fleet.ends.news[0] == ("aggregate", "fast", [FIRST, SECOND])
 
 
 def test_registering_again_keeps_instances_and_what_operators_added(fleet):
@@ -52,34 +48,15 @@ def test_registering_again_keeps_instances_and_what_operators_added(fleet):
         assert len(services.list_all(conn)) == 2
         zone = aggregates.get(conn, "z1")
     assert zone.metadata == {"availability_zone": "z1", "mine": "yes"}
-    assert sorted(zone.hosts) == [fleet.first, "other"]
+    assert sorted(zone.hosts) == [FIRST, "other"]
 
 
 def test_new_services_may_begin_disabled(database):
-    fleet = Fleet(builders.conf(enable_new_services=False), database)
-    fleet.hosts.register()
+    Fleet(database, enable_new_services=False)
     with database.read() as conn:
-        found = services.get(conn, fleet.first, "nova-compute")
+        found = services.get(conn, FIRST, "nova-compute")
     assert found.disabled
     assert "config option" in found.disabled_reason
-
-
-def test_a_build_that_was_cut_off_is_an_error_after_the_restart(fleet):
-    instance = an_instance(fleet.database)
-
-    def die(seconds: float) -> None:
-        raise SystemExit
-
-    with pytest.raises(SystemExit):
-        fleet.order(fleet.make(pause=die, build_seconds=1), instance)
-    assert fleet.row(instance.uuid).task_state == "spawning"
-    fleet.make().register()
-    assert fleet.row(instance.uuid).vm_state == "error"
-    assert fleet.node().running_vms == 0
-    with fleet.database.read() as conn:
-        fault = instances.latest_fault(conn, instance.uuid)
-    assert fault is not None
-    assert f"{fleet.first} ended during the build" in fault.message
 
 
 def test_one_heartbeat_for_all(fleet):
@@ -91,23 +68,22 @@ def test_one_heartbeat_for_all(fleet):
     assert {service.last_seen_up.replace(tzinfo=None) for service in found} == {NOW}
 
 
-def test_periodic_messages(fleet, ends):
+def test_periodic_messages(fleet):
     instance = an_instance(fleet.database)
     fleet.order(fleet.hosts, instance)
-    ends.news.clear()
+    fleet.ends.news.clear()
     fleet.hosts.announce()
     fleet.hosts.sync_instances()
-    assert ends.news == [
-        ("update", fleet.first, [instance.uuid]),
-        ("update", fleet.second, []),
-        ("sync", fleet.first, [instance.uuid]),
-        ("sync", fleet.second, []),
+    assert fleet.ends.news == [
+        ("update", FIRST, [instance.uuid]),
+        ("update", SECOND, []),
+        ("sync", FIRST, [instance.uuid]),
+        ("sync", SECOND, []),
     ]
 
 
 def test_nothing_is_announced_when_schedulers_do_not_track(database):
-    fleet = Fleet(builders.conf(filter_scheduler__track_instance_changes=False), database)
-    fleet.hosts.register()
+    fleet = Fleet(database, filter_scheduler__track_instance_changes=False)
     fleet.ends.news.clear()
     fleet.order(fleet.hosts, an_instance(database))
     assert fleet.node().running_vms == 1
