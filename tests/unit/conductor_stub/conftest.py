@@ -20,6 +20,7 @@ from scheduler.db.database import Database
 from scheduler.db.databases import Databases
 from scheduler.db.tables import metadata
 from tests.unit.conductor_stub import builders
+from tests.unit.conductor_stub.driving import wanted_of
 
 
 class Scheduler:
@@ -119,8 +120,6 @@ class Conductor:
     claims: Booking = dataclasses.field(default_factory=Booking)
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     databases: Databases | None = None
-    cell_id: int = 0
-    cell0_id: int = 0
 
     @property
     def manager(self) -> ComputeTaskManager:
@@ -142,21 +141,16 @@ class Conductor:
             created.append(instance)
         return created
 
-    def wanted(self, count=1, hosts=("a", "b", "c"), **changes):
-        """Servers as the API leaves them since Ocata, and the cell of *hosts*."""
+    def wanted(self, count=1, **changes):
+        """Servers as the API leaves them since Ocata, and the cell of hosts a, b and c."""
         created = []
         with self.database.write() as conn:
-            self.cell_id = builders.cell(conn, "cell1", builders.UUIDS[8])
-            self.cell0_id = builders.cell(conn, "cell0", server_rows.CELL0_UUID)
-            server_rows.create_host_mappings(conn, hosts, self.cell_id)
+            cell_id = builders.cell(conn, "cell1", builders.UUIDS[8])
+            server_rows.create_host_mappings(conn, "abc", cell_id)
             for number in range(count):
                 instance = builders.instance(number, **changes)
                 server_rows.create_build_request(conn, instance)
-                created.append(
-                    objects.BuildRequest(
-                        instance_uuid=instance.uuid, project_id="project", instance=instance
-                    )
-                )
+                created.append(wanted_of(instance))
         return created
 
     def row(self, instance):

@@ -1,4 +1,4 @@
-"""Calling ``build_instances`` and looking at what it left behind."""
+"""Asking the conductor for builds, and looking at what it left behind."""
 
 from __future__ import annotations
 
@@ -19,10 +19,6 @@ def build(conductor, asked_for, properties=None, image=None, **later):
         security_groups=["default"],
         **later,
     )
-
-
-def states(conductor, asked_for):
-    return [conductor.row(each).vm_state for each in asked_for]
 
 
 def fault(conductor, instance):
@@ -47,3 +43,26 @@ def request_spec(instance, **changes):
 
 def tried(count=1, **more):
     return {"retry": {"num_attempts": count, "hosts": [["cmp0", "cmp0"]], **more}}
+
+
+def wanted_of(instance):
+    """The build request of *instance*, as the API of today sends it."""
+    uuid, project_id = instance.uuid, instance.project_id
+    return objects.BuildRequest(instance_uuid=uuid, project_id=project_id, instance=instance)
+
+
+def specs_of(wanted, **changes):
+    return [request_spec(each.instance, num_instances=len(wanted), **changes) for each in wanted]
+
+
+def start(conductor, wanted, specs=None, **arguments):
+    conductor.manager.schedule_and_build_instances(
+        RequestContext(user_id="user", project_id="project"),
+        build_requests=wanted,
+        request_specs=specs_of(wanted) if specs is None else specs,
+        image={"id": "image"},
+        admin_password="secret",
+        injected_files=[],
+        requested_networks=None,
+        **arguments,
+    )

@@ -13,31 +13,27 @@ from scheduler.db import groups, instances
 from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 
+ALIAS = '{"name": "gpu", "vendor_id": "10de", "device_type": "type-PCI", "numa_policy": "required"}'
+PINNED = {"hw:cpu_policy": "dedicated", "pci_passthrough:alias": "gpu:2"}
+IMAGE_ID = "155d900f-4e14-4e4c-a73d-069cbf4541e6"
+
 
 def request(**changes):
-    values = {
-        "name": "web",
-        "count": 1,
-        "flavor": builders.flavor(),
-        "image": booting.image_of("cirros", {}),
-        "user_id": "user",
-        "project_id": "project",
-    }
-    return BootRequest(**{**values, **changes})
+    image = booting.image_of("cirros", {"hw_disk_bus": "scsi"})
+    values = {"name": "web", "count": 1, "flavor": builders.flavor(), "image": image}
+    return BootRequest(**{**values, "user_id": "user", "project_id": "project", **changes})
 
 
-def create(database, wanted):
+def create(database, **changes):
     with database.write() as conn:
-        return [each.instance for each in booting.create_servers(conn, wanted)]
+        return [each.instance for each in booting.create_servers(conn, request(**changes))]
 
 
 @pytest.mark.parametrize(
     ("text", "placement"),
     [
         (None, Placement()),
-        ("", Placement()),
         ("az", Placement("az")),
-        ("az:h", Placement("az", "h")),
         (":h", Placement(None, "h")),
         ("az::n", Placement("az", None, "n")),
         ("az:h:n:with:colons", Placement("az", "h", "n:with:colons")),
@@ -47,72 +43,41 @@ def test_a_zone_may_name_host_and_node(text, placement):
     assert Placement.parse(text) == placement
 
 
-def test_several_servers_are_numbered_and_in_their_group(database):
+def test_several_servers_are_alike_but_for_their_numbers(database):
     with database.write() as conn:
         group = groups.create(conn, "g", "anti-affinity")
     placement = Placement("az", "h", "n", ("bad",))
-    wanted = request(count=3, group=group, placement=placement, hints={"same_host": ["a", "b"]})
-    created = create(database, wanted)
+    asked = {"group": group, "placement": placement, "hints": {"same_host": ["a", "b"]}}
+    created = create(database, count=3, metadata={"role": "web"}, **asked)
     assert [each.display_name for each in created] == ["web-1", "web-2", "web-3"]
     assert [each.launch_index for each in created] == [0, 1, 2]
-    assert len({each.uuid for each in created}) == 3
     assert len({each.reservation_id for each in created}) == 1
     with database.read() as conn:
-        assert groups.by_instance(conn, created[1].uuid).uuid == group.uuid
-        assert [each.uuid for each in servers.find(conn, ["web-2"])] == [created[1].uuid]
-    properties = wanted.filter_properties()
-    assert properties.pop("instance_type").name == "m1.small"
-    assert properties == {
-        "force_hosts": ["h"],
-        "force_nodes": ["n"],
-        "ignore_hosts": ["bad"],
-        "scheduler_hints": {"same_host": ["a", "b"], "group": group.uuid},
-    }
-    assert request().filter_properties().keys() == {"scheduler_hints", "instance_type"}
-
-
-@pytest.mark.parametrize(
-    ("sought", "error", "text"),
-    [
-        ("twin", errors.InvalidRequest, "2 servers have that name"),
-        ("nobody", errors.InstanceNotFound, "Instance nobody could not be found"),
-    ],
-)
-def test_a_name_must_mean_one_server(database, sought, error, text):
-    for _ in range(2):
-        create(database, request(name="twin"))
-    with database.read() as conn, pytest.raises(error, match=text):
-        servers.find(conn, [sought])
-
-
-def test_everything_that_the_conductor_needs_is_there(database):
-    image = booting.image_of("cirros", {"hw_disk_bus": "scsi"})
-    wanted = request(metadata={"role": "web"}, placement=Placement("az"), image=image)
-    (created,) = create(database, wanted)
-    with database.read() as conn:
-        row = instances.get(conn, created.uuid)
-        (disk,) = server_rows.disks_of(conn, created.uuid)
-        mapping = server_rows.get_instance_mapping(conn, created.uuid)
-        [asked_for] = server_rows.list_build_requests(conn)
+        row = instances.get(conn, created[1].uuid)
+        (disk,) = server_rows.disks_of(conn, row.uuid)
+        mapping = server_rows.get_instance_mapping(conn, row.uuid)
+        assert groups.by_instance(conn, row.uuid).uuid == group.uuid
+        wanted = server_rows.list_build_requests(conn)
+    assert [each.instance.uuid for each in wanted] == [each.uuid for each in created]
     assert (row.vm_state, row.task_state, row.host) == ("building", "scheduling", None)
     assert (row.memory_mb, row.flavor.name, row.availability_zone) == (2048, "m1.small", "az")
     assert (row.metadata, row.pci_requests.requests) == ({"role": "web"}, [])
     assert (disk.source_type, disk.destination_type, disk.boot_index) == ("image", "local", 0)
     assert (mapping.cell_id, mapping.project_id) == (None, "project")
-    assert asked_for.instance.uuid == created.uuid
-    found = booting.image_of_server(row)
-    assert (found["id"], found["min_disk"], found["min_ram"]) == (image["id"], 0, 0)
-    assert found["properties"] == image["properties"] == {"hw_disk_bus": "scsi"}
+    assert booting.image_of_server(row)["properties"] == {"hw_disk_bus": "scsi"}
+    properties = request(**asked).filter_properties()
+    assert properties.pop("instance_type").name == "m1.small"
+    hints = {"same_host": ["a", "b"], "group": group.uuid}
+    forced = {"force_hosts": ["h"], "force_nodes": ["n"], "ignore_hosts": ["bad"]}
+    assert properties == {"scheduler_hints": hints, **forced}
+    assert request().filter_properties().keys() == {"scheduler_hints", "instance_type"}
 
 
-@pytest.mark.parametrize(
-    ("given", "same"), [("cirros", False), ("155d900f-4e14-4e4c-a73d-069cbf4541e6", True)]
-)
+@pytest.mark.parametrize(("given", "same"), [("cirros", False), (IMAGE_ID, True)])
 def test_an_image_is_made_up_from_its_name(given, same):
-    image = booting.image_of(given, {"hw_disk_bus": "scsi"})
-    assert (image["id"] == given) is same
-    assert image["id"] == booting.image_of(given, {})["id"] == str(uuid.UUID(image["id"]))
-    assert (image["name"], image["properties"]) == (given, {"hw_disk_bus": "scsi"})
+    image = booting.image_of(given, {})
+    assert (image["id"] == given, image["name"]) == (same, given)
+    assert image["id"] == booting.image_of(given, {"a": "b"})["id"] == str(uuid.UUID(image["id"]))
 
 
 def test_the_request_of_today_says_what_the_properties_of_newton_say(database):
@@ -127,21 +92,13 @@ def test_the_request_of_today_says_what_the_properties_of_newton_say(database):
     assert (spec.project_id, spec.image.name) == ("project", "cirros")
 
 
-class Compute:
-    def __init__(self):
-        self.told = []
-
-    def terminate_instance(self, context, instance, disks):
-        self.told.append((instance.host, instance.uuid, len(disks)))
-
-
 @pytest.mark.parametrize("has_row", [True, False], ids=["without a host", "only asked for"])
 def test_a_server_that_no_host_has_goes_at_once(database, has_row):
     with database.write() as conn:
         write = booting.create_servers if has_row else booting.want_servers
         (wanted,) = write(conn, request())
     uuid = wanted.instance_uuid
-    assert servers.delete_server(RequestContext(), database, Compute(), uuid) is None
+    assert servers.delete_server(RequestContext(), database, None, uuid) is None
     with database.read() as conn:
         with pytest.raises(errors.InstanceNotFound):
             instances.get(conn, uuid)
@@ -149,52 +106,9 @@ def test_a_server_that_no_host_has_goes_at_once(database, has_row):
         assert server_rows.get_instance_mapping(conn, uuid) is None
 
 
-def test_the_host_of_a_server_is_told_to_delete_it(database):
-    (created,) = create(database, request())
-    with database.write() as conn:
-        instances.update(conn, created.uuid, host="cmp1")
-    compute = Compute()
-    host = servers.delete_server(RequestContext(), database, compute, created.uuid)
-    assert (host, compute.told) == ("cmp1", [("cmp1", created.uuid, 1)])
-    with database.read() as conn:
-        assert instances.get(conn, created.uuid).task_state == "deleting"
-
-
-@pytest.mark.parametrize(
-    ("changes", "state", "settled"),
-    [
-        ({}, "BUILDING (scheduling)", False),
-        ({"vm_state": "active", "task_state": None}, "ACTIVE", True),
-        ({"vm_state": "error", "task_state": None}, "ERROR", True),
-    ],
-)
-def test_a_servers_state_is_one_text(database, changes, state, settled):
-    (created,) = create(database, request(name=None))
-    assert created.display_name == f"server-{created.uuid[:8]}"
-    with database.write() as conn:
-        if changes:
-            instances.update(conn, created.uuid, **changes)
-        instances.set_system_metadata(conn, created.uuid, "nova_scheduler_attempts", "2")
-        instances.add_fault(conn, created.uuid, 500, "why")
-        (server,) = servers.read(conn, [created.uuid])
-    assert (server.state, server.is_settled, server.attempts) == (state, settled, 2)
-    assert server.fault.message == "why"
-
-
-ALIAS = '{"name": "gpu", "vendor_id": "10de", "device_type": "type-PCI", "numa_policy": "required"}'
-PINNED = {"hw:cpu_policy": "dedicated", "pci_passthrough:alias": "gpu:2"}
-
-
-def wishes(extra_specs, properties, semantics="current"):
-    flavor = builders.flavor(extra_specs=extra_specs, vcpus=2)
-    image = booting.image_of("cirros", properties)
-    conf = builders.conf(pci__alias=[ALIAS], scheduler__semantics=semantics)
-    return flavor, Wishes.from_flavor(flavor, image, conf)
-
-
 def test_flavor_and_image_say_what_cells_and_devices_servers_get(database):
     flavor, wished = wishes(PINNED, {"hw_numa_nodes": "2"})
-    created = create(database, request(flavor=flavor, count=2, wishes=wished))
+    created = create(database, flavor=flavor, count=2, wishes=wished)
     with database.read() as conn:
         rows = [instances.get(conn, each.uuid) for each in created]
     for row in rows:
@@ -208,37 +122,23 @@ def test_flavor_and_image_say_what_cells_and_devices_servers_get(database):
         assert objects.to_primitive(ours) == objects.to_primitive(theirs)
 
 
-@pytest.mark.parametrize(
-    ("extra_specs", "properties", "field"),
-    [
-        ({"hw:numa_nodes": "0"}, {}, "flavor.extra_specs.hw:numa_nodes"),
-        ({"pci_passthrough:alias": "tpu:1"}, {}, "pci_passthrough:alias"),
-        ({"hw:cpu_policy": "none"}, {}, "flavor.extra_specs.hw:cpu_policy"),
-        (
-            {"hw:pci_numa_affinity_policy": "required"},
-            {"hw_pci_numa_affinity_policy": "preferred"},
-            "image.properties.hw_pci_numa_affinity_policy",
-        ),
-    ],
-)
-def test_wishes_that_nobody_can_meet_are_named(extra_specs, properties, field):
-    with pytest.raises(errors.InvalidRequest, match=field):
-        wishes(extra_specs, properties)
+def wishes(extra_specs, properties, semantics="current"):
+    flavor = builders.flavor(extra_specs=extra_specs, vcpus=2)
+    conf = builders.conf(pci__alias=[ALIAS], scheduler__semantics=semantics)
+    return flavor, Wishes.from_flavor(flavor, booting.image_of("cirros", properties), conf)
 
 
-def test_newton_takes_a_policy_of_cpus_that_it_does_not_know():
+def test_wishes_that_nobody_can_meet_are_named():
+    with pytest.raises(errors.InvalidRequest, match="flavor.extra_specs.hw:cpu_policy"):
+        wishes({"hw:cpu_policy": "none"}, {})
+    with pytest.raises(errors.InvalidRequest, match="pci_passthrough:alias"):
+        wishes({"pci_passthrough:alias": "tpu:1"}, {})
     assert wishes({"hw:cpu_policy": "none"}, {}, "newton")[1] == Wishes()
-
-
-def a_server(state="building", attempts=0, host=None):
-    return servers.Server(builders.instance(vm_state=state, host=host), attempts, None)
 
 
 @pytest.mark.parametrize(("timeout", "in_time"), [(10, True), (0, False)])
 def test_waiting_ends_when_it_is_done_or_the_time_is_over(database, timeout, in_time):
-    made, shown = builders.instance(), []
-    with database.write() as conn:
-        instances.create(conn, made)
+    (made,), shown = create(database), []
 
     def show(seen):
         shown.append(seen)
@@ -251,19 +151,18 @@ def test_waiting_ends_when_it_is_done_or_the_time_is_over(database, timeout, in_
     assert (seen.is_active, ended, len(shown)) == (in_time, in_time, 1 + in_time)
 
 
+def a_server(state="building", attempts=0, host=None):
+    return servers.Server(builders.instance(vm_state=state, host=host), attempts, None)
+
+
+HOSTED = [a_server(attempts=1, host="b"), a_server(attempts=2, host="a"), a_server("active", 1)]
+
+
 @pytest.mark.parametrize(
     ("seen", "wanted", "expected"),
     [
         ([a_server(), a_server()], 2, "no conductor has taken 2 servers"),
-        (
-            [
-                a_server(attempts=1, host="b"),
-                a_server(attempts=2, host="a"),
-                a_server("active", 1, "c"),
-            ],
-            3,
-            "no compute host (a, b) has finished building 2 servers",
-        ),
+        (HOSTED, 3, "no compute host (a, b) has finished building 2 servers"),
         (
             [a_server(attempts=1)],
             2,

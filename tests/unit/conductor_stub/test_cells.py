@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from conductor_stub import server_rows
-from scheduler import errors, objects
+from scheduler import errors
 from scheduler.db import groups, instances
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases, list_cells
 from tests.novas import Nova
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.conftest import Conductor
-from tests.unit.conductor_stub.driving import build, tried
-from tests.unit.conductor_stub.test_first_builds import start
+from tests.unit.conductor_stub.driving import build, start, tried, wanted_of
 
 CELLS = ("cell0", "a", "b")
 
@@ -32,10 +31,7 @@ class Cells:
         made = [builders.instance(number) for number in range(count)]
         for each in made:
             self.nova.change("api", server_rows.create_build_request, each)
-        return [
-            objects.BuildRequest(instance_uuid=each.uuid, project_id="project", instance=each)
-            for each in made
-        ]
+        return [wanted_of(each) for each in made]
 
     def put(self, number, cell, **changes):
         """An instance that is in a cell already."""

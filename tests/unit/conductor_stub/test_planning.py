@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import oslo_messaging as messaging
 import pytest
 
@@ -14,6 +16,9 @@ from scheduler.rpc.context import RequestContext
 from tests.unit.conductor_stub import builders
 
 SPEC = objects.RequestSpec(instance_uuid=builders.UUIDS[0], flavor=builders.flavor())
+OLD_REPLY = {"host": "a", "nodename": "n", "limits": {"memory_mb": 98304.5}}
+AFFINITY, ANTI = "ServerGroupAffinityFilter", "ServerGroupAntiAffinityFilter"
+SOFT = "nova.scheduler.weights.affinity.ServerGroupSoftAffinityWeigher"
 
 
 class Scheduler:
@@ -36,36 +41,27 @@ class Scheduler:
         return self.answer
 
 
-def _find(database, scheduler, max_attempts=3):
-    conf = builders.conf(scheduler__max_attempts=max_attempts)
-    planner = Planner(conf, Stores(Databases(database)), scheduler)
-    return planner.hosts_for(RequestContext(), [SPEC])
+def hosts_for(database, scheduler, spec=SPEC, **options):
+    planner = Planner(builders.conf(**options), Stores(Databases(database)), scheduler)
+    return planner.hosts_for(RequestContext(), [spec])
 
 
 def test_selections_keep_their_alternates(database):
     chosen, alternate = builders.selection("a"), builders.selection("b", limits=None)
     scheduler = Scheduler([[chosen, alternate]])
-
-    ((first, second),) = _find(database, scheduler)
-
+    ((first, second),) = hosts_for(database, scheduler)
     assert scheduler.sent == [(builders.UUIDS[:1], True, True)]
     assert (first.host, first.node, first.limits) == ("a", "a", {"memory_mb": 4096})
-    assert (first.selection, second.selection) == (chosen, alternate)
-    assert second.limits == {}
+    assert (first.selection, second.selection, second.limits) == (chosen, alternate, {})
 
 
 @pytest.mark.parametrize(
     ("reply", "limits"),
-    [
-        ({"host": "a", "nodename": "n", "limits": {"memory_mb": 98304.5}}, {"memory_mb": 98304.5}),
-        ({"host": "a", "nodename": None, "limits": None}, {}),
-    ],
+    [(OLD_REPLY, OLD_REPLY["limits"]), ({**OLD_REPLY, "nodename": None, "limits": None}, {})],
 )
 def test_a_capped_scheduler_names_one_host_each(database, reply, limits):
     scheduler = Scheduler([reply], capped=True)
-
-    ((only,),) = _find(database, scheduler)
-
+    ((only,),) = hosts_for(database, scheduler)
     assert scheduler.sent == [(builders.UUIDS[:1], False, False)]
     assert (only.host, only.node, only.limits) == ("a", reply["nodename"], limits)
     assert only.selection is None
@@ -81,49 +77,35 @@ def test_a_capped_scheduler_names_one_host_each(database, reply, limits):
     ],
 )
 def test_only_the_old_call_is_repeated(database, capped, timeouts, max_attempts, calls, answered):
-    scheduler = Scheduler([{"host": "a", "nodename": "a", "limits": {}}], capped, timeouts)
-
-    if answered:
-        _find(database, scheduler, max_attempts)
-    else:
-        with pytest.raises(messaging.MessagingTimeout):
-            _find(database, scheduler, max_attempts)
-
+    scheduler = Scheduler([OLD_REPLY], capped, timeouts)
+    with nullcontext() if answered else pytest.raises(messaging.MessagingTimeout):
+        hosts_for(database, scheduler, scheduler__max_attempts=max_attempts)
     assert len(scheduler.sent) == calls
 
 
 @pytest.mark.parametrize(
     ("policy", "filters", "weighers", "missing"),
     [
-        ("affinity", ["ServerGroupAffinityFilter"], [], None),
-        ("affinity", ["ServerGroupAntiAffinityFilter"], [], "ServerGroupAffinityFilter"),
-        ("anti-affinity", ["ServerGroupAntiAffinityFilter"], [], None),
-        ("anti-affinity", [], [], "ServerGroupAntiAffinityFilter"),
-        *[
-            ("soft-affinity", [], [weigher], None)
-            for weigher in (
-                "nova.scheduler.weights.all_weighers",
-                "scheduler.weights.all_weighers",
-                "nova.scheduler.weights.affinity.ServerGroupSoftAffinityWeigher",
-            )
-        ],
+        ("affinity", [AFFINITY], [], None),
+        ("affinity", [ANTI], [], AFFINITY),
+        ("anti-affinity", [ANTI], [], None),
+        ("anti-affinity", [], [], ANTI),
+        ("soft-affinity", [], ["nova.scheduler.weights.all_weighers"], None),
+        ("soft-affinity", [], ["scheduler.weights.all_weighers"], None),
+        ("soft-affinity", [], [SOFT], None),
         ("soft-anti-affinity", [], ["my.Weigher"], "ServerGroupSoftAntiAffinityWeigher"),
         ("something-else", [], [], None),
     ],
 )
 def test_a_policy_needs_what_enforces_it(database, policy, filters, weighers, missing):
-    conf = builders.conf(
-        filter_scheduler__enabled_filters=filters, filter_scheduler__weight_classes=weighers
-    )
     with database.write() as conn:
         group = groups.create(conn, "g", policy)
         groups.add_members(conn, group.uuid, [SPEC.instance_uuid])
     spec, scheduler = SPEC.copy(), Scheduler([[builders.selection("a")]])
-    planner = Planner(conf, Stores(Databases(database)), scheduler)
-    if missing is None:
-        planner.hosts_for(RequestContext(), [spec])
-        assert bool(spec.instance_group) is (policy != "something-else")
-    else:
-        with pytest.raises(errors.UnsupportedPolicyException, match=f"{missing} not configured"):
-            planner.hosts_for(RequestContext(), [spec])
-        assert scheduler.sent == []
+    options = {"enabled_filters": filters, "weight_classes": weighers}
+    refusal = pytest.raises(errors.UnsupportedPolicyException, match=f"{missing} not configured")
+    with refusal if missing else nullcontext():
+        options = {f"filter_scheduler__{name}": value for name, value in options.items()}
+        hosts_for(database, scheduler, spec, **options)
+    assert len(scheduler.sent) == (missing is None)
+    assert missing or bool(spec.instance_group) is (policy != "something-else")

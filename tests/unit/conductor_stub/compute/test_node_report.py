@@ -88,14 +88,6 @@ def cells_left(node: NodeReport, present: list[objects.Instance]) -> list[object
     return list(topology.cells)
 
 
-def test_a_host_without_cells_and_devices():
-    columns = a_node().columns([], 0)
-    assert columns["numa_topology"] is None
-    assert list(objects.PciDevicePoolList.from_text(columns["pci_stats"]) or ()) == []
-    place = a_node().place([], an_instance(cells=guest(want())), {})
-    assert (place.topology, place.devices) == (None, None)
-
-
 def test_the_cells_read_back():
     first, second = cells_left(a_node(CELL, OTHER_CELL), [])
     assert (first.id, second.id) == (0, 1)
@@ -125,18 +117,8 @@ def test_devices_are_taken_from_the_first_pools_that_match(pools, guests, left):
     ("parts", "guests", "reason"),
     [
         ([], [an_instance((1, [{}]))], "PCI devices"),
-        ([GPU], [an_instance((3, [{"vendor_id": "10de"}]))], "PCI devices"),
         ([GPU], [an_instance((2, [{}])), an_instance((1, [{}]))], "PCI devices"),
         ([CELL], [an_instance(cells=guest(want(), want()))], "2 NUMA cells requested"),
-        ([CELL], [an_instance(cells=guest(want(range(5), "dedicated")))], "1 NUMA cells requested"),
-        (
-            [OTHER_CELL, GPU],
-            [
-                an_instance((2, [{}])),
-                an_instance((1, [{"vendor_id": "10de"}]), cells=guest(want())),
-            ],
-            "1 NUMA cells requested",
-        ),
     ],
 )
 def test_what_is_not_there_is_refused(parts, guests, reason):
@@ -185,9 +167,9 @@ def test_devices_are_those_near_the_guests_cells_and_stay_with_it():
 
 
 def test_a_report_does_not_fail_when_a_profile_shrank(caplog):
-    big = a_node(CELL, OTHER_CELL, GPU)
     wide = guest(want({0}, "dedicated"), want({1}, "dedicated"))
-    present = moved_in(big, an_instance((2, [{"vendor_id": "10de"}]), cells=wide))
+    newcomer = an_instance((2, [{"vendor_id": "10de"}]), cells=wide)
+    present = moved_in(a_node(CELL, OTHER_CELL, GPU), newcomer)
 
     small = a_node(NumaCell(frozenset({8}), 4096), dataclasses.replace(GPU, count=1))
 
@@ -196,30 +178,18 @@ def test_a_report_does_not_fail_when_a_profile_shrank(caplog):
     assert "does not count in any cell" in caplog.text
 
 
-def test_usage_is_the_sum_of_the_instances():
-    guests = [
-        an_instance(vcpus=2, memory_mb=1024, root_gb=20, ephemeral_gb=5),
-        an_instance(task_state="spawning"),
-    ]
+def test_what_a_host_keeps_for_itself_counts_as_used():
+    guests = [an_instance(memory_mb=1024, ephemeral_gb=5), an_instance(task_state="spawning")]
     columns = a_node(reserved_host_memory_mb=100, reserved_host_disk_mb=1025).columns(guests, 0)
-    expected = {
-        "vcpus_used": 3,
-        "memory_mb_used": 1636,
-        "local_gb_used": 37,  # a begun GB of reserved disk counts whole
-        "free_ram_mb": 8192 - 1636,
-        "free_disk_gb": 63,
-        "disk_available_least": 63,
-        "current_workload": 1,
-        "running_vms": 2,
-    }
-    assert {name: columns[name] for name in expected} == expected
+    assert (columns["memory_mb_used"], columns["free_ram_mb"]) == (1636, 8192 - 1636)
+    disk = [columns[name] for name in ("local_gb_used", "free_disk_gb", "disk_available_least")]
+    assert disk == [27, 73, 73], "a begun GB of reserved disk counts whole"
 
 
 @pytest.mark.parametrize(
     ("limits", "refusal"),
     [
-        ({}, None),
-        ({"memory_mb": None, "disk_gb": None, "vcpu": None}, None),
+        ({"memory_mb": None}, None),
         ({"memory_mb": 1536, "disk_gb": 60, "vcpu": 5}, None),
         ({"memory_mb": 1535.0}, "512 MB of memory requested, 511 free"),
         ({"disk_gb": 59}, "10 GB of disk requested, 9 free"),
@@ -241,19 +211,10 @@ def test_stats_count_instances_as_text_but_not_a_faked_counter():
     guests = [
         an_instance(vm_state="building", task_state="spawning"),
         an_instance(task_state="image_snapshot"),
-        an_instance(task_state="powering-off"),
     ]
     node = a_node(stats={"gpu": "volta", "num_instances": "99"})
     found = node.columns(guests, 3)["stats"]
-    assert {key: value for key, value in found.items() if "None" not in key} == {
-        "gpu": "volta",
-        "num_instances": "3",
-        "io_workload": "2",
-        "failed_builds": "3",
-        "num_vm_building": "1",
-        "num_vm_active": "2",
-        "num_task_spawning": "1",
-        "num_task_image_snapshot": "1",
-        "num_task_powering-off": "1",
-        "num_proj_p": "3",
-    }
+    states = {f"num_vm_{state}": "1" for state in ("building", "active")}
+    tasks = {f"num_task_{task}": "1" for task in ("spawning", "image_snapshot")}
+    counts = {"num_instances": "2", "io_workload": "2", "failed_builds": "3", "num_proj_p": "2"}
+    assert found == {"gpu": "volta", "num_os_type_None": "2", **states, **tasks, **counts}
