@@ -287,11 +287,10 @@ class _Decision:
         amount = self._amount
         if amount is None or amount.wish is not None:  # which goes by the limits of the host
             amount = self._amount = Consumption.from_request(request, limits, self.policy.fitting)
-        reservation = self.reservations.reserve(
-            state.row, uuid, amount, self.now, stand_in, request.flavor.id
+        self.made += self.reservations.reserve(
+            [state.row], [(uuid, stand_in)], amount, self.now, request.flavor.id
         )
-        self.made.append(reservation)
-        hardware = reservation.hardware
+        hardware = self.made[-1].hardware
         if hardware is not None:
             consumption.hand_over(self.reservations.table, state.row, hardware, request)
 
@@ -332,7 +331,7 @@ class _Decision:
         else:
             names += [(None, self._stand_in(number)) for number in range(1, len(rows))]
         self.record.is_forced &= batch.is_forced
-        self.made += self.reservations.reserve_many(
+        self.made += self.reservations.reserve(
             rows, names, batch.amount, self.now, request.flavor.id
         )
         last = min(len(rows), count - 1)

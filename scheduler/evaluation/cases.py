@@ -6,6 +6,7 @@ They are JSON lines, plain or compressed, in files or on standard input.
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import io
 import json
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from scheduler import errors, numa
-from scheduler.hosts.reservations import NewtonReservations, PlacementReservations, Reservations
+from scheduler.hosts.reservations import NewtonReservations, Reservations
 from scheduler.hosts.table import HostTable
 from scheduler.numa import NumaSemantics
 
@@ -36,7 +37,9 @@ class Behaviour:
 
 
 NEWTON = Behaviour("newton", "newton", numa.NEWTON, NewtonReservations, names_instances=False)
-CURRENT = Behaviour("2026", "current", numa.CURRENT, PlacementReservations, names_instances=True)
+#: Beside Placement none outlives its request: the next one starts from the rows.
+_PASSING = functools.partial(Reservations, expiry_seconds=float("-inf"))
+CURRENT = Behaviour("2026", "current", numa.CURRENT, _PASSING, names_instances=True)
 
 #: The label of a case that both decide alike.
 ALL = "all"

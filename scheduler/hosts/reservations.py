@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import heapq
+import itertools
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -54,8 +56,9 @@ class Reservations:
         self._of_uuid: dict[str | None, list[Reservation]] = {}
         #: Those that something was read of since they were judged, in order.
         self._touched: dict[Reservation, None] = {}
-        #: By second since the epoch those that expire within it.
-        self._expiring: dict[int, dict[Reservation, None]] = {}
+        #: A heap by the time at which they expire; some may be over.
+        self._expiring: list[tuple[float, int, Reservation]] = []
+        self._numbers = itertools.count()
         #: Values of the rows with reservations, without these.
         self._reported: dict[Key, dict[str, Any]] = {}
         self._left_out: Collection[Reservation] = ()
@@ -112,67 +115,36 @@ class Reservations:
 
     def reserve(
         self,
-        row: int,
-        uuid: str | None,
-        amount: Consumption,
-        now: float,
-        stand_in: str | None = None,
-        instance_type_id: int | None = None,
-    ) -> Reservation:
-        """Subtract *amount* from *row*, for one instance.
-
-        An instance without *uuid* is shown on its host under the name *stand_in*, if given;
-        *instance_type_id* is the number of its flavor.
-        """
-        [made] = self.reserve_many([row], [(uuid, stand_in)], amount, now, instance_type_id)
-        return made
-
-    def reserve_many(
-        self,
         rows: Sequence[int],
         names: Sequence[tuple[str | None, str | None]],
         amount: Consumption,
         now: float,
-        instance_type_id: int | None = None,
+        flavor_id: int | None = None,
     ) -> list[Reservation]:
-        """``reserve`` for each of *rows* with uuid and stand-in of its instance in *names*.
+        """Subtract *amount* from each of *rows*, for the instance of the same place in *names*.
 
-        Of several rows none is bare metal, and *amount* has no wish for cells or devices.
+        A name is the instance's uuid; one without is shown on its host under the stand-in that
+        follows, if any.  Of several rows none is bare metal, and *amount* has no wish.
         """
-        times = Counter(rows)
-        value = self.table.value
-        keys = {row: (value(row, "host"), value(row, "nodename")) for row in times}
-        several = [
-            self._made(keys[row], uuid, amount, now, stand_in, instance_type_id)
-            for row, (uuid, stand_in) in zip(rows, names, strict=True)
-        ]
+        value, expires_at = self.table.value, now + self.expiry_seconds
+        several = []
+        for row, (uuid, stand_in) in zip(rows, names, strict=True):
+            host, node = value(row, "host"), value(row, "nodename")
+            name, placeholder = uuid or stand_in, None
+            if name:
+                placeholder = TrackedInstance(name, host, node, None, None, flavor_id)
+            terms = Terms(host, node, self.home_of(uuid), flavor_id, now, expires_at)
+            several.append(Reservation((host, node), amount, terms, uuid, placeholder))
         if len(several) == 1:
             self._take(several[0], rows[0])
         else:
-            for row, key in keys.items():
-                self._keep_report(key, row, amount)
-            self.table.add_many(times, amount.added)
+            for made, row in zip(several, rows, strict=True):
+                self._keep_report(made.key, row, amount)
+            self.table.add_many(Counter(rows), amount.added)
         for made, (uuid, stand_in) in zip(several, names, strict=True):
             self._remember(made)
             self._reserved(made, uuid or stand_in)
         return several
-
-    def _made(
-        self,
-        key: Key,
-        uuid: str | None,
-        amount: Consumption,
-        now: float,
-        stand_in: str | None,
-        instance_type_id: int | None,
-    ) -> Reservation:
-        host, node = key
-        name, placeholder = uuid or stand_in, None
-        if name:
-            placeholder = TrackedInstance(name, host, node, None, None, instance_type_id)
-        expires_at = now + self.expiry_seconds
-        terms = Terms(host, node, self.home_of(uuid), instance_type_id, now, expires_at)
-        return Reservation(key, amount, terms, uuid, placeholder)
 
     def home_of(self, uuid: str | None) -> str | None:
         """The host that the instance is to leave; None for one that is being placed or built."""
@@ -209,7 +181,8 @@ class Reservations:
         self._keep(reservation)
 
     def _keep(self, reservation: Reservation) -> None:
-        self._expiring.setdefault(_last_second(reservation), {})[reservation] = None
+        expires_at = reservation.terms.expires_at
+        heapq.heappush(self._expiring, (expires_at, next(self._numbers), reservation))
         self._of_key.setdefault(reservation.key, []).append(reservation)
         if reservation.uuid:
             self._of_uuid.setdefault(reservation.uuid, []).append(reservation)
@@ -247,18 +220,13 @@ class Reservations:
         if reservation.uuid:
             drop(self._of_uuid, reservation.uuid, reservation)
         self._touched.pop(reservation, None)
-        second = _last_second(reservation)
-        del self._expiring[second][reservation]
-        if not self._expiring[second]:
-            del self._expiring[second]
         if reservation.key not in self._of_key:
             self._reported.pop(reservation.key, None)
         placeholder = reservation.placeholder
-        if placeholder is None:
-            return
-        uuid = placeholder.uuid
-        if self.table.instances.get(reservation.key[0], {}).get(uuid) is placeholder:
-            self.table.drop_instance(uuid)
+        if placeholder is not None:
+            uuid = placeholder.uuid
+            if self.table.instances.get(reservation.key[0], {}).get(uuid) is placeholder:
+                self.table.drop_instance(uuid)
 
     def confirm(self, reservations: Iterable[Reservation]) -> None:
         """A decision stands: its *reservations* replace earlier ones of the same instances."""
@@ -313,8 +281,10 @@ class Reservations:
     def _to_judge(self, now: float) -> Iterable[Reservation]:
         """Those that may be over: all others are as they were when judged last."""
         several, self._touched = self._touched, {}
-        for second in [each for each in self._expiring if each <= now]:
-            several.update(self._expiring[second])
+        while self._expiring and self._expiring[0][0] < now:
+            _expires_at, _number, reservation = heapq.heappop(self._expiring)
+            if reservation in self._of_key.get(reservation.key, ()):
+                several[reservation] = None
         return several
 
     def end_of(self, reservation: Reservation, now: float) -> End | None:
@@ -348,17 +318,17 @@ class NewtonReservations(Reservations):
         """Every row: there are no claims that could fail."""
         return np.ones(len(rows), dtype=np.bool_)
 
-    def reserve_many(
+    def reserve(
         self,
         rows: Sequence[int],
         names: Sequence[tuple[str | None, str | None]],
         amount: Consumption,
         now: float,
-        instance_type_id: int | None = None,
+        flavor_id: int | None = None,
     ) -> list[Reservation]:
         """See the base class; no instance is seen on its host before the host says so."""
-        del instance_type_id
-        several = super().reserve_many(rows, [(None, None)] * len(names), amount, now)
+        del flavor_id
+        several = super().reserve(rows, [(None, None)] * len(names), amount, now)
         for row, made in zip(rows, several, strict=True):
             if made.hardware is None or made.hardware.error is None:
                 self.table.update(row, {"updated_at": now})
@@ -375,21 +345,6 @@ class NewtonReservations(Reservations):
         """They are part of the rows now, and nothing else remembers them."""
         for each in reservations:
             self._forget(each)
-
-
-class PlacementReservations(Reservations):
-    """As Nova keeps them beside Placement: every request starts from the rows."""
-
-    def settle(self, now: float, found: Sequence[Any] = ()) -> None:
-        """Release those of earlier requests."""
-        del now, found
-        for each in list(self):
-            self.release(each)
-
-
-def _last_second(reservation: Reservation) -> int:
-    """The second in which it expires, the first of all where its claim does not say when."""
-    return int(max(reservation.terms.expires_at, 0.0))
 
 
 def drop(lists: dict[Any, list[Any]], key: Any, one: Any) -> None:

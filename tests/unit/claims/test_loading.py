@@ -118,7 +118,8 @@ def test_reservations_last_for_as_long_as_is_configured(database):
     reservations = make(a_fleet({}))
     assert (type(reservations), reservations.clock()) == (SharedReservations, 12.0)
     assert loading.reservations_from_conf(conf, database)(HostTable()).clock is time.time
-    reserved = reservations.reserve(0, "u1", Consumption(ram_mb=1, disk_mb=1, vcpus=1), 12.0)
+    amount = Consumption(ram_mb=1, disk_mb=1, vcpus=1)
+    [reserved] = reservations.reserve([0], [("u1", None)], amount, 12.0)
     assert (reserved.terms.created_at, reserved.terms.expires_at) == (12.0, 12.0 + 77)
 
 

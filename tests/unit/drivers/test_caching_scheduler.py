@@ -9,7 +9,8 @@ from unittest import mock
 import pytest
 
 from scheduler import errors
-from scheduler.hosts.reservations import NewtonReservations, PlacementReservations, Reservations
+from scheduler.evaluation.cases import CURRENT
+from scheduler.hosts.reservations import NewtonReservations, Reservations
 from tests.builders import a_request
 from tests.unit.drivers.scheduling import a_clock, a_driver, select
 from tests.unit.evaluation.builders import UUIDS, a_fleet, a_node, a_service
@@ -59,7 +60,7 @@ def test_changes_are_seen_by_the_task_only(
         a_fleet(4096),
         options=semantics,
         enabled_filters=["RamFilter", "ComputeFilter"],
-        reservations=PlacementReservations,
+        reservations=CURRENT.reservations,
     )
     assert world.ask() == before
     if change.get("services") == "both":
@@ -77,7 +78,7 @@ def test_own_picks_are_seen_at_once(semantics: Any) -> None:
 
 @pytest.mark.parametrize(
     ("reservations", "left_mb"),
-    [(Reservations, 3072), (NewtonReservations, 3072), (PlacementReservations, 4096)],
+    [(Reservations, 3072), (NewtonReservations, 3072), (CURRENT.reservations, 4096)],
 )
 def test_who_remembers_picks_over_a_fill(reservations: Any, left_mb: int) -> None:
     world = World(a_fleet(4096), reservations=reservations)

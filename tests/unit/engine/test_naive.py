@@ -91,7 +91,7 @@ class Naive:
             group.hosts = [*(group.hosts or []), state.host]
         amount = Consumption.from_request(request, {}, self.policy.fitting)
         self.reservations.reserve(
-            state.row, request.instance_uuid, amount, NOW, None, request.flavor.id
+            [state.row], [(request.instance_uuid, None)], amount, NOW, request.flavor.id
         )
 
 

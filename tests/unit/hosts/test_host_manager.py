@@ -30,7 +30,8 @@ NODES = tables.compute_nodes
 
 def test_a_row_emptied_by_its_host_keeps_its_numbers_and_its_reservations(manager, database):
     amount = Consumption(ram_mb=512, disk_mb=1024, vcpus=1)
-    made = manager.reservations.reserve(row_of(manager, "h2"), "u1", amount, manager.clock())
+    rows, names = [row_of(manager, "h2")], [("u1", None)]
+    [made] = manager.reservations.reserve(rows, names, amount, manager.clock())
     change(database, compute_nodes.upsert, "h2", "h2.example", {**NODE, "free_disk_gb": None})
     manager.refresh()
     assert value(manager, "h2", "free_ram_mb") == 7680 - 512

@@ -84,6 +84,12 @@ def values(manager, names, key=KEY):
     return {name: table.value(table.rows[key], name) for name in names}
 
 
+def reserve(manager, amount=AMOUNT, key=KEY, in_seconds=0):
+    rows, when = [manager.table.rows[key]], manager.clock() + in_seconds
+    [made] = manager.reservations.reserve(rows, [("u1", None)], amount, when)
+    return made
+
+
 def report(database, node="m1", host="metal", **changes):
     with database.write() as connection:
         compute_nodes.upsert(connection, host, node, {**NODE, **changes})
@@ -131,14 +137,14 @@ def test_other_types_are_ordinary(database, manager, kind):
 def test_cells_and_devices_of_a_node_are_not_booked(manager):
     amount = Consumption.from_request(a_request(numa_topology=CELLS), {}, Fitting())
     assert amount.wish is not None
-    made = manager.reservations.reserve(manager.table.rows[KEY], "u1", amount, manager.clock())
+    made = reserve(manager, amount)
     assert values(manager, TAKEN) == TAKEN
     manager.reservations.release(made)
     assert values(manager, FREE) == FREE
 
 
 def test_a_report_without_the_instance_leaves_the_node_taken(database, manager):
-    made = manager.reservations.reserve(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
+    made = reserve(manager)
     report(database, memory_mb=16384, free_ram_mb=16384, vcpus=16)
     manager.refresh()
     assert values(manager, TAKEN) == {**TAKEN, "vcpus_used": 16}
@@ -147,7 +153,7 @@ def test_a_report_without_the_instance_leaves_the_node_taken(database, manager):
 
 
 def test_a_node_that_turns_ordinary_keeps_its_reservations(database, manager):
-    made = manager.reservations.reserve(manager.table.rows[KEY], "u1", AMOUNT, manager.clock())
+    made = reserve(manager)
     report(database, hypervisor_type="QEMU")
     manager.refresh()
     assert values(manager, ["free_ram_mb", "vcpus_used"]) == {"free_ram_mb": 7680, "vcpus_used": 1}
@@ -158,10 +164,7 @@ def test_a_node_that_turns_ordinary_keeps_its_reservations(database, manager):
 def test_newton_reads_every_row_of_bare_metal(database):
     manager = a_manager(a_conf(), database, NewtonReservations)
     for key in (KEY, ("h1", "h1")):
-        made = manager.reservations.reserve(
-            manager.table.rows[key], "u1", AMOUNT, manager.clock() + 100
-        )
-        manager.reservations.confirm([made])
+        manager.reservations.confirm([reserve(manager, key=key, in_seconds=100)])
     report(database, free_ram_mb=4096)
     report(database, "h1", "h1", free_ram_mb=4096, hypervisor_type="QEMU")
     manager.refresh()

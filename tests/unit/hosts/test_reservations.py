@@ -12,15 +12,10 @@ from scheduler import numa, objects
 from scheduler.hosts import consumption
 from scheduler.hosts.consumption import Consumption, Fitting
 from scheduler.hosts.instances import Terms, TrackedInstance
-from scheduler.hosts.reservations import (
-    NewtonReservations,
-    PlacementReservations,
-    Reservation,
-    Reservations,
-)
+from scheduler.hosts.reservations import NewtonReservations, Reservation, Reservations
 from scheduler.hosts.table import NEVER, HostTable
 from tests.builders import NOW, a_fleet, a_request, an_instance_row
-from tests.unit.numa.builders import cell, guest, host, want
+from tests.unit.numa.builders import guest, want
 from tests.world import random_fleets
 
 KEY = ("h1", "n1")
@@ -103,16 +98,17 @@ class ReservationMachine(RuleBasedStateMachine):
     def reserve(self, key, amount, uuid):
         if key not in self.reports:
             return None
-        found = self.reservations.reserve(self.table.rows[key], uuid, amount, self.now, "stand-in")
+        rows, names = [self.table.rows[key]], [(uuid, "stand-in")]
+        [found] = self.reservations.reserve(rows, names, amount, self.now)
         self.live.append(found)
         return found
 
     @rule(keys=st.lists(KEYS, max_size=3))
-    def reserve_many(self, keys):
+    def reserve_several(self, keys):
         rows = [self.table.rows[key] for key in keys if key in self.reports]
         if not any(self.table.value(row, "bare_metal") for row in rows):
             names = [(None, f"batch-{number}") for number in range(len(rows))]
-            self.live += self.reservations.reserve_many(rows, names, AMOUNT, self.now)
+            self.live += self.reservations.reserve(rows, names, AMOUNT, self.now)
 
     @rule(reservation=consumes(made))
     def release(self, reservation):
@@ -134,6 +130,16 @@ class ReservationMachine(RuleBasedStateMachine):
         self.settle(row)
         if is_gone:
             self.ended(lambda each: each.uuid == uuid)
+
+    @rule(uuid=st.sampled_from(["u1", "u2", "u3"]), key=KEYS)
+    def run(self, uuid, key):
+        """Its host has built it; it goes when all is done."""
+        running = TrackedInstance(uuid, key[0], vm_state="active")
+        self.table.put_instance(key[0], uuid, running)
+        self.settle(an_instance_row("other", "h1"), an_instance_row(uuid, key[0]))
+        self.ended(lambda each: each.uuid == uuid)
+        assert self.table.instances[key[0]][uuid] is running
+        self.table.drop_instance(uuid)
 
     @rule(seconds=st.sampled_from([1.0, 59.0, 60.5]))
     def wait(self, seconds):
@@ -179,21 +185,6 @@ TestReservations = ReservationMachine.TestCase
 TestReservations.settings = settings(deadline=None, max_examples=60, stateful_step_count=20)
 
 
-def test_others_find_their_cells_as_if_the_first_took_none():
-    table = a_fleet({"numa_topology": random_fleets.TOPOLOGY})
-    reservations = Reservations(table)
-    amount = Consumption.from_request(a_request(numa_topology=PINNED), {}, Fitting())
-    first, *_others = [reservations.reserve(0, f"u{n}", amount, NOW) for n in range(3)]
-
-    def pinned():
-        return [sorted(each.pinned) for each in table.value(0, "numa_topology").cells]
-
-    assert pinned() == [[0, 1, 2, 3], [4, 5]]
-    with reservations.without([first]):
-        assert pinned() == [[0, 1], [4, 5]]
-    assert pinned() == [[0, 1, 2, 3], [4, 5]]
-
-
 # --- when they are over ---------------------------------------------------------------------------
 
 
@@ -203,41 +194,29 @@ def table():
 
 
 def reserve(reservations, uuid="u1", now=NOW + 0.5):
-    return reservations.reserve(reservations.table.rows[KEY], uuid, AMOUNT, now)
+    [made] = reservations.reserve([reservations.table.rows[KEY]], [(uuid, None)], AMOUNT, now)
+    return made
 
 
 def free_ram_mb(reservations):
     return reservations.table.value(0, "free_ram_mb")
 
 
-def test_an_instance_that_runs_takes_the_place_of_its_reservation(table):
-    reservations = Reservations(table)
-    reserve(reservations)
-    running = TrackedInstance("u1", "h1", vm_state="active", updated_at=NOW + 1)
-    table.put_instance("h1", "u1", running)
-    reservations.settle(NOW + 2, [an_instance_row("other", "h1"), an_instance_row("u1", "h1")])
-    assert list(reservations) == []
-    assert table.instances["h1"]["u1"] is running
-
-
 @pytest.mark.parametrize(
-    ("vm_state", "leaves"), [("active", "h2"), ("building", None), (None, None)]
+    ("vm_state", "leaves", "reported_at", "is_over"),
+    [
+        ("active", "h2", NOW + 2, False),
+        ("active", "h2", NOW + 4, True),
+        ("building", None, NOW, True),
+        (None, None, NOW, True),
+    ],
 )
-def test_which_host_an_instance_is_to_leave(table, vm_state, leaves):
+def test_a_move_ends_with_a_report_from_after_it(table, vm_state, leaves, reported_at, is_over):
+    reservations = Reservations(table)
     table.put_instance("h2", "u1", TrackedInstance("u1", "h2", vm_state=vm_state))
-    assert reserve(Reservations(table)).terms.source_host == leaves
-
-
-@pytest.mark.parametrize(
-    ("reported_at", "is_over"), [(NOW + 2, False), (NOW + 4, True)], ids=["may be older", "since"]
-)
-def test_a_move_ends_with_a_report_from_after_it(table, reported_at, is_over):
-    reservations = Reservations(table)
-    table.put_instance("h2", "u1", TrackedInstance("u1", "h2", vm_state="active"))
-    reserve(reservations)
+    assert reserve(reservations).terms.source_host == leaves
     table.put(KEY, {"updated_at": reported_at})
-    arrived = an_instance_row("u1", "h1", NOW + 1)
-    reservations.settle(NOW + 5, [arrived])
+    reservations.settle(NOW + 5, [an_instance_row("u1", "h1", NOW + 1)])
     assert (list(reservations) == []) is is_over
 
 
@@ -270,23 +249,6 @@ def test_one_that_does_not_say_when_it_ends_has_ended(table):
     assert free_ram_mb(reservations) == 4096 - 512
     reservations.settle(NOW + 1)
     assert (list(reservations), free_ram_mb(reservations)) == ([], 4096)
-
-
-def test_one_that_found_no_room_beside_a_reported_one_finds_it_when_that_is_over():
-    """The report has u1 already; until its reservation is over the host looks too full."""
-    table = a_fleet({"numa_topology": host(cell())})
-    reservations = Reservations(table)
-    amount = Consumption.from_request(a_request(numa_topology=PINNED), {}, Fitting())
-    for uuid in ("u1", "u2"):
-        reservations.reserve(0, uuid, amount, NOW)
-    numbers = {"free_ram_mb": 4096, "num_instances": 0, "num_io_ops": 0, "updated_at": NOW + 5}
-    table.put(KEY, {**numbers, "numa_topology": host(cell(pinned={2, 3})).to_text()})
-    reservations.reapply(KEY)
-    reservations.settle(NOW + 6, [an_instance_row("u1", "h1")])
-    assert [each.uuid for each in reservations] == ["u2"]
-    assert set(table.value(0, "numa_topology").cells[0].pinned) == {0, 1, 2, 3}
-    found = [table.value(0, name) for name in ("num_instances", "free_ram_mb", "num_io_ops")]
-    assert found == [1, 4096 - 512, 1]
 
 
 # --- as Nova's releases keep them -----------------------------------------------------------------
@@ -326,27 +288,13 @@ def test_newton_believes_an_older_row_after_one_that_got_no_devices():
         (Consumption.from_request(request, {}, Fitting(numa.NEWTON)), NOW - 9),
         (AMOUNT, NOW),
     ):
-        NewtonReservations(table).reserve(0, "u1", amount, NOW)
+        NewtonReservations(table).reserve([0], [("u1", None)], amount, NOW)
         assert table.value(0, "updated_at") == updated_at
 
 
 @pytest.mark.parametrize(
-    ("kind", "mask"),
-    [
-        (Reservations, [True, False]),
-        (NewtonReservations, [True, True]),
-        (PlacementReservations, [True, False]),
-    ],
+    ("kind", "mask"), [(Reservations, [True, False]), (NewtonReservations, [True, True])]
 )
 def test_rows_never_filled_in_are_claimable_in_newton_only(table, kind, mask):
     assert kind(table).claimable(np.array([0, 1])).tolist() == mask
     assert kind(table).accepts(("h9", "n9"), 0.0)
-
-
-def test_with_placement_the_next_request_starts_from_the_row(table):
-    reservations = PlacementReservations(table)
-    reservations.confirm([reserve(reservations)])
-    assert table.host_of_instance == {"u1": "h1"}
-    reservations.settle(NOW + 0.5)
-    assert (list(reservations), table.host_of_instance) == ([], {})
-    assert free_ram_mb(reservations) == 4096

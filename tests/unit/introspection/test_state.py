@@ -12,7 +12,7 @@ import sqlalchemy
 from scheduler import errors, objects
 from scheduler.db.tables import compute_nodes
 from scheduler.hosts.consumption import Consumption
-from scheduler.hosts.reservations import Reservations
+from scheduler.hosts.reservations import Reservation, Reservations
 from scheduler.hosts.table import HostTable
 from scheduler.introspection import state
 from scheduler.introspection.host_dump import differences
@@ -177,6 +177,13 @@ CELLS = HostTopology(
 )
 SMALL = Consumption(ram_mb=512, disk_mb=1024, vcpus=1)
 Change = Callable[[HostTable, Reservations], object]
+
+
+def reserve(picks: Reservations) -> Reservation:
+    [made] = picks.reserve([0], [("u9", None)], SMALL, NOW)
+    return made
+
+
 #: Changes, and whether the hash follows: it does if a decision depends on what has changed.
 CHANGES: dict[str, tuple[Change, bool]] = {
     "a number": (lambda table, _picks: table.update(0, {"free_ram_mb": 1}), True),
@@ -189,7 +196,7 @@ CHANGES: dict[str, tuple[Change, bool]] = {
     "no service": (lambda table, _picks: table.set_service("h1", None, NOW), True),
     "an instance less": (lambda table, _picks: table.drop_instance("u1"), True),
     "a cell": (lambda table, _picks: table.cells.update(c=False), True),
-    "a pick": (lambda _table, picks: picks.reserve(0, "u9", SMALL, NOW), True),
+    "a pick": (lambda _table, picks: reserve(picks), True),
     "nothing": (lambda _table, _picks: None, False),
     "a heartbeat": (
         lambda table, _picks: table.set_service("h1", table.services["h1"], NOW + 9),
@@ -201,7 +208,7 @@ CHANGES: dict[str, tuple[Change, bool]] = {
         False,
     ),
     "there and back": (
-        lambda _table, picks: picks.release(picks.reserve(0, "u9", SMALL, NOW)),
+        lambda _table, picks: picks.release(reserve(picks)),
         False,
     ),
     "another row number": (
