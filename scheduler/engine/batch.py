@@ -9,13 +9,13 @@ the set is made anew when bounds have moved by more than its margin bears.  1,00
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from scheduler.engine.evaluation import Evaluation, Policy, extremes, share, weighted
-from scheduler.hosts.candidates import Ahead, Candidates
+from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.consumption import Consumption
 from scheduler.semantics import Bounds
 
@@ -25,6 +25,41 @@ _ALL_BELOW: Final = 256
 _LEAST_MARGIN: Final = 0.02
 #: For what rounding may add to sums of weights.
 _ROUNDING: Final = 1e-9
+
+
+class NeedsTable(Exception):
+    """A filter or weigher looks at more than columns, so it cannot be asked ahead."""
+
+
+class _Ahead(Candidates):
+    """The same hosts with *times* more instances of one request than the table says.
+
+    *added* is what one instance adds to the columns of its host.  Only what follows from columns
+    and documents can be asked; for all else NeedsTable is raised.
+    """
+
+    def __init__(
+        self, hosts: Candidates, added: Mapping[str, int], times: np.ndarray | int
+    ) -> None:
+        super().__init__(hosts.scope, hosts.rows)
+        self._added = added
+        self._times = times
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        found = super().__getattr__(name)
+        if name in self._added:
+            found = self.__dict__[name] = found + self._added[name] * self._times
+        return found
+
+    @property
+    def table(self) -> NoReturn:
+        raise NeedsTable
+
+    def take(self, chosen: np.ndarray) -> Candidates:
+        return _Ahead(super().take(chosen), self._added, _some(self._times, chosen))
+
+    def states(self) -> NoReturn:
+        raise NeedsTable
 
 
 class Batch:
@@ -88,7 +123,7 @@ class Batch:
 
     def _level(self, hosts: Candidates, times: np.ndarray | int) -> tuple[Any, list[np.ndarray]]:
         """Mask of the *hosts* that pass with so many more instances, and their raw values."""
-        ahead = Ahead(hosts, self.amount.added, times)
+        ahead = _Ahead(hosts, self.amount.added, times)
         passing = self._policy.chain.passing(ahead, self._request)
         return passing, [each.raw(ahead, self._request) for each in self._policy.weighers]
 
@@ -334,5 +369,5 @@ def _is_zero(factor: np.ndarray | float) -> bool:
     return not isinstance(factor, np.ndarray) and factor == 0
 
 
-def _some(factor: np.ndarray | float, places: np.ndarray) -> np.ndarray | float:
+def _some(factor: Any, places: np.ndarray) -> Any:
     return factor[places] if isinstance(factor, np.ndarray) else factor

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from scheduler import errors
-from scheduler.engine.batch import Batch
+from scheduler.engine.batch import Batch, NeedsTable
 from scheduler.engine.choice import Choice, Draws, Ranked
 from scheduler.engine.evaluation import (
     Evaluation,
@@ -40,7 +40,7 @@ from scheduler.engine.record import (
     Verdicts,
 )
 from scheduler.hosts import consumption
-from scheduler.hosts.candidates import Candidates, NeedsTable, Scope, narrow
+from scheduler.hosts.candidates import Candidates, Scope, narrow
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.reservations import Reservation, Reservations

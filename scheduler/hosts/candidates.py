@@ -9,7 +9,7 @@ heartbeat seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,21 +37,15 @@ def heard_in_time(last_seen: np.ndarray, now: float, tolerance_seconds: float) -
     return in_time
 
 
+@dataclass(slots=True, eq=False)
 class Scope:
     """Parts that all candidates of one decision share: table, clock reading, host-state views."""
 
-    def __init__(
-        self,
-        table: HostTable,
-        now: float,
-        service_down_time_seconds: float,
-        fitting: Fitting = Fitting(),  # noqa: B008  (a value)
-    ) -> None:
-        self.table = table
-        self.now = now
-        self.service_down_time_seconds = service_down_time_seconds
-        self.fitting = fitting
-        self._states: dict[int, HostState] = {}
+    table: HostTable
+    now: float
+    service_down_time_seconds: float
+    fitting: Fitting = Fitting()
+    _states: dict[int, HostState] = field(default_factory=dict, repr=False)
 
     def state(self, row: int) -> HostState:
         """The one HostState of *row* within this decision."""
@@ -64,16 +58,18 @@ class Scope:
 class Candidates:
     """An ordered selection of rows.  Column attributes give one value per candidate."""
 
-    table: HostTable
-
     def __init__(self, scope: Scope, rows: np.ndarray) -> None:
         self.scope = scope
-        self.table = table = scope.table
         self.rows = rows
         #: Index of the candidates in whole columns: a slice gives views, row numbers copies.
         self.at: Any = rows
-        if rows is table.order and table.is_dense:
+        if rows is scope.table.order and scope.table.is_dense:
             self.at = slice(0, len(rows))
+
+    @property
+    def table(self) -> HostTable:
+        """The host table."""
+        return self.scope.table
 
     @classmethod
     def alone(cls, state: HostState) -> Candidates:
@@ -140,7 +136,7 @@ class Candidates:
         found: np.ndarray = memo.values[numbers]
         return found if len(found) == len(self.rows) else self.constant(found[0], dtype)
 
-    #: The same per text.
+    #: The same, for texts.
     per_value = per_document
 
     def per_combination(
@@ -216,47 +212,6 @@ class Candidates:
         return ~self.service_forced_down & heard
 
 
-class NeedsTable(Exception):
-    """A filter or weigher looks at more than columns, so it cannot be asked ahead."""
-
-
-class Ahead(Candidates):
-    """The same hosts with *times* more instances of one request than the table says.
-
-    *added* is what one instance adds to the columns of its host.  Only what follows from columns
-    and documents can be asked; for all else NeedsTable is raised.
-    """
-
-    def __init__(
-        self, hosts: Candidates, added: Mapping[str, int], times: np.ndarray | int
-    ) -> None:
-        self.scope = hosts.scope
-        self.rows = hosts.rows
-        self.at = hosts.at
-        self._added = added
-        self._times = times
-
-    def __getattr__(self, name: str) -> np.ndarray:
-        if name == "table":
-            raise NeedsTable
-        found = super().__getattr__(name)
-        amount = self._added.get(name)
-        if amount is not None:
-            found = self.__dict__[name] = found + amount * self._times
-        return found
-
-    def take(self, chosen: np.ndarray) -> Candidates:
-        """See the base class."""
-        times = self._times
-        if isinstance(times, np.ndarray):
-            times = times[chosen]
-        return Ahead(Candidates(self.scope, self.rows[chosen]), self._added, times)
-
-    def states(self) -> list[HostState]:
-        """Raise NeedsTable."""
-        raise NeedsTable
-
-
 def rows_of_nodes(table: HostTable, uuids: Iterable[str]) -> np.ndarray:
     """Rows of the compute nodes with these *uuids* that have a service, in the table's order."""
     everyone = Candidates(Scope(table, 0.0, 0.0), table.order)
@@ -266,13 +221,20 @@ def rows_of_nodes(table: HostTable, uuids: Iterable[str]) -> np.ndarray:
 # --- before any filter (reference page filters, section 4) ------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class Narrowed:
     """The hosts left; ``skip_filters`` when forcing decided alone; removed hosts per reason."""
 
-    hosts: Candidates
-    skip_filters: bool
-    removed: dict[str, int]
+    def __init__(self, hosts: Candidates, request: Any) -> None:
+        self.hosts = hosts
+        self.removed: dict[str, int] = {}
+        forced = bool(request.force_hosts or request.force_nodes)
+        self.skip_filters = forced and not (request.scheduler_hints or {}).get(CHECK_TYPE_HINT)
+
+    def keep(self, code: str, mask: np.ndarray) -> None:
+        """Keep the hosts of *mask*; the others are removed for the reason *code*."""
+        if not mask.all():
+            self.removed[code] = int(np.count_nonzero(~mask))
+            self.hosts = self.hosts.take(mask)
 
 
 def narrow(hosts: Candidates, request: Any, chosen: Semantics = semantics.CURRENT) -> Narrowed:
@@ -282,34 +244,26 @@ def narrow(hosts: Candidates, request: Any, chosen: Semantics = semantics.CURREN
     of the ignore and force lists compare without case, nodes and the destination exactly.  The
     *chosen* semantics say which nodes a destination without a node means.
     """
+    left = Narrowed(hosts, request)
     cells, destination = hosts.table.cells, request.requested_destination
     cell = None
     if destination is not None and not destination.allow_cross_cell_move:
         cell = destination.cell
     disabled = [] if cell else [uuid for uuid, is_disabled in cells.items() if is_disabled]
-    wished = destination if destination is not None and destination.host else None
-    steps: tuple[tuple[str, Any, Callable[[Candidates, Any], Candidates]], ...] = (
-        ("cell.disabled", disabled, lambda left, _: left.take(~left.having("cell_uuid", disabled))),
-        (
-            "destination.other_cell",
-            cell if cells else None,  # of an undivided fleet all
-            lambda left, cell: left.take(left.having("cell_uuid", (cell.uuid,))),
-        ),
-        ("destination.other", wished, lambda left, _: _at_destination(left, wished, chosen)),
-        ("ignore_hosts.named", request.ignore_hosts, _without_ignored),
-        ("force_hosts.other", request.force_hosts, _forced_hosts),
-        ("force_nodes.other", request.force_nodes, _forced_nodes),
-    )
-    removed: dict[str, int] = {}
-    for code, wanted, step in steps:
-        if wanted:
-            left = step(hosts, wanted)
-            if len(left) != len(hosts):
-                removed[code] = len(hosts) - len(left)
-            hosts = left
-    forced = bool(request.force_hosts or request.force_nodes)
-    checking = bool((request.scheduler_hints or {}).get(CHECK_TYPE_HINT))
-    return Narrowed(hosts, forced and not checking, removed)
+    if disabled:
+        left.keep("cell.disabled", ~left.hosts.having("cell_uuid", disabled))
+    if cell and cells:  # of an undivided fleet all
+        left.keep("destination.other_cell", left.hosts.having("cell_uuid", (cell.uuid,)))
+    if destination is not None and destination.host:
+        _keep_destination(left, destination, chosen)
+    if request.ignore_hosts:
+        _drop_ignored(left, {name.lower(): name for name in request.ignore_hosts})
+    if wanted := request.force_hosts:
+        names = hosts.table.spellings({name.lower() for name in wanted})
+        _keep_forced(left, "hosts", "host", left.hosts.named(names), wanted)
+    if wanted := request.force_nodes:
+        _keep_forced(left, "nodes", "nodename", left.hosts.having("nodename", wanted), wanted)
+    return left
 
 
 def has_group(request: Any, policy: str) -> bool:
@@ -318,40 +272,29 @@ def has_group(request: Any, policy: str) -> bool:
     return group is not None and group.policy == policy
 
 
-def _at_destination(hosts: Candidates, destination: Any, chosen: Semantics) -> Candidates:
+def _keep_destination(left: Narrowed, destination: Any, chosen: Semantics) -> None:
     host, node = destination.host, destination.node
-    left = hosts.take(hosts.named([host]))
-    left = left.take(left.per_value("nodename", lambda n: chosen.destination_node(node, n)))
-    if len(left):
+    fits = left.hosts.per_document("nodename", lambda each: chosen.destination_node(node, each))
+    left.keep("destination.other", left.hosts.named([host]) & fits)
+    if len(left.hosts):
         LOG.info("Host filter only checking host %s and node %s", host, node)
     else:
         LOG.info("No hosts matched due to not matching requested destination (%s, %s)", host, node)
-    return left
 
 
-def _without_ignored(hosts: Candidates, names: list[str]) -> Candidates:
-    spelled = {name.lower(): name for name in names}
-    ignored = hosts.named(hosts.table.spellings(spelled))
-    dropped = [spelled[state.host.lower()] for state in hosts.take(ignored)]
+def _drop_ignored(left: Narrowed, names: dict[str, str]) -> None:
+    """Leave out the hosts with these *names* in lower case, which the request spells so."""
+    ignored = left.hosts.named(left.hosts.table.spellings(names))
+    dropped = [names[state.host.lower()] for state in left.hosts.take(ignored)]
     LOG.info("Host filter ignoring hosts: %s", ", ".join(dropped))
-    return hosts.take(~ignored)
+    left.keep("ignore_hosts.named", ~ignored)
 
 
-def _forced_hosts(hosts: Candidates, names: list[str]) -> Candidates:
-    wanted = {name.lower() for name in names}
-    left = hosts.take(hosts.named(hosts.table.spellings(wanted)))
-    return _log_forced(left, "hosts", "host", names)
-
-
-def _forced_nodes(hosts: Candidates, names: list[str]) -> Candidates:
-    return _log_forced(hosts.take(hosts.having("nodename", names)), "nodes", "nodename", names)
-
-
-def _log_forced(left: Candidates, kind: str, column: str, names: list[str]) -> Candidates:
-    if len(left):
-        found = ", ".join(str(left.table.value(row, column)) for row in left.rows.tolist())
+def _keep_forced(left: Narrowed, kind: str, column: str, mask: np.ndarray, names: Any) -> None:
+    left.keep(f"force_{kind}.other", mask)
+    if len(left.hosts):
+        found = ", ".join(str(getattr(each, column)) for each in left.hosts)
         LOG.info("Host filter forcing available %s to %s", kind, found)
     else:
         listed = ", ".join(names)
         LOG.info("No %s matched due to not matching 'force_%s' value of '%s'", kind, kind, listed)
-    return left
