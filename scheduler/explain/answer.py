@@ -113,7 +113,7 @@ class _HostLookup:
         self.policy = policy = getattr(getattr(driver, "settings", None), "policy", None)
         verdicts = record.verdicts
         if verdicts is not None and (
-            row >= len(verdicts.of_row) or table.given_at[row] > verdicts.version
+            row >= len(verdicts.of_row) or table.column("given_at")[row] > verdicts.version
         ):  # the row was another host's, or nobody's
             verdicts = None
         self.verdicts: Verdicts | None = verdicts
@@ -125,7 +125,7 @@ class _HostLookup:
     def to_dict(self) -> dict[str, Any]:
         """Everything that ``on_host`` says."""
         pair = self.table.value(self.row, "host"), self.table.value(self.row, "nodename")
-        verdicts, changed_at = self.verdicts, self.table.changed_at[self.row]
+        verdicts, changed_at = self.verdicts, self.table.column("changed_at")[self.row]
         is_current = verdicts is not None and changed_at <= verdicts.version
         found: dict[str, Any] = {
             **_pair(pair),

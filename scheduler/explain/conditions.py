@@ -143,7 +143,7 @@ def _disabled(_filter: Any, host: HostState, _request: Any) -> tuple[str, str]:
 
 
 def _down(_filter: Any, host: HostState, _request: Any) -> tuple[str, str]:
-    wanted, seen = "a compute service that is up", host.table.last_seen(host.host)
+    wanted, seen = "a compute service that is up", host.table.value(host.row, "service_last_seen")
     if host.service.get("forced_down"):
         return wanted, "forced down"
     if seen == float("-inf"):

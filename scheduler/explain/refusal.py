@@ -158,8 +158,8 @@ def note_closest(record: DecisionRecord, manager: Any) -> None:
 def closest_hosts(verdicts: Verdicts, scope: Scope, request: Any) -> list[Finding]:
     """Per reason of *verdicts*, in the order of the chain, the closest host as it is now."""
     table, findings = scope.table, []
-    changed = np.flatnonzero(table.changed_at[: len(verdicts.of_row)] > verdicts.version)
-    replaced = changed[table.given_at[changed] > verdicts.version]
+    changed = np.flatnonzero(table.column("changed_at")[: len(verdicts.of_row)] > verdicts.version)
+    replaced = changed[table.column("given_at")[changed] > verdicts.version]
     changed_numbers = frozenset(verdicts.of_row[changed].tolist())
     for (number, code), rows in verdicts.removed():
         if len(replaced):

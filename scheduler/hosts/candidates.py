@@ -127,7 +127,7 @@ class Candidates:
         depend on besides the document.
         """
         table = self.scope.table
-        pool, numbers = table.pools[name], table.document_numbers(name)[self.at]
+        pool, numbers = table.pools[name], table.column(name)[self.at]
         memo = pool.memo(key, dtype)
         if len(pool) == 1 and len(numbers):
             numbers = numbers[:1]
@@ -164,7 +164,7 @@ class Candidates:
     def documents(self, name: str) -> tuple[list[Any], np.ndarray]:
         """The distinct texts or parsed documents, and per candidate the position of its own."""
         table = self.scope.table
-        pool, numbers = table.pools[name], table.document_numbers(name)[self.at]
+        pool, numbers = table.pools[name], table.column(name)[self.at]
         present = np.flatnonzero(np.bincount(numbers, minlength=1))
         places = np.zeros(pool.capacity, dtype=np.int64)
         places[present] = np.arange(len(present))
@@ -175,7 +175,7 @@ class Candidates:
         pool = self.scope.table.pools[name]
         mask = np.zeros(pool.capacity, dtype=np.bool_)
         mask[pool.find(wanted)] = True
-        found: np.ndarray = mask[self.scope.table.document_numbers(name)[self.at]]
+        found: np.ndarray = mask[self.scope.table.column(name)[self.at]]
         return found
 
     def named(self, hosts: Iterable[str]) -> np.ndarray:

@@ -13,6 +13,7 @@ import hashlib
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -137,35 +138,27 @@ _UNPARSED = object()
 #: no two hosts share outweigh everything else.
 _PACKED_FROM_CHARACTERS = 200
 _DIGEST_BYTES = 16
+_ENCODING = "utf-8", "surrogatepass"
 #: Predicates remembered per pool; those not asked for longest make room.  Twenty flavors with
 #: three extra specs each need 60.
 _MOST_MEMOS = 128
 
 
+@dataclass(slots=True)
 class _Entry:
     """One content; of a long text only the digest and the compressed form are kept."""
 
-    __slots__ = ("key", "kept", "parsed", "users")
-
-    def __init__(self, key: Hashable, content: Hashable) -> None:
-        encoded = _encoded(content)
-        self.key = key
-        self.kept = content if encoded is None else zlib.compress(encoded)
-        self.parsed: Any = _UNPARSED
-        self.users = 0
+    key: Hashable
+    kept: Any
+    parsed: Any = _UNPARSED
+    users: int = 0
 
 
-def _encoded(content: Any) -> bytes | None:
-    """The bytes of a long text; None of all else."""
-    is_long = type(content) is str and len(content) >= _PACKED_FROM_CHARACTERS
-    return content.encode("utf-8", "surrogatepass") if is_long else None
-
-
-def _key(content: Hashable) -> Hashable:
-    encoded = _encoded(content)
-    if encoded is None:
+def _key(content: Any) -> Hashable:
+    """The digest of a long text, else the content itself."""
+    if type(content) is not str or len(content) < _PACKED_FROM_CHARACTERS:
         return content
-    return hashlib.blake2b(encoded, digest_size=_DIGEST_BYTES).digest()
+    return hashlib.blake2b(content.encode(*_ENCODING), digest_size=_DIGEST_BYTES).digest()
 
 
 class Memo:
@@ -228,7 +221,7 @@ class DocumentPool:
         twin._free = list(self._free)
         return twin
 
-    def acquire(self, content: Hashable, instead_of: int = -1) -> int:
+    def acquire(self, content: Any, instead_of: int = -1) -> int:
         """Number of *content*, now with one more user; the number *instead_of* has one less."""
         key = _key(content)
         if instead_of >= 0 and self._entries[instead_of].key == key:
@@ -236,7 +229,8 @@ class DocumentPool:
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = self._new_number()
-            self._entries[number] = _Entry(key, content)
+            kept = content if key is content else zlib.compress(content.encode(*_ENCODING))
+            self._entries[number] = _Entry(key, kept)
         self._entries[number].users += 1
         if instead_of >= 0:
             self.release(instead_of)
@@ -269,9 +263,7 @@ class DocumentPool:
     def content(self, number: int) -> Any:
         """The content as it was stored."""
         kept = self._entries[number].kept
-        if type(kept) is not bytes:
-            return kept
-        return zlib.decompress(kept).decode("utf-8", "surrogatepass")
+        return zlib.decompress(kept).decode(*_ENCODING) if type(kept) is bytes else kept
 
     def parsed(self, number: int) -> Any:
         """The parsed content; the same object for every row that shares it."""

@@ -95,7 +95,7 @@ def take(table: HostTable, row: int, amount: Consumption) -> numa.Placement | No
         vcpus = table.value(row, "vcpus_total")
         table.update(row, {"free_ram_mb": 0, "free_disk_mb": 0, "vcpus_used": vcpus})
         return None
-    table.add(row, amount.added)
+    table.add([row], amount.added)
     if amount.wish is None:
         return None
     host, pools = table.value(row, TOPOLOGY), table.value(row, POOLS)
@@ -104,7 +104,7 @@ def take(table: HostTable, row: int, amount: Consumption) -> numa.Placement | No
         if new is not old:
             table.update(row, {name: new})
     if placement.error is not None:
-        table.add(row, {"num_io_ops": -1})
+        table.add([row], {"num_io_ops": -1})
     return placement
 
 

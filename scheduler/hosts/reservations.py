@@ -11,7 +11,6 @@ import contextlib
 import dataclasses
 import heapq
 import itertools
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -140,7 +139,7 @@ class Reservations:
         else:
             for made, row in zip(several, rows, strict=True):
                 self._keep_report(made.key, row, amount)
-            self.table.add_many(Counter(rows), amount.added)
+            self.table.add(rows, amount.added)
         for made, (uuid, stand_in) in zip(several, names, strict=True):
             self._remember(made)
             self._reserved(made, uuid or stand_in)
@@ -203,8 +202,7 @@ class Reservations:
             if reservation.amount.wish is not None or self.table.column("bare_metal")[row]:
                 self._take_again(reservation.key, reservation)
             else:
-                added = reservation.amount.added.items()
-                self.table.add(row, {name: -number for name, number in added})
+                self.table.add([row], reservation.amount.added, -1)
         self._forget(reservation)
 
     def _take_again(self, key: Key, released: Reservation | None = None) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -27,9 +27,11 @@ LOG = logging.getLogger(__name__)
 FIRST_CAPACITY = 64
 _NODES_NAMED = 10
 _COPIED = (
-    *("rows", "row_of_node", "services", "capabilities", "host_of_instance", "cells"),
-    *("changed_at", "given_at", "_free", "_last_seen", "_service_versions"),
+    *("rows", "row_of_node", "services", "last_seen", "capabilities", "host_of_instance", "cells"),
+    *("_free", "_service_versions"),
 )
+#: Per row the table's version of its last change, and of the last host that came or went.
+_VERSIONS = ("changed_at", "given_at")
 _NO_SERVICE: Mapping[str, Any] = MappingProxyType({})
 Key = tuple[str, str | None]
 
@@ -38,9 +40,7 @@ class HostTable:
     """Hosts, services, instances, and the order of candidates (by compute-node id).
 
     There is one array per numeric column, and one of numbers in a pool per text or document.
-    ``version`` counts the changes but for heartbeats; by row, ``changed_at`` is the version of its
-    last change and ``given_at`` that of the last host that came or went.  Every change goes
-    through a method.
+    ``version`` counts the changes but for heartbeats.  Every change goes through a method.
     """
 
     def __init__(self) -> None:
@@ -49,14 +49,14 @@ class HostTable:
             for name, parse in columns.POOL_PARSERS.items()
         }
         self.version = 0
-        self.changed_at = np.zeros(0, dtype=np.int64)
-        self.given_at = np.zeros(0, dtype=np.int64)
         #: One more than the highest row number there may be.
         self.capacity = 0
         self.rows: dict[Key, int] = {}
         self.rows_of_host: dict[str, list[int]] = {}
         self.row_of_node: dict[int, int] = {}
         self.services: dict[str, Mapping[str, Any]] = {}
+        #: When each service was last heard from, seconds since the epoch.
+        self.last_seen: dict[str, float] = {}
         #: Number of services by version.
         self._service_versions: Counter[int] = Counter()
         self.aggregates_of_host: Mapping[str, tuple[Any, ...]] = {}
@@ -66,16 +66,16 @@ class HostTable:
         self.host_of_instance: dict[str, str] = {}
         #: The cells that the fleet is divided into, and whether each is disabled; may be empty.
         self.cells: dict[str, bool] = {}
-        self._last_seen: dict[str, float] = {}
         self._order: np.ndarray | None = None
         self._is_dense = True
         self._combinations: dict[tuple[str, ...], Combinations] = {}
         self._free: list[int] = []
         self._used = 0
-        self._columns: dict[str, np.ndarray] = {
-            name: np.zeros(0, dtype=kind) for name, kind in columns.COLUMN_TYPES.items()
+        numbers = dict.fromkeys((*self.pools, *_VERSIONS), np.int64)
+        kinds = {**columns.COLUMN_TYPES, **numbers}
+        self._arrays: dict[str, np.ndarray] = {
+            name: np.zeros(0, dtype=kind) for name, kind in kinds.items()
         }
-        self._numbers = dict.fromkeys(self.pools, np.zeros(0, dtype=np.int64))
         self._read_only: dict[str, np.ndarray] = {}
         self._grow(FIRST_CAPACITY)
 
@@ -94,19 +94,14 @@ class HostTable:
         twin.instances = {host: dict(several) for host, several in self.instances.items()}
         twin.pools = {name: pool.copy() for name, pool in self.pools.items()}
         twin._combinations = {}
-        twin._columns = {name: array.copy() for name, array in self._columns.items()}
-        twin._numbers = {name: array.copy() for name, array in self._numbers.items()}
+        twin._arrays = {name: array.copy() for name, array in self._arrays.items()}
         twin._show_read_only()
         return twin
 
     # --- reading -------------------------------------------------------------------------
 
     def column(self, name: str) -> np.ndarray:
-        """The whole array of a numeric column, indexed by row number; read-only."""
-        return self._read_only[name]
-
-    def document_numbers(self, name: str) -> np.ndarray:
-        """Per row the number of its text or document in ``pools[name]``; read-only."""
+        """Per row its value of a numeric column, or the number of its content in a pool."""
         return self._read_only[name]
 
     def value(self, row: int, name: str) -> Any:
@@ -117,7 +112,7 @@ class HostTable:
 
     def content(self, row: int, name: str) -> Any:
         """One row's document as it was stored."""
-        return self.pools[name].content(self._numbers[name].item(row))
+        return self.pools[name].content(self._arrays[name].item(row))
 
     def combinations(self, names: tuple[str, ...]) -> tuple[DocumentPool, np.ndarray]:
         """Pool and per row number of the distinct combinations of the values *names*.
@@ -144,10 +139,6 @@ class HostTable:
         """The read-only service record of the row's host."""
         return self.services.get(self.value(row, "host"), _NO_SERVICE)
 
-    def last_seen(self, host: str) -> float:
-        """When the host's service was last heard from, seconds since the epoch."""
-        return self._last_seen.get(host, NEVER)
-
     @property
     def lowest_service_version(self) -> int:
         """The version of the oldest service; 0 without any."""
@@ -157,8 +148,8 @@ class HostTable:
     def order(self) -> np.ndarray:
         """Row numbers of every host that has a service record, by compute-node id."""
         if self._order is None:
-            rows = np.flatnonzero(self._columns["has_service"])
-            order = rows[np.argsort(self._columns["node_id"][rows], kind="stable")]
+            rows = np.flatnonzero(self._arrays["has_service"])
+            order = rows[np.argsort(self._arrays["node_id"][rows], kind="stable")]
             self._is_dense = bool((order == np.arange(len(order))).all())
             self._order = order
         return self._order
@@ -168,13 +159,9 @@ class HostTable:
         """True when ``order`` is all row numbers from 0 on, so that slices of columns do."""
         return len(self.order) > 0 and self._is_dense
 
-    def hosts_without_service(self) -> list[str]:
-        """Hosts that have a compute node and no service record, sorted."""
-        return sorted(self.rows_of_host.keys() - self.services.keys())
-
-    def is_known(self, host: str) -> bool:
-        """True when anything is known of *host*: a compute node, a service, an instance on it."""
-        return host in self.rows_of_host or host in self.services or host in self.instances
+    def known_hosts(self) -> Set[str]:
+        """Hosts of which anything is known: a compute node, a service, an instance."""
+        return self.rows_of_host.keys() | self.services.keys() | self.instances.keys()
 
     def row_numbers(self, hosts: Iterable[str]) -> list[int]:
         """Rows of all nodes of the *hosts* named (exact case); unknown names are left out."""
@@ -182,7 +169,7 @@ class HostTable:
 
     def rows_showing_instances(self, hosts: Iterable[str]) -> list[int]:
         """Rows of the *hosts* named, except the bare-metal ones: those show no instances."""
-        bare_metal = self._columns["bare_metal"]
+        bare_metal = self._arrays["bare_metal"]
         return [row for row in self.row_numbers(hosts) if not bare_metal[row]]
 
     def showing_instances(self, uuids: Iterable[str]) -> dict[int, int]:
@@ -220,16 +207,16 @@ class HostTable:
             if self._used == self.capacity:
                 self._grow(self.capacity * 2)
             row, self._used = self._used, self._used + 1
-        for name, values in self._columns.items():
-            values[row] = NEVER if name in ("updated_at", "service_last_seen") else 0
         first = {"host": host, "nodename": node, "aggregates": self._aggregates_content(host)}
-        for name, numbers in self._numbers.items():
-            numbers[row] = self.pools[name].acquire(first.get(name))
+        for name, array in self._arrays.items():
+            if name in self.pools:
+                array[row] = self.pools[name].acquire(first.get(name))
+            else:
+                array[row] = NEVER if name in ("updated_at", "service_last_seen") else 0
         if host in self.services:
-            self._columns["has_service"][row] = True
+            self._arrays["has_service"][row] = True
             self._copy_service(row, host)
-        self._note((row,))
-        self.given_at[row] = self.version
+        self._note((row,), is_other=True)
         self.rows[key] = row
         self.rows_of_host.setdefault(host, []).append(row)
         self._order = None
@@ -243,49 +230,44 @@ class HostTable:
         host_rows.remove(row)
         if not host_rows:
             del self.rows_of_host[key[0]]
-        for name, numbers in self._numbers.items():
-            self.pools[name].release(numbers.item(row))
-            numbers[row] = -1
+        for name, pool in self.pools.items():
+            pool.release(self._arrays[name].item(row))
+            self._arrays[name][row] = -1
         self._free.append(row)
-        self._columns["has_service"][row] = False
+        self._arrays["has_service"][row] = False
         self._order = None
-        self._note((row,))
-        self.given_at[row] = self.version
+        self._note((row,), is_other=True)
 
     def update(self, row: int, values: Mapping[str, Any]) -> None:
         """Set column, text and document *values* of one row; its identity stays."""
         changed = []
         for name, value in values.items():
-            numbers = self._numbers.get(name)
-            if numbers is None:
-                kept, new = self._columns[name], value
-            else:
-                kept = numbers
-                new = self.pools[name].acquire(value, instead_of=numbers.item(row))
-            if kept[row] != new:
-                kept[row] = new
+            array, pool = self._arrays[name], self.pools.get(name)
+            new = value if pool is None else pool.acquire(value, instead_of=array.item(row))
+            if array[row] != new:
+                array[row] = new
                 changed.append(name)
         if changed:
             self._note((row,), changed)
 
-    def add(self, row: int, amounts: Mapping[str, int]) -> None:
-        """Add to the numbers of one row; negative *amounts* take away."""
+    def add(self, rows: Sequence[int], amounts: Mapping[str, int], sign: int = 1) -> None:
+        """Add to the numbers of *rows*, as often as each is among them, or (-1) take away."""
         for name, amount in amounts.items():
-            self._columns[name][row] += amount
-        self._note((row,), amounts)
-
-    def add_many(self, times: Mapping[int, int], amounts: Mapping[str, int]) -> None:
-        """Add to the numbers of some rows, by row so many times."""
-        rows = list(times)
-        factors = np.fromiter(times.values(), dtype=np.int64, count=len(rows))
-        for name, amount in amounts.items():
-            self._columns[name][rows] += amount * factors
+            if len(rows) == 1:
+                self._arrays[name][rows[0]] += sign * amount
+            else:
+                np.add.at(self._arrays[name], rows, sign * amount)
         self._note(rows, amounts)
 
-    def _note(self, rows: Sequence[int], names: Iterable[str] | None = None) -> None:
-        """The values *names* of *rows* have changed; None: any may have."""
+    def _note(
+        self, rows: Sequence[int], names: Iterable[str] | None = None, *, is_other: bool = False
+    ) -> None:
+        """The values *names* (None: any) of *rows* have changed; *is_other*: so has the host."""
         self.version += 1
-        self.changed_at[rows[0] if len(rows) == 1 else rows] = self.version
+        where = rows[0] if len(rows) == 1 else rows
+        self._arrays["changed_at"][where] = self.version
+        if is_other:
+            self._arrays["given_at"][where] = self.version
         for combined, known in self._combinations.items():
             if names is None or any(name in combined for name in names):
                 known.stale.update(rows)
@@ -295,17 +277,17 @@ class HostTable:
         rows = self.row_numbers((host,))
         if rows and (record is None) == (host in self.services):
             self._order = None
-            self._columns["has_service"][rows] = record is not None
+            self._arrays["has_service"][rows] = record is not None
             self._note(rows)
         for known, change in ((self.services.get(host), -1), (record, 1)):
             if known is not None:
                 self._service_versions[known.get("version") or 0] += change
         if record is None:
             self.services.pop(host, None)
-            self._last_seen.pop(host, None)
+            self.last_seen.pop(host, None)
             return
         self.services[host] = MappingProxyType(record)
-        self._last_seen[host] = last_seen
+        self.last_seen[host] = last_seen
         for row in rows:
             self._copy_service(row, host)
 
@@ -316,7 +298,7 @@ class HostTable:
             "service_forced_down": bool(record.get("forced_down")),
         }
         self.update(row, flags)
-        self._columns["service_last_seen"][row] = self._last_seen[host]
+        self._arrays["service_last_seen"][row] = self.last_seen[host]
 
     def set_aggregates(self, aggregates_of_host: Mapping[str, tuple[Any, ...]]) -> None:
         """Set every host's aggregates; hosts not named are in none."""
@@ -348,23 +330,20 @@ class HostTable:
         self._note(self.rows_of_host.get(host, []), ())
 
     def _grow(self, capacity: int) -> None:
-        more = capacity - self.capacity
-        for arrays, filling in ((self._columns, 0), (self._numbers, -1)):
-            for name, old in arrays.items():
-                arrays[name] = np.append(old, np.full(more, filling, dtype=old.dtype))
-        self.changed_at = np.append(self.changed_at, np.zeros(more, dtype=np.int64))
-        self.given_at = np.append(self.given_at, np.zeros(more, dtype=np.int64))
+        for name, old in self._arrays.items():
+            filling = -1 if name in self.pools else 0
+            more = np.full(capacity - self.capacity, filling, dtype=old.dtype)
+            self._arrays[name] = np.append(old, more)
         self.capacity = capacity
         self._show_read_only()
 
     def _show_read_only(self) -> None:
-        arrays = {**self._columns, **self._numbers}
-        self._read_only = {name: array.view() for name, array in arrays.items()}
+        self._read_only = {name: array.view() for name, array in self._arrays.items()}
         for view in self._read_only.values():
             view.flags.writeable = False
 
     def _complain(self, name: str, number: int, error: errors.NovaException) -> None:
-        rows = np.flatnonzero(self._numbers[name] == number)[:_NODES_NAMED].tolist()
+        rows = np.flatnonzero(self._arrays[name] == number)[:_NODES_NAMED].tolist()
         nodes = ", ".join(str(self.value(row, "nodename")) for row in rows)
         LOG.warning(
             "%s of compute node %s cannot be read and counts as none: %s", name, nodes, error

@@ -144,7 +144,7 @@ class TableUpdater:
             flags = flagged.get(host, (False, False))
             if service is not None and tuple(bool(service.get(f)) for f in _FLAGS) != flags:
                 record = {**service, **dict(zip(_FLAGS, flags, strict=True))}
-                self.table.set_service(host, record, self.table.last_seen(host))
+                self.table.set_service(host, record, self.table.last_seen[host])
         self._flagged[cell.uuid] = flagged
 
     def _instances(self, changes: FleetChanges, cell: Cell) -> None:
@@ -190,15 +190,15 @@ class TableUpdater:
 
     def _forget_strangers(self) -> None:
         """Keep nothing of hosts that are gone, or that somebody told of and that never came."""
-        table = self.table
-        for host in [each for each in self._cell_of_host if not table.is_known(each)]:
+        known, capabilities = self.table.known_hosts(), self.table.capabilities
+        for host in self._cell_of_host.keys() - known:
             del self._cell_of_host[host]
-        for key in [each for each in table.capabilities if not table.is_known(each[0])]:
-            del table.capabilities[key]
+        for key in [each for each in capabilities if each[0] not in known]:
+            del capabilities[key]
         self.reservations.forget_removed_hosts()
 
     def _warn_of_missing_services(self) -> None:
-        missing = set(self.table.hosts_without_service())
+        missing = self.table.rows_of_host.keys() - self.table.services.keys()
         for host in sorted(missing - self._warned_without_service):
             LOG.warning("No compute service record found for host %s", host)
         self._warned_without_service = missing

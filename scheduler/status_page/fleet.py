@@ -123,7 +123,7 @@ class Fleet:
             keys = dict(table.rows)
             at = np.fromiter(keys.values(), dtype=np.int64, count=len(keys))
             own = {name: table.column(name)[at] for name in (*NUMBERS, *RATIOS, *_FLAGS, SEEN)}
-            documents = table.document_numbers("aggregates")[at].tolist()
+            documents = table.column("aggregates")[at].tolist()
             aggregates = {each: _membership(table, each) for each in set(documents)}
             cells = [table.value(row, "cell_uuid") for row in keys.values()]
         for name in RATIOS:

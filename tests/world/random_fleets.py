@@ -213,7 +213,7 @@ def snapshot(table: HostTable) -> dict[str, Any]:
             for name in (*columns.COLUMN_TYPES, *columns.TEXT_COLUMNS)
         },
         **{
-            (row, name): pool.content(int(table.document_numbers(name)[row]))
+            (row, name): pool.content(int(table.column(name)[row]))
             for name, pool in table.pools.items()
             for row in table.rows.values()
         },

@@ -132,7 +132,7 @@ def test_closest_hosts_that_change_before_the_look_are_those_of_now(
     manager = with_less(decided(defer=lambda _work: None))
     table = manager.driver.host_manager.table
     if is_replaced:
-        table.given_at[table.rows["h3", "h3"]] = table.version
+        table._note([table.rows["h3", "h3"]], is_other=True)
     [record] = told(manager, UUID)
     found = [(each["examples"][0]["found"], each["numbers_of"]) for each in record["closest"]]
     assert found == closest
