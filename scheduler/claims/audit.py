@@ -9,7 +9,7 @@ from typing import Any
 
 from scheduler.claims import amounts
 from scheduler.hosts import consumption, instances, rows
-from scheduler.hosts.columns import NEVER
+from scheduler.hosts.columns import NEVER, seconds
 from scheduler.hosts.consumption import TOPOLOGY, Fitting
 from scheduler.hosts.instances import End
 from scheduler.hosts.rows import Ratios
@@ -71,7 +71,7 @@ def differences(
     for claim in claims:
         key = claim.host, claim.node
         node, instance = node_of_key.get(key), fleet.instances.get(claim.consumer_uuid)
-        reported_at = NEVER if node is None else rows.seconds(node.updated_at)
+        reported_at = NEVER if node is None else seconds(node.updated_at)
         end = instances.end_of(instances.terms_of(claim, key), instance, reported_at, now)
         if node is None:
             note(claim, "no compute node", "there is no such compute node")
@@ -81,7 +81,7 @@ def differences(
             note(claim, f"not closed: {end.value}", text)
             continue
         open_claims[key].append(claim)
-        if instance is None and now - rows.seconds(claim.created_at) > NEW_SECONDS:
+        if instance is None and now - seconds(claim.created_at) > NEW_SECONDS:
             note(claim, "no instance", "there is no such instance")
     for key, node in sorted(node_of_key.items()):
         reported, present = node.running_vms, fleet.counts.get(key, 0)

@@ -9,6 +9,7 @@ Numbers are reused, so arrays indexed by them stay small.
 from __future__ import annotations
 
 import copy
+import datetime
 import hashlib
 import zlib
 from collections import OrderedDict
@@ -25,6 +26,7 @@ from scheduler.pci import Pools
 
 #: Seconds since the epoch where there is no time.
 NEVER = float("-inf")
+_EPOCH = datetime.datetime(1970, 1, 1)
 INT_COLUMNS = (
     "total_usable_ram_mb",
     "free_ram_mb",
@@ -64,6 +66,18 @@ COLUMN_TYPES: dict[str, type] = {
     **dict.fromkeys(FLOAT_COLUMNS, np.float64),
     **INTERNAL_COLUMNS,
 }
+
+
+def seconds(when: datetime.datetime | None) -> float:
+    """Seconds since the epoch of a naive UTC (or aware) time; never for None, or for no time.
+
+    What is no date at all (``0000-00-00`` of MySQL) comes as the text that it is.
+    """
+    if not isinstance(when, datetime.datetime):
+        return NEVER
+    if when.tzinfo is not None:
+        when = when.astimezone(datetime.UTC).replace(tzinfo=None)
+    return (when - _EPOCH).total_seconds()
 
 
 def _json_of(kind: type) -> Callable[[str | None], Any]:

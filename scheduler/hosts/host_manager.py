@@ -25,10 +25,9 @@ from scheduler.db.fleet import FleetChanges
 from scheduler.hosts import rows
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.instances import recorded, tracked
-from scheduler.hosts.refresh import Listener, SharedRun, SteadyClock, is_due, measured
+from scheduler.hosts.refresh import Listener, ReadCost, SharedRun, SteadyClock, is_due
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
-from scheduler.hosts.updates import TableUpdater
 
 LOG = logging.getLogger(__name__)
 
@@ -66,6 +65,8 @@ class HostManager:
     consumed on the table it is made with.
     """
 
+    KNOWS_BARE_METAL = False
+
     def __init__(
         self,
         conf: Any,
@@ -81,9 +82,12 @@ class HostManager:
         self._take_intervals(conf)
         self._reader = reader
         self._semantics = semantics.from_conf(conf)
-        ratios = rows.Ratios.from_conf(conf)
-        self._updater = TableUpdater(
-            self.reservations, ratios, conf.scheduler.cell_uuid, self._semantics, self.decode
+        self._updater = rows.TableUpdater(
+            self.reservations,
+            rows.Ratios.from_conf(conf),
+            conf.scheduler.cell_uuid,
+            self._semantics,
+            knows_bare_metal=self.KNOWS_BARE_METAL,
         )
         self._aggregates: dict[int, Any] = {}
         self._shared = SharedRun(self._read, gather=concurrency.let_others_catch_up)
@@ -98,11 +102,6 @@ class HostManager:
         self._full_interval_seconds = conf.scheduler.full_refresh_interval_seconds
         self._max_age_seconds = conf.scheduler.max_state_age_seconds
         self.service_down_time_seconds = conf.service_down_time
-
-    @staticmethod
-    def decode(row: Any, ratios: rows.Ratios, cell_uuid: str | None) -> dict[str, Any]:
-        """The values that the *row* of a compute node gives the table."""
-        return rows.values(row, ratios, cell_uuid)
 
     @staticmethod
     def option_of_filters(conf: Any) -> str:
@@ -247,19 +246,24 @@ class HostManager:
 
     def _read(self) -> None:
         """Read, and note whether that failed; requests that an earlier read serves do not know."""
+        started, cost = time.perf_counter(), ReadCost(failed=True)
         try:
-            with measured(self._updater.repairs, self.read_listeners):
-                self._read_and_apply(self.clock())
+            self._read_and_apply(self.clock(), cost)
+            cost.failed = False
         except _READ_ERRORS as error:
             if not self.is_failing:
                 LOG.error("The state of the compute hosts cannot be read: %s", error)
             self.is_failing = True
             raise
+        finally:
+            cost.seconds = time.perf_counter() - started
+            for tell in self.read_listeners:
+                tell(cost)
         if self.is_failing:
             LOG.info("The state of the compute hosts is being read again.")
         self.is_failing = False
 
-    def _read_and_apply(self, began: float) -> None:
+    def _read_and_apply(self, began: float, cost: ReadCost) -> None:
         take, self._at_next_read = self._at_next_read, None
         if take is not None:
             self._full_at = None
@@ -270,7 +274,7 @@ class HostManager:
             if take is not None:
                 take()
             for changes in several:
-                self._updater.apply(changes, began)
+                self._updater.apply(changes, began, cost)
                 if changes.aggregates is not None:
                     self._aggregates = {each.id: each for each in changes.aggregates}
             self.read_at = began
@@ -346,10 +350,7 @@ class IronicHostManager(HostManager):
     instances; all others are ordinary (reference page scheduling, section 5.8).
     """
 
-    @staticmethod
-    def decode(row: Any, ratios: rows.Ratios, cell_uuid: str | None) -> dict[str, Any]:
-        """Bare-metal nodes as such, the others as ever."""
-        return rows.values_of_nodes(row, ratios, cell_uuid)
+    KNOWS_BARE_METAL = True
 
     @staticmethod
     def option_of_filters(conf: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from scheduler import errors, objects
 from scheduler.db.fleet_rows import IMAGE_KEY_PREFIX
-from scheduler.hosts import rows
+from scheduler.hosts.columns import seconds
 from scheduler.hosts.table import Key
 
 #: (property, text of its value) of one image.
@@ -55,7 +55,7 @@ def tracked(instance: Any, host: str, properties: Properties = _NONE) -> Tracked
         instance_type_id=instance.instance_type_id,
         vm_state=instance.vm_state,
         task_state=instance.task_state,
-        updated_at=rows.seconds(instance.updated_at or instance.created_at),
+        updated_at=seconds(instance.updated_at or instance.created_at),
         image_properties=properties,
     )
 
@@ -108,7 +108,7 @@ class Terms(NamedTuple):
 
 def terms_of(row: Any, key: Key) -> Terms:
     """Those of the claim of *row*, on the host that the table knows as *key*."""
-    created_at, expires_at = rows.seconds(row.created_at), rows.seconds(row.expires_at)
+    created_at, expires_at = seconds(row.created_at), seconds(row.expires_at)
     return Terms(*key, row.source_host, row.flavor_id, created_at, expires_at)
 
 
@@ -127,7 +127,7 @@ def end_of(terms: Terms, instance: Any, reported_at: float, now: float) -> End |
 def _end_by_row(terms: Terms, instance: Any, reported_at: float) -> End | None:
     if instance.deleted:
         return End.DELETED
-    touched_at = rows.seconds(instance.updated_at or instance.created_at)
+    touched_at = seconds(instance.updated_at or instance.created_at)
     if instance.vm_state == "error" and (instance.host is None or _is_news(touched_at, terms)):
         return End.FAILED  # one that is on no host has nothing to come back to
     if instance.host == terms.host and instance.node in (None, terms.node):

@@ -7,16 +7,15 @@ after it, is up to the database's clock, which all schedulers of the fleet share
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_log import log as logging
 
-from scheduler.hosts import rows
+from scheduler.hosts import columns
 from scheduler.hosts.columns import NEVER
 
 LOG = logging.getLogger(__name__)
@@ -102,63 +101,33 @@ class SharedRun:
                 self._changed.notify_all()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReadCost:
-    """One read: everything (*full*) or what changed.  *rows* are compute nodes and instances."""
+    """One read: everything (*full*) or what changed.  *rows* are compute nodes and instances.
 
-    full: bool
-    seconds: float
+    *repairs* counts those that a full read shows to differ although they were written long before.
+    """
+
+    full: bool = False
+    seconds: float = 0.0
     rows: int = 0
     repairs: int = 0
     failed: bool = False
 
+    def add(self, row: Any, known_updated_at: float | None, missed_before: float) -> None:
+        """A *row* was read; until now it was known as updated then (None: it was unknown).
+
+        What was written before *missed_before* should have been found by an earlier read.
+        """
+        self.rows += 1
+        updated_at = columns.seconds(row.updated_at)
+        written_at = columns.seconds(row.created_at) if row.updated_at is None else updated_at
+        if written_at < missed_before and known_updated_at not in (updated_at, written_at):
+            self.repairs += 1
+
 
 Listener = Callable[[ReadCost], None]
 """Told after each read, by the thread that has read; must be quick, and raise nothing."""
-
-
-class Repairs:
-    """Counts the rows that a full read shows to differ although they were written long before."""
-
-    def __init__(self) -> None:
-        self.rows = self.count = 0
-        self.is_full = False
-        self._read_at: dict[str, float] = {}
-        self._missed_before = NEVER
-
-    def begin(self, cell_uuid: str, *, full: bool, now: float) -> None:
-        """The rows that follow are those of a read of the cell at *now*."""
-        self.is_full |= full
-        before = self._read_at.get(cell_uuid, NEVER)
-        self._missed_before = before - MISSED_AFTER_SECONDS if full else NEVER
-        self._read_at[cell_uuid] = now
-
-    def look(self, row: Any, known_updated_at: float | None) -> None:
-        """A *row* was read; until now it was known as updated then (None: it was unknown)."""
-        self.rows += 1
-        if self._missed_before == NEVER:
-            return
-        updated_at = rows.seconds(row.updated_at)
-        written_at = rows.seconds(row.created_at) if row.updated_at is None else updated_at
-        is_known = known_updated_at in (updated_at, written_at)
-        if not is_known and written_at < self._missed_before:
-            self.count += 1
-
-
-@contextlib.contextmanager
-def measured(repairs: Repairs, listeners: Iterable[Listener]) -> Iterator[None]:
-    """Count in *repairs* what the block reads; then tell *listeners* the cost."""
-    began, failed = time.perf_counter(), True
-    repairs.rows = repairs.count = 0
-    repairs.is_full = False
-    try:
-        yield
-        failed = False
-    finally:
-        seconds = time.perf_counter() - began
-        cost = ReadCost(repairs.is_full, seconds, repairs.rows, repairs.count, failed)
-        for tell in listeners:
-            tell(cost)
 
 
 def is_due(done_at: float, every_seconds: float, now: float) -> bool:

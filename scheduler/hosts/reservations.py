@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import heapq
-import itertools
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +42,11 @@ class Reservation:
     #: The instance's row, once one was read.
     instance: Any = None
 
+    @property
+    def last_second(self) -> int:
+        """The second in which it expires, the first of all where its claim does not say when."""
+        return int(max(self.terms.expires_at, 0.0))
+
 
 class Reservations:
     """The reservations on the rows of one table, on top of what the hosts reported."""
@@ -55,9 +58,8 @@ class Reservations:
         self._of_uuid: dict[str | None, list[Reservation]] = {}
         #: Those that something was read of since they were judged, in order.
         self._touched: dict[Reservation, None] = {}
-        #: A heap by the time at which they expire; some may be over.
-        self._expiring: list[tuple[float, int, Reservation]] = []
-        self._numbers = itertools.count()
+        #: By second since the epoch those that expire within it.
+        self._expiring: dict[int, list[Reservation]] = {}
         #: Values of the rows with reservations, without these.
         self._reported: dict[Key, dict[str, Any]] = {}
         self._left_out: Collection[Reservation] = ()
@@ -180,8 +182,7 @@ class Reservations:
         self._keep(reservation)
 
     def _keep(self, reservation: Reservation) -> None:
-        expires_at = reservation.terms.expires_at
-        heapq.heappush(self._expiring, (expires_at, next(self._numbers), reservation))
+        self._expiring.setdefault(reservation.last_second, []).append(reservation)
         self._of_key.setdefault(reservation.key, []).append(reservation)
         if reservation.uuid:
             self._of_uuid.setdefault(reservation.uuid, []).append(reservation)
@@ -217,6 +218,7 @@ class Reservations:
         drop(self._of_key, reservation.key, reservation)
         if reservation.uuid:
             drop(self._of_uuid, reservation.uuid, reservation)
+        drop(self._expiring, reservation.last_second, reservation)
         self._touched.pop(reservation, None)
         if reservation.key not in self._of_key:
             self._reported.pop(reservation.key, None)
@@ -279,10 +281,8 @@ class Reservations:
     def _to_judge(self, now: float) -> Iterable[Reservation]:
         """Those that may be over: all others are as they were when judged last."""
         several, self._touched = self._touched, {}
-        while self._expiring and self._expiring[0][0] < now:
-            _expires_at, _number, reservation = heapq.heappop(self._expiring)
-            if reservation in self._of_key.get(reservation.key, ()):
-                several[reservation] = None
+        for second in [each for each in self._expiring if each <= now]:
+            several.update(dict.fromkeys(self._expiring[second]))
         return several
 
     def end_of(self, reservation: Reservation, now: float) -> End | None:

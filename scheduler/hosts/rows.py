@@ -1,20 +1,25 @@
-"""From a ``compute_nodes`` row to the values of the host table: every coercion is here.
+"""From rows of the database to the host table: every coercion, and all that a read changes.
 
 Reference page scheduling, sections 6.1 and 6.2; page database, sections 3.1 and 5.
 """
 
 from __future__ import annotations
 
-import datetime
 import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from oslo_log import log as logging
 
-from scheduler import semantics
+from scheduler import objects, semantics
+from scheduler.db.fleet import Cell, FleetChanges
 from scheduler.hosts import columns
-from scheduler.hosts.table import NEVER, Key
+from scheduler.hosts.columns import seconds
+from scheduler.hosts.instances import recorded, tracked
+from scheduler.hosts.refresh import MISSED_AFTER_SECONDS, ReadCost
+from scheduler.hosts.reservations import Reservations
+from scheduler.hosts.table import NEVER, HostTable, Key
 from scheduler.objects.fields import LARGEST_SIZE
 from scheduler.objects.registry import read_json
 from scheduler.pci import Pools
@@ -22,21 +27,17 @@ from scheduler.semantics import Semantics
 
 LOG = logging.getLogger(__name__)
 
-_EPOCH = datetime.datetime(1970, 1, 1)
-
 #: ``hypervisor_type`` of the bare-metal nodes.
 IRONIC = "ironic"
 _DOCUMENTS = ("cpu_info", "stats", "supported_instances", "numa_topology", "metrics")
 #: Columns that are not read from the row of a bare-metal node.
 _UNKNOWN_OF_BARE_METAL = {
-    "disk_mb_used": 0,
-    "num_instances": 0,
-    "num_io_ops": 0,
-    "host_ip": None,
-    "numa_topology": None,
-    "pci_stats": None,
-    "metrics": None,
+    **dict.fromkeys(("disk_mb_used", "num_instances", "num_io_ops"), 0),
+    **dict.fromkeys(("host_ip", "numa_topology", "pci_stats", "metrics")),
 }
+_FLAGS = ("disabled", "forced_down")
+#: Rows of different cells may have the same id; a cell's number goes above these bits.
+_ID_BITS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +59,6 @@ class Ratios:
         )
 
 
-def seconds(when: datetime.datetime | None) -> float:
-    """Seconds since the epoch of a naive UTC (or aware) time; never for None, or for no time.
-
-    What is no date at all (``0000-00-00`` of MySQL) comes as the text that it is.
-    """
-    if not isinstance(when, datetime.datetime):
-        return NEVER
-    if when.tzinfo is not None:
-        when = when.astimezone(datetime.UTC).replace(tzinfo=None)
-    return (when - _EPOCH).total_seconds()
-
-
 def last_seen(service: Any, chosen: Semantics = semantics.CURRENT) -> float:
     """When the *service* of a row was last heard from, seconds since the epoch."""
     return seconds(chosen.last_heartbeat(service))
@@ -77,46 +66,44 @@ def last_seen(service: Any, chosen: Semantics = semantics.CURRENT) -> float:
 
 def key(row: Any) -> Key:
     """(host, node) of a compute node's row: mostly the same name, as its service has it, too."""
-    return once(row.host), once(row.hypervisor_hostname)
+    return _once(row.host), _once(row.hypervisor_hostname)
 
 
-def once(text: Any) -> Any:
+def _once(text: Any) -> Any:
     """*text* as the one object that is kept of all texts that are equal."""
     return sys.intern(text) if type(text) is str else text
 
 
-def values(row: Any, ratios: Ratios, cell_uuid: str | None) -> dict[str, Any]:
+def values(
+    row: Any, ratios: Ratios, cell_uuid: str | None, *, knows_bare_metal: bool = False
+) -> dict[str, Any]:
     """Column, document and object values for the host table.
 
-    A row that its host never filled in (``free_disk_gb`` is NULL) yields zeros and
-    ``reported`` False.
+    A row that its host never filled in (``free_disk_gb`` is NULL) yields zeros and ``reported``
+    False.  Where some nodes are bare metal (reference page scheduling, section 5.8) these are
+    read without what nobody knows of them.
     """
+    is_metal = knows_bare_metal and row.hypervisor_type == IRONIC
     identity = {
         "node_id": row.id,
         "uuid": row.uuid,
         "cell_uuid": cell_uuid,
         "updated_at": seconds(row.updated_at),
         "reported": row.free_disk_gb is not None,
+        "bare_metal": is_metal,
     }
     if row.free_disk_gb is None:
         LOG.debug("Ignoring compute node %s as its usage has not been updated yet.", row.uuid)
         return identity
     documents = {name: getattr(row, name) for name in _DOCUMENTS}
     documents["pci_stats"] = Pools() if row.pci_stats is None else row.pci_stats
-    return {**identity, **_resources(row), **documents, **_ratios(row, ratios)}
+    found = {**identity, **_numbers(row, ratios), **documents}
+    if is_metal:
+        found.update(_UNKNOWN_OF_BARE_METAL, free_disk_mb=1024 * int(row.free_disk_gb))
+    return found
 
 
-def values_of_nodes(row: Any, ratios: Ratios, cell_uuid: str | None) -> dict[str, Any]:
-    """The same where some nodes are bare metal (reference page scheduling, section 5.8)."""
-    is_metal = row.hypervisor_type == IRONIC
-    found = {**values(row, ratios, cell_uuid), "bare_metal": is_metal}
-    if not is_metal or not found["reported"]:
-        return found
-    free_disk_mb = 1024 * int(row.free_disk_gb)
-    return {**found, **_UNKNOWN_OF_BARE_METAL, "free_disk_mb": free_disk_mb}
-
-
-def _resources(row: Any) -> dict[str, Any]:
+def _numbers(row: Any, ratios: Ratios) -> dict[str, Any]:
     stats = _stats(row.stats)
     return {
         "total_usable_ram_mb": row.memory_mb or 0,
@@ -130,15 +117,11 @@ def _resources(row: Any) -> dict[str, Any]:
         "num_io_ops": _count(stats, "io_workload", row),
         "failed_builds": _count(stats, "failed_builds", row),
         "hypervisor_version": row.hypervisor_version or 0,
-        "hypervisor_type": once(row.hypervisor_type),
+        "hypervisor_type": _once(row.hypervisor_type),
         "host_ip": row.host_ip,
-    }
-
-
-def _ratios(row: Any, ratios: Ratios) -> dict[str, float]:
-    left_open = sum(bit for name, bit in columns.RATIO_BITS.items() if not getattr(row, name))
-    return {
-        "ratios_left_open": left_open,
+        "ratios_left_open": sum(
+            bit for name, bit in columns.RATIO_BITS.items() if not getattr(row, name)
+        ),
         "cpu_allocation_ratio": row.cpu_allocation_ratio or ratios.cpu,
         "ram_allocation_ratio": row.ram_allocation_ratio or ratios.ram,
         "disk_allocation_ratio": row.disk_allocation_ratio or ratios.disk,
@@ -158,12 +141,10 @@ def _free_disk_gb(row: Any) -> int:
 
 
 def _stats(text: str | None) -> dict[str, Any]:
-    if not text:
-        return {}
     try:
-        stats = read_json(text)
+        stats = read_json(text) if text else None
     except ValueError:
-        return {}
+        stats = None
     return stats if isinstance(stats, dict) else {}
 
 
@@ -176,3 +157,181 @@ def _count(stats: dict[str, Any], name: str, row: Any) -> int:
             "Compute node %s reports %r as %s; counted as 0", row.hypervisor_hostname, value, name
         )
         return 0
+
+
+class TableUpdater:
+    """Applies changes to one table and its reservations.  The caller holds the decision lock."""
+
+    def __init__(
+        self,
+        reservations: Reservations,
+        ratios: Ratios,
+        cell_uuid: str,
+        chosen: Semantics = semantics.CURRENT,
+        *,
+        knows_bare_metal: bool = False,
+    ) -> None:
+        self.reservations = reservations
+        self.table: HostTable = reservations.table
+        self.ratios = ratios
+        self._semantics = chosen
+        self._knows_bare_metal = knows_bare_metal
+        self._undivided = Cell(cell_uuid)
+        self._read_at: dict[str, float] = {}
+        self._cell_of_host: dict[str, str] = {}
+        self._flagged: dict[str, dict[str, tuple[bool, bool]]] = {}
+        self._without_service: set[str] = set()
+        #: Rows of instances as they were read last, oldest first, and when.
+        self._recent: dict[str, tuple[Any, float]] = {}
+        #: Instances that are on no host any more, as soon as they have no reservation.
+        self._to_drop: set[str] = set()
+
+    def apply(self, changes: FleetChanges, now: float, cost: ReadCost) -> None:
+        """Apply *changes*; *now* (seconds since the epoch) ends reservations; adds to *cost*."""
+        cell = changes.cell or self._undivided
+        if changes.cell is not None:
+            self.table.cells[cell.uuid] = cell.disabled
+        cost.full |= changes.full
+        before = self._read_at.get(cell.uuid, NEVER) if changes.full else NEVER
+        self._read_at[cell.uuid] = now
+        self._nodes(changes, cell, cost, before - MISSED_AFTER_SECONDS)
+        if changes.services is not None:
+            self._services(changes.services, cell)
+        for record in changes.heartbeats:
+            if record.host in self.table.services:
+                self._service(record)
+        self._flags(changes.flagged, cell)  # these are newer than the heartbeats
+        if changes.aggregates is not None:
+            self.set_aggregates(changes.aggregates)
+        self._instances(changes, cell, cost, before - MISSED_AFTER_SECONDS)
+        self._settle(changes.instances, now)
+        if changes.full:
+            self._forget_strangers()
+        if changes.full or changes.services is not None:
+            missing = self.table.rows_of_host.keys() - self.table.services.keys()
+            for host in sorted(missing - self._without_service):
+                LOG.warning("No compute service record found for host %s", host)
+            self._without_service = missing
+
+    def set_aggregates(self, aggregates: Iterable[objects.Aggregate]) -> None:
+        """Make *aggregates* all there are."""
+        of_host: dict[str, tuple[objects.Aggregate, ...]] = {}
+        for aggregate in sorted(aggregates, key=lambda each: each.id):
+            for host in aggregate.hosts or ():
+                of_host[host] = (*of_host.get(host, ()), aggregate)
+        self.table.set_aggregates(of_host)
+
+    def _nodes(
+        self, changes: FleetChanges, cell: Cell, cost: ReadCost, missed_before: float
+    ) -> None:
+        live, table = set(), self.table
+        for row in changes.nodes:
+            # Of all cells no other compute node has this id; cells come in their order.
+            known_as, node_id = key(row), (cell.number << _ID_BITS) + int(row.id)
+            known = table.rows.get(known_as)
+            if row.host is None:
+                self._rename(node_id, None)  # half-written: nobody can be told to build there
+            elif not row.deleted:
+                live.add(known_as)
+                updated_at = None if known is None else table.value(known, "updated_at")
+                cost.add(row, updated_at, missed_before)
+                self._node(row, known_as, node_id, cell)
+            elif known is not None and table.value(known, "node_id") == node_id:
+                self._remove(known_as)
+        for known_as in table.rows.keys() - live if changes.full else ():
+            if self._cell_of_host.get(known_as[0]) == cell.uuid:
+                self._remove(known_as)
+
+    def _node(self, row: Any, known_as: Key, node_id: int, cell: Cell) -> None:
+        self._cell_of_host[known_as[0]] = cell.uuid
+        self._rename(node_id, known_as)
+        if not self.reservations.accepts(known_as, seconds(row.updated_at)):
+            return
+        found = values(row, self.ratios, cell.uuid, knows_bare_metal=self._knows_bare_metal)
+        keeps_numbers = known_as in self.table.rows and not found["reported"]
+        self.table.put(known_as, {**found, "node_id": node_id})
+        if not keeps_numbers:
+            self.reservations.reapply(known_as)
+
+    def _rename(self, node_id: int, known_as: Key | None) -> None:
+        """Drop the row under which this compute node was known, if that was not *known_as*."""
+        number, value = self.table.row_of_node.get(node_id), self.table.value
+        if number is not None and (known_as is None or number != self.table.rows.get(known_as)):
+            self._remove((value(number, "host"), value(number, "nodename")))
+
+    def _remove(self, known_as: Key) -> None:
+        LOG.info("Removing dead compute node %s:%s from scheduler", *known_as)
+        self.table.remove(known_as)
+
+    def _services(self, records: Sequence[Any], cell: Cell) -> None:
+        for host in self.table.services.keys() - {record.host for record in records}:
+            if self._cell_of_host.get(host) == cell.uuid:
+                self.table.set_service(host, None, 0.0)
+        for record in records:
+            if record.host is not None:
+                self._cell_of_host[record.host] = cell.uuid
+                self._service(record)
+
+    def _service(self, record: Any) -> None:
+        seen = last_seen(record, self._semantics)
+        self.table.set_service(_once(record.host), record._mapping, seen)
+
+    def _flags(self, flagged: dict[str, tuple[bool, bool]], cell: Cell) -> None:
+        before, services = self._flagged.get(cell.uuid, {}), self.table.services
+        for host in (before.keys() | flagged.keys()) & services.keys():
+            service, flags = services[host], flagged.get(host, (False, False))
+            if tuple(bool(service.get(each)) for each in _FLAGS) != flags:
+                record = {**service, **dict(zip(_FLAGS, flags, strict=True))}
+                self.table.set_service(host, record, self.table.last_seen[host])
+        self._flagged[cell.uuid] = flagged
+
+    def _instances(
+        self, changes: FleetChanges, cell: Cell, cost: ReadCost, missed_before: float
+    ) -> None:
+        placed = self.reservations.uuids()  # placeholders stay with their reservation
+        table = self.table
+        for row in changes.instances:
+            self._to_drop.discard(row.uuid)
+            if row.host and not row.deleted:
+                known = table.instances.get(row.host, {}).get(row.uuid)
+                cost.add(row, None if known is None else known.updated_at, missed_before)
+                properties = recorded(changes.system_metadata.get(row.uuid))
+                table.put_instance(row.host, row.uuid, tracked(row, row.host, properties))
+            else:
+                self._to_drop.add(row.uuid)
+        gone = self._to_drop - placed
+        self._to_drop -= gone
+        if changes.full:
+            live = placed | {row.uuid for row in changes.instances}
+            gone.update(
+                uuid
+                for uuid, host in table.host_of_instance.items()
+                if uuid not in live and self._cell_of_host.get(host, cell.uuid) == cell.uuid
+            )
+        for uuid in gone:
+            table.drop_instance(uuid)
+
+    def _settle(self, found: Sequence[Any], now: float) -> None:
+        """End reservations by the rows just *found*, and by those of late, not shown again.
+
+        A reservation may be made after the row was read that tells that its instance is gone.
+        """
+        for row in found:
+            self._recent.pop(row.uuid, None)
+            self._recent[row.uuid] = (row, now)
+        for uuid in list(self._recent):
+            if now - self._recent[uuid][1] <= self.reservations.expiry_seconds:
+                break
+            del self._recent[uuid]
+        earlier = (self._recent.keys() & self.reservations.uuids()) - {row.uuid for row in found}
+        several = [*found, *(self._recent[uuid][0] for uuid in earlier)]
+        self.reservations.settle(now, several)
+
+    def _forget_strangers(self) -> None:
+        """Keep nothing of hosts that are gone, or that somebody told of and that never came."""
+        known, capabilities = self.table.known_hosts(), self.table.capabilities
+        for host in self._cell_of_host.keys() - known:
+            del self._cell_of_host[host]
+        for each in [each for each in capabilities if each[0] not in known]:
+            del capabilities[each]
+        self.reservations.forget_removed_hosts()

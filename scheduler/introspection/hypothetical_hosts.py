@@ -13,8 +13,8 @@ from typing import Any, Final
 from scheduler import errors, objects
 from scheduler.db.tables import compute_nodes
 from scheduler.hosts import columns
+from scheduler.hosts import rows as host_rows
 from scheduler.hosts.host_manager import HostManager
-from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
 from scheduler.introspection.state import require_texts
 from scheduler.numa import HostTopology
@@ -76,7 +76,12 @@ def add(
             raise errors.InvalidRequest(field=argument, reason=str(error)) from error
         example = row if row is not None else next(iter(table.rows.values()), None)
         cell = None if example is None else table.value(example, "cell_uuid")
-        decoded = manager.decode(SimpleNamespace(**values), Ratios.from_conf(conf), cell)
+        decoded = host_rows.values(
+            SimpleNamespace(**values),
+            host_rows.Ratios.from_conf(conf),
+            cell,
+            knows_bare_metal=manager.KNOWS_BARE_METAL,
+        )
         prefix = profile.get("name") or f"{like or 'new'}-whatif"
         names = (f"{prefix}-{place}" for place in itertools.count(1))
         free = (name for name in names if name not in table.rows_of_host)

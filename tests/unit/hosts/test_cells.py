@@ -19,6 +19,7 @@ from scheduler.db.fleet import FleetReader
 from scheduler.db.sessions import in_thread
 from scheduler.hosts.candidates import narrow
 from scheduler.hosts.host_manager import HostManager
+from scheduler.hosts.refresh import ReadCost
 from tests import builders, nova_layouts
 from tests.nova_layouts import NEWTON
 from tests.novas import Nova
@@ -227,7 +228,7 @@ def test_no_cell_answers_is_no_answer(manager, nova, tmp_path):
     manager.refresh()
     assert seen(manager) == ["a1", "a2", "b1"], "the last state is fresh enough"
     with pytest.raises(db_exception.DBError):
-        manager._read_and_apply(manager.clock())
+        manager._read_and_apply(manager.clock(), ReadCost())
     for bring_back in back:
         bring_back()
     wait_until(lambda: manager.refresh() or is_whole(manager), SECONDS, "all cells")

@@ -7,7 +7,7 @@ import datetime
 import pytest
 
 from scheduler.evaluation.fleet import CaseFleet, moment
-from scheduler.hosts import rows
+from scheduler.hosts import columns, rows
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import NEVER
 from tests.builders import a_conf
@@ -18,9 +18,9 @@ RATIOS = Ratios(cpu=16.0, ram=1.5, disk=1.0)
 MORE = "Host h1 has more disk space than database expected (100 GB > 90 GB)"
 
 
-def read(read_as=rows.values, **columns):
-    fleet = CaseFleet({"compute_nodes": [a_node("h1", **columns)]})
-    return read_as(fleet.read(moment(NOW))[0].nodes[0], RATIOS, "c1")
+def read(*, knows_bare_metal=False, **columns):
+    [changes] = CaseFleet({"compute_nodes": [a_node("h1", **columns)]}).read(moment(NOW))
+    return rows.values(changes.nodes[0], RATIOS, "c1", knows_bare_metal=knows_bare_metal)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_ratios(ratio, expected):
 
 def test_a_row_never_filled_in_says_nothing_but_who_it_is():
     found = read(free_disk_gb=None, free_ram_mb=4096)
-    assert found.keys() == {"node_id", "uuid", "cell_uuid", "updated_at", "reported"}
+    assert found.keys() == {"node_id", "uuid", "cell_uuid", "updated_at", "reported", "bare_metal"}
     assert not found["reported"]
 
 
@@ -146,7 +146,7 @@ def test_ratios_for_hosts_that_have_none(semantics, options, expected):
 
 @pytest.mark.parametrize(("kind", "is_metal"), [("ironic", True), ("QEMU", False), (None, False)])
 def test_nodes_of_bare_metal(kind, is_metal):
-    kind = {"hypervisor_type": kind, "read_as": rows.values_of_nodes}
+    kind = {"hypervisor_type": kind, "knows_bare_metal": True}
     found = read(**kind, local_gb_used=30, free_disk_gb=70, disk_available_least=50)
     assert (found["bare_metal"], found["cell_uuid"]) == (is_metal, "c1")
     assert found["free_disk_mb"] == (70 if is_metal else 50) * 1024
@@ -173,4 +173,4 @@ EAST = datetime.timezone(datetime.timedelta(hours=2))
     ],
 )
 def test_times(when, seconds):
-    assert rows.seconds(when) == seconds
+    assert columns.seconds(when) == seconds

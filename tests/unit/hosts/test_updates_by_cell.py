@@ -7,10 +7,10 @@ import pytest
 
 from scheduler.db import tables
 from scheduler.db.fleet import Cell, FleetChanges
+from scheduler.hosts.refresh import ReadCost
 from scheduler.hosts.reservations import Reservations
-from scheduler.hosts.rows import Ratios
+from scheduler.hosts.rows import Ratios, TableUpdater
 from scheduler.hosts.table import HostTable
-from scheduler.hosts.updates import TableUpdater
 from tests.unit.hosts.reading import NODE
 
 NOW = datetime.datetime(2026, 11, 21, 12)
@@ -56,8 +56,8 @@ def of(cell, *nodes, full=True, services=None, flagged=(), instances=()):
 def updater():
     """Two cells: a1 with i1 in the first, b1 with i2 in the second, with the same ids."""
     updater = TableUpdater(Reservations(HostTable()), Ratios(16.0, 1.5, 1.0), "none")
-    updater.apply(of(TWO, a_node(1, "b1"), instances=[an_instance("i2", "b1")]), 0.0)
-    updater.apply(of(ONE, a_node(1, "a1"), instances=[an_instance("i1", "a1")]), 0.0)
+    updater.apply(of(TWO, a_node(1, "b1"), instances=[an_instance("i2", "b1")]), 0.0, ReadCost())
+    updater.apply(of(ONE, a_node(1, "a1"), instances=[an_instance("i1", "a1")]), 0.0, ReadCost())
     return updater
 
 
@@ -86,17 +86,17 @@ def test_equal_ids_are_different_nodes_in_the_order_of_the_cells(updater):
     ],
 )
 def test_changes_of_a_cell_touch_no_other(updater, changes, left):
-    updater.apply(changes, 0.0)
+    updater.apply(changes, 0.0, ReadCost())
     assert in_order(updater) == left
 
 
 def test_flags_of_one_cell_leave_the_other_cells_alone(updater):
-    updater.apply(of(ONE, full=False, flagged=["a1"]), 0.0)
-    updater.apply(of(TWO, full=False), 0.0)
+    updater.apply(of(ONE, full=False, flagged=["a1"]), 0.0, ReadCost())
+    updater.apply(of(TWO, full=False), 0.0, ReadCost())
     services = updater.table.services
     assert (services["a1"]["disabled"], services["b1"]["disabled"]) == (True, None)
 
 
 def test_instances_vanish_with_their_cell_only(updater):
-    updater.apply(of(ONE, a_node(1, "a1")), 0.0)
+    updater.apply(of(ONE, a_node(1, "a1")), 0.0, ReadCost())
     assert updater.table.host_of_instance == {"i2": "b1"}
