@@ -34,9 +34,6 @@ def a_policy(semantics="current"):
     return Policy(
         chain=FilterChain(load_filters(conf)),
         weighers=load_weighers(conf),
-        host_subset_size=1,
-        shuffle_best_same_weighed_hosts=False,
-        service_down_time_seconds=60,
         semantics=CHOICES[semantics],
         fitting=Fitting.from_conf(conf),
     )

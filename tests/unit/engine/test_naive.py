@@ -39,7 +39,12 @@ class Naive:
     def place(self, request: Any, uuids: list[str], wanted: int) -> tuple[list[str], list[str]]:
         """The hosts chosen, and the alternates of the first; NoValidHost."""
         keeps_ranking = self.policy.semantics.keeps_ranking
+        wanted_hosts, ignored = request.force_hosts or (), request.ignore_hosts or ()
+        forced, left_out = map(str.lower, wanted_hosts), set(map(str.lower, ignored))
         rows = self.table.order.tolist()
+        names = dict(zip(rows, self._names(rows), strict=True))
+        allowed = set(forced) or set(names.values())
+        rows = [row for row in rows if names[row] in allowed - left_out]
         chosen: list[int] = []
         ranked: list[int] = []
         for index, uuid in enumerate(uuids):
@@ -73,6 +78,8 @@ class Naive:
     ) -> tuple[list[int], list[int]]:
         """The rows that pass, in the order given and by weight."""
         filters = [each for each in self.policy.chain.filters if each.run_filter_for_index(index)]
+        if request.force_hosts:
+            filters = []
         states = [scope.state(row) for row in rows]
         states = [s for s in states if all(each.host_passes(s, request) for each in filters)]
         totals = dict.fromkeys([state.row for state in states], 0.0)
@@ -146,7 +153,14 @@ def some_request(rng: random.Random, policy: str | None, uuids: list[str]) -> ob
     group = None if policy is None else {"policy": policy, "members": uuids}
     flavor = {"memory_mb": rng.choice([256, 512, 1024]), "root_gb": rng.choice([0, 1])}
     zone = rng.choice([None, None, "z1"])
-    request: objects.RequestSpec = a_request(flavor=flavor, group=group, availability_zone=zone)
+    named = {
+        name: rng.sample(["h1", "H2", "h3", "h9"], rng.randint(1, 3))
+        for name in ("force_hosts", "ignore_hosts")
+        if rng.random() < 0.2
+    }
+    request: objects.RequestSpec = a_request(
+        flavor=flavor, group=group, availability_zone=zone, **named
+    )
     return request
 
 

@@ -13,17 +13,6 @@ from scheduler.weights.io_ops import IoOpsWeigher
 from scheduler.weights.ram import RAMWeigher
 from tests.builders import a_conf, a_fleet, a_request, candidates, names
 
-# Two rounds of the worked example: free MB of memory and disk, operations; totals; pick.
-WORKED_EXAMPLE = [
-    ([20480, 14336, 6144], [389120, 286720, 153600], [0, 1, 0], [2.0, 0.436842, 0.694737], "h1"),
-    ([16384, 14336, 6144], [327680, 286720, 153600], [1, 1, 0], [1.0, 0.75, 0.84375], "h1"),
-    (
-        *([12288, 14336, 6144], [266240, 286720, 153600], [2, 1, 0]),
-        *([0.785714, 1.5, 0.964286], "h2"),
-    ),
-    ([12288, 10240, 6144], [266240, 225280, 153600], [2, 2, 0], [1.0, 0.679487, 1.076923], "h3"),
-]
-
 
 def normalised(values, low, high, chosen=semantics.CURRENT):
     """*values* as a weigher with these declared bounds has them normalised."""
@@ -108,24 +97,6 @@ def test_newtons_worked_example():
         best.consume_from_request(request)
 
     assert picks == [("h1", 2.0), ("h3", 0.694737), ("h1", 0.642105), ("h2", 0.936842)]
-
-
-@pytest.mark.parametrize(("ram", "disk", "io_ops", "totals", "pick"), WORKED_EXAMPLE)
-def test_the_worked_example(ram, disk, io_ops, totals, pick):
-    rows = zip(ram, disk, io_ops, strict=True)
-    table = a_fleet(*[{"free_ram_mb": r, "free_disk_mb": d, "num_io_ops": i} for r, d, i in rows])
-    weighers = [cls(a_conf()) for cls in (RAMWeigher, DiskWeigher, IoOpsWeigher)]
-
-    hosts, found, parts = ranked(weighers, table)
-
-    assert hosts[0] == pick
-    assert found == pytest.approx(sorted(totals, reverse=True), abs=1e-6)
-    assert sum(part.weighted for part in parts) == pytest.approx(totals, abs=1e-6)
-    assert [part.name for part in parts] == [
-        "RAMWeigher",
-        "DiskWeigher",
-        "IoOpsWeigher",
-    ]
 
 
 @pytest.mark.parametrize("hosts", [0, 1])

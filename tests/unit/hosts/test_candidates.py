@@ -35,6 +35,13 @@ def test_the_view_of_a_host_is_the_same_within_a_decision(hosts):
     assert names(Candidates.alone(first)) == ["h1"]
 
 
+def test_hosts_are_named_exactly_and_instances_counted(hosts):
+    assert hosts.named(["h3", "h1", "h9", "H2", "n2"]).tolist() == [True, False, True]
+    assert hosts.running_on(["h1", "h9"]).tolist() == [True, False, False]
+    assert hosts.count_instances(["u1", "u1", "u2", "u3", "U3", "u9"]).tolist() == [2, 1, 0]
+    assert hosts.count_instances([]).tolist() == [0, 0, 0]
+
+
 def test_no_hosts_need_no_reading(hosts):
     nothing = hosts.take(hosts.everything(False))
     found = (
@@ -44,26 +51,6 @@ def test_no_hosts_need_no_reading(hosts):
         nothing.service_up,
     )
     assert [each.tolist() for each in found] == [[]] * 4
-
-
-@pytest.mark.parametrize(
-    ("wanted", "mask"),
-    [
-        ([], [False, False, False]),
-        (["h3", "h1", "h9"], [True, False, True]),
-        (["H2", "n2"], [False, False, False]),
-    ],
-)
-def test_hosts_are_named_exactly(hosts, wanted, mask):
-    assert hosts.named(wanted).tolist() == mask
-
-
-@pytest.mark.parametrize(
-    ("uuids", "counts"),
-    [([], [0, 0, 0]), (["u1", "u2", "u3"], [2, 1, 0]), (["u1", "u1", "U3", "u9"], [1, 0, 0])],
-)
-def test_instances_are_counted_per_host(hosts, uuids, counts):
-    assert hosts.count_instances(uuids).tolist() == counts
 
 
 @pytest.mark.parametrize(
@@ -80,55 +67,34 @@ def test_liveness_is_judged_at_the_moment_of_the_decision(age, down_seconds, up)
 ONE, TWO, OTHER = (f"00000000-0000-4000-e000-00000000000{number}" for number in (1, 2, 3))
 
 
-def in_cells(*cells, disabled=()):
-    """A fleet with a host in each of *cells*, in this order."""
-    table = a_fleet(*({"cell_uuid": uuid} for uuid in cells))
-    table.cells.update((uuid, uuid in disabled) for uuid in cells)
-    return table
-
-
-@pytest.mark.parametrize(
-    ("cells", "wanted", "may_cross", "left"),
-    [
-        ((ONE, TWO, ONE), ONE, False, ["h1", "h3"]),
-        ((ONE, TWO, ONE), TWO, False, ["h2"]),
-        ((ONE, TWO, ONE), OTHER, False, []),
-        ((ONE, TWO, ONE), ONE, True, ["h1", "h2", "h3"]),
-        ((ONE, TWO, ONE), None, False, ["h1", "h2", "h3"]),
-        ((ONE, ONE, ONE), OTHER, False, []),
-    ],
-)
-def test_a_request_stays_in_its_cell(cells, wanted, may_cross, left):
-    hosts = candidates(in_cells(*cells))
-    cell = None if wanted is None else objects.CellMapping(uuid=wanted)
+def asking_for(uuid, *, may_cross=False, **fields):
+    cell = None if uuid is None else objects.CellMapping(uuid=uuid)
     destination = objects.Destination(cell=cell, allow_cross_cell_move=may_cross)
-    narrowed = narrow(hosts, a_request(requested_destination=destination))
-    assert names(narrowed.hosts) == left
-    lost = len(cells) - len(left)
-    assert narrowed.removed == ({"destination.other_cell": lost} if lost else {})
-    assert not narrowed.skip_filters
-
-
-def asking_for(uuid):
-    cell = objects.CellMapping(uuid=uuid)
-    return a_request(requested_destination=objects.Destination(cell=cell))
+    return a_request(requested_destination=destination, **fields)
 
 
 @pytest.mark.parametrize(
-    ("request_spec", "left", "removed"),
+    ("disabled", "request_spec", "left", "removed"),
     [
-        (a_request(), ["h1", "h3"], {"cell.disabled": 1}),
-        (asking_for(TWO), ["h2"], {"destination.other_cell": 2}),
-        (asking_for(ONE), ["h1", "h3"], {"destination.other_cell": 1}),
-        (a_request(force_hosts=["h2"]), [], {"cell.disabled": 1, "force_hosts.other": 2}),
+        ([], asking_for(ONE), ["h1", "h3"], {"destination.other_cell": 1}),
+        ([], asking_for(TWO), ["h2"], {"destination.other_cell": 2}),
+        ([], asking_for(OTHER), [], {"destination.other_cell": 3}),
+        ([], asking_for(ONE, may_cross=True), ["h1", "h2", "h3"], {}),
+        ([], asking_for(None), ["h1", "h2", "h3"], {}),
+        ([TWO], a_request(), ["h1", "h3"], {"cell.disabled": 1}),
+        ([TWO], asking_for(TWO), ["h2"], {"destination.other_cell": 2}),
+        ([TWO], asking_for(ONE), ["h1", "h3"], {"destination.other_cell": 1}),
+        (
+            *([TWO], a_request(force_hosts=["h2"])),
+            *([], {"cell.disabled": 1, "force_hosts.other": 2}),
+        ),
     ],
 )
-def test_a_disabled_cell_is_for_those_who_ask_for_it(request_spec, left, removed):
-    hosts = candidates(in_cells(ONE, TWO, ONE, disabled=[TWO]))
-    narrowed = narrow(hosts, request_spec)
+def test_a_request_stays_in_its_cell(disabled, request_spec, left, removed):
+    """A disabled cell is for those who ask for it, and an undivided fleet is every cell."""
+    table = a_fleet(*({"cell_uuid": uuid} for uuid in (ONE, TWO, ONE)))
+    assert names(narrow(candidates(table), asking_for(OTHER)).hosts) == ["h1", "h2", "h3"]
+    table.cells.update((uuid, uuid in disabled) for uuid in (ONE, TWO))
+    narrowed = narrow(candidates(table), request_spec)
     assert (names(narrowed.hosts), narrowed.removed) == (left, removed)
-
-
-def test_an_undivided_fleet_is_every_cell():
-    hosts = candidates(a_fleet({"cell_uuid": ONE}))
-    assert names(narrow(hosts, asking_for(OTHER)).hosts) == ["h1"]
+    assert narrowed.skip_filters is bool(request_spec.force_hosts)

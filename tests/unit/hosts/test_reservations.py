@@ -258,14 +258,18 @@ def test_one_that_does_not_say_when_it_ends_has_ended(table):
     ("updated_at", "accepted"), [(NOW, False), (NOW + 0.5, True), (NOW + 1, True), (NEVER, True)]
 )
 def test_newton_ignores_reports_older_than_its_last_reservation(table, updated_at, accepted):
+    """Where the service was gone it starts afresh, and of bare metal it takes every row."""
     reservations = NewtonReservations(table)
     reservations.confirm([reserve(reservations)])
     reservations.settle(NOW + 1000)
     assert (list(reservations), table.host_of_instance) == ([], {})
     assert free_ram_mb(reservations) == 4096 - 512
     assert reservations.accepts(KEY, updated_at) is accepted
+    table.put(KEY, {"bare_metal": True})
+    assert reservations.accepts(KEY, NOW)
+    table.put(KEY, {"bare_metal": False})
     table.set_service("h1", None, 0.0)
-    assert reservations.accepts(KEY, NOW), "it starts afresh where the service was gone"
+    assert reservations.accepts(KEY, NOW)
 
 
 def test_newton_leaves_what_a_failed_request_took_until_the_next_row_of_any_age(table):

@@ -74,55 +74,63 @@ def test_ratios(ratio, expected):
 
 def test_a_row_never_filled_in_says_nothing_but_who_it_is():
     found = read(free_disk_gb=None, free_ram_mb=4096)
-    assert found.keys() == {"node_id", "uuid", "cell_uuid", "updated_at", "reported", "bare_metal"}
-    assert not found["reported"]
+    identity = {"node_id", "uuid", "cell_uuid", "updated_at", "reported", "bare_metal"}
+    assert (found.keys(), found["reported"]) == (identity, False)
 
 
-def test_every_value_of_a_row():
-    texts = {
-        **dict.fromkeys(("supported_instances", "metrics", "pci_stats"), "[]"),
-        **dict.fromkeys(("cpu_info", "numa_topology"), "{}"),
-        "stats": '{"num_instances": "3"}',
-        "hypervisor_type": "QEMU",
-        "host_ip": "192.0.2.1",
-    }
-    numbers = {"free_ram_mb": 4096, "vcpus_used": 3, "hypervisor_version": 2005000}
-    found = read(
-        **{**texts, **numbers, "memory_mb": 8192, "vcpus": 8},
-        local_gb=100,
-        local_gb_used=30,
-        free_disk_gb=70,
-    )
+ROW = {
+    **dict.fromkeys(("supported_instances", "metrics", "pci_stats"), "[]"),
+    **dict.fromkeys(("cpu_info", "numa_topology"), "{}"),
+    "stats": '{"num_instances": "3"}',
+    "host_ip": "192.0.2.1",
+    "free_ram_mb": 4096,
+    "vcpus_used": 3,
+    "hypervisor_version": 2005000,
+}
+SIZES = {"memory_mb": 8192, "vcpus": 8, "local_gb": 100, "local_gb_used": 30, "free_disk_gb": 70}
+UNKNOWN_OF_METAL = {
+    **dict.fromkeys(("disk_mb_used", "num_instances", "num_io_ops"), 0),
+    **dict.fromkeys(("host_ip", "numa_topology", "pci_stats", "metrics")),
+    "free_disk_mb": 70 * 1024,
+}
+
+
+@pytest.mark.parametrize("knows_bare_metal", [True, False])
+@pytest.mark.parametrize("kind", ["ironic", "Ironic", "QEMU", None])
+def test_every_value_of_a_row(kind, knows_bare_metal):
+    row = {**ROW, **SIZES, "hypervisor_type": kind, "disk_available_least": 50}
+    found = read(knows_bare_metal=knows_bare_metal, **row)
+    is_metal = knows_bare_metal and kind == "ironic"
     expected = {
-        **texts,
-        **numbers,
+        **ROW,
+        "hypervisor_type": kind,
         "total_usable_ram_mb": 8192,
         "vcpus_total": 8,
         "total_usable_disk_gb": 100,
         "disk_mb_used": 30 * 1024,
-        "free_disk_mb": 70 * 1024,
+        "free_disk_mb": 50 * 1024,
         "num_instances": 3,
+        "num_io_ops": 0,
         "cell_uuid": "c1",
         "reported": True,
+        "bare_metal": is_metal,
+        **(UNKNOWN_OF_METAL if is_metal else {}),
     }
     assert {name: value for name, value in found.items() if name in expected} == expected
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "column"),
     [
-        *("total_usable_ram_mb", "free_ram_mb", "total_usable_disk_gb", "disk_mb_used"),
-        *("vcpus_total", "vcpus_used", "hypervisor_version"),
+        ("total_usable_ram_mb", "memory_mb"),
+        ("total_usable_disk_gb", "local_gb"),
+        ("disk_mb_used", "local_gb_used"),
+        ("vcpus_total", "vcpus"),
+        *((name, name) for name in ("free_ram_mb", "vcpus_used", "hypervisor_version")),
     ],
 )
-def test_numbers_that_were_never_written_are_zero(name):
-    columns = {
-        "total_usable_ram_mb": "memory_mb",
-        "total_usable_disk_gb": "local_gb",
-        "disk_mb_used": "local_gb_used",
-        "vcpus_total": "vcpus",
-    }
-    assert read(**{columns.get(name, name): None})[name] == 0
+def test_numbers_that_were_never_written_are_zero(name, column):
+    assert read(**{column: None})[name] == 0
 
 
 @pytest.mark.parametrize(
@@ -142,20 +150,6 @@ def test_ratios_for_hosts_that_have_none(semantics, options, expected):
         conf.set_override(name, value)
     found = Ratios.from_conf(conf)
     assert (found.cpu, found.ram, found.disk) == expected
-
-
-@pytest.mark.parametrize(("kind", "is_metal"), [("ironic", True), ("QEMU", False), (None, False)])
-def test_nodes_of_bare_metal(kind, is_metal):
-    kind = {"hypervisor_type": kind, "knows_bare_metal": True}
-    found = read(**kind, local_gb_used=30, free_disk_gb=70, disk_available_least=50)
-    assert (found["bare_metal"], found["cell_uuid"]) == (is_metal, "c1")
-    assert found["free_disk_mb"] == (70 if is_metal else 50) * 1024
-    assert found["disk_mb_used"] == (0 if is_metal else 30 * 1024)
-    assert found["total_usable_ram_mb"] == 8192
-    assert read(**kind, ram_allocation_ratio=None)["ram_allocation_ratio"] == 1.5
-    silent = read(**kind, free_disk_gb=None)
-    assert (silent["reported"], silent["bare_metal"]) == (False, is_metal)
-    assert "free_ram_mb" not in silent
 
 
 EPOCH = datetime.datetime(1970, 1, 1)

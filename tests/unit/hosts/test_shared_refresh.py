@@ -8,6 +8,8 @@ import pytest
 from scheduler.hosts.refresh import SharedRun
 from tests.waiting import wait_until
 
+SECONDS = 60
+
 
 class SlowRead:
     """A read that stays under way until it is let go."""
@@ -21,7 +23,7 @@ class SlowRead:
     def __call__(self) -> None:
         self.runs += 1
         self.begun.release()
-        assert self.go_on.acquire(timeout=60)
+        assert self.go_on.acquire(timeout=SECONDS)
         if self.error:
             raise self.error
 
@@ -41,78 +43,54 @@ def in_threads(target, number):
     return futures
 
 
-def join(futures):
-    """Wait for all; raises what one of them has raised."""
-    for future in futures:
-        future.result(timeout=60)
-
-
-def test_callers_during_a_read_share_the_next_one():
+@pytest.mark.parametrize("error", [None, RuntimeError("gone")])
+def test_callers_during_a_read_share_the_next_one_and_its_error(error):
     read = SlowRead()
     shared = SharedRun(read)
-    first = in_threads(shared, 1)
-    assert read.begun.acquire(timeout=60)
+    [first] = in_threads(shared, 1)
+    assert read.begun.acquire(timeout=SECONDS)
     later = in_threads(shared, 5)
     read.go_on.release()
-    join(first)
-    assert read.begun.acquire(timeout=60)  # the second read began after they arrived
-    read.go_on.release()
-    read.go_on.release()  # a straggler may have missed the second read
-    join(later)
-    assert 2 <= read.runs <= 3
+    first.result(timeout=SECONDS)
+    assert read.begun.acquire(timeout=SECONDS)  # the second read began after they arrived
+    read.error = error
+    read.go_on.release(5)  # a straggler may have missed the second read
+    assert [future.exception(timeout=SECONDS) for future in later] == [error] * 5
+    assert read.runs < 5
 
 
-def test_an_error_reaches_every_caller_that_shared_the_read():
+@pytest.mark.parametrize("arrived_at", [99.0, 100.0])
+def test_who_had_arrived_before_a_read_began_waits_for_that_one(arrived_at):
     read = SlowRead()
-    shared = SharedRun(read)
-    first = in_threads(shared, 1)
-    assert read.begun.acquire(timeout=60)
-    later = in_threads(shared, 2)
-    read.go_on.release()
-    join(first)
-    assert read.begun.acquire(timeout=60)
-    read.error = RuntimeError("gone")
+    shared = SharedRun(read, lambda: 100.0)
+    calls = in_threads(lambda: shared(99.0), 1)
+    assert read.begun.acquire(timeout=SECONDS)
+    calls += in_threads(lambda: shared(arrived_at), 1)
     read.go_on.release(2)
-    for each in later:
-        with pytest.raises(RuntimeError, match="gone"):
-            join([each])
+    for call in calls:
+        call.result(timeout=SECONDS)
+    assert read.runs == (1 if arrived_at < 100.0 else 2)
 
 
 def test_requests_that_had_arrived_before_a_read_began_share_it_even_when_it_is_over():
-    now, reads = [100.0], []
-    shared = SharedRun(lambda: reads.append(now[0]), lambda: now[0])
-    shared(99.0)
-    shared(99.5)
-    assert reads == [100.0]
-    now[0] = 101.0
-    for arrived_at in (100.5, 100.5, 101.0, None):  # the last two not before it began
-        shared(arrived_at)
-    assert reads == [100.0, 101.0, 101.0, 101.0]
-
-
-def test_who_had_arrived_before_a_read_began_waits_for_that_one():
-    read = SlowRead()
-    shared = SharedRun(read, lambda: 100.0)
-    first = in_threads(shared, 1)
-    assert read.begun.acquire(timeout=10)
-    others = in_threads(lambda: shared(99.0), 3)
-    read.go_on.release()
-    join([*first, *others])
-    assert read.runs == 1
-
-
-def test_a_failed_read_is_good_for_nobody_who_comes_later():
-    outcomes = [None, RuntimeError("gone")]
+    """One that failed serves nobody who comes later."""
+    now, reads, errors = [100.0], [], [RuntimeError("gone")]
 
     def read():
-        if error := outcomes.pop():
-            raise error
+        reads.append(now[0])
+        if errors:
+            raise errors.pop()
 
-    shared = SharedRun(read, lambda: 100.0)
+    shared = SharedRun(read, lambda: now[0])
     with pytest.raises(RuntimeError):
         shared(99.0)
     shared(99.0)
-    assert outcomes == []
+    shared(99.5)
+    assert reads == [100.0, 100.0]
+    now[0] = 101.0
+    for arrived_at in (100.5, 100.5, 101.0, None):  # the last two not before it began
+        shared(arrived_at)
+    assert reads == [100.0, 100.0, 101.0, 101.0, 101.0]
 
 
 def test_who_comes_before_a_read_begins_shares_it():
@@ -120,9 +98,10 @@ def test_who_comes_before_a_read_begins_shares_it():
 
     def gather():
         futures.extend(in_threads(shared, 3))
-        wait_until(lambda: len(shared._changed._waiters) == 3, 60, "three that wait")
+        wait_until(lambda: len(shared._changed._waiters) == 3, SECONDS, "three that wait")
 
     shared = SharedRun(lambda: reads.append(1), gather=gather)
     shared()
-    join(futures)
+    for future in futures:
+        future.result(timeout=SECONDS)
     assert reads == [1]
