@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from scheduler.engine.evaluation import Evaluation, Policy, extremes, share, weighted
+from scheduler.engine.evaluation import Evaluation, Policy, extremes, share, some, weighted
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.consumption import Consumption
 from scheduler.semantics import Bounds
@@ -56,7 +56,7 @@ class _Ahead(Candidates):
         raise NeedsTable
 
     def take(self, chosen: np.ndarray) -> Candidates:
-        return _Ahead(super().take(chosen), self._added, _some(self._times, chosen))
+        return _Ahead(super().take(chosen), self._added, some(self._times, chosen))
 
     def states(self) -> NoReturn:
         raise NeedsTable
@@ -168,9 +168,7 @@ class Batch:
             _passing, raws = self._level(hosts, times[left])
             totals = np.zeros(len(left))
             for raw, bounds, factor in zip(raws, self._bounds[number], self._factors, strict=True):
-                if isinstance(factor, np.ndarray):
-                    factor = factor[places[left]]
-                totals += weighted(raw, bounds, factor, extremes(raw))
+                totals += weighted(raw, bounds, some(factor, places[left]), extremes(raw))
             left = left[totals == totals.max()]
             if len(left) == 1:
                 break
@@ -187,7 +185,7 @@ class _AtHand:
         self.places = places
         self._hosts = batch._hosts
         self._times = batch._times[places]
-        self._factors = [_some(factor, places) for factor in batch._factors]
+        self._factors = [some(factor, places) for factor in batch._factors]
         self._has_arrays = any(isinstance(each, np.ndarray) for each in self._factors)
         self._raws = [np.array(raw, dtype=np.float64) for raw in raws]
         self._extremes = [extremes(raw) for raw in raws]
@@ -367,7 +365,3 @@ class _AtHand:
 
 def _is_zero(factor: np.ndarray | float) -> bool:
     return not isinstance(factor, np.ndarray) and factor == 0
-
-
-def _some(factor: Any, places: np.ndarray) -> Any:
-    return factor[places] if isinstance(factor, np.ndarray) else factor

@@ -5,10 +5,10 @@ Reference page scheduling, sections 2.1 (steps e and f) and 2.5.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from collections.abc import Callable, Iterator
-from typing import Protocol
 
 import numpy as np
 
@@ -21,25 +21,10 @@ Claimable = Callable[[np.ndarray], np.ndarray]
 """Mask of the rows that may be chosen."""
 
 
-class Draws:
-    """A source of random numbers, made when it is first wanted: few decisions draw."""
-
-    def __init__(self, seed: int, rng: random.Random | None = None) -> None:
-        """With *rng* it is that one."""
-        self._seed = seed
-        self._rng = rng
-
-    def __call__(self) -> random.Random:
-        if self._rng is None:
-            self._rng = random.Random(self._seed)  # choice among equals, not a secret
-        return self._rng
-
-
-class Ranked(Protocol):
-    """An earlier choice, whose order decides among equals."""
-
-    def first_of(self, rows: np.ndarray) -> int:
-        """The one of *rows*, given in the table's order, that stood first."""
+Draws = Callable[[], random.Random]
+"""The source of random numbers, made when it is first wanted: few decisions draw."""
+FirstOf = Callable[[np.ndarray], int]
+"""The one of some rows, given in the table's order, that stood first in an earlier choice."""
 
 
 class Choice:
@@ -51,7 +36,7 @@ class Choice:
     """
 
     def __init__(
-        self, rows: np.ndarray, totals: np.ndarray, claimable: Claimable, before: Ranked | None
+        self, rows: np.ndarray, totals: np.ndarray, claimable: Claimable, before: FirstOf | None
     ) -> None:
         """*rows*: the candidates, in the table's order unless a filter gave them another."""
         self.rows = rows
@@ -63,8 +48,6 @@ class Choice:
         self._before = before
         #: All candidates in order, where something else than weight decided about that.
         self._order: np.ndarray | None = None
-        #: The best of all candidates, once they were looked for.
-        self._best: np.ndarray | None = None
 
     def choose(self, draws: Draws, subset_size: int, *, shuffle_best: bool) -> int | None:
         """The row to choose; None if there is none.
@@ -102,18 +85,17 @@ class Choice:
         return iter(rows[self._claimable(rows)].tolist())
 
     def _from_the_top(self, rows: np.ndarray) -> Iterator[int]:
-        if rows is not self.rows:
-            head = self._head(rows)
-        elif self._best is None:
-            head = self._best = self._head(rows)
-        else:
-            head = self._best
+        head = self._best_of_all if rows is self.rows else self._head(rows)
         allowed = self._claimable(head)
         found = head.tolist() if allowed.all() else head[allowed].tolist()
         yield from found
         if len(head) < len(rows):
             rows = rows[np.argsort(-self.totals[rows], kind="stable")]
             yield from itertools.islice(self._in_order(rows), len(found), None)
+
+    @functools.cached_property
+    def _best_of_all(self) -> np.ndarray:
+        return self._head(self.rows)
 
     def _head(self, rows: np.ndarray) -> np.ndarray:
         """At least the best sixteen of *rows* in order, all equal to the last of them included."""
@@ -138,7 +120,7 @@ class Choice:
                 return
             if self._before is not None and (totals[place + 1 :] == highest).any():
                 equals = np.flatnonzero(totals == highest)
-                first = self._before.first_of(rows[equals])
+                first = self._before(rows[equals])
                 place = int(equals[(rows[equals] == first).argmax()])
             totals[place] = -np.inf
             yield int(rows[place])
@@ -152,18 +134,14 @@ class Choice:
         totals = self.totals[rows]
         rows = rows[totals == totals.max()]
         if len(rows) > 1 and self._before is not None:
-            return self._before.first_of(rows)
+            return self._before(rows)
         return int(rows[0])
 
     def _shuffle(self, rng: random.Random) -> None:
-        """Put all candidates in order, those equal to the best in an order drawn."""
-        order = np.array(list(self._all_in_order()), dtype=np.int64)
+        """Put all candidates in order, claimable or not; those equal to the best are drawn."""
+        everything = Choice(self.rows, self.totals, lambda rows: rows == rows, self._before)
+        order = np.array(list(everything.best(self.rows)), dtype=np.int64)
         totals = self.totals[order]
         best = order[totals == totals[:1]].tolist()
         rng.shuffle(best)
         self._order = np.concatenate([np.array(best, dtype=np.int64), order[len(best) :]])
-
-    def _all_in_order(self) -> Iterator[int]:
-        """All candidates by weight, those that may not be picked included."""
-        everything = Choice(self.rows, self.totals, lambda rows: rows == rows, self._before)
-        return everything.best(self.rows)

@@ -7,6 +7,7 @@ Reference page scheduling, sections 2.1 and 2.5.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 import time
@@ -19,7 +20,7 @@ import numpy as np
 
 from scheduler import errors
 from scheduler.engine.batch import Batch, NeedsTable
-from scheduler.engine.choice import Choice, Draws, Ranked
+from scheduler.engine.choice import Choice, FirstOf
 from scheduler.engine.evaluation import (
     Evaluation,
     Policy,
@@ -40,7 +41,7 @@ from scheduler.engine.record import (
     Verdicts,
 )
 from scheduler.hosts import consumption
-from scheduler.hosts.candidates import Candidates, Scope, narrow
+from scheduler.hosts.candidates import Candidates, Narrowed, Scope, narrow
 from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.reservations import Reservation, Reservations
@@ -90,10 +91,12 @@ def decide(
     """
     moment = time.time() if now is None else now
     notes = DecisionRecord(None, tuple(uuids), count, 0) if record is None else record
-    decision = _Decision(policy, reservations, moment, rng, notes, room or {}, on_refusal)
+    decision = _Decision(
+        policy, reservations, moment, rng, notes, room or {}, on_refusal, rows, request
+    )
     bounds = bounds_of(policy.weighers)
     try:
-        placement = decision.place(rows, request, uuids, count, alternates)
+        placement = decision.place(request, uuids, count, alternates)
         reservations.confirm(placement.reservations)
         return placement
     except BaseException:
@@ -114,6 +117,8 @@ class _Decision:
         record: DecisionRecord,
         room: Mapping[int, int],
         on_refusal: OnRefusal | None,
+        rows: np.ndarray | None,
+        request: Any,
     ) -> None:
         self.policy = policy
         self.reservations = reservations
@@ -123,14 +128,15 @@ class _Decision:
             reservations.table, now, policy.service_down_time_seconds, policy.fitting
         )
         self.made: list[Reservation] = []
-        self._draws = Draws(record.seed, rng)
+        self._draws = functools.cache(lambda: rng or random.Random(record.seed))  # no secret
         self._room = room
         self._on_refusal = on_refusal
-        self._skip_filters = False
-        self._narrowed = Candidates(self.scope, np.zeros(0, dtype=np.int64))
-        self._evaluation = Evaluation(self._narrowed)
+        narrowed = self._narrow(rows, request)
+        self._skip_filters = record.filters_skipped = narrowed.skip_filters
+        self._narrowed = narrowed.hosts
+        self._evaluation = Evaluation(narrowed.hosts)
         self._choice: Choice | None = None
-        self._before: Ranked | None = None
+        self._before: FirstOf | None = None
         self._amount: Consumption | None = None
         self._ends_at = time.monotonic() + policy.most_seconds
 
@@ -140,26 +146,18 @@ class _Decision:
         for reservation in reversed(self.made):
             self.reservations.release(reservation)
 
-    def place(
-        self,
-        rows: np.ndarray | None,
-        request: Any,
-        uuids: Sequence[str],
-        count: int,
-        alternates: int,
-    ) -> Placement:
+    def place(self, request: Any, uuids: Sequence[str], count: int, alternates: int) -> Placement:
         """See ``decide``."""
         hosts: list[HostState] = []
         limits: list[dict[str, Any]] = []
         batch: Batch | None = None
-        self._narrow(rows, request)
         for index in range(count):
             if index or uuids:
                 request.instance_uuid = uuids[index] if uuids else self._stand_in(index)
             self._require_time(index, "not begun")
             row = self._next(request, index)
             if row is None:
-                raise self._refusal(request, index)
+                raise self._refusal(index)
             if index == 0 and count > 1:
                 began = time.perf_counter()
                 batch = self._batch(request, row, count)
@@ -178,7 +176,7 @@ class _Decision:
 
     # --- one instance --------------------------------------------------------------------
 
-    def _narrow(self, rows: np.ndarray | None, request: Any) -> None:
+    def _narrow(self, rows: np.ndarray | None, request: Any) -> Narrowed:
         """Leave the hosts that the lists of the request do."""
         record, table = self.record, self.reservations.table
         rows = table.order if rows is None else rows
@@ -188,11 +186,10 @@ class _Decision:
         missing = {NO_SERVICE: without_service, NOT_OFFERED: not_offered}
         record.not_considered = {cause: number for cause, number in missing.items() if number}
         narrowed = narrow(Candidates(self.scope, rows), request, self.policy.semantics)
-        self._skip_filters = record.filters_skipped = narrowed.skip_filters
-        self._narrowed = narrowed.hosts
         record.removed_before_filters = narrowed.removed
         record.filters, record.before_filters = [], []
         record.top = record.verdicts = record.refusal = None
+        return narrowed
 
     def _next(self, request: Any, index: int) -> int | None:
         """The row for instance number *index*; None if there is none."""
@@ -215,9 +212,8 @@ class _Decision:
         before = self._before if policy.semantics.keeps_ranking else None
         totals = evaluation.totals_of_rows()
         claimable = self._claimable if self._room else self.reservations.claimable
-        self._choice = self._before = choice = Choice(
-            evaluation.hosts.rows, totals, claimable, before
-        )
+        self._choice = choice = Choice(evaluation.hosts.rows, totals, claimable, before)
+        self._before = choice.first_of
         row = choice.choose(
             self._draws,
             policy.host_subset_size,
@@ -245,9 +241,8 @@ class _Decision:
                 [part.at(places) for part in evaluation.parts],
             )
 
-    def _refusal(self, request: Any, index: int) -> errors.NoValidHost:
+    def _refusal(self, index: int) -> errors.NoValidHost:
         """The error when no host is left for instance number *index*."""
-        del request
         if self._on_refusal is not None:
             self._on_refusal(self._narrowed, self._evaluation, index)
         return errors.NoValidHost(reason=NOT_ENOUGH_HOSTS)
@@ -324,7 +319,7 @@ class _Decision:
     ) -> tuple[list[HostState], list[dict[str, Any]]]:
         """Consume the rows of *batch*; their hosts and limits."""
         rows = batch.rows
-        self._before, self._evaluation.hosts = batch, batch.survivors
+        self._before, self._evaluation.hosts = batch.first_of, batch.survivors
         names: list[tuple[str | None, str | None]] = [(request.instance_uuid, None)]
         if uuids:
             names = [(uuid, None) for uuid in uuids[: len(rows)]]
@@ -337,7 +332,7 @@ class _Decision:
         last = min(len(rows), count - 1)
         request.instance_uuid = uuids[last] if uuids else self._stand_in(last)
         if len(rows) < count:
-            raise self._refusal(request, len(rows))
+            raise self._refusal(len(rows))
         states = [self.scope.state(row) for row in rows]
         known = {row: self._limits(self.scope.state(row), request) for row in dict.fromkeys(rows)}
         return states, [known[row] for row in rows]

@@ -214,10 +214,12 @@ class Part:
 
     def at(self, places: np.ndarray) -> Part:
         """Copies of the numbers at *places*."""
-        factor = self.multiplier
-        if isinstance(factor, np.ndarray):
-            factor = factor[places]
-        return Part(self.name, self.raw[places], factor, self.bounds)
+        return Part(self.name, self.raw[places], some(self.multiplier, places), self.bounds)
+
+
+def some(factor: Any, places: np.ndarray) -> Any:
+    """The *factor* of the hosts at *places*, where it is not one for all."""
+    return factor[places] if isinstance(factor, np.ndarray) else factor
 
 
 def weighted(

@@ -39,12 +39,9 @@ def keys(aggregates: Iterable[Any]) -> list[str]:
 
 def every_key(table: HostTable) -> frozenset[str]:
     """The keys that any host's aggregates have."""
-    found: frozenset[str] = table.pools["aggregates"].derived("keys", _keys_of_all)
+    pool = table.pools["aggregates"]
+    found: frozenset[str] = pool.derived("keys", lambda each: frozenset().union(*map(keys, each)))
     return found
-
-
-def _keys_of_all(documents: list[Any]) -> frozenset[str]:
-    return frozenset(key for aggregates in documents for key in keys(aggregates))
 
 
 def smallest(

@@ -6,12 +6,13 @@ Reference pages scheduling, sections 5.8 and 6.4, and numa_pci, sections 8.3 and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from oslo_log import log as logging
 
 from scheduler import numa, pci, semantics
+from scheduler.hosts.columns import ADDED_BY_RESERVATIONS
 from scheduler.hosts.table import HostTable
 
 LOG = logging.getLogger(__name__)
@@ -42,18 +43,12 @@ class Consumption:
     vcpus: int
     #: Cells and devices, for the few that want any.
     wish: numa.Wish | None = None
-    #: Amounts that it adds to the columns of its row.
-    added: Mapping[str, int] = field(init=False, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        added = {
-            "free_ram_mb": -self.ram_mb,
-            "free_disk_mb": -self.disk_mb,
-            "vcpus_used": self.vcpus,
-            "num_instances": 1,
-            "num_io_ops": 1,
-        }
-        object.__setattr__(self, "added", added)
+    @property
+    def added(self) -> Mapping[str, int]:
+        """Amounts that it adds to the columns of its row."""
+        changes = -self.ram_mb, -self.disk_mb, self.vcpus, 1, 1
+        return dict(zip(ADDED_BY_RESERVATIONS, changes, strict=True))
 
     @classmethod
     def from_request(cls, spec_obj: Any, limits: Mapping[str, Any], how: Fitting) -> Consumption:

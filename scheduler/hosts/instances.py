@@ -46,17 +46,10 @@ class TrackedInstance(NamedTuple):
 
 def tracked(instance: Any, host: str, properties: Properties = _NONE) -> TrackedInstance:
     """The tracked form of a row, or of an object of which only ``uuid`` must be set."""
+    copied = {name: getattr(instance, name) for name in TrackedInstance._fields[2:8]}
+    updated_at = seconds(instance.updated_at or instance.created_at)
     return TrackedInstance(
-        uuid=instance.uuid,
-        host=host,
-        node=instance.node,
-        project_id=instance.project_id,
-        user_id=instance.user_id,
-        instance_type_id=instance.instance_type_id,
-        vm_state=instance.vm_state,
-        task_state=instance.task_state,
-        updated_at=seconds(instance.updated_at or instance.created_at),
-        image_properties=properties,
+        instance.uuid, host, **copied, updated_at=updated_at, image_properties=properties
     )
 
 
