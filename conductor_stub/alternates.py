@@ -27,8 +27,8 @@ from scheduler.db import claims as claim_rows
 from scheduler.db import compute_nodes, instances
 from scheduler.db import rows as db_rows
 from scheduler.db.database import Database
-from scheduler.hosts import consumption, rows
-from scheduler.hosts.consumption import Consumption, Fitting
+from scheduler.hosts import rows
+from scheduler.hosts.host_state import Consumption, Fitting, consume
 from scheduler.hosts.instances import BUILDING, end_of, terms_of
 from scheduler.hosts.table import HostTable
 from scheduler.idempotency import answer_to_text
@@ -191,7 +191,7 @@ class AlternateClaims(Claims):
         for each in claimed:
             terms, instance = terms_of(each, key), found.get(each.consumer_uuid)
             if end_of(terms, instance, reported_at, now) is None:
-                consumption.take(table, row, amounts.of_row(each, self._fitting))
+                consume(table, row, amounts.of_row(each, self._fitting))
 
     def _write(self, values: dict[str, Any], host: Any, own: Any) -> bool:
         """Claim as *values* say, in place of the claim *own*; False if others were faster."""
@@ -229,7 +229,7 @@ def _fits(table: HostTable, amount: Consumption, limits: Mapping[str, Any]) -> b
     }
     if any(limits.get(name) is not None and used[name] > limits[name] for name in used):
         return False
-    reservation = consumption.take(table, row, amount)
+    reservation = consume(table, row, amount)
     return reservation is None or reservation.error is None
 
 

@@ -21,7 +21,7 @@ from oslo_log import log as logging
 
 from conductor_stub.compute.profiles import HostKind, HostPlan, NumaCell
 from scheduler import errors, numa, objects, pci
-from scheduler.hosts.consumption import LIMITS_KEY, Fitting, wish_of
+from scheduler.hosts.host_state import LIMITS_KEY, Fitting, wish_of
 
 LOG = logging.getLogger(__name__)
 

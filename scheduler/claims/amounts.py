@@ -9,7 +9,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from scheduler import errors, numa, objects, pci
-from scheduler.hosts.consumption import Consumption, Fitting
+from scheduler.hosts.host_state import Consumption, Fitting
 from scheduler.numa import Wish
 from scheduler.objects.registry import read_json
 

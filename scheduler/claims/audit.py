@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.claims import amounts
-from scheduler.hosts import consumption, instances, rows
+from scheduler.hosts import instances, rows
 from scheduler.hosts.columns import NEVER, seconds
-from scheduler.hosts.consumption import TOPOLOGY, Fitting
+from scheduler.hosts.host_state import TOPOLOGY, Fitting, consume
 from scheduler.hosts.instances import End
 from scheduler.hosts.rows import Ratios
 from scheduler.hosts.table import HostTable
@@ -123,7 +123,7 @@ def _not_fitting(
     row = table.put(rows.key(node), rows.values(node, ratios, None))
     for claim in sorted(wanting, key=lambda each: each.generation):
         has_cells = bool(table.value(row, TOPOLOGY)) and claim.numa_topology is not None
-        taken = consumption.take(table, row, amounts.of_row(claim, fitting))
+        taken = consume(table, row, amounts.of_row(claim, fitting))
         if taken is None:
             continue
         if taken.error is not None:

@@ -19,7 +19,7 @@ from scheduler.claims.reader import ClaimReader
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.db import migration
 from scheduler.db.database import FAILURES, Database, configured_settings
-from scheduler.hosts.consumption import Fitting
+from scheduler.hosts.host_state import Fitting
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
 

@@ -18,7 +18,7 @@ from scheduler.claims import amounts
 from scheduler.claims.reader import ClaimRead, ClaimReader
 from scheduler.db import claims as claim_rows
 from scheduler.hosts import instances
-from scheduler.hosts.consumption import Fitting
+from scheduler.hosts.host_state import Fitting
 from scheduler.hosts.instances import TrackedInstance
 from scheduler.hosts.reservations import Reservation, Reservations, drop
 from scheduler.hosts.table import HostTable, Key

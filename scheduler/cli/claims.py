@@ -12,7 +12,7 @@ from scheduler.claims import loading
 from scheduler.cli.command import Base, List, action, argument
 from scheduler.db import claims, compute_nodes, instances, migration, rows
 from scheduler.db.database import Database
-from scheduler.hosts.consumption import Fitting
+from scheduler.hosts.host_state import Fitting
 from scheduler.hosts.rows import Ratios
 
 

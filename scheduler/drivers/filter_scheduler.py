@@ -38,7 +38,7 @@ from scheduler.engine.record import CLAIM, REFRESH, DecisionRecord
 from scheduler.explain.refusal import note_closest, note_refusal
 from scheduler.filters.registry import load_filters
 from scheduler.hosts.candidates import Scope, rows_of_nodes
-from scheduler.hosts.consumption import Fitting
+from scheduler.hosts.host_state import Fitting
 from scheduler.hosts.table import HostTable
 from scheduler.weights.registry import load_weighers
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from scheduler.engine.evaluation import Evaluation, Policy, extremes, share, some, weighted
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.host_state import Consumption
 from scheduler.semantics import Bounds
 
 #: Only from so many hosts on, besides four per instance, some are left out.

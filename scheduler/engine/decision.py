@@ -40,10 +40,8 @@ from scheduler.engine.record import (
     Top,
     Verdicts,
 )
-from scheduler.hosts import consumption
 from scheduler.hosts.candidates import Candidates, Narrowed, Scope, narrow
-from scheduler.hosts.consumption import Consumption
-from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_state import Consumption, HostState, hand_over
 from scheduler.hosts.reservations import Reservation, Reservations
 
 NOT_ENOUGH_HOSTS = "There are not enough hosts available."
@@ -287,7 +285,7 @@ class _Decision:
         )
         hardware = self.made[-1].hardware
         if hardware is not None:
-            consumption.hand_over(self.reservations.table, state.row, hardware, request)
+            hand_over(self.reservations.table, state.row, hardware, request)
 
     # --- several instances ---------------------------------------------------------------
 

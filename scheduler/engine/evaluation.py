@@ -16,7 +16,7 @@ import numpy as np
 
 from scheduler.filters.base import BaseHostFilter, HostFilter, Reason, request_is_rebuild
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.consumption import Fitting
+from scheduler.hosts.host_state import Fitting
 from scheduler.semantics import CURRENT, Bounds, Semantics
 from scheduler.weights.base import BaseHostWeigher
 

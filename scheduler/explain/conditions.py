@@ -16,9 +16,9 @@ from scheduler.filters import host_attributes
 from scheduler.filters.aggregate_instance_extra_specs import demands_of
 from scheduler.filters.base import extra_specs_of, hinted
 from scheduler.filters.disk_filter import wanted_disk_mb
-from scheduler.hosts import aggregate_metadata, consumption
+from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_state import POOLS, TOPOLOGY, HostState, guest_of
 
 # --- in numbers --------------------------------------------------------------------------
 
@@ -235,8 +235,8 @@ def _metrics(each: Any, host: HostState, _request: Any) -> tuple[str, str]:
 
 
 def _cells(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
-    guest = consumption.guest_of(request)
-    topology = host.table.value(host.row, consumption.TOPOLOGY)
+    guest = guest_of(request)
+    topology = host.table.value(host.row, TOPOLOGY)
     wanted = "; ".join(map(_guest_cell, guest.cells)) if guest is not None else "no cells"
     found = "; ".join(map(_host_cell, topology.cells)) if topology else "reports no NUMA cells"
     return wanted, found
@@ -260,7 +260,7 @@ def _host_cell(cell: numa.HostCell) -> str:
 
 def _devices(_filter: Any, host: HostState, request: Any) -> tuple[str, str]:
     wanted = ", ".join(map(_device_request, pci.requests_of(request.pci_requests)))
-    pools = host.table.value(host.row, consumption.POOLS)
+    pools = host.table.value(host.row, POOLS)
     if pools is None:
         return wanted, "never reported its PCI devices"
     free = [f"{each.count} × {each.kind.vendor_id}:{each.kind.product_id}" for each in pools.pools]

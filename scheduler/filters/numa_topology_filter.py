@@ -12,16 +12,22 @@ import numpy as np
 
 from scheduler import numa, pci, semantics
 from scheduler.filters.base import Condition, HostFilter, Reason
-from scheduler.hosts import consumption
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.consumption import Fitting
-from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_state import (
+    LIMITS_KEY,
+    POOLS,
+    TOPOLOGY,
+    Fitting,
+    HostState,
+    guest_of,
+    networks_of,
+)
 
 THREADS = Reason("numa.threads", "the server requires sibling threads, which the host lacks")
 ABSENT = Reason("numa.absent", "the server has NUMA cells, and the host reports none")
 UNFIT = Reason("numa.unfit", "the server's NUMA cells do not fit on the host's")
 
-_READ = (consumption.TOPOLOGY, consumption.POOLS, "cpu_allocation_ratio", "ram_allocation_ratio")
+_READ = (TOPOLOGY, POOLS, "cpu_allocation_ratio", "ram_allocation_ratio")
 
 
 class NUMATopologyFilter(HostFilter):
@@ -39,18 +45,18 @@ class NUMATopologyFilter(HostFilter):
         if numa.requires_threads(request.flavor, request.image):
             yield (
                 THREADS,
-                hosts.per_document(consumption.TOPOLOGY, self._has_threads, key=(self, "threads")),
+                hosts.per_document(TOPOLOGY, self._has_threads, key=(self, "threads")),
             )
-        if (guest := consumption.guest_of(request)) is None:
+        if (guest := guest_of(request)) is None:
             return
-        yield ABSENT, hosts.per_document(consumption.TOPOLOGY, bool, key="has cells")
+        yield ABSENT, hosts.per_document(TOPOLOGY, bool, key="has cells")
         yield UNFIT, self._fits(hosts, guest, request)
 
     def _has_threads(self, host: numa.HostTopology | None) -> bool:
         return not numa.lacks_threads(host, self.fitting.semantics)
 
     def _fits(self, hosts: Candidates, guest: numa.GuestTopology, request: Any) -> np.ndarray:
-        requests, networks = pci.kinds_of(request.pci_requests), consumption.networks_of(request)
+        requests, networks = pci.kinds_of(request.pci_requests), networks_of(request)
         guest = guest.unplaced()
 
         def fits(asked: Mapping[int, tuple[Any, ...]]) -> dict[int, bool]:
@@ -65,9 +71,9 @@ class NUMATopologyFilter(HostFilter):
 
     def limits(self, host_state: HostState, request: Any) -> dict[str, Any]:
         """``numa_topology``: how far the host's cells may be overcommitted."""
-        host = host_state.table.value(host_state.row, consumption.TOPOLOGY)
+        host = host_state.table.value(host_state.row, TOPOLOGY)
         if not request.numa_topology or not host:
             return {}
         ratios = host_state.cpu_allocation_ratio, host_state.ram_allocation_ratio
-        limits = numa.Limits(*ratios, consumption.networks_of(request))
-        return {consumption.LIMITS_KEY: limits.to_object()}
+        limits = numa.Limits(*ratios, networks_of(request))
+        return {LIMITS_KEY: limits.to_object()}

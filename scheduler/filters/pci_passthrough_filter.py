@@ -10,9 +10,8 @@ from typing import Any
 
 from scheduler import pci
 from scheduler.filters.base import Condition, HostFilter, Reason
-from scheduler.hosts import consumption
 from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.consumption import Fitting
+from scheduler.hosts.host_state import POOLS, Fitting
 
 UNREPORTED = Reason("pci.unreported", "the host never reported what PCI devices it has")
 LACKING = Reason("pci.lacking", "the host lacks free PCI devices of the kinds wanted")
@@ -36,6 +35,6 @@ class PciPassthroughFilter(HostFilter):
         def serve(pools: pci.Pools | None) -> bool:
             return pools is None or pci.supports(pools, requests, None, self.semantics)
 
-        known = hosts.per_document(consumption.POOLS, lambda pools: pools is not None, key="known")
+        known = hosts.per_document(POOLS, lambda pools: pools is not None, key="known")
         yield UNREPORTED, known
-        yield LACKING, hosts.per_document(consumption.POOLS, serve, key=(self, requests))
+        yield LACKING, hosts.per_document(POOLS, serve, key=(self, requests))

@@ -17,8 +17,7 @@ from oslo_log import log as logging
 
 from scheduler import semantics
 from scheduler.hosts import columns
-from scheduler.hosts.consumption import Fitting
-from scheduler.hosts.host_state import HostState
+from scheduler.hosts.host_state import Fitting, HostState
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import Semantics
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from scheduler import numa
-from scheduler.hosts import consumption, instances
+from scheduler.hosts import instances
 from scheduler.hosts.columns import ADDED_BY_RESERVATIONS, CHANGED_BY_RESERVATIONS, NEVER
-from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.host_state import Consumption, consume
 from scheduler.hosts.instances import End, Terms, TrackedInstance
 from scheduler.hosts.table import HostTable, Key
 
@@ -164,7 +164,7 @@ class Reservations:
 
     def _take(self, reservation: Reservation, row: int) -> None:
         self._keep_report(reservation.key, row, reservation.amount)
-        reservation.hardware = consumption.take(self.table, row, reservation.amount)
+        reservation.hardware = consume(self.table, row, reservation.amount)
 
     def _keep_report(self, key: Key, row: int, amount: Consumption) -> None:
         """Keep what *amount* is going to change; documents only where it wants cells or devices."""
@@ -212,7 +212,7 @@ class Reservations:
         self.table.update(row, self._reported.get(key, {}))
         for each in self._of_key[key]:
             if each is not released and each not in self._left_out:
-                each.hardware = consumption.take(self.table, row, each.amount)
+                each.hardware = consume(self.table, row, each.amount)
 
     def _forget(self, reservation: Reservation) -> None:
         drop(self._of_key, reservation.key, reservation)

@@ -10,7 +10,7 @@ import pytest
 
 from scheduler import numa, pci
 from scheduler.claims import amounts
-from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.host_state import Consumption
 from scheduler.numa import Wish
 from tests.unit.numa.builders import guest, want
 

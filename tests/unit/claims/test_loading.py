@@ -14,7 +14,7 @@ from scheduler.claims.placement.backend import PlacementClaims
 from scheduler.claims.shared_reservations import SharedReservations
 from scheduler.db import migration
 from scheduler.db.database import Database
-from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
 from tests.builders import a_conf, a_fleet

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from scheduler import exit_codes, pci
 from scheduler.claims import amounts
 from scheduler.db import claims, rows, tables
-from scheduler.hosts.consumption import Consumption, Fitting
+from scheduler.hosts.host_state import Consumption, Fitting
 from scheduler.numa import Wish
 from tests.unit.numa.builders import guest, want
 from tests.world.random_fleets import TOPOLOGY

@@ -11,7 +11,7 @@ from scheduler.drivers.selections import selections_of
 from scheduler.engine import Policy
 from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.registry import load_filters
-from scheduler.hosts.consumption import Fitting
+from scheduler.hosts.host_state import Fitting
 from scheduler.semantics import CHOICES
 from scheduler.weights.registry import load_weighers
 from tests.builders import a_conf, a_fleet, a_request

@@ -12,7 +12,7 @@ from scheduler.engine import Policy
 from scheduler.engine.evaluation import FilterChain
 from scheduler.filters.registry import load_filters
 from scheduler.hosts.candidates import Scope
-from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import CHOICES

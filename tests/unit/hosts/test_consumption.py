@@ -7,8 +7,7 @@ import json
 import pytest
 
 from scheduler import numa, objects
-from scheduler.hosts import consumption
-from scheduler.hosts.consumption import Consumption, Fitting
+from scheduler.hosts.host_state import Consumption, Fitting, consume
 from tests.builders import a_fleet, a_host, a_request
 from tests.unit.numa.builders import cell, guest, host, want
 from tests.world import random_fleets
@@ -42,7 +41,7 @@ def test_equal_hosts_stay_equal():
         *[{"numa_topology": random_fleets.TOPOLOGY, "pci_stats": random_fleets.POOLS}] * 2
     )
     for row in (0, 1):
-        consumption.take(table, row, amount(PINNED, devices(2)))
+        consume(table, row, amount(PINNED, devices(2)))
     assert pinned(table) == [{0, 1}, set()]
     assert [pool.count for pool in table.value(0, "pci_stats").pools] == [1, 1]
     assert table.value(0, "num_io_ops") == 1
@@ -52,7 +51,7 @@ def test_equal_hosts_stay_equal():
 @pytest.mark.parametrize(("pack", "expected"), [(False, [{0}, {4, 5}]), (True, [{0, 1, 2}, set()])])
 def test_the_emptiest_cells_come_first_unless_packed(pack, expected):
     table = a_fleet({"numa_topology": host(cell(0, pinned={0}), cell(1, range(4, 8)))})
-    consumption.take(table, 0, amount(PINNED, pack=pack))
+    consume(table, 0, amount(PINNED, pack=pack))
     assert pinned(table) == expected
 
 
@@ -60,7 +59,7 @@ def test_the_emptiest_cells_come_first_unless_packed(pack, expected):
 def test_the_limits_of_the_host_hold_where_there_are_any(has_limits, usage):
     limits = {"numa_topology": numa.Limits(1.0, 1.0).to_object()} if has_limits else {}
     table = a_fleet({"numa_topology": host(cell(cpu_usage=3))})
-    consumption.take(table, 0, amount(guest(want()), limits=limits))
+    consume(table, 0, amount(guest(want()), limits=limits))
     assert table.value(0, "numa_topology").cells[0].cpu_usage == usage
 
 

@@ -17,8 +17,8 @@ from scheduler.db import compute_nodes, instances, services, tables
 from scheduler.db.fleet import FleetReader
 from scheduler.db.fleet_rows import EVERY_SECONDS, LATE_SECONDS
 from scheduler.hosts import host_manager
-from scheduler.hosts.consumption import Consumption
 from scheduler.hosts.host_manager import HostManager
+from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.refresh import MISSED_AFTER_SECONDS
 from tests.builders import a_conf
 from tests.unit.hosts.reading import NODE, a_manager, a_reader, change, row_of, utc_now, value

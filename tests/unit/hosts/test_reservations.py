@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
 from scheduler import numa, objects
-from scheduler.hosts import consumption
-from scheduler.hosts.consumption import Consumption, Fitting
+from scheduler.hosts.host_state import Consumption, Fitting, consume
 from scheduler.hosts.instances import Terms, TrackedInstance
 from scheduler.hosts.reservations import NewtonReservations, Reservation, Reservations
 from scheduler.hosts.table import NEVER, HostTable
@@ -53,7 +52,7 @@ def amounts(draw):
 
 
 def numbers_and_documents(table):
-    names = (*consumption.Consumption(0, 0, 0).added, "numa_topology", "pci_stats")
+    names = (*Consumption(0, 0, 0).added, "numa_topology", "pci_stats")
     return {key: [table.value(row, name) for name in names] for key, row in table.rows.items()}
 
 
@@ -167,7 +166,7 @@ class ReservationMachine(RuleBasedStateMachine):
             row = table.put(key, values)
             for each in live:
                 if each.key == key:
-                    consumption.take(table, row, each.amount)
+                    consume(table, row, each.amount)
         return numbers_and_documents(table)
 
     @invariant()

@@ -11,7 +11,7 @@ import sqlalchemy
 
 from scheduler import errors, objects
 from scheduler.db.tables import compute_nodes
-from scheduler.hosts.consumption import Consumption
+from scheduler.hosts.host_state import Consumption
 from scheduler.hosts.reservations import Reservation, Reservations
 from scheduler.hosts.table import HostTable
 from scheduler.introspection import state
