@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from scheduler.filters.base import Condition, HostFilter, Reason
-from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 
 BUSY = Reason("io_ops.busy", "too many servers are in the middle of an operation")
@@ -43,4 +42,4 @@ class AggregateIoOpsFilter(IoOpsFilter):
     def maximum(self, hosts: Candidates) -> np.ndarray | float:
         """The smallest maximum that an aggregate of the host names, else the option's."""
         key = "max_io_ops_per_host"
-        return aggregate_metadata.overridden(hosts, key, int, super().maximum(hosts))
+        return hosts.overridden(key, int, super().maximum(hosts))

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from scheduler.filters.base import Condition, HostFilter, Reason
-from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 
 FULL = Reason("num_instances.full", "the host runs as many servers as it may")
@@ -46,4 +45,4 @@ class AggregateNumInstancesFilter(NumInstancesFilter):
     def maximum(self, hosts: Candidates) -> np.ndarray | float:
         """The smallest maximum that an aggregate of the host names, else the option's."""
         key = "max_instances_per_host"
-        return aggregate_metadata.overridden(hosts, key, int, super().maximum(hosts))
+        return hosts.overridden(key, int, super().maximum(hosts))

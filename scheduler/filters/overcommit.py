@@ -7,7 +7,6 @@ from typing import ClassVar
 import numpy as np
 
 from scheduler.filters.base import HostFilter
-from scheduler.hosts import aggregate_metadata
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 
@@ -35,4 +34,4 @@ class AggregateOvercommitFilter(OvercommitFilter):
 
     def ratio(self, hosts: Candidates) -> np.ndarray:
         """The smallest ratio that an aggregate of the host names, else the host's."""
-        return aggregate_metadata.overridden(hosts, self.ratio_column, float, super().ratio(hosts))
+        return hosts.overridden(self.ratio_column, float, super().ratio(hosts))

@@ -8,15 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
 from oslo_log import log as logging
 
-from scheduler.hosts.candidates import Candidates
-from scheduler.hosts.table import HostTable
-
 LOG = logging.getLogger(__name__)
-
-_OVERRIDE = np.dtype([("given", np.bool_), ("value", np.float64)])
 
 
 def values(aggregates: Iterable[Any], key: str) -> set[str]:
@@ -35,13 +29,6 @@ def split_values(aggregates: Iterable[Any], key: str) -> set[str]:
 def keys(aggregates: Iterable[Any]) -> list[str]:
     """Every key of the *aggregates*, sorted."""
     return sorted({key for aggregate in aggregates for key in aggregate.metadata})
-
-
-def every_key(table: HostTable) -> frozenset[str]:
-    """The keys that any host's aggregates have."""
-    pool = table.pools["aggregates"]
-    found: frozenset[str] = pool.derived("keys", lambda each: frozenset().union(*map(keys, each)))
-    return found
 
 
 def smallest(
@@ -64,18 +51,3 @@ def smallest(
     except (ValueError, OverflowError) as error:
         LOG.warning(complaint, key, error)
         return None
-
-
-def overridden(
-    hosts: Candidates, key: str, cast: Callable[[str], float], otherwise: np.ndarray | float
-) -> np.ndarray:
-    """Per host the smallest value of *key* on its aggregates, else *otherwise*."""
-
-    def read(aggregates: list[Any]) -> tuple[bool, float]:
-        number = smallest(aggregates, key, cast)
-        return number is not None, number or 0.0
-
-    if key not in every_key(hosts.scope.table):
-        return np.broadcast_to(otherwise, len(hosts))
-    found = hosts.per_document("aggregates", read, _OVERRIDE, key=("override", key, cast))
-    return np.where(found["given"], found["value"], otherwise)

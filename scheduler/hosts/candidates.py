@@ -16,7 +16,7 @@ import numpy as np
 from oslo_log import log as logging
 
 from scheduler import semantics
-from scheduler.hosts import columns
+from scheduler.hosts import aggregate_metadata, columns
 from scheduler.hosts.host_state import Fitting, HostState
 from scheduler.hosts.table import HostTable
 from scheduler.semantics import Semantics
@@ -25,6 +25,7 @@ LOG = logging.getLogger(__name__)
 
 #: The scheduler hint with which Nova asks for a check of a host instead of a placement.
 CHECK_TYPE_HINT = "_nova_check_type"
+_OVERRIDE = np.dtype([("given", np.bool_), ("value", np.float64)])
 
 
 def heard_in_time(last_seen: np.ndarray, now: float, tolerance_seconds: float) -> np.ndarray:
@@ -199,6 +200,27 @@ class Candidates:
         of_row = np.zeros(self.table.capacity, dtype=np.int64)
         of_row[list(shown)] = list(shown.values())
         return of_row[self.at]
+
+    @property
+    def aggregate_keys(self) -> set[str]:
+        """The metadata keys that the aggregates of any host have."""
+        keys, pool = aggregate_metadata.keys, self.scope.table.pools["aggregates"]
+        found: set[str] = pool.derived("keys", lambda each: set().union(*map(keys, each)))
+        return found
+
+    def overridden(
+        self, key: str, cast: Callable[[str], float], otherwise: np.ndarray | float
+    ) -> np.ndarray:
+        """Per host the smallest value of *key* on its aggregates, else *otherwise*."""
+
+        def read(aggregates: list[Any]) -> tuple[bool, float]:
+            number = aggregate_metadata.smallest(aggregates, key, cast)
+            return number is not None, number or 0.0
+
+        if key not in self.aggregate_keys:
+            return np.broadcast_to(otherwise, len(self))
+        found = self.per_document("aggregates", read, _OVERRIDE, key=("override", key, cast))
+        return np.where(found["given"], found["value"], otherwise)
 
     @property
     def service_up(self) -> np.ndarray:

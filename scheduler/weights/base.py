@@ -79,7 +79,7 @@ class HostWeigher(BaseHostWeigher):
         """The option, or per host the smallest value found on its aggregates."""
         if not self.asks_aggregates:
             return self.multiplier
-        if self.multiplier_option not in aggregate_metadata.every_key(hosts.scope.table):
+        if self.multiplier_option not in hosts.aggregate_keys:
             return self.multiplier
         return hosts.per_document("aggregates", self._of_aggregates, np.float64, key=self)
 

@@ -58,10 +58,10 @@ def test_overrides_per_host():
     table = a_fleet({"aggregates": [{"n": "2"}]}, {}, {"aggregates": [{"n": "x"}]})
     hosts = candidates(table)
 
-    found = aggregate_metadata.overridden(hosts, "n", float, hosts.cpu_allocation_ratio)
+    found = hosts.overridden("n", float, hosts.cpu_allocation_ratio)
 
     assert found.tolist() == [2.0, 16.0, 16.0]
-    assert aggregate_metadata.overridden(hosts, "n", int, 7).tolist() == [2.0, 7.0, 7.0]
+    assert hosts.overridden("n", int, 7).tolist() == [2.0, 7.0, 7.0]
 
 
 def test_keys_come_sorted_and_once():
