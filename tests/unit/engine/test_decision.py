@@ -71,8 +71,6 @@ def test_all_or_nothing():
         ({"force_nodes": ["N3"]}, None),
         ({"force_hosts": ["h2"], "force_nodes": ["n3"]}, None),
         ({"ignore_hosts": ["H1"]}, ["h3"]),
-        ({"ignore_hosts": ["h1", "h2", "h3"]}, None),
-        ({"ignore_hosts": ["h2"], "force_hosts": ["h2"]}, None),
         ({"requested_destination": objects.Destination(host="h3", node="n3")}, ["h3"]),
         ({"requested_destination": objects.Destination(host="h3", node=None)}, ["h3"]),
         ({"requested_destination": objects.Destination(host="H3", node="n3")}, None),

@@ -14,17 +14,6 @@ from scheduler.weights.ram import RAMWeigher
 from tests.builders import a_conf, a_fleet, a_request, candidates, names
 
 
-def normalised(values, low, high, chosen=semantics.CURRENT):
-    """*values* as a weigher with these declared bounds has them normalised."""
-    weigher = BaseHostWeigher()
-    weigher.minval, weigher.maxval = low, high
-    return normalise(values, chosen.bounds(weigher, *extremes(values)))
-
-
-def normalise(values, bounds):
-    return weighted(values, bounds, 1.0, extremes(values))
-
-
 def ranked(weighers, table, request=None, chosen=semantics.CURRENT):
     """Names and totals of all hosts, the best first, and the parts."""
     hosts = candidates(table)
@@ -34,44 +23,32 @@ def ranked(weighers, table, request=None, chosen=semantics.CURRENT):
 
 
 @pytest.mark.parametrize(
-    ("values", "low", "high", "expected"),
+    ("chosen", "low", "high", "rounds", "expected"),
     [
-        ([7], None, None, [0.0]),
-        ([7], 0, None, [1.0]),
-        ([0], 0, None, [0.0]),
-        ([-5, 5], 0, None, [0.0, 1.0]),
-        ([0, 50, 200], 0, 100, [0.0, 0.5, 1.0]),
-        ([-1, 1], None, None, [0.0, 1.0]),
-        ([1, 92, 100], None, None, [0.0, 0.919192, 1.0]),
+        (semantics.CURRENT, None, None, [[7]], [0.0]),
+        (semantics.CURRENT, 0, None, [[7]], [1.0]),
+        (semantics.CURRENT, 0, None, [[0]], [0.0]),
+        (semantics.CURRENT, 0, None, [[-5, 5]], [0.0, 1.0]),
+        (semantics.CURRENT, 0, 100, [[0, 50, 200]], [0.0, 0.5, 1.0]),
+        (semantics.CURRENT, None, None, [[1, 500], [1, 92, 100]], [0.0, 0.919192, 1.0]),
+        # Newton's weighers remember.
+        (semantics.NEWTON, 0, None, [[1024, 2048, 8192]], [0.125, 0.25, 1.0]),
+        (semantics.NEWTON, 0, None, [[1024, 2048, 8192], [1024, 2048]], [0.125, 0.25]),
+        (semantics.NEWTON, 0, None, [[-512, -1024]], [1.0, 0.0]),
+        (semantics.NEWTON, 0, None, [[100, 0], [-100, 100]], [0.0, 1.0]),
+        (semantics.NEWTON, 0, None, [[-100], [100]], [1.0]),
+        (semantics.NEWTON, 0, None, [[102400, 51200, -10240]], [1.0, 0.545455, 0.0]),
+        (semantics.NEWTON, None, None, [[0, -2], [0, 0]], [1.0, 1.0]),
+        (semantics.NEWTON, None, None, [[5, 5]], [0.0, 0.0]),
     ],
 )
-def test_known_values(values, low, high, expected):
-    found = normalised(np.array(values), low, high)
-
-    assert found == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("declared", "rounds", "expected"),
-    [
-        pytest.param(0, [[1024, 2048, 8192]], [0.125, 0.25, 1.0], id="first call"),
-        pytest.param(0, [[1024, 2048, 8192], [1024, 2048]], [0.125, 0.25], id="the old maximum"),
-        pytest.param(0, [[-512, -1024]], [1.0, 0.0], id="below the declared minimum"),
-        pytest.param(0, [[100, 0], [-100, 100]], [0.0, 1.0], id="the range grows downwards"),
-        pytest.param(0, [[-100], [100]], [1.0], id="and stays"),
-        pytest.param(0, [[102400, 51200, -10240]], [1.0, 0.545455, 0.0], id="disk"),
-        pytest.param(None, [[0, -2], [0, 0]], [1.0, 1.0], id="no declared minimum"),
-        pytest.param(None, [[5, 5]], [0.0, 0.0], id="all equal"),
-    ],
-)
-def test_newtons_weighers_remember(declared, rounds, expected):
+def test_known_values(chosen, low, high, rounds, expected):
     weigher = BaseHostWeigher()
-    weigher.minval = declared
-
+    weigher.minval, weigher.maxval = low, high
     for values in rounds:
-        found = normalise(
-            np.array(values), semantics.NEWTON.bounds(weigher, min(values), max(values))
-        )
+        raw = np.array(values)
+        bounds = chosen.bounds(weigher, *extremes(raw))
+        found = weighted(raw, bounds, 1.0, extremes(raw))
 
     assert found == pytest.approx(expected, abs=1e-6)
     assert BaseHostWeigher.minval is None
