@@ -25,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tests.fuzz.one import LISTED
+from tests.fuzz.targets import listed
 from tests.world import machine, results
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -87,7 +87,7 @@ def parts() -> Mapping[str, Part]:
                 "without claims": ("tests.race", "--requests", "3000", "--claims", "none"),
             }
         ),
-        "fuzz": Part({each: ("tests.fuzz", each) for each in LISTED}, at_a_time=2),
+        "fuzz": Part({each: ("tests.fuzz", each) for each in listed()}, at_a_time=2),
         "nova": Part({each.stem: (*_PYTEST, f"tests/nova/{each.name}") for each in nova}),
         "samples": Part({name: (*_PYTEST, *paths) for name, paths in SAMPLES.items()}),
         "versions": Part({each: (_VERSIONS, each) for each in ("lowest", "highest")}),

@@ -17,7 +17,7 @@ import tempfile
 from typing import Any
 
 from tests.fuzz import verdicts
-from tests.fuzz.one import LISTED
+from tests.fuzz.targets import listed
 from tests.world import results
 
 HEAD = ("target", "inputs", "faults", "over 1 s", "slowest, ms", "answered", "dropped", "refused")
@@ -79,7 +79,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         told = {
             name: run(name, max(1, int(inputs * asked.share)), pathlib.Path(folder))
-            for name, inputs in LISTED.items()
+            for name, inputs in listed().items()
             if not asked.targets or name in asked.targets
         }
     results.publish(results.table(HEAD, [row(name, each) for name, each in told.items()]))

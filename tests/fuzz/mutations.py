@@ -147,32 +147,23 @@ def _changed(document: Any, chance: random.Random) -> Any:
         value = holder[key]
     if holder is None:
         return copy.deepcopy(chance.choice(VALUES))
-    chance.choice((_replace, _replace, _vary, _vary, _drop, _double, _add))(holder, key, chance)
+    kind = chance.choice(("replace", "replace", "vary", "vary", "drop", "double", "add"))
+    if kind == "replace":
+        holder[key] = copy.deepcopy(chance.choice(VALUES))
+    elif kind == "vary":
+        _vary(holder, key, chance)
+    elif kind == "drop":
+        del holder[key]
+    elif isinstance(holder, list):
+        added = copy.deepcopy(value if kind == "double" else chance.choice(VALUES))
+        place = chance.randrange(len(holder) + 1)
+        holder[place:place] = [added] * chance.choice((1, 2, 50))
+    elif kind == "double":
+        holder[f"{key}{chance.choice(('_', ':', ' ', '2'))}"] = copy.deepcopy(value)
+    else:
+        names = ("", "x", "self", "context", "id", f"{MARK}name", key)
+        holder[chance.choice(names)] = copy.deepcopy(chance.choice(VALUES))
     return document
-
-
-def _replace(holder: Any, key: Any, chance: random.Random) -> None:
-    holder[key] = copy.deepcopy(chance.choice(VALUES))
-
-
-def _drop(holder: Any, key: Any, chance: random.Random) -> None:
-    del holder[key]
-
-
-def _double(holder: Any, key: Any, chance: random.Random) -> None:
-    value = copy.deepcopy(holder[key])
-    if isinstance(holder, list):
-        holder.extend([value] * chance.choice((1, 2, 50)))
-    else:
-        holder[f"{key}{chance.choice(('_', ':', ' ', '2'))}"] = value
-
-
-def _add(holder: Any, key: Any, chance: random.Random) -> None:
-    value = copy.deepcopy(chance.choice(VALUES))
-    if isinstance(holder, list):
-        holder.insert(chance.randrange(len(holder) + 1), value)
-    else:
-        holder[chance.choice(("", "x", "self", "context", "id", "nova_object.name", key))] = value
 
 
 def _vary(holder: Any, key: Any, chance: random.Random) -> None:

@@ -22,26 +22,6 @@ LONGEST_INPUT = 1 << 16
 ONE_FIELD, BY_CHANCE = "one field", " by chance"
 """Changed without looking at what ways they take, which costs a quarter."""
 
-LISTED = {
-    f"bodies{BY_CHANCE}": 390_000,
-    "bodies": 60_000,
-    f"objects{BY_CHANCE}": 431_000,
-    "objects": 30_000,
-    "messages": 20_000,
-    "explanations": 1_500,
-    "older messages": 8_000,
-    "what-if": 2_000,
-    "queries": 8_000,
-    "rows": 2_000,
-    "rows of Nova's": 300,
-    "configuration files": 2_000,
-    ONE_FIELD: 40_000,
-    "hints": 3_000,
-    "extra specs": 3_000,
-    "image properties": 3_000,
-}
-"""All targets of ``make fuzz``, and how many inputs each gets."""
-
 
 def main(name: str, inputs: int, seed: int, out: pathlib.Path) -> None:
     """Give the target *name* so many inputs, and write what became of them to *out*."""
@@ -53,13 +33,12 @@ def main(name: str, inputs: int, seed: int, out: pathlib.Path) -> None:
         return
     from tests.fuzz import targets, world  # noqa: PLC0415
 
-    with tempfile.TemporaryDirectory() as folder:  # noqa: SIM117 - the world is in the folder
-        with world.a_world(pathlib.Path(folder), driver="caching_scheduler") as made:
-            if name == ONE_FIELD:
-                tally = targets.changed_fields(made, inputs)
-            else:
-                target = targets.named(name.removesuffix(BY_CHANCE))
-                tally = targets.tried_out(made, target, inputs, seed)
+    with tempfile.TemporaryDirectory() as folder, world.a_world(pathlib.Path(folder)) as made:
+        if name == ONE_FIELD:
+            tally = targets.changed_fields(made, inputs)
+        else:
+            target = targets.named(name.removesuffix(BY_CHANCE))
+            tally = targets.tried_out(made, target, inputs, seed)
     out.write_text(json.dumps(tally.to_plain()), encoding="utf-8")
 
 
@@ -71,10 +50,10 @@ def try_by_coverage(name: str, inputs: int, seed: int, out: pathlib.Path) -> Non
         from tests.fuzz import targets, verdicts, world  # noqa: PLC0415
     target, tally = targets.named(name), verdicts.Tally()
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as ending:
-        served: Any = ending.enter_context(world.a_world(pathlib.Path(folder), **target.options))
+        served: Any = ending.enter_context(world.a_world(pathlib.Path(folder), target.layout))
         corpus = pathlib.Path(folder) / "corpus"
         corpus.mkdir()
-        for number, each in enumerate(target.seeds()):
+        for number, each in enumerate(target.corpus()):
             (corpus / f"{number:04}").write_bytes(each)
 
         def try_out(data: bytes) -> None:

@@ -6,14 +6,13 @@ Rows may be half-written, or say what nobody could mean, in every table that is 
 
 from __future__ import annotations
 
-import copy
 import datetime
 import json
 import pathlib
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,6 +22,7 @@ from scheduler.conf import startup
 from scheduler.db import tables
 from scheduler.rpc.context import ObjectSerializer
 from tests.fuzz import mutations, samples, verdicts
+from tests.fuzz.one import BY_CHANCE, ONE_FIELD
 from tests.fuzz.samples import DATA
 from tests.fuzz.verdicts import ACCEPTED, Tally, Verdict
 from tests.fuzz.world import HOSTS, NOVA, OWN, World
@@ -44,6 +44,7 @@ READ = {
     NOVA: {"api": (*AGGREGATES, "cell_mappings"), "a": FLEET},
 }
 """By layout and database."""
+HINTS, IMAGE = "scheduler_hints", ("image", DATA, "properties", DATA)
 FEW = 0.7
 """Of the columns so many are left, each time that a row is changed."""
 NOT_STORED = "not stored"
@@ -62,17 +63,21 @@ class Target:
     """One kind of input, as bytes: *seeds* are its corpus, *try_out* its real entry point."""
 
     name: str
-    seeds: Callable[[], Iterable[bytes]]
+    seeds: tuple[Any, ...] | Callable[[], Iterable[Any]]
     try_out: Callable[[World, bytes], Verdict]
-    #: How many inputs ``make test`` gives it; for ``make fuzz`` see one.LISTED.
+    #: How many inputs ``make test`` gives it, and ``make fuzz``.
     few: int
+    many: int
     mutate: Callable[[bytes, int, int], bytes] = mutations.mutated_text
-    options: dict[str, Any] = field(default_factory=lambda: {"driver": "caching_scheduler"})
+    layout: str = OWN
+    many_by_chance: int = 0
+    """How many ``make fuzz`` gives it besides, without looking at what ways they take."""
 
-
-def as_texts(documents: Iterable[Any]) -> list[bytes]:
-    """The JSON texts of *documents*."""
-    return [json.dumps(each).encode() for each in documents]
+    def corpus(self) -> list[bytes]:
+        """The seeds: bytes, texts, or documents as JSON."""
+        seeds = self.seeds if isinstance(self.seeds, tuple) else self.seeds()
+        texts = (each if isinstance(each, bytes | str) else json.dumps(each) for each in seeds)
+        return [each if isinstance(each, bytes) else each.encode() for each in texts]
 
 
 def body(world: World, data: bytes) -> Verdict:
@@ -105,36 +110,20 @@ def explained(world: World, data: bytes) -> Verdict:
     return verdict
 
 
-def with_spec(change: Callable[[dict[str, Any], Any], None]) -> Callable[[World, bytes], Verdict]:
-    """The good request with one part of its spec replaced by the input."""
+def with_spec(*path: str, is_query: bool = False) -> Callable[[World, bytes], Verdict]:
+    """The good request with the input, or hints that query for it, at *path* in its spec."""
 
     def try_out(world: World, data: bytes) -> Verdict:
-        request = copy.deepcopy(REQUEST)
         try:
             value = json.loads(data)
         except (ValueError, RecursionError):
             value = data.decode("utf-8", "replace")
-        change(request["args"]["spec_obj"][DATA], value)
-        return verdicts.of_answer(world.serve(request))
+        if is_query:
+            value = {"query": [value if isinstance(value, str) else json.dumps(value)]}
+        place = ("args", "spec_obj", DATA, *path)
+        return verdicts.of_answer(world.serve(mutations.with_value(REQUEST, place, value)))
 
     return try_out
-
-
-def hints(spec: dict[str, Any], value: Any) -> None:
-    spec["scheduler_hints"] = value
-
-
-def query(spec: dict[str, Any], value: Any) -> None:
-    text = value if isinstance(value, str) else json.dumps(value)
-    spec["scheduler_hints"] = {"query": [text]}
-
-
-def extra_specs(spec: dict[str, Any], value: Any) -> None:
-    spec["flavor"][DATA]["extra_specs"] = value
-
-
-def image_properties(spec: dict[str, Any], value: Any) -> None:
-    spec["image"][DATA]["properties"][DATA] = value
 
 
 def envelope(world: World, data: bytes) -> Verdict:
@@ -172,14 +161,13 @@ def config(world: World, data: bytes) -> Verdict:
     return timed(kind, time.process_time() - began, violation)
 
 
-def rows(layout: str) -> list[bytes]:
+def rows(layout: str) -> Iterator[dict[str, Any]]:
     """One for each table: all columns; and documents of hosts."""
-    return as_texts(
-        {"database": name, "table": table, "columns": columns}
-        for name, several in READ[layout].items()
-        for table in several
-        for columns in (_examples(table), *(samples.places() if table == "compute_nodes" else ()))
-    )
+    for name, several in READ[layout].items():
+        for table in several:
+            documents = samples.places() if table == "compute_nodes" else ()
+            for columns in (_examples(table), *documents):
+                yield {"database": name, "table": table, "columns": columns}
 
 
 def mutated_row(data: bytes, max_size: int, seed: int) -> bytes:
@@ -289,51 +277,40 @@ def raw(data: bytes, max_size: int, seed: int) -> bytes:
     return mutations.broken(data, random.Random(seed))[:max_size]
 
 
-def legacy_messages() -> list[bytes]:
-    """Requests of before there were objects."""
+def messages(*marks: str) -> list[Any]:
+    """The recorded messages of whose names one of *marks* is a part; all, without any."""
     found = samples.messages()
-    return as_texts(each for name, each in found.items() if "havana" in name or "v4.0" in name)
-
-
-def requests() -> list[bytes]:
-    """Requests for a host, of every version."""
-    found = samples.messages()
-    return as_texts(each for name, each in found.items() if name.startswith("select_destinations"))
+    return [found[name] for name in found if not marks or any(mark in name for mark in marks)]
 
 
 TARGETS: tuple[Target, ...] = (
-    Target("bodies", lambda: list(samples.bodies()), body, 300, raw),
-    Target("messages", lambda: as_texts(samples.messages().values()), message, 300),
-    Target("older messages", legacy_messages, message, 150),
-    Target("what-if", lambda: as_texts([samples.what_if()]), message, 40),
-    Target("explanations", requests, explained, 60),
-    Target("objects", lambda: as_texts(samples.envelopes()), envelope, 500),
-    Target("queries", lambda: [q.encode() for q in samples.QUERIES], with_spec(query), 100),
-    Target("hints", lambda: as_texts(samples.HINTS), with_spec(hints), 60),
-    Target("extra specs", lambda: as_texts(samples.EXTRA_SPECS), with_spec(extra_specs), 60),
-    Target(
-        "image properties",
-        lambda: as_texts(samples.IMAGE_PROPERTIES),
-        with_spec(image_properties),
-        60,
-    ),
-    Target("rows", lambda: rows(OWN), row, 60, mutated_row),
-    Target(
-        "rows of Nova's",
-        lambda: rows(NOVA),
-        row,
-        24,
-        mutated_row,
-        options={"driver": "caching_scheduler", "layout": NOVA},
-    ),
-    Target("configuration files", lambda: list(samples.files()), config, 15, raw),
+    Target("bodies", samples.bodies, body, 300, 60_000, raw, many_by_chance=390_000),
+    Target("messages", messages, message, 300, 20_000),
+    Target("older messages", lambda: messages("havana", "v4.0"), message, 150, 8_000),
+    Target("what-if", lambda: [samples.what_if()], message, 40, 2_000),
+    Target("explanations", lambda: messages("select_destinations"), explained, 60, 1_500),
+    Target("objects", samples.envelopes, envelope, 500, 30_000, many_by_chance=431_000),
+    Target("queries", samples.QUERIES, with_spec(HINTS, is_query=True), 100, 8_000),
+    Target("hints", samples.HINTS, with_spec(HINTS), 60, 3_000),
+    Target("extra specs", samples.EXTRA_SPECS, with_spec("flavor", DATA, "extra_specs"), 60, 3_000),
+    Target("image properties", samples.IMAGE_PROPERTIES, with_spec(*IMAGE), 60, 3_000),
+    Target("rows", lambda: rows(OWN), row, 60, 2_000, mutated_row),
+    Target("rows of Nova's", lambda: rows(NOVA), row, 24, 300, mutated_row, layout=NOVA),
+    Target("configuration files", samples.files, config, 15, 2_000, raw),
 )
+
+
+def listed() -> dict[str, int]:
+    """All targets of ``make fuzz``, and how many inputs each gets."""
+    chosen = {each.name: each.many for each in TARGETS} | {ONE_FIELD: 40_000}
+    random_ = {each.name + BY_CHANCE: each.many_by_chance for each in TARGETS}
+    return {name: inputs for name, inputs in {**random_, **chosen}.items() if inputs}
 
 
 def tried_out(world: World, target: Target, inputs: int = 0, seed: int = SEED) -> Tally:
     """Give *target* so many inputs by chance, or as many as ``make test`` does: always the same."""
     chance, tally = random.Random(seed), Tally()
-    seeds = list(target.seeds())
+    seeds = target.corpus()
     for _ in range(inputs or target.few):
         data = chance.choice(seeds)
         for _ in range(chance.choice((1, 1, 2))):

@@ -45,7 +45,7 @@ from scheduler.rpc.dispatcher import (
     IcehouseEndpoint,
     SchedulerEndpoint,
 )
-from scheduler.rpc.fastpath.receiving import Receiver
+from scheduler.rpc.fastpath.traffic import Receiver
 from scheduler.rpc.messages import MessageLimits
 from scheduler.rpc.server import Server
 from tests.novas import Nova
@@ -239,8 +239,8 @@ class Stores:
 class World:
     """The scheduler; made anew now and then on the same database."""
 
-    def __init__(self, folder: pathlib.Path, layout: str = OWN, **options: Any) -> None:
-        """On databases of *layout*; *options* are those of ``[scheduler]``."""
+    def __init__(self, folder: pathlib.Path, layout: str = OWN) -> None:
+        """On databases of *layout*."""
         self.folder = folder
         self.stores = Stores(folder, layout, HOSTS)
         filters = [name for name in sum(registry.MODULES.values(), ()) if name not in NOT_HERE]
@@ -248,7 +248,7 @@ class World:
             folder,
             {
                 **self.stores.options,
-                "scheduler": {"claims": "none", **options},
+                "scheduler": {"claims": "none", "driver": "caching_scheduler"},
                 "filter_scheduler": {"enabled_filters": ",".join(filters)},
             },
             service_down_time="100000000",
@@ -322,7 +322,7 @@ def _nothing(*_args: Any, **_kwargs: Any) -> None:
 
 
 @contextlib.contextmanager
-def a_world(folder: pathlib.Path, layout: str = OWN, **options: Any) -> Iterator[World]:
+def a_world(folder: pathlib.Path, layout: str = OWN) -> Iterator[World]:
     """A world in *folder*, silent: millions of refusals would fill any log."""
     root, telling_faults = logging.getLogger(), logging.getLogger(caller_errors.__name__)
     level = root.level
@@ -331,7 +331,7 @@ def a_world(folder: pathlib.Path, layout: str = OWN, **options: Any) -> Iterator
     telling_faults.addHandler(FAULTS)
     telling_faults.propagate = False
     try:
-        with contextlib.closing(World(folder, layout, **options)) as world:
+        with contextlib.closing(World(folder, layout)) as world:
             yield world
     finally:
         root.setLevel(level)

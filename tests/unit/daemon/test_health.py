@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler import errors
-from scheduler.daemon.health import Check, IdleLook, Status, WorkerHealth
+from scheduler.daemon.health import Check, Status, WorkerHealth, look_when_idle
 from scheduler.daemon.worker_table import Stage
 from scheduler.db.cells import CellHealth
 from scheduler.rpc.in_flight import InFlightRequests
@@ -136,7 +136,7 @@ def test_the_state_is_looked_at_when_nobody_asks(age: float | None, reads: int) 
     hosts = Hosts(state_age_seconds=age)
     told: list[str] = []
     hosts.refresh = lambda: told.append("read")
-    IdleLook(hosts, period_seconds=60.0)()
+    look_when_idle(hosts, 60.0)
     assert len(told) == reads
 
 
@@ -145,5 +145,5 @@ def test_a_look_that_fails_is_for_the_checks_to_tell() -> None:
         raise errors.StateUnavailable(reason="the last state read is 91 s old")
 
     hosts = Hosts(state_age_seconds=91.0, refresh=refuse)
-    IdleLook(hosts, period_seconds=60.0)()
-    IdleLook(SimpleNamespace(), period_seconds=60.0)()
+    look_when_idle(hosts, 60.0)
+    look_when_idle(SimpleNamespace(), 60.0)
