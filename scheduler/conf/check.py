@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging as stdlib_logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from oslo_config import cfg
@@ -42,8 +42,8 @@ def validate(conf: cfg.ConfigOpts) -> None:
     _clamp(conf)
     _service_down_time(conf)
     read_all(conf)
-    for refuse in REFUSALS:
-        refuse(conf)
+    for error in _contradictions(conf):
+        raise error
 
 
 def problems(conf: cfg.ConfigOpts) -> list[errors.ConfigurationError]:
@@ -59,12 +59,12 @@ def problems(conf: cfg.ConfigOpts) -> list[errors.ConfigurationError]:
             found.append(error)
             default = names.option(group, name).default
             conf.set_override(name, default, names.section(group))
-    for refuse in (_clamp, _service_down_time, *REFUSALS):
+    for replace in (_clamp, _service_down_time):
         try:
-            refuse(conf)
+            replace(conf)
         except errors.ConfigurationError as error:
             found.append(error)
-    return found
+    return [*found, *_contradictions(conf)]
 
 
 def read_all(conf: cfg.ConfigOpts) -> None:
@@ -81,50 +81,32 @@ def _value(conf: cfg.ConfigOpts, group: str, name: str) -> Any:
     try:
         value = names.value(conf, group, name)
     except (cfg.Error, ValueError) as error:
-        raise _bad_value(error, group, name) from error
+        option, reason = f"[{group}] {name}", str(error)
+        found = BAD_VALUE.fullmatch(reason)
+        if found is not None:
+            option, reason = f"{option} ({found['place']})", found["reason"]
+        raise errors.ConfigurationError(option=option, reason=reason) from error
     if value is None:
         # An empty number is read as None, which few of them can be.
-        option = names.option(group, name)
-        if option.default is not None and isinstance(option.type, cfg.types.Number):
+        known = names.option(group, name)
+        if known.default is not None and isinstance(known.type, cfg.types.Number):
             raise errors.ConfigurationError(option=f"[{group}] {name}", reason="must not be empty")
     return value
 
 
-def _bad_value(error: Exception, group: str, name: str) -> errors.ConfigurationError:
-    """The library's *error* about a value, as one that names group, option and place."""
-    found = BAD_VALUE.fullmatch(str(error))
-    if found is None:
-        return errors.ConfigurationError(option=f"[{group}] {name}", reason=str(error))
-    return errors.ConfigurationError(
-        option=f"[{group}] {name} ({found['place']})", reason=found["reason"]
-    )
-
-
-def _refuse_log_levels(conf: cfg.ConfigOpts) -> None:
-    if "default_log_levels" not in conf:  # of oslo.log, which not every caller registers
-        return
-    try:
-        levels_by_logger(conf.default_log_levels)
-    except ValueError as error:
-        option = "[DEFAULT] default_log_levels"
-        raise errors.ConfigurationError(option=option, reason=str(error)) from error
-
-
-def _refuse_empty_host(conf: cfg.ConfigOpts) -> None:
+def _contradictions(conf: cfg.ConfigOpts) -> Iterator[errors.ConfigurationError]:
+    """Values that are legal by themselves and yet cannot work."""
+    if "default_log_levels" in conf:  # of oslo.log, which not every caller registers
+        try:
+            levels_by_logger(conf.default_log_levels)
+        except ValueError as error:
+            option = "[DEFAULT] default_log_levels"
+            yield errors.ConfigurationError(option=option, reason=str(error))
     if not conf.host:
-        raise errors.ConfigurationError(option="[DEFAULT] host", reason="must not be empty")
-
-
-def _refuse_no_attempts(conf: cfg.ConfigOpts) -> None:
+        yield errors.ConfigurationError(option="[DEFAULT] host", reason="must not be empty")
     if conf.scheduler.max_attempts < 1:
-        raise errors.ConfigurationError(
-            option="[scheduler] max_attempts",
-            reason="Invalid value for 'scheduler_max_attempts', must be >= 1",
-        )
-
-
-#: Checks of values that are legal by themselves and yet cannot work.
-REFUSALS = (_refuse_log_levels, _refuse_empty_host, _refuse_no_attempts)
+        reason = "Invalid value for 'scheduler_max_attempts', must be >= 1"
+        yield errors.ConfigurationError(option="[scheduler] max_attempts", reason=reason)
 
 
 def _clamp(conf: cfg.ConfigOpts) -> None:

@@ -145,23 +145,15 @@ class WorkerHealth:
         return _check("cells", not left_out, answering, f"left out: {left_out}", Status.WARN)
 
 
-class IdleLook:
-    """Reads the hosts when nobody has asked for any for long: whether that works is to be known
-    before somebody does.
+def look_when_idle(hosts: Any, period_seconds: float) -> None:
+    """Read *hosts* if nobody has asked for any for long: faults are to be known before.
 
     Drivers that read on a timer of *period_seconds* are left to that.
     """
-
-    def __init__(self, hosts: Any, period_seconds: float) -> None:
-        self._hosts = hosts
-        self._after_seconds = period_seconds + IDLE_SECONDS
-
-    def __call__(self) -> None:
-        """Read, if the state is that old."""
-        age = getattr(self._hosts, "state_age_seconds", None)
-        if age is not None and age > self._after_seconds:
-            with contextlib.suppress(errors.StateUnavailable):  # which the checks then tell
-                self._hosts.refresh()
+    age = getattr(hosts, "state_age_seconds", None)
+    if age is not None and age > period_seconds + IDLE_SECONDS:
+        with contextlib.suppress(errors.StateUnavailable):  # which the checks then tell
+            hosts.refresh()
 
 
 def _check(name: str, is_well: bool, well: str, ill: str, status: Status = Status.FAIL) -> Check:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 import time
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from scheduler.builds.rows import SERVICE, InstanceRows
 from scheduler.builds.tasks import OlderTasks
 from scheduler.claims import loading
 from scheduler.conf import rereading
-from scheduler.daemon.health import IDLE_LOOK_SECONDS, IdleLook, WorkerHealth
+from scheduler.daemon.health import IDLE_LOOK_SECONDS, WorkerHealth, look_when_idle
 from scheduler.daemon.monitoring import Monitoring
 from scheduler.daemon.periodic import RepeatingTask, ServiceHeartbeat
 from scheduler.daemon.reload import Outcome, PutInForce
@@ -185,7 +186,8 @@ class Service(Worker):
 
     def _look_when_idle(self, manager: SchedulerManager, ending: contextlib.ExitStack) -> None:
         period_seconds = max(0, self._conf.scheduler.periodic_task_interval)
-        look = IdleLook(manager.driver.host_manager, period_seconds)
+        hosts = manager.driver.host_manager
+        look = functools.partial(look_when_idle, hosts, period_seconds)
         task = RepeatingTask("a look at the hosts", look, IDLE_LOOK_SECONDS)
         ending.callback(task.stop)
         task.start(IDLE_LOOK_SECONDS)

@@ -88,13 +88,12 @@ class FastPath:
 
     def __init__(self, listener: Any, deliveries: Deliveries, limits: MessageLimits) -> None:
         """Take over *listener* of the library, before it is started."""
-        # Imported only here: these modules need all that the probe looks for.
-        receiving = importlib.import_module("scheduler.rpc.fastpath.receiving")
-        replies = importlib.import_module("scheduler.rpc.fastpath.replies")
+        # Imported only here: it needs all that the probe looks for.
+        traffic = importlib.import_module("scheduler.rpc.fastpath.traffic")
         poller = listener._poll_style_listener
-        self.receiver: Any = receiving.Receiver(poller, limits)
-        self.replies: Any = replies.ReplyChannel(poller)
+        self.receiver: Any = traffic.Receiver(poller, limits)
+        self.replies: Any = traffic.ReplyChannel(poller)
         poller.poll = self.receiver.poll
         if not poller.conn.connection.kombu_compression:  # which only the library does
-            poller.message_cls = functools.partial(replies.Request, self.replies)
+            poller.message_cls = functools.partial(traffic.Request, self.replies)
         deliveries.take = self.receiver.take
