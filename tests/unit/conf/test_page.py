@@ -104,42 +104,25 @@ def test_a_real_file_makes_no_noise(start: Start, tmp_path: pathlib.Path) -> Non
     assert start(REAL.format(folder=tmp_path)) == []
 
 
+HAVANA = "nova.openstack.common.notifier"
+DRIVER = f"{NOTIFICATIONS}.driver"
 # old group and name, text, current group and name, value
 SPELLINGS = [
     (f"{RABBIT}.rabbit_use_ssl", "yes", f"{RABBIT}.ssl", True),
-    ("DEFAULT.rabbit_use_ssl", "yes", f"{RABBIT}.ssl", True),
     ("DEFAULT.kombu_ssl_ca_certs", "/ca", f"{RABBIT}.ssl_ca_file", "/ca"),
-    ("DEFAULT.kombu_ssl_version", "TLSv1", f"{RABBIT}.ssl_version", "TLSv1"),
-    ("DEFAULT.kombu_ssl_keyfile", "/k", f"{RABBIT}.ssl_key_file", "/k"),
-    ("DEFAULT.kombu_ssl_certfile", "/c", f"{RABBIT}.ssl_cert_file", "/c"),
-    ("DEFAULT.amqp_durable_queues", "1", f"{RABBIT}.amqp_durable_queues", True),
     ("DEFAULT.rabbit_durable_queues", "1", f"{RABBIT}.amqp_durable_queues", True),
-    ("DEFAULT.amqp_auto_delete", "1", f"{RABBIT}.amqp_auto_delete", True),
     ("DEFAULT.rpc_conn_pool_size", "7", f"{RABBIT}.rpc_conn_pool_size", 7),
-    ("DEFAULT.rabbit_login_method", "PLAIN", f"{RABBIT}.rabbit_login_method", "PLAIN"),
     ("DEFAULT.rabbit_retry_interval", "7", f"{RABBIT}.rabbit_retry_interval", 7),
     ("DEFAULT.rabbit_retry_interval", "0", f"{RABBIT}.rabbit_retry_interval", 1),
-    ("DEFAULT.rabbit_retry_backoff", "7", f"{RABBIT}.rabbit_retry_backoff", 7),
-    ("DEFAULT.rabbit_ha_queues", "1", f"{RABBIT}.rabbit_ha_queues", True),
-    ("DEFAULT.kombu_reconnect_delay", "2", f"{RABBIT}.kombu_reconnect_delay", 2.0),
     ("DEFAULT.kombu_reconnect_delay", "9", f"{RABBIT}.kombu_reconnect_delay", 4.5),
-    ("DEFAULT.notification_driver", "log", f"{NOTIFICATIONS}.driver", ["log"]),
     (
         "DEFAULT.notification_driver",
-        "nova.openstack.common.notifier.rpc_notifier",
+        f"{HAVANA}.rpc_notifier",
         f"{NOTIFICATIONS}.driver",
         ["messaging"],
     ),
-    ("DEFAULT.notification_topics", "a,b", f"{NOTIFICATIONS}.topics", ["a", "b"]),
-    ("rpc_notifier2.topics", "a", f"{NOTIFICATIONS}.topics", ["a"]),
-    (
-        "DEFAULT.notification_transport_url",
-        "rabbit://n/",
-        f"{NOTIFICATIONS}.transport_url",
-        "rabbit://n/",
-    ),
+    ("rpc_notifier2.topics", "a,b", f"{NOTIFICATIONS}.topics", ["a", "b"]),
     ("DEFAULT.lock_path", "/lock", f"{CONCURRENCY}.lock_path", "/lock"),
-    ("DEFAULT.disable_process_locking", "1", f"{CONCURRENCY}.disable_process_locking", True),
 ]
 
 

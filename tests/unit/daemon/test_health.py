@@ -14,29 +14,15 @@ from scheduler.db.cells import CellHealth
 from scheduler.rpc.in_flight import InFlightRequests
 
 
-class Consumer:
-    def __init__(self, is_listening: bool = True, is_consuming: bool = True) -> None:
-        self.is_listening = is_listening
-        self.is_consuming = is_consuming
-
-
-class Hosts:
+def hosts_with(**fields: Any) -> SimpleNamespace:
     """A host manager that is well, unless told otherwise."""
+    cells = fields.pop("cells", [])
+    well = {"state_age_seconds": 2.0, "is_failing": False, "require_state": lambda: None}
+    return SimpleNamespace(**{**well, "cell_health": lambda: cells, **fields})
 
-    state_age_seconds: float | None = 2.0
-    is_failing = False
-    is_too_old = False
-    cells: tuple[CellHealth, ...] = ()
 
-    def __init__(self, **fields: Any) -> None:
-        vars(self).update(fields)
-
-    def require_state(self) -> None:
-        if self.is_too_old:
-            raise errors.StateUnavailable(reason="the last state read is 61 s old")
-
-    def cell_health(self) -> list[CellHealth]:
-        return list(self.cells)
+def too_old() -> None:
+    raise errors.StateUnavailable(reason="the last state read is 61 s old")
 
 
 def a_cell(*, is_left_out: bool) -> CellHealth:
@@ -45,21 +31,22 @@ def a_cell(*, is_left_out: bool) -> CellHealth:
 
 def health(
     hosts: Any = None,
-    consumer: Consumer | None = None,
     stage: Stage = Stage.SERVING,
     *,
     needs_database: bool = False,
-    refused_reload: bool = False,
     in_flight: InFlightRequests | None = None,
+    refused_reload: bool = False,
+    **consumer: bool,
 ) -> WorkerHealth:
     claims = SimpleNamespace(needs_database=needs_database)
-    driver = SimpleNamespace(host_manager=hosts or Hosts(), claims=claims)
+    driver = SimpleNamespace(host_manager=hosts or hosts_with(), claims=claims)
+    serving = {"is_listening": True, "is_consuming": True, **consumer}
     return WorkerHealth(
         in_flight or InFlightRequests(),
         stuck_seconds=30.0,
         stage=lambda: stage,
         manager=lambda: SimpleNamespace(driver=driver),
-        consumer=lambda: consumer or Consumer(),
+        consumer=lambda: SimpleNamespace(**serving),  # type: ignore[arg-type,return-value]
         refused_reload=lambda: refused_reload,
     )
 
@@ -79,14 +66,14 @@ def not_passing(checks: list[Check]) -> dict[str, str]:
         (starting(), {"stage": "fail", "snapshot": "fail", "consumer": "fail"}),
         (health(stage=Stage.STOPPING), {"stage": "fail"}),
         (health(stage=Stage.RELOADING), {}),
-        (health(Hosts(state_age_seconds=None)), {"snapshot": "fail"}),
-        (health(Hosts(is_failing=True)), {"state": "warn"}),
-        (health(Hosts(is_failing=True, is_too_old=True)), {"state": "fail"}),
-        (health(Hosts(is_failing=True), needs_database=True), {"state": "fail"}),
-        (health(Hosts(state_age_seconds=9e9)), {}),
-        (health(Hosts(cells=(a_cell(is_left_out=False),))), {}),
-        (health(Hosts(cells=(a_cell(is_left_out=True),))), {"cells": "warn"}),
-        (health(consumer=Consumer(is_consuming=False)), {"consumer": "fail"}),
+        (health(hosts_with(state_age_seconds=None)), {"snapshot": "fail"}),
+        (health(hosts_with(is_failing=True)), {"state": "warn"}),
+        (health(hosts_with(is_failing=True, require_state=too_old)), {"state": "fail"}),
+        (health(hosts_with(is_failing=True), needs_database=True), {"state": "fail"}),
+        (health(hosts_with(state_age_seconds=9e9)), {}),
+        (health(hosts_with(cells=[a_cell(is_left_out=False)])), {}),
+        (health(hosts_with(cells=[a_cell(is_left_out=True)])), {"cells": "warn"}),
+        (health(is_consuming=False), {"consumer": "fail"}),
         (health(refused_reload=True), {"configuration": "warn"}),
         (health(SimpleNamespace()), {}),
     ],
@@ -100,10 +87,10 @@ def test_readiness(of: WorkerHealth, expected: dict[str, str]) -> None:
     [
         (health(), {}),
         (starting(), {}),
-        (health(consumer=Consumer(is_listening=False)), {"listener": "fail"}),
-        (health(consumer=Consumer(is_listening=False), stage=Stage.STOPPING), {}),
-        (health(consumer=Consumer(is_consuming=False)), {}),
-        (health(Hosts(is_failing=True, is_too_old=True)), {}),
+        (health(is_listening=False), {"listener": "fail"}),
+        (health(is_listening=False, stage=Stage.STOPPING), {}),
+        (health(is_consuming=False), {}),
+        (health(hosts_with(is_failing=True, require_state=too_old)), {}),
     ],
 )
 def test_liveness(of: WorkerHealth, expected: dict[str, str]) -> None:
@@ -122,10 +109,10 @@ def test_a_request_that_does_not_move() -> None:
 
 
 def test_messages_name_the_cause() -> None:
-    failing = Hosts(is_failing=True, is_too_old=True, state_age_seconds=61.0)
+    failing = hosts_with(is_failing=True, require_state=too_old, state_age_seconds=61.0)
     told = {check.name: check.message for check in health(failing).readiness()}
     assert "61 s old" in told["state"]
-    left_out = health(Hosts(cells=(a_cell(is_left_out=True),))).readiness()
+    left_out = health(hosts_with(cells=[a_cell(is_left_out=True)])).readiness()
     assert [check.message for check in left_out if check.name == "cells"] == ["left out: east"]
 
 
@@ -133,17 +120,12 @@ def test_messages_name_the_cause() -> None:
     ("age", "reads"), [(None, 0), (89.0, 0), (91.0, 1)], ids=["none", "younger", "older"]
 )
 def test_the_state_is_looked_at_when_nobody_asks(age: float | None, reads: int) -> None:
-    hosts = Hosts(state_age_seconds=age)
     told: list[str] = []
-    hosts.refresh = lambda: told.append("read")
-    look_when_idle(hosts, 60.0)
-    assert len(told) == reads
 
+    def refresh() -> None:
+        told.append("read")
+        too_old()  # which is for the checks to tell
 
-def test_a_look_that_fails_is_for_the_checks_to_tell() -> None:
-    def refuse() -> None:
-        raise errors.StateUnavailable(reason="the last state read is 91 s old")
-
-    hosts = Hosts(state_age_seconds=91.0, refresh=refuse)
-    look_when_idle(hosts, 60.0)
+    look_when_idle(hosts_with(state_age_seconds=age, refresh=refresh), 60.0)
     look_when_idle(SimpleNamespace(), 60.0)
+    assert len(told) == reads

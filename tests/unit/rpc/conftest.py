@@ -17,7 +17,8 @@ from tests.process_options import on_in_process_bus
 def conf(tmp_path: pathlib.Path) -> Iterator[cfg.ConfigOpts]:
     """The process-wide options, with the in-process bus."""
     yield on_in_process_bus(tmp_path)
-    cfg.CONF.clear_override("scheduler", group="upgrade_levels")
+    for interface in ("scheduler", "baseapi"):
+        cfg.CONF.clear_override(interface, group="upgrade_levels")
     cfg.CONF.reset()
 
 

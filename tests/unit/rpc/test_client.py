@@ -18,9 +18,9 @@ CONTEXT = RequestContext("u", "p", overwrite=False)
 
 
 def an_api(
-    transport: oslo_messaging.transport.RPCTransport, conf: cfg.ConfigOpts, cap: str | None = None
+    transport: oslo_messaging.transport.RPCTransport, conf: cfg.ConfigOpts, interface: str, cap: str
 ) -> SchedulerAPI:
-    conf.set_override("scheduler", cap, group="upgrade_levels")
+    conf.set_override(interface, cap, group="upgrade_levels")
     return SchedulerAPI(transport, conf)
 
 
@@ -35,45 +35,38 @@ def test_a_cap_that_is_none_is_refused_at_once(
     transport: Any, conf: cfg.ConfigOpts, interface: str, caps: list[str]
 ) -> None:
     for cap in caps:
-        conf.set_override(interface, cap, group="upgrade_levels")
-        try:
-            with pytest.raises(errors.ConfigurationError, match=rf"\[upgrade_levels\] {interface}"):
-                SchedulerAPI(transport, conf)
-        finally:
-            conf.clear_override(interface, group="upgrade_levels")
-
-
-def test_the_base_interface_is_capped(transport: Any, conf: cfg.ConfigOpts) -> None:
-    conf.set_override("baseapi", "2.0", group="upgrade_levels")
-    try:
-        with pytest.raises(oslo_messaging.RPCVersionCapError):
-            SchedulerAPI(transport, conf).ping(CONTEXT, "x")
-    finally:
-        conf.clear_override("baseapi", group="upgrade_levels")
+        with pytest.raises(errors.ConfigurationError, match=rf"\[upgrade_levels\] {interface}"):
+            an_api(transport, conf, interface, cap)
 
 
 @pytest.mark.parametrize(("objects_", "alternates"), [(True, False), (False, True), (True, True)])
 def test_selections_need_4_5(
     transport: Any, conf: cfg.ConfigOpts, objects_: bool, alternates: bool
 ) -> None:
-    api = an_api(transport, conf, "pike")
+    api = an_api(transport, conf, "scheduler", "pike")
     with pytest.raises(errors.SelectionObjectsWithOldRPCVersionNotSupported, match=r"4\.4"):
         api.select_destinations(CONTEXT, a_request(), [OWN_UUID], objects_, alternates)
 
 
 @pytest.mark.parametrize(
-    ("cap", "method", "arguments"),
+    ("interface", "cap", "method", "arguments"),
     [
-        ("4.0", "fanout", ("update_aggregates",)),
-        ("4.1", "fanout", ("sync_instance_info",)),
-        ("juno", "select_destinations", (a_request(), None)),
+        ("scheduler", "4.0", "fanout", ("update_aggregates",)),
+        ("scheduler", "4.1", "fanout", ("sync_instance_info",)),
+        ("scheduler", "juno", "select_destinations", (a_request(), None)),
+        ("baseapi", "2.0", "ping", ("x",)),
     ],
 )
 def test_what_the_cap_forbids_is_not_sent(
-    transport: Any, conf: cfg.ConfigOpts, cap: str, method: str, arguments: tuple[Any, ...]
+    transport: Any,
+    conf: cfg.ConfigOpts,
+    interface: str,
+    cap: str,
+    method: str,
+    arguments: tuple[Any, ...],
 ) -> None:
     with pytest.raises(oslo_messaging.RPCVersionCapError):
-        getattr(an_api(transport, conf, cap), method)(CONTEXT, *arguments)
+        getattr(an_api(transport, conf, interface, cap), method)(CONTEXT, *arguments)
 
 
 @pytest.mark.parametrize(
