@@ -9,7 +9,6 @@ import pytest
 
 from scheduler import exit_codes
 from scheduler.db import services
-from tests.nova_layouts import NEWTON
 from tests.novas import Nova
 
 AWAY = "mysql+pymysql://u:keepquiet@127.0.0.1:1/b"
@@ -30,8 +29,8 @@ def on_nova(nova, config_file):
     configure(config_file, nova.urls["cell0"], nova.urls["api"])
 
 
-def configure(config_file, main, api, more=""):
-    text = f"[database]\nconnection = {main}\nmax_retries = 0\n{more}"
+def configure(config_file, main, api):
+    text = f"[database]\nconnection = {main}\nmax_retries = 0\n"
     api = f"[api_database]\nconnection = {api}\nmax_retries = 0\n"
     pathlib.Path(config_file).write_text(text + api)
 
@@ -98,18 +97,6 @@ def test_check_finds_what_does_not_answer(nova, config_file, check):
     configure(config_file, nova.urls["cell0"], AWAY)
     status, rows = check()
     assert (status, rows["[api_database] connection"]["Usable"]) == (exit_codes.FAILURE, "no")
-
-
-def test_check_says_what_newtons_layout_lacks(tmp_path, config_file, check):
-    count = iter(range(100))
-    nova = Nova(lambda: f"sqlite:///{tmp_path}/newton{next(count)}.sqlite", NEWTON)
-    nova.add_main(["h1"])
-    configure(config_file, nova.urls["main"], nova.urls["api"], "read_only = true\n")
-    status, rows = check()
-    assert status == exit_codes.OK
-    assert "compute_nodes.mapped" in rows["[database] connection"]["Missing"]
-    assert rows["[database] connection"]["Writes Service"] == "not needed"
-    assert rows["[api_database] connection"]["Version"] == "22"
 
 
 @pytest.mark.usefixtures("on_nova")

@@ -7,7 +7,6 @@ import json
 import pathlib
 
 import pytest
-import sqlalchemy as sa
 
 from scheduler import exit_codes, pci
 from scheduler.claims import amounts
@@ -156,11 +155,6 @@ def test_audit_of_cells_and_devices(manage, add_host, claim, instance, cpus, dev
     assert [each["Difference"] for each in found] == ["overbooked"] * len(ends)
     assert [each["Consumer"] for each in found] == [NAMES[len(cpus) - 1]] * len(ends)
     assert [each["What"].split(": ")[-1] for each in found] == ends
-
-
-def test_without_tables(tmp_path, refused):
-    sa.create_engine(f"sqlite:///{tmp_path}/nova.sqlite").connect().close()
-    assert "db sync" in refused("claims", "list")
 
 
 @pytest.mark.parametrize("word", ["list", "audit"])

@@ -39,23 +39,6 @@ def test_hosts_it_draws_from(service: Any, ignored: Any, expected: list[str]) ->
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"force_hosts": ["h9"]},
-        {"force_nodes": ["h9"]},
-        {"availability_zone": "z9"},
-        {"tried": [("h1", "h1")]},
-        {"hints": {"different_host": [UUIDS[0]]}},
-        {"group": {"policy": "anti-affinity", "hosts": ["h1"]}},
-        {"flavor": {"memory_mb": 10**6}},
-    ],
-    ids=str,
-)
-def test_what_it_does_not_look_at(fields: Any) -> None:
-    assert select(chance(a_fleet(0)), a_request(**fields)) == ["h1"]
-
-
-@pytest.mark.parametrize(
     ("fleet", "ignored", "reason"),
     [
         (a_fleet(), None, "Is the appropriate service running?"),

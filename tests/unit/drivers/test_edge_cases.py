@@ -110,21 +110,6 @@ def test_24_two_nodes_of_one_host_are_two_candidates(semantics: Any) -> None:
     assert [list(each.instances) for each in states] == [UUIDS[:2]] * 2
 
 
-@pytest.mark.parametrize(
-    "service", [{"disabled": True}, {"forced_down": True}, {"last_seen_up": None}], ids=str
-)
-def test_26_a_forced_host_is_taken_full_or_down_and_consumed(
-    semantics: Any, service: dict[str, Any]
-) -> None:
-    driver = a_driver(
-        a_fleet(100, services=[a_service("h1", **service)]),
-        options=semantics,
-        enabled_filters=["RamFilter", "ComputeFilter"],
-    )
-    assert select(driver, a_request(force_hosts=["h1"]), UUIDS[0]) == ["h1"]
-    assert driver.host_manager.state_of("h1").free_ram_mb == 100 - 512
-
-
 def test_31_a_compute_node_without_service_is_not_offered_and_told_of(caplog: Any) -> None:
     driver = a_driver(a_fleet(8192, 4096, services=[a_service("h2")]))
     assert [select(driver, a_request()) for _again in range(2)] == [["h2"], ["h2"]]
@@ -158,13 +143,6 @@ def test_42_and_43_limits_are_those_of_one_pick() -> None:
         answer = driver.select_destinations(None, a_request(hints=hints), UUIDS[:2])
         limits += [first.limits_exact for first, *_others in answer]
     assert limits == [{"memory_mb": 4096}, {"memory_mb": 3584}, {}, {}]
-
-
-def test_45_an_allocation_request_is_the_text_null(semantics: Any) -> None:
-    driver = a_driver(a_fleet(4096, 2048), options=semantics)
-    [answer] = driver.select_destinations(None, a_request(), UUIDS[:1], return_alternates=True)
-    assert [each.allocation_request for each in answer] == ["null", "null"]
-    assert [each.allocation_request_version for each in answer] == [None, None]
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
