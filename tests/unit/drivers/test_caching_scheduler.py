@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
-from unittest import mock
 
 import pytest
 
@@ -39,36 +37,6 @@ class World:
 @pytest.fixture(params=["current", "newton"])
 def semantics(request: pytest.FixtureRequest) -> dict[str, str]:
     return {"semantics": request.param}
-
-
-@pytest.mark.parametrize(
-    ("change", "before", "after"),
-    [
-        ({"compute_nodes": [a_node("h2", 2)], "services": "both"}, ["h1"], ["h2"]),
-        ({"delete_nodes": [["h1", "h1"]]}, ["h1"], []),
-        ({"services": [a_service("h1", disabled=True)]}, ["h1"], []),
-        ({"services": [a_service("h1", forced_down=True)]}, ["h1"], []),
-        ({"services": []}, ["h1"], []),
-        ({"compute_nodes": [a_node("h1", free_ram_mb=0)]}, ["h1"], []),
-    ],
-    ids=["new host", "deleted host", "disabled", "forced down", "service gone", "full"],
-)
-def test_changes_are_seen_by_the_task_only(
-    semantics: Any, change: Any, before: list[str], after: list[str]
-) -> None:
-    world = World(
-        a_fleet(4096),
-        options=semantics,
-        enabled_filters=["RamFilter", "ComputeFilter"],
-        reservations=CURRENT.reservations,
-    )
-    assert world.ask() == before
-    if change.get("services") == "both":
-        change = {**change, "services": [a_service("h1"), a_service("h2")]}
-    world.database.change(change)
-    assert world.ask() == before
-    world.fill()
-    assert world.ask() == after
 
 
 def test_own_picks_are_seen_at_once(semantics: Any) -> None:
@@ -115,13 +83,3 @@ def test_heartbeats_are_those_of_the_fill(semantics: Any, late: int, expected: l
     assert world.ask() == ["h1"]
     world.clock.now += late
     assert world.ask() == expected
-
-
-def test_the_database_is_read_once_for_any_number_of_requests() -> None:
-    world = World(a_fleet(4096))
-    read = world.database.read
-    world.database.read = mock.Mock(side_effect=read)
-    for _again in range(3):
-        world.ask(1)
-    assert world.database.read.call_count == 1
-    assert math.isclose(world.driver.host_manager.state_age_seconds, 0.0)
