@@ -1,7 +1,7 @@
 """One small module per filter, named as in Nova; ``registry`` lists them all.
 
 ``base`` says what a filter is; ``engine.evaluation`` runs the configured ones.  Helpers are
-``extra_specs_ops``, ``host_attributes`` and ``overcommit``.
+``extra_specs_ops``, ``host_attributes`` and ``bounds``.
 To write a filter, start from ``all_hosts_filter`` for the shape and ``ram_filter`` for columns,
 limits and reasons.  The engine and all above it may import this package; it knows no weigher.
 """

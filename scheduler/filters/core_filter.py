@@ -8,7 +8,7 @@ from typing import Any
 from oslo_log import log as logging
 
 from scheduler.filters.base import Condition, Reason
-from scheduler.filters.overcommit import AggregateOvercommitFilter, OvercommitFilter
+from scheduler.filters.bounds import AggregateOvercommitFilter, OvercommitFilter, for_aggregates
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 
@@ -48,7 +48,4 @@ class CoreFilter(OvercommitFilter):
 class AggregateCoreFilter(AggregateOvercommitFilter, CoreFilter):
     """The same, with the ``cpu_allocation_ratio`` of the host's aggregates before its own."""
 
-    reasons = (
-        Reason("aggregate_core.physical", PHYSICAL.text),
-        Reason("aggregate_core.insufficient", INSUFFICIENT.text),
-    )
+    reasons = for_aggregates(CoreFilter.reasons)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scheduler.filters.base import Condition, Reason
-from scheduler.filters.overcommit import AggregateOvercommitFilter, OvercommitFilter
+from scheduler.filters.bounds import AggregateOvercommitFilter, OvercommitFilter, for_aggregates
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 
@@ -46,7 +46,4 @@ class DiskFilter(OvercommitFilter):
 class AggregateDiskFilter(AggregateOvercommitFilter, DiskFilter):
     """The same, with the ``disk_allocation_ratio`` of the host's aggregates before its own."""
 
-    reasons = (
-        Reason("aggregate_disk.physical", PHYSICAL.text),
-        Reason("aggregate_disk.insufficient", INSUFFICIENT.text),
-    )
+    reasons = for_aggregates(DiskFilter.reasons)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scheduler.filters.base import Condition, Reason
-from scheduler.filters.overcommit import AggregateOvercommitFilter, OvercommitFilter
+from scheduler.filters.bounds import AggregateOvercommitFilter, OvercommitFilter, for_aggregates
 from scheduler.hosts.candidates import Candidates
 from scheduler.hosts.host_state import HostState
 
@@ -38,7 +38,4 @@ class RamFilter(OvercommitFilter):
 class AggregateRamFilter(AggregateOvercommitFilter, RamFilter):
     """The same, with the ``ram_allocation_ratio`` of the host's aggregates before its own."""
 
-    reasons = (
-        Reason("aggregate_ram.physical", PHYSICAL.text),
-        Reason("aggregate_ram.insufficient", INSUFFICIENT.text),
-    )
+    reasons = for_aggregates(RamFilter.reasons)

@@ -97,3 +97,15 @@ class HostWeigher(BaseHostWeigher):
 
     def _weigh_object(self, host_state: Any, weight_properties: Any) -> float:
         return float(self.raw(Candidates.alone(host_state), weight_properties)[0])
+
+
+class ColumnWeigher(HostWeigher):
+    """Base of the weighers whose raw values are a column of the host table."""
+
+    column: ClassVar[str]
+
+    def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
+        """The column's values."""
+        del request
+        values: np.ndarray = getattr(hosts, self.column)
+        return values

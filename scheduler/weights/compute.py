@@ -10,18 +10,14 @@ from typing import Any
 import numpy as np
 
 from scheduler.hosts.candidates import Candidates
-from scheduler.weights.base import HostWeigher
+from scheduler.weights.base import ColumnWeigher
 
 
-class BuildFailureWeigher(HostWeigher):
+class BuildFailureWeigher(ColumnWeigher):
     """Number of builds that failed on the host since the last one that did not."""
 
     multiplier_option = "build_failure_weight_multiplier"
-
-    def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
-        """The number of failures."""
-        del request
-        return hosts.failed_builds
+    column = "failed_builds"
 
     def multipliers(self, hosts: Candidates) -> np.ndarray | float:
         """The configured multipliers, as a penalty."""

@@ -5,20 +5,11 @@ Reference page scheduling, section 7.3.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from scheduler.hosts.candidates import Candidates
-from scheduler.weights.base import HostWeigher
+from scheduler.weights.base import ColumnWeigher
 
 
-class HypervisorVersionWeigher(HostWeigher):
+class HypervisorVersionWeigher(ColumnWeigher):
     """The version of the host's hypervisor; one that is not known is the oldest."""
 
     multiplier_option = "hypervisor_version_weight_multiplier"
-
-    def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
-        """The version as a number, e.g. 2005001 for 2.5.1."""
-        del request
-        return hosts.hypervisor_version
+    column = "hypervisor_version"

@@ -5,20 +5,11 @@ Reference page scheduling, section 7.3.
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from scheduler.hosts.candidates import Candidates
-from scheduler.weights.base import HostWeigher
+from scheduler.weights.base import ColumnWeigher
 
 
-class NumInstancesWeigher(HostWeigher):
+class NumInstancesWeigher(ColumnWeigher):
     """Number of servers on the host.  Off unless its multiplier is set."""
 
     multiplier_option = "num_instances_weight_multiplier"
-
-    def raw(self, hosts: Candidates, request: Any) -> np.ndarray:
-        """The number of servers."""
-        del request
-        return hosts.num_instances
+    column = "num_instances"
