@@ -10,9 +10,7 @@ from scheduler import errors, objects
 from tests.unit.objects.wire_samples import envelope
 
 Guest = objects.InstanceNUMATopology
-OLD_HOST = {
-    "cells": [{"id": 0, "cpus": "0-3,^2", "cpu_usage": 1, "mem": {"total": 512, "used": 64}}]
-}
+OLD_CELL = {"id": 0, "cpus": "0-3,^2", "cpu_usage": 1, "mem": {"total": 512, "used": 64}}
 DEVICES = {"vendor_id": "8086", "product_id": "1572", "numa_node": 0, "count": 2}
 POOL = {**DEVICES, "dev_type": "PF"}
 POOL_ENVELOPE = envelope(
@@ -21,17 +19,10 @@ POOL_ENVELOPE = envelope(
 
 
 def test_host_topology_as_an_envelope():
-    cell = envelope(
-        "NUMACell",
-        "1.2",
-        id=0,
-        cpuset=["0", 1],
-        memory="4096",
-        memory_usage=96,
-        pinned_cpus=[1],
-        siblings=[[0, 1]],
-        mempages=[envelope("NUMAPagesTopology", "1.0", size_kb=2048, total=10, used=3)],
-    )
+    pages = envelope("NUMAPagesTopology", "1.0", size_kb=2048, total=10, used=3)
+    sizes = {"id": 0, "cpuset": ["0", 1], "memory": "4096", "memory_usage": 96}
+    more = {"pinned_cpus": [1], "siblings": [[0, 1]], "mempages": [pages]}
+    cell = envelope("NUMACell", "1.2", **sizes, **more)
     topology = objects.NUMATopology.from_text(json.dumps(envelope("NUMATopology", cells=[cell])))
     (found,) = topology.cells
     assert (found.cpuset, found.siblings, found.pcpuset) == ({0, 1}, [{0, 1}], None)
@@ -41,7 +32,7 @@ def test_host_topology_as_an_envelope():
 
 
 def test_host_topology_in_the_old_form():
-    (cell,) = objects.NUMATopology.from_text(json.dumps(OLD_HOST)).cells
+    (cell,) = objects.NUMATopology.from_text(json.dumps({"cells": [OLD_CELL]})).cells
     assert (cell.id, cell.cpuset, cell.memory, cell.memory_usage) == (0, {0, 1, 3}, 512, 64)
     assert (cell.cpu_usage, cell.pinned_cpus, cell.siblings, cell.mempages) == (1, set(), [], [])
     assert objects.NUMATopology.from_text(None) is None
@@ -94,6 +85,7 @@ def test_guest_topologies(value, expected):
     topology = Guest.from_dict(value)
     as_text = json.dumps(value, default=objects.to_primitive)
     assert objects.to_primitive(Guest.from_dict(as_text)) == objects.to_primitive(topology)
+    assert objects.RequestSpec(numa_topology=value).numa_topology.cells[0].id == expected[0]
     (cell,) = topology.cells
     assert (cell.id, cell.cpuset, cell.pcpuset, cell.memory, cell.pagesize) == expected
 
@@ -112,11 +104,6 @@ def test_bad_guest_topologies_are_named(value, field):
     with pytest.raises(errors.InvalidRequest) as caught:
         Guest.from_dict(value)
     assert caught.value.kwargs["field"] == f"InstanceNUMATopology{field}"
-
-
-def test_guest_topology_of_a_request_may_come_without_an_envelope():
-    spec = objects.from_primitive(envelope("RequestSpec", numa_topology=OLD_GUEST))
-    assert spec.numa_topology.cells[0].memory == 64
 
 
 def test_pinning_has_numbers_in_memory_and_texts_on_the_wire():
@@ -161,8 +148,8 @@ def test_pci_pools(text, count):
         assert pool.to_dict() == POOL
 
 
-def test_pci_pools_that_were_never_reported():
-    assert objects.PciDevicePoolList.from_text(None) is None
+def test_pci_pools_of_rows():
+    assert objects.PciDevicePoolList.from_text(None) is None, "never reported"
     pool = objects.PciDevicePool.from_dict({"vendor_id": 1, "product_id": 2, "count": "3", "t": 1})
     assert (pool.numa_node, pool.count, pool.tags) == (None, 3, {"t": "1"})
 

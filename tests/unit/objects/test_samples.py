@@ -51,7 +51,7 @@ def test_selection_gives_the_dict_reply():
 
 
 def test_legacy_dicts_are_those_of_a_real_client():
-    spec = _rich()
+    spec = wire_samples.rich()
     # This client had no cell and no aggregates in its destination.
     spec.requested_destination = objects.Destination(host="cmp2", node="cmp2")
     args = wire_samples.load("select_destinations-v4.0-rich.request")["args"]
@@ -61,11 +61,6 @@ def test_legacy_dicts_are_those_of_a_real_client():
     ):
         sent = json.loads(json.dumps(ours, default=_on_wire))
         assert wire_samples.without_changes(sent) == wire_samples.without_changes(args[name])
-
-
-def _rich():
-    request = wire_samples.load("select_destinations-rich.request")
-    return objects.from_primitive(request["args"]["spec_obj"])
 
 
 def _on_wire(value):
@@ -79,7 +74,7 @@ def _on_wire(value):
 
 @pytest.mark.parametrize("copied", [objects.RequestSpec.copy, copy.deepcopy, copy.copy])
 def test_copies_share_nothing_that_can_change(copied):
-    original = _rich()
+    original = wire_samples.rich()
     before = objects.to_primitive(original)
     clone = copied(original)
     clone.instance_group.hosts.append("other")

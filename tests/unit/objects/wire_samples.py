@@ -11,18 +11,10 @@ from scheduler import objects
 from scheduler.objects import registry
 
 FOLDER = pathlib.Path(__file__).parents[2] / "data" / "wire"
-SETS = frozenset(
-    [
-        "physnets",
-        "cpuset",
-        "pcpuset",
-        "pinned_cpus",
-        "forbidden_aggregates",
-        "required_traits",
-        "root_required",
-        registry.CHANGES_KEY,
-    ]
-)
+SETS = {
+    *("physnets", "cpuset", "pcpuset", "pinned_cpus", "forbidden_aggregates", "required_traits"),
+    *("root_required", registry.CHANGES_KEY),
+}
 
 
 def load(name: str) -> Any:
@@ -82,3 +74,11 @@ def envelope(name: str, version: str | None = None, **data: Any) -> dict[str, An
         registry.VERSION_KEY: version or getattr(objects, name).VERSION,
         registry.DATA_KEY: data,
     }
+
+
+def rich() -> objects.RequestSpec:
+    """A captured request that has everything."""
+    spec: objects.RequestSpec = objects.from_primitive(
+        load("select_destinations-rich.request")["args"]["spec_obj"]
+    )
+    return spec
