@@ -65,9 +65,8 @@ class Wishes:
         Raises InvalidRequest naming what is at fault (reference page numa_pci, 4 and 7.3).
         """
         meta = objects.ImageMeta.from_dict(image)
-        policy = pci.affinity_policy(flavor, meta)
-        devices = pci.requests_of_flavor(flavor, conf.pci.alias, policy)
-        return cls(numa.constraints(flavor, meta, semantics.from_conf(conf).numa), tuple(devices))
+        devices = tuple(pci.requests_of_flavor(flavor, meta, conf.pci.alias).requests)
+        return cls(numa.constraints(flavor, meta, semantics.from_conf(conf).numa), devices)
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,7 @@ def _request(conf: cfg.ConfigOpts, given: Mapping[str, Any]) -> objects.RequestS
     image = objects.ImageMeta.from_dict({"properties": given.get("image", {})})
     if "image_id" in given:
         image.id = given["image_id"]
-    devices = pci.requests_of_flavor(flavor, conf.pci.alias, pci.affinity_policy(flavor, image))
+    devices = pci.requests_of_flavor(flavor, image, conf.pci.alias)
     request = objects.RequestSpec(
         flavor=flavor,
         image=image,
@@ -169,7 +169,7 @@ def _request(conf: cfg.ConfigOpts, given: Mapping[str, Any]) -> objects.RequestS
         availability_zone=given.get("availability_zone"),
         project_id=given.get("project_id"),
         numa_topology=numa.constraints(flavor, image, semantics.from_conf(conf).numa),
-        pci_requests=objects.InstancePCIRequests(requests=devices),
+        pci_requests=devices,
     )
     if "group" in given:
         request.instance_group = objects.InstanceGroup(**{"members": [], **given["group"]})

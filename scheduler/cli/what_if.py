@@ -226,8 +226,6 @@ def _from_options(
     hints: dict[str, list[str]] = {}
     for name, value in parsed.hints:
         hints.setdefault(name, []).append(value)
-    policy = pci.affinity_policy(flavor, image)
-    devices = pci.requests_of_flavor(flavor, conf.pci.alias, policy)
     return objects.RequestSpec(
         flavor=flavor,
         image=image,
@@ -236,7 +234,7 @@ def _from_options(
         availability_zone=parsed.az,
         project_id=parsed.project,
         numa_topology=numa.constraints(flavor, image, semantics.from_conf(conf).numa),
-        pci_requests=objects.InstancePCIRequests(requests=devices),
+        pci_requests=pci.requests_of_flavor(flavor, image, conf.pci.alias),
     )
 
 

@@ -147,8 +147,8 @@ def _instance_json(given: Input, _semantics: NumaSemantics) -> Answer:
 
 def _alias(given: Input, _semantics: NumaSemantics) -> Answer:
     specs = {} if given["extra_spec"] is None else {pci.ALIAS_KEY: given["extra_spec"]}
-    requests = pci.requests_of_flavor(objects.Flavor(extra_specs=specs), given["aliases"])
-    return {"requests": [_picked(each, "alias_name count spec") for each in requests]}
+    found = pci.requests_of_flavor(objects.Flavor(extra_specs=specs), None, given["aliases"])
+    return {"requests": [_picked(each, "alias_name count spec") for each in found.requests]}
 
 
 _KINDS: Mapping[str, Callable[[Input, NumaSemantics], Answer]] = {

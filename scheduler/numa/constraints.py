@@ -7,10 +7,11 @@ the semantics.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 from scheduler import objects
 from scheduler.errors import InvalidRequest
@@ -104,16 +105,7 @@ def _page_wish(asked: HardwareSpecs, semantics: NumaSemantics) -> int | None:
 
 
 def _shape(asked: HardwareSpecs, nodes: int) -> Shape:
-    cpus = _one_of(
-        asked,
-        "numa_cpus",
-        [cpu_set(text, f"numa_cpus.{i}") for i, text in enumerate(asked.numbered("numa_cpus"))],
-    )
-    memory = _one_of(
-        asked,
-        "numa_mem",
-        [_megabytes(text, f"numa_mem.{i}") for i, text in enumerate(asked.numbered("numa_mem"))],
-    )
+    cpus, memory = _per_cell(asked, "numa_cpus", cpu_set), _per_cell(asked, "numa_mem", _megabytes)
     if not cpus and not memory:
         return _even(asked, nodes)
     if len(cpus) != nodes or len(memory) != nodes:
@@ -126,7 +118,8 @@ def _shape(asked: HardwareSpecs, nodes: int) -> Shape:
     return list(zip(cpus, memory, strict=True))
 
 
-def _one_of(asked: HardwareSpecs, key: str, of_flavor: list) -> list:
+def _per_cell(asked: HardwareSpecs, key: str, read: Callable[[str, str], Any]) -> list[Any]:
+    of_flavor = [read(text, f"{key}.{i}") for i, text in enumerate(asked.numbered(key))]
     of_image = asked.image(key)
     if of_flavor and of_image:
         raise image_refused("ImageNUMATopologyForbidden", key, "the flavor sets it")
@@ -192,7 +185,10 @@ def policies(asked: HardwareSpecs, semantics: NumaSemantics) -> Policies:
     found = Policies(
         cpu=_cpu_policy(asked, semantics),
         thread=_thread_policy(asked),
-        emulator=_emulator_policy(asked),
+        emulator=_one_of_words(
+            *(asked, "emulator_threads_policy", EMULATOR_THREADS_POLICIES),
+            "InvalidEmulatorThreadsPolicy",
+        ),
     )
     found = _with_resources(found, asked)
     if found.thread and not found.is_pinned:
@@ -206,38 +202,34 @@ def policies(asked: HardwareSpecs, semantics: NumaSemantics) -> Policies:
 
 
 def _cpu_policy(asked: HardwareSpecs, semantics: NumaSemantics) -> str | None:
-    flavor, image = asked.flavor("cpu_policy"), asked.image("cpu_policy")
-    if flavor is not None and flavor not in semantics.cpu_policies:
-        if semantics.refuses_unknown_cpu_policy:
-            reason = f"{flavor!r} is none of {', '.join(semantics.cpu_policies)}"
-            raise refused("InvalidCPUAllocationPolicy", "cpu_policy", reason)
-        flavor = None
-    if image not in semantics.cpu_policies:
-        image = None
+    key, known = "cpu_policy", semantics.cpu_policies
+    if semantics.refuses_unknown_cpu_policy:
+        _one_of_words(asked, key, known, "InvalidCPUAllocationPolicy")
+    flavor, image = (
+        policy if policy in known else None for policy in (asked.flavor(key), asked.image(key))
+    )
     forbidden = {"shared": PINNED_POLICIES, "mixed": ("dedicated",)}
     if image in forbidden.get(flavor or "", ()):
         reason = f"{image!r}, but the flavor says {flavor!r}"
-        raise image_refused("ImageCPUPinningForbidden", "cpu_policy", reason)
+        raise image_refused("ImageCPUPinningForbidden", key, reason)
     return flavor or image
 
 
 def _thread_policy(asked: HardwareSpecs) -> str | None:
-    flavor, image = asked.flavor("cpu_thread_policy"), asked.image("cpu_thread_policy")
-    if flavor is not None and flavor not in CPU_THREAD_POLICIES:
-        reason = f"{flavor!r} is none of {', '.join(CPU_THREAD_POLICIES)}"
-        raise refused("InvalidCPUThreadAllocationPolicy", "cpu_thread_policy", reason)
+    key, error = "cpu_thread_policy", "InvalidCPUThreadAllocationPolicy"
+    flavor, image = _one_of_words(asked, key, CPU_THREAD_POLICIES, error), asked.image(key)
     if flavor not in (None, "prefer") and image not in (None, flavor):
         reason = f"{image!r}, but the flavor says {flavor!r}"
-        raise image_refused("ImageCPUThreadPolicyForbidden", "cpu_thread_policy", reason)
+        raise image_refused("ImageCPUThreadPolicyForbidden", key, reason)
     return flavor or image
 
 
-def _emulator_policy(asked: HardwareSpecs) -> str | None:
-    policy = asked.flavor("emulator_threads_policy")
-    if policy is not None and policy not in EMULATOR_THREADS_POLICIES:
-        reason = f"{policy!r} is none of {', '.join(EMULATOR_THREADS_POLICIES)}"
-        raise refused("InvalidEmulatorThreadsPolicy", "emulator_threads_policy", reason)
-    return policy
+def _one_of_words(asked: HardwareSpecs, key: str, words: Collection[str], error: str) -> str | None:
+    """The flavor's ``hw:<key>``, which must be one of *words*."""
+    found = asked.flavor(key)
+    if found is not None and found not in words:
+        raise refused(error, key, f"{found!r} is none of {', '.join(words)}")
+    return found
 
 
 def _with_resources(found: Policies, asked: HardwareSpecs) -> Policies:

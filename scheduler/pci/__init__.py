@@ -9,7 +9,6 @@ Everything here computes on immutable values (reference page numa_pci, section 7
 from scheduler.pci.aliases import (
     ALIAS_KEY,
     Alias,
-    affinity_policy,
     parse_aliases,
     requests_of_flavor,
 )

@@ -80,26 +80,23 @@ def parse_aliases(definitions: Iterable[str]) -> dict[str, Alias]:
 
 
 def requests_of_flavor(
-    flavor: objects.Flavor, definitions: Iterable[str], policy: str | None = None
-) -> list[objects.InstancePCIRequest]:
+    flavor: objects.Flavor, image: objects.ImageMeta | None, definitions: Iterable[str]
+) -> objects.InstancePCIRequests:
     """The requests that the flavor's ``pci_passthrough:alias`` makes, in order.
 
-    *definitions* are the values of the alias option, read only when the flavor needs them;
-    *policy* (see :func:`affinity_policy`) overrides that of every alias.  Raises
-    PciInvalidAlias, PciRequestAliasNotDefined, or InvalidRequest for a malformed extra spec.
+    *definitions* are the values of the alias option, read only when the flavor needs them.  A
+    NUMA affinity policy of flavor or image overrides that of every alias.  Raises subclasses of
+    InvalidRequest (those above), or InvalidRequest itself for a malformed extra spec.
     """
-    text = flavor.extra_specs.get(ALIAS_KEY)
+    policy, text = _affinity_policy(flavor, image), flavor.extra_specs.get(ALIAS_KEY)
     if text is None:
-        return []
+        return objects.InstancePCIRequests(requests=[])
     aliases = parse_aliases(definitions)
-    return [_request(item, aliases, policy) for item in text.split(",")]
+    found = [_request(item, aliases, policy) for item in text.split(",")]
+    return objects.InstancePCIRequests(requests=found)
 
 
-def affinity_policy(flavor: objects.Flavor, image: objects.ImageMeta | None) -> str | None:
-    """The NUMA affinity policy that flavor or image set for all devices of an instance.
-
-    Raises InvalidPCINUMAAffinity and ImagePCINUMAPolicyForbidden.
-    """
+def _affinity_policy(flavor: objects.Flavor, image: objects.ImageMeta | None) -> str | None:
     wish = flavor.extra_specs.get(FLAVOR_POLICY_KEY)
     image_wish = None if image is None else image.properties.hw_pci_numa_affinity_policy
     if wish is not None and wish not in PCI_NUMA_POLICIES:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from scheduler import errors, objects
-from scheduler.pci import ALIAS_KEY, Alias, affinity_policy, parse_aliases, requests_of_flavor
+from scheduler.pci import ALIAS_KEY, Alias, parse_aliases, requests_of_flavor
 
 
 def define(**fields):
@@ -66,61 +66,45 @@ def test_bad_definitions(definitions):
     assert "[pci] alias" in str(caught.value)
 
 
-def test_requests():
-    found = requests_of_flavor(flavor(alias="gpu:2, gpu:1"), [define()])
-    assert [(one.count, one.alias_name, one.spec, one.numa_policy) for one in found] == [
-        (2, "gpu", [{"vendor_id": "10de"}], "legacy"),
-        (1, "gpu", [{"vendor_id": "10de"}], "legacy"),
-    ]
-    (one,) = requests_of_flavor(flavor(alias="gpu:1"), [define()], "socket")
-    assert one.numa_policy == "socket"
-
-
-def test_bad_definitions_matter_only_when_used():
-    assert requests_of_flavor(flavor(), ["not JSON"]) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("gpu", "InvalidRequest"),
-        ("gpu:1:2", "InvalidRequest"),
-        ("gpu:many", "InvalidRequest"),
-        ("fpga:1", "PciRequestAliasNotDefined"),
-    ],
-)
-def test_bad_extra_specs(text, error):
-    with pytest.raises(errors.InvalidRequest, match="pci_passthrough:alias") as caught:
-        requests_of_flavor(flavor(alias=text), [define()])
-    assert type(caught.value).__name__ == error
-
-
 KEY = "hw:pci_numa_affinity_policy"
 
 
 @pytest.mark.parametrize(
-    ("specs", "image", "policy"),
+    ("specs", "of_image", "policy"),
     [
-        ({}, None, None),
+        ({}, None, "legacy"),
         ({KEY: "socket"}, None, "socket"),
         ({}, "required", "required"),
         ({KEY: "required"}, "required", "required"),
     ],
 )
-def test_affinity_policy(specs, image, policy):
-    assert affinity_policy(objects.Flavor(extra_specs=specs), image_with(image)) == policy
+def test_requests(specs, of_image, policy):
+    wanted = flavor(alias="gpu:2, gpu:1", **specs)
+    found = requests_of_flavor(wanted, image_with(of_image), [define()]).requests
+    assert [(one.count, one.alias_name, one.spec, one.numa_policy) for one in found] == [
+        (2, "gpu", [{"vendor_id": "10de"}], policy),
+        (1, "gpu", [{"vendor_id": "10de"}], policy),
+    ]
+
+
+def test_bad_definitions_matter_only_when_used():
+    assert requests_of_flavor(flavor(), None, ["not JSON"]).requests == []
 
 
 @pytest.mark.parametrize(
-    ("word", "image", "error"),
+    ("specs", "of_image", "error", "named"),
     [
-        ("near", None, "InvalidPCINUMAAffinity"),
-        ("legacy", "required", "ImagePCINUMAPolicyForbidden"),
+        ({"alias": "gpu"}, None, "InvalidRequest", ALIAS_KEY),
+        ({"alias": "gpu:1:2"}, None, "InvalidRequest", ALIAS_KEY),
+        ({"alias": "gpu:many"}, None, "InvalidRequest", ALIAS_KEY),
+        ({"alias": "fpga:1"}, None, "PciRequestAliasNotDefined", ALIAS_KEY),
+        ({KEY: "near"}, None, "InvalidPCINUMAAffinity", KEY),
+        ({KEY: "legacy"}, "required", "ImagePCINUMAPolicyForbidden", "image.properties.hw_pci"),
     ],
 )
-def test_bad_affinity_policy(word, image, error):
-    with pytest.raises(errors.InvalidRequest) as caught:
-        affinity_policy(objects.Flavor(extra_specs={KEY: word}), image_with(image))
+def test_bad_wishes_are_named(specs, of_image, error, named):
+    with pytest.raises(errors.InvalidRequest, match=named) as caught:
+        requests_of_flavor(flavor(**specs), image_with(of_image), [define()])
     assert type(caught.value).__name__ == error
 
 
