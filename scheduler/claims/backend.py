@@ -75,6 +75,17 @@ class Decided:
 
 
 @dataclass(frozen=True, slots=True)
+class Offered:
+    """The *nodes* to choose from by their uuids, each with its room in instances, if known.
+
+    With *others* so are all that are not named.
+    """
+
+    nodes: Mapping[str, int | None]
+    others: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Booked:
     """A decision that holds; *outcome* is None where nothing had to be claimed."""
 
@@ -84,8 +95,10 @@ class Booked:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Others took what was decided on; the reservations are given back."""
+    """A decision that does not hold; the reservations are given back."""
 
+    #: True if others took it; else it is known by now what else to choose from.
+    is_race: bool = True
     outcome: ClassVar[str] = "lost"
 
 
@@ -119,11 +132,8 @@ OUTCOMES = ("booked", Lost.outcome, Repeated.outcome)
 class Claiming:
     """One request on its way; this one claims nothing, as with Nova before Placement."""
 
-    def offered(self) -> Mapping[str, int | None] | None:
-        """The uuids of the nodes to choose from, each with its room in instances, if known.
-
-        None: any host will do.  May raise NoValidHost.
-        """
+    def offered(self) -> Offered | None:
+        """The nodes to choose from; None: any host will do.  May raise NoValidHost."""
         return None
 
     def book(self, decided: Decided) -> Result:

@@ -79,13 +79,47 @@ OPTIONS: list[cfg.Opt] = [
         "written to, or where `[claims] connection` is set, and the driver claims hosts, which the "
         "filter and the caching driver do; else `none`.",
     ),
+    cfg.StrOpt(
+        "placement_query",
+        default="chosen",
+        choices=[
+            ("chosen", "decide among all hosts, then ask about the chosen one"),
+            ("fleet", "ask for candidates in the fleet, then decide among these, as Nova does"),
+        ],
+        help="With `claims = placement`: what Placement is asked. The first costs the same in a "
+        "fleet of any size. A request is refused by filters, or by candidates in the fleet, with "
+        "both.",
+    ),
+    cfg.IntOpt(
+        "placement_refusals",
+        default=5,
+        min=1,
+        help="With `placement_query = chosen`: after so many hosts that Placement refused for one "
+        "request, it is asked for candidates in the fleet.",
+    ),
+    cfg.IntOpt(
+        "placement_memory_seconds",
+        default=60,
+        min=0,
+        help="With `placement_query = chosen`: for how long a host is passed over that Placement "
+        "refused for the same needs, as long as there are others. 0: not at all.",
+    ),
+    cfg.IntOpt(
+        "placement_deadline_seconds",
+        default=45,
+        min=1,
+        help="With `claims = placement`: for how long a request asks about hosts for which a list "
+        "of `max_placement_results` had no place. It must be shorter than the "
+        "`rpc_response_timeout` of callers.",
+    ),
     cfg.IntOpt(
         "max_placement_results",
         default=1000,
         min=1,
-        help="With `claims = placement`: the most allocation candidates that Placement is asked "
-        "for. Too few hide hosts from filters and weighers. Requests that name a host with "
-        "several nodes, or have the hint `group`, `same_host` or `different_host`, ask for all.",
+        help="With `claims = placement`: the most allocation candidates in the fleet that "
+        "Placement is asked for. Too few hide hosts from filters and weighers. Requests that name "
+        "a host with several nodes, or have the hint `group`, `same_host` or `different_host`, ask "
+        "for all.",
     ),
     cfg.BoolOpt(
         "query_placement_for_availability_zone",

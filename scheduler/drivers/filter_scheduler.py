@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 from oslo_log import log as logging
 
 from scheduler import errors, objects, semantics
@@ -25,6 +26,7 @@ from scheduler.claims.backend import (
     Claims,
     Decided,
     Lost,
+    Offered,
     Placed,
     Repeated,
     Request,
@@ -206,7 +208,7 @@ class FilterScheduler(Scheduler):
         pauses, reads_again = iter(PAUSES_SECONDS), self.claims.needs_regular_reads
         with self.claims.open(request) as claiming:
             self._timed(record, REFRESH, self.bring_state_up_to_date, request.arrived_at)
-            for _number in range(MOST_DECISIONS):
+            while record.races_lost < MOST_DECISIONS:
                 try:
                     offered = self._timed(record, CLAIM, claiming.offered)
                     decided = self.decide(request, record, offered)
@@ -223,6 +225,8 @@ class FilterScheduler(Scheduler):
                     result = self._timed(record, CLAIM, claiming.book, decided)
                 if not isinstance(result, Lost):
                     return self._selections(result, record)
+                if not result.is_race:
+                    continue
                 LOG.debug("Others have claimed what was chosen for %s", request.names)
                 record.claim, record.races_lost = result.outcome, record.races_lost + 1
                 self._timed(record, REFRESH, self.host_manager.refresh)
@@ -263,12 +267,11 @@ class FilterScheduler(Scheduler):
         self,
         request: Request,
         record: DecisionRecord,
-        offered: Mapping[str, int | None] | None = None,
+        offered: Offered | None = None,
     ) -> Decided:
-        """Decide on the state as it is now; raises NoValidHost.
+        """Decide on the state as it is now, among the hosts *offered*; raises NoValidHost.
 
-        *offered*: uuids of the nodes to choose from, and how many instances each may get.  The
-        reservations are on the table when the decision lock is given back.
+        The reservations are on the table when the decision lock is given back.
         """
         manager = self.host_manager
         with manager.lock:
@@ -286,8 +289,8 @@ class FilterScheduler(Scheduler):
                 settings.max_attempts - 1 if request.with_alternates else 0,
                 now=manager.clock(),
                 record=record,
-                rows=None if offered is None else rows_of_nodes(table, offered),
-                room=_room(table, offered or {}),
+                rows=None if offered is None else _rows(table, offered),
+                room={} if offered is None else _room(table, offered.nodes),
                 on_refusal=functools.partial(note_refusal, record, settings.policy, spec),
             )
             selections = selections_of(placement, settings.zone_if_none)
@@ -343,8 +346,16 @@ class CachingScheduler(FilterScheduler):
         self.claims.read_new()
 
 
+def _rows(table: HostTable, offered: Offered) -> np.ndarray:
+    """The rows to choose from, in the table's order."""
+    nodes = offered.nodes.items()
+    if offered.others:
+        return rows_of_nodes(table, [None, *(uuid for uuid, room in nodes if room == 0)], but=True)
+    return rows_of_nodes(table, [uuid for uuid, room in nodes if room != 0])
+
+
 def _room(table: HostTable, offered: Mapping[str, int | None]) -> dict[int, int]:
     """Per row, where that is known, how many instances it may get."""
-    few = {uuid: room for uuid, room in offered.items() if room is not None}
+    few = {uuid: room for uuid, room in offered.items() if room}
     rows = rows_of_nodes(table, few).tolist() if few else []
     return {row: few[table.value(row, "uuid")] for row in rows}

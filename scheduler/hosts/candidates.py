@@ -233,10 +233,16 @@ class Candidates:
         return ~self.service_forced_down & heard
 
 
-def rows_of_nodes(table: HostTable, uuids: Iterable[str]) -> np.ndarray:
-    """Rows of the compute nodes with these *uuids* that have a service, in the table's order."""
+def rows_of_nodes(table: HostTable, uuids: Iterable[Any], *, but: bool = False) -> np.ndarray:
+    """Rows of the compute nodes with these *uuids* that have a service, in the table's order.
+
+    With *but* those of all others.
+    """
     everyone = Candidates(Scope(table, 0.0, 0.0), table.order)
-    return everyone.rows[everyone.having("uuid", uuids)]
+    named = everyone.having("uuid", uuids)
+    if but and not named.any():
+        return everyone.rows
+    return everyone.rows[~named if but else named]
 
 
 # --- before any filter (reference page filters, section 4) ------------------------------------

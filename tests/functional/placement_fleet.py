@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import functools
+import urllib.parse
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -58,10 +60,13 @@ def a_report(**values: Any) -> dict[str, Any]:
 
 
 class Fleet:
-    """Hosts p1, p2, … in *database*, each with a provider in *placement* unless left out."""
+    """Hosts p1, p2, … in *database*, each with a provider in *placement* unless left out.
 
-    def __init__(self, database: Database, placement: Placement) -> None:
-        self.database, self.placement = database, placement
+    *query* is how its schedulers ask.
+    """
+
+    def __init__(self, database: Database, placement: Placement, query: str = "chosen") -> None:
+        self.database, self.placement, self.query = database, placement, query
         self.nodes: dict[str, str] = {}
 
     def add(self, host: str, *, known: bool = True, **provider: Any) -> str:
@@ -76,6 +81,7 @@ class Fleet:
         if known:
             inventory = {"VCPU": VCPUS, "MEMORY_MB": MB, "DISK_GB": DISK_GB}
             inventory |= provider.pop("inventory", {})
+            inventory = {name: total for name, total in inventory.items() if total}
             traits = [*OWNED, *provider.pop("traits", ())]
             self.placement.add_node(node.uuid, inventory, traits, **provider)
         return str(node.uuid)
@@ -116,6 +122,22 @@ class Worker:
             conf.set_override(name, value, group="placement")
         self.conf = conf
         self.driver = build_manager(conf, Databases(database)).driver
+        #: Method and path of every call to Placement.
+        self.calls: list[tuple[str, str]] = []
+        adapter = self.driver.claims.client._adapter
+        adapter.request = functools.partial(self._request, adapter.request)
+
+    def _request(self, ask: Callable[..., Any], path: str, method: str, **more: Any) -> Any:
+        self.calls.append((method, path))
+        return ask(path, method, **more)
+
+    def asked_about(self) -> list[str]:
+        """The nodes that Placement was asked about, one by one; empty texts for the fleet."""
+        paths = [path.partition("?") for _method, path in self.calls]
+        queries = [text for path, _mark, text in paths if path == "/allocation_candidates"]
+        found = [urllib.parse.parse_qs(text).get("in_tree", [""])[0] for text in queries]
+        self.calls.clear()
+        return found
 
     def select(
         self, request_id: str, names: Sequence[str], ram_mb: int = MB, **how: Any

@@ -29,13 +29,14 @@ def database(tmp_path: Path) -> Iterator[Database]:
     made.dispose()
 
 
-@pytest.fixture
-def fleet(database: Database, placement_server: Placement) -> Fleet:
-    return Fleet(database, placement_server)
+@pytest.fixture(params=["chosen", "fleet"])
+def fleet(database: Database, placement_server: Placement, request: pytest.FixtureRequest) -> Fleet:
+    return Fleet(database, placement_server, request.param)
 
 
 def a_worker(fleet: Fleet, **options: Any) -> Worker:
-    return Worker(fleet.database, fleet.placement.settings, **options)
+    settings = fleet.placement.settings
+    return Worker(fleet.database, settings, placement_query=fleet.query, **options)
 
 
 def three_hosts(fleet: Fleet) -> None:

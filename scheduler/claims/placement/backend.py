@@ -21,6 +21,7 @@ from scheduler.claims.backend import (
     Claims,
     Decided,
     Lost,
+    Offered,
     Placed,
     Repeated,
     Request,
@@ -30,8 +31,6 @@ from scheduler.claims.backend import (
 from scheduler.claims.placement.candidates import (
     AllocationRequest,
     CandidateQuery,
-    Candidates,
-    fleet_of,
 )
 from scheduler.claims.placement.client import (
     ATTEMPTS,
@@ -42,24 +41,17 @@ from scheduler.claims.placement.client import (
     Unavailable,
     Unsure,
 )
+from scheduler.claims.placement.memory import Memory
+from scheduler.claims.placement.offers import CHOSEN, NoCandidates, Offers
 from scheduler.hosts.candidates import rows_of_nodes
 
 LOG = logging.getLogger(__name__)
 
-#: Most queries for candidates when others took all that Placement had offered.
-QUERIES: Final = 3
 #: Time for which a request is left to a worker that may be at it.  Placement does not keep two
 #: first claims for an instance apart that come at the same moment: it may say that one has failed,
 #: and forget the other with it, which it has granted.
 LEFT_SECONDS: Final = 2.0
-_NOTHING: Final = (
-    "Got no allocation candidates from the Placement API. This could be due to insufficient "
-    "resources or a temporary occurrence as compute nodes start up."
-)
-
-
-class NoCandidates(Exception):
-    """Reason why Placement has no host; the caller only learns that there is none."""
+LOST: Final = Lost(is_race=False)
 
 
 class _GivenBefore(Exception):
@@ -85,17 +77,23 @@ class PlacementClaims(Claims):
     ) -> None:
         self.client = client
         self.host_manager = host_manager
-        self.query = CandidateQuery(conf, client)
         self._pause = pause
+        self.reconfigured(conf)()
 
     def reconfigured(self, conf: Any) -> Callable[[], None]:
-        """See the base class: what Placement is asked for."""
+        """See the base class: the query, and what is remembered."""
         query = CandidateQuery(conf, self.client)
+        memory = Memory(self.client, conf.scheduler.placement_memory_seconds)
 
         def take() -> None:
-            self.query = query
+            self.options, self.query, self.memory = conf.scheduler, query, memory
 
         return take
+
+    def prepare(self) -> None:
+        """See the base class: what is shared, and which trees are flat."""
+        if self.options.placement_query == CHOSEN:
+            self.memory.look()
 
     @contextlib.contextmanager
     def open(self, request: Request) -> Iterator[Claiming]:
@@ -105,6 +103,7 @@ class PlacementClaims(Claims):
             return
         if request.is_redelivered:
             self._pause(LEFT_SECONDS)
+        self.prepare()
         claiming = _Claiming(self, request)
         try:
             yield claiming
@@ -123,29 +122,18 @@ class _Claiming(Claiming):
     """One request on its way: what is claimed for it, and what is known not to go."""
 
     def __init__(self, claims: PlacementClaims, request: Request) -> None:
-        self._claims, self._client = claims, claims.client
-        self._host_manager = claims.host_manager
+        self._client, self._host_manager = claims.client, claims.host_manager
         self._request, self._names = request, request.names
         self._requester = Requester.from_request(request.context, request.spec)
-        self._queries_left = QUERIES
-        self._candidates: Candidates | None = None
+        self._offers = Offers(
+            claims.query, claims.memory, claims.options, request.spec, self._requester.request_id
+        )
         #: Per instance the node it was claimed on, and what it had before.
         self._held: dict[str, tuple[str, Allocations]] = {}
-        #: Number of instances of the request that a node takes, where a claim was refused.
-        self._room: dict[str, int] = {}
 
-    def offered(self) -> dict[str, int | None]:
+    def offered(self) -> Offered:
         """See the base class; raises Unavailable."""
-        if self._candidates is None:
-            self._queries_left -= 1
-            query, spec = self._claims.query, self._request.spec
-            with self._host_manager.lock:
-                fleet = fleet_of(self._host_manager, spec)
-            self._candidates = query.candidates(spec, fleet, self._requester.request_id)
-        if not self._candidates:
-            LOG.info(_NOTHING)
-            raise errors.NoValidHost(reason="") from NoCandidates(_NOTHING)
-        return {node: self._room.get(node) for node in self._candidates}
+        return self._offers.offered(self._host_manager)
 
     def book(self, decided: Decided) -> Result:
         """See the base class.
@@ -158,7 +146,7 @@ class _Claiming(Claiming):
             result = self._claim_all(decided.selections)
         except _GivenBefore as given:
             result = given.answer
-        except errors.AllocationUpdateFailed as error:
+        except (errors.AllocationUpdateFailed, errors.NoValidHost) as error:
             result = self.refused(error)
         finally:
             if not isinstance(result, Booked):
@@ -174,9 +162,7 @@ class _Claiming(Claiming):
         is deciding it just now.
         """
         self.give_back()
-        if isinstance(error, errors.NoValidHost) and self._room and self._queries_left:
-            self._room.clear()
-            self._candidates = None
+        if isinstance(error, errors.NoValidHost) and self._offers.go_on():
             return Lost()
         is_at_it = isinstance(error, errors.AllocationUpdateFailed)
         answer = self._given_before(ATTEMPTS if is_at_it else 1, (), is_at_it=is_at_it)
@@ -199,11 +185,15 @@ class _Claiming(Claiming):
 
     def _claim_all(self, selections: Selections) -> Booked | Lost:
         """Claim for every instance; Lost when a node was full, which is noted."""
-        names, candidates = self._names, self._candidates
-        if not names or candidates is None:
+        if not self._offers.ask(selections):
+            if self._offers.is_to_be_listed:
+                self.give_back()
+            return LOST
+        names, offers = self._names, self._offers
+        if not names:
             return Booked(selections)  # instances without a name are not claimed for, as in Nova
         for each in itertools.chain.from_iterable(selections):
-            each.allocation_request = json.dumps(candidates[each.compute_node_uuid][0])
+            each.allocation_request = json.dumps(offers.known[each.compute_node_uuid][0])
             each.allocation_request_version = CANDIDATES_VERSION
         for uuid, (chosen, *_alternates) in zip(names, selections, strict=True):
             node = chosen.compute_node_uuid
@@ -213,8 +203,8 @@ class _Claiming(Claiming):
             if held:
                 self._client.give_back(self._requester, uuid, before)
                 del self._held[uuid]
-            if not self._claim(uuid, node, candidates[node][0], selections):
-                self._room[node] = [each for each, _before in self._held.values()].count(node)
+            if not self._claim(uuid, node, offers.known[node][0], selections):
+                offers.room[node] = [each for each, _before in self._held.values()].count(node)
                 return Lost()
         return Booked(selections)
 
@@ -232,7 +222,16 @@ class _Claiming(Claiming):
             return False
 
         try:
-            before = self._client.claim(self._requester, uuid, request, CANDIDATES_VERSION, keeps)
+            before = self._client.claim(
+                self._requester,
+                uuid,
+                request,
+                CANDIDATES_VERSION,
+                keeps,
+                is_new=self._offers.asks
+                and not self._request.is_redelivered
+                and not self._is_move(uuid),
+            )
         except Unsure as error:
             self._held[uuid] = (node, error.before)
             raise
@@ -302,6 +301,6 @@ class _Claiming(Claiming):
     def _as_offered(self, node: str, allocations: Mapping[str, Any]) -> dict[str, Any]:
         """The allocations as they were offered, else in the same form."""
         wanted = {uuid: {"resources": each["resources"]} for uuid, each in allocations.items()}
-        offered = (self._candidates or {}).get(node, ())
+        offered = self._offers.known.get(node, ())
         same = (each for each in offered if each["allocations"] == wanted)
         return next(same, {"allocations": wanted})

@@ -1,31 +1,34 @@
 """Allocation candidates: what is asked of Placement for a request, and what it offers.
 
-Needs are groups of resources and traits.  The first group, without a suffix, is the flavor's own;
-the others come from numbered extra specs (``resources1:...``) and from ports and devices
-(``RequestSpec.requested_resources``).  Options and the fleet's aggregates add restrictions
-(reference pages config, section 2, and scheduling, sections 2.5 and 11).
+Options and the fleet's aggregates add restrictions to the needs of the request (reference pages
+config, section 2, and scheduling, sections 2.5 and 11).
 """
 
 from __future__ import annotations
 
-import math
-import re
 import urllib.parse
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
 from oslo_config import cfg
 from oslo_log import log as logging
 
-from scheduler import errors, objects
+from scheduler import errors
 from scheduler.claims.placement.client import PlacementClient, Unavailable
+from scheduler.claims.placement.needs import (
+    ISOLATE,
+    NO_POLICY,
+    PCPU,
+    REQUIRED,
+    Group,
+    groups_of,
+    policy_of,
+)
 
 LOG = logging.getLogger(__name__)
 
-VCPU, PCPU, MEMORY_MB, DISK_GB = "VCPU", "PCPU", "MEMORY_MB", "DISK_GB"
-MB_PER_GB = 1024
-HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 DISABLED_TRAIT: Final = "COMPUTE_STATUS_DISABLED"
 OWNER_TRAIT: Final = "OWNER_NOVA"
 #: The version of nova-compute's service record from which on hosts have the owner's trait.
@@ -35,16 +38,11 @@ _HINTS_OF_ALL = ("group", "same_host", "different_host")
 ZONE_KEY: Final = "availability_zone"
 TENANT_KEY: Final = "filter_tenant_id"
 NO_TENANT_HOSTS: Final = "No hosts available for tenant"
-#: Policy that Placement must be told when several groups have a suffix and the flavor names none.
-POLICY_IF_NONE = "none"
+#: Begin of the suffixes of groups for classes that are shared.
+_APART = "_SHARED"
 
-_SUFFIX = r"(?P<suffix>[a-zA-Z0-9_-]{0,64})"
-_RESOURCE = re.compile(rf"resources{_SUFFIX}:(?P<name>[A-Z0-9_]+)")
-_TRAIT = re.compile(rf"trait{_SUFFIX}:(?P<name>[A-Z0-9_]+)")
-_TRAIT_KEY, _REQUIRED, _FORBIDDEN = "trait:", "required", "forbidden"
-_PINNING: Final = ("dedicated", "mixed")
+_TRAIT_KEY: Final = "trait:"
 
-Group = objects.RequestGroup
 AllocationRequest = dict[str, Any]
 Candidates = dict[str, list[AllocationRequest]]
 """Per uuid of a compute node, the root of its providers, the allocation requests for it."""
@@ -78,6 +76,76 @@ def fleet_of(host_manager: Any, spec: Any) -> Fleet:
     return Fleet(aggregates, lowest, tuple(filter(None, uuids)))
 
 
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One request as Placement is asked for it: groups of needs, and conditions for all."""
+
+    groups: Sequence[Group]
+    conditions: Sequence[tuple[str, str]]
+    policy: str | None
+    limit: int | None
+    #: True if a host may be judged without Placement by its room alone.
+    is_plain: bool
+
+    def for_fleet(self) -> str:
+        """The query for every host that would do, at most ``limit`` candidates if that is set."""
+        limit = [("limit", str(self.limit))] if self.limit is not None else []
+        suffixes = sum(each.requester_id is not None for each in self.groups)
+        return self._text(
+            [pair for each in self.groups for pair in _pairs_of(each)], suffixes, limit
+        )
+
+    def for_node(self, node: str, shared: Set[str]) -> str | None:
+        """The query whether *node* would do; None where only that for the fleet can tell.
+
+        ``in_tree`` rules out the providers that others share: classes that are *shared* go into
+        groups of their own without it.
+        """
+        pairs: list[tuple[str, str]] = []
+        suffixes = 0
+        for group in self.groups:
+            suffixes += group.requester_id is not None
+            apart = sorted(shared & group.resources.keys())
+            if apart and group.requester_id is not None:
+                pairs += _pairs_of(group)
+                continue
+            if apart and (self.policy == ISOLATE or len(apart) == len(group.resources)):
+                return None
+            own = {name: group.resources[name] for name in group.resources.keys() - apart}
+            pairs += _pairs_of(group, own, node)
+            suffixes += len(apart)
+            for number, name in enumerate(apart):
+                other = Group(
+                    requester_id=f"{_APART}{number}",
+                    resources={name: group.resources[name]},
+                    forbidden_traits=group.forbidden_traits,
+                    forbidden_aggregates=group.forbidden_aggregates,
+                )
+                pairs += _pairs_of(other)
+        if not any(key.startswith("in_tree") for key, _value in pairs):
+            return None
+        return self._text(pairs, suffixes, [("limit", "1")])
+
+    def on_root(self, node: str, shared: Set[str]) -> AllocationRequest | None:
+        """All needs as allocations of *node*, whose tree is flat; None if it must be asked."""
+        amounts: Counter[str] = Counter()
+        for each in self.groups:
+            amounts.update(each.resources)
+        if not self.is_plain or not amounts or not shared.isdisjoint(amounts):
+            return None
+        mappings = {each.requester_id or "": [node] for each in self.groups if each.resources}
+        return {"allocations": {node: {"resources": dict(amounts)}}, "mappings": mappings}
+
+    def _text(
+        self, pairs: list[tuple[str, str]], suffixes: int, more: list[tuple[str, str]]
+    ) -> str:
+        """The query string, keys in order; several groups with a suffix must have a policy."""
+        policy = self.policy or (NO_POLICY if suffixes > 1 else None)
+        if policy is not None and suffixes:
+            more = [*more, ("group_policy", policy)]
+        return urllib.parse.urlencode(sorted([*pairs, *self.conditions, *more]))
+
+
 class CandidateQuery:
     """Asks Placement for candidates, as the options say."""
 
@@ -86,44 +154,69 @@ class CandidateQuery:
         self._options = conf.scheduler
         self._asks_twice = not conf.workarounds.disable_fallback_pcpu_query
 
-    def candidates(self, spec: Any, fleet: Fleet, request_id: str | None) -> Candidates:
-        """The candidates of one instance of *spec*; raises Unavailable, NoValidHost."""
-        found: Candidates = {}
-        for query in self.queries(spec, fleet):
-            answer = self._client.candidates(query, request_id)
-            try:
-                _add(found, answer["allocation_requests"], answer["provider_summaries"])
-            except (LookupError, TypeError, AttributeError) as error:
-                text = f"the candidates have not the expected form: {error!r}"
-                raise Unavailable(text) from error
+    def wishes(self, spec: Any, fleet: Fleet) -> list[Wish]:
+        """List the needs of one instance of *spec*: one wish, or two, the better one first.
+
+        The second is for hosts that report CPUs for pinning as others.  Raises NoValidHost.
+        """
+        groups = groups_of(spec)
+        found = [self._wish(spec, groups, fleet)]
+        if self._asks_twice and PCPU in groups[0].resources:
+            found.append(self._wish(spec, groups_of(spec, pinned_as_shared=True), fleet))
         return found
 
-    def queries(self, spec: Any, fleet: Fleet) -> Iterator[str]:
-        """The queries for *spec*: one, or two where CPUs for pinning may be reported as others."""
-        groups = _groups_of(spec)
-        yield self._query(spec, groups, fleet)
-        if self._asks_twice and PCPU in groups[0].resources:
-            yield self._query(spec, _groups_of(spec, pinned_as_shared=True), fleet)
+    def listed(self, wishes: Iterable[Wish], request_id: str | None) -> tuple[Candidates, bool]:
+        """The candidates in the fleet, and True if these are all; raises Unavailable."""
+        found: Candidates = {}
+        is_all = True
+        for wish in wishes:
+            count = self._add(found, wish.for_fleet(), request_id)
+            is_all = is_all and (wish.limit is None or count < wish.limit)
+        return found, is_all
 
-    def _query(self, spec: Any, groups: Sequence[Group], fleet: Fleet) -> str:
-        """The query string of ``GET /allocation_candidates``, keys in order."""
+    def asked(
+        self, wishes: Iterable[Wish], node: str, shared: Set[str], request_id: str | None
+    ) -> list[AllocationRequest]:
+        """The candidates on *node*, none if Placement refuses it; raises Unavailable."""
+        found: Candidates = {}
+        for wish in wishes:
+            query = wish.for_node(node, shared)
+            if query is not None:
+                self._add(found, query, request_id)
+            if node in found:
+                return [_without_apart(each) for each in found[node]]
+        return []
+
+    def _add(self, found: Candidates, query: str, request_id: str | None) -> int:
+        """Add what *query* gives to what others *found*, which comes first; count it."""
+        answer = self._client.candidates(query, request_id)
+        try:
+            requests, summaries = answer["allocation_requests"], answer["provider_summaries"]
+            for request in requests:
+                for root in {summaries[e]["root_provider_uuid"] for e in request["allocations"]}:
+                    found.setdefault(root, []).append(request)
+            return len(requests)
+        except (LookupError, TypeError, AttributeError) as error:
+            text = f"the candidates have not the expected form: {error!r}"
+            raise Unavailable(text) from error
+
+    def _wish(self, spec: Any, groups: Sequence[Group], fleet: Fleet) -> Wish:
+        """Raises NoValidHost for tenants without hosts."""
         own, bound_to, hints = groups[0], fleet.bound_to, spec.scheduler_hints or {}
         self._restrict(spec, own, fleet.aggregates)
+        policy = policy_of(spec)
+        is_plain = policy != ISOLATE and not any(map(_is_choosy, groups))
+        is_plain &= not (spec.root_required or spec.root_forbidden or any(spec.same_subtree))
         is_limited = bound_to is None
         if bound_to is not None and len(bound_to) == 1:
             own.in_tree, is_limited = bound_to[0], True
-        pairs = [pair for group in groups for pair in _pairs_of(group)]
-        if is_limited and not any(map(hints.get, _HINTS_OF_ALL)):
-            pairs.append(("limit", str(self._options.max_placement_results)))
+        is_limited &= not any(map(hints.get, _HINTS_OF_ALL))
         owner = {OWNER_TRAIT} if fleet.lowest_version >= FIRST_WITH_OWNER else set()
         root = _traits({*spec.root_required, *owner}, {*spec.root_forbidden, DISABLED_TRAIT})
-        pairs.append(("root_required", root))
-        pairs += [("same_subtree", ",".join(each)) for each in spec.same_subtree if each]
-        suffixed = [each for each in groups if each.requester_id is not None]
-        policy = _policy_of(spec) or (POLICY_IF_NONE if len(suffixed) > 1 else None)
-        if policy is not None and suffixed:
-            pairs.append(("group_policy", policy))
-        return urllib.parse.urlencode(sorted(pairs))
+        subtrees = [("same_subtree", ",".join(each)) for each in spec.same_subtree if each]
+        conditions = [("root_required", root), *subtrees]
+        limit = self._options.max_placement_results if is_limited else None
+        return Wish(groups, conditions, policy, limit, is_plain)
 
     def _restrict(self, spec: Any, own: Group, aggregates: Sequence[Any]) -> None:
         """Restrict *own*, the group without a suffix; raises NoValidHost for tenants."""
@@ -143,114 +236,25 @@ class CandidateQuery:
             own.forbidden_aggregates.update(each.uuid for each in isolated)
 
 
-def _add(found: Candidates, requests: Iterable[AllocationRequest], summaries: Any) -> None:
-    """Add what a query gave to what was *found* by others, which comes first."""
-    for request in requests:
-        for root in {summaries[each]["root_provider_uuid"] for each in request["allocations"]}:
-            found.setdefault(root, []).append(request)
+def _is_choosy(group: Group) -> bool:
+    """True when *group* asks for more than resources."""
+    traits = group.required_traits or group.forbidden_traits
+    return bool(traits or any(group.aggregates) or group.forbidden_aggregates or group.in_tree)
 
 
-# --- needs ----------------------------------------------------------------------------------
-
-
-def _groups_of(spec: Any, *, pinned_as_shared: bool = False) -> list[Group]:
-    """The request groups of *spec*, the one without a suffix first.
-
-    With *pinned_as_shared* CPUs for pinning are asked for as VCPU, from hosts without
-    hyperthreading, as reported by compute hosts that tell no difference.  Raises
-    InvalidRequest for an extra spec that cannot be understood.
-    """
-    groups: dict[str | None, Group] = {None: _own_group(spec)}
-    for given in spec.requested_resources or ():
-        known = _group(groups, given.requester_id)
-        known.resources.update(given.resources)
-        known.required_traits |= given.required_traits
-        known.forbidden_traits |= given.forbidden_traits
-        known.aggregates += given.aggregates
-        known.forbidden_aggregates |= given.forbidden_aggregates
-        known.in_tree = known.in_tree or given.in_tree
-    for key, value in (spec.flavor.extra_specs or {}).items():
-        if found := _RESOURCE.fullmatch(key):
-            _group(groups, found["suffix"]).resources[found["name"]] = _amount(key, value)
-        elif found := _TRAIT.fullmatch(key):
-            _add_trait(_group(groups, found["suffix"]), key, found["name"], value)
-    own = groups[None]
-    if pinned_as_shared:
-        own.resources[VCPU] = own.resources.get(VCPU, 0) + own.resources.pop(PCPU, 0)
-        own.required_traits.discard(HYPERTHREADING)
-        own.forbidden_traits.discard(HYPERTHREADING)
-    own.resources = {name: amount for name, amount in own.resources.items() if amount}
-    return list(groups.values())
-
-
-def _group(groups: dict[str | None, Group], suffix: str | None) -> Group:
-    return groups.setdefault(suffix or None, Group(requester_id=suffix or None))
-
-
-def _own_group(spec: Any) -> Group:
-    """The group of flavor, image and destination, with resources that are zero among them.
-
-    Swap counts as disk, a root volume does not.
-    """
-    own, cells = Group(use_same_provider=False), _pinned_cells(spec)
-    pinned = sum(len(set(each.pcpuset or ()) or set(each.cpuset or ())) for each in cells)
-    if pinned and getattr(spec.numa_topology, "emulator_threads_policy", None) == "isolate":
-        pinned += 1
-    root_gb = 0 if getattr(spec, "is_bfv", False) else spec.root_gb
-    own.resources = {
-        VCPU: spec.vcpus - min(pinned, spec.vcpus),
-        PCPU: pinned,
-        MEMORY_MB: spec.memory_mb,
-        DISK_GB: root_gb + spec.ephemeral_gb + math.ceil(spec.swap / MB_PER_GB),
-    }
-    properties = getattr(spec.image, "properties", None)
-    own.required_traits.update(getattr(properties, "traits_required", None) or ())
-    # Pinned CPUs without siblings are wanted from hosts without them, or with them.
-    policies = {each.cpu_thread_policy for each in cells}
-    if "isolate" in policies:
-        own.forbidden_traits.add(HYPERTHREADING)
-    if "require" in policies:
-        own.required_traits.add(HYPERTHREADING)
-    if (destination := spec.requested_destination) is not None:
-        own.aggregates = [each.split(",") for each in destination.aggregates or ()]
-        own.forbidden_aggregates.update(destination.forbidden_aggregates or ())
-    return own
-
-
-def _pinned_cells(spec: Any) -> list[Any]:
-    cells = spec.numa_topology.cells if spec.numa_topology is not None else ()
-    return [each for each in cells if each.cpu_policy in _PINNING]
-
-
-def _amount(key: str, value: Any) -> int:
-    try:
-        amount = int(value)
-    except (TypeError, ValueError):
-        amount = -1
-    if amount < 0:
-        raise _wrong(key, f"{value!r} is not a number of at least 0")
-    return amount
-
-
-def _add_trait(group: Group, key: str, name: str, value: Any) -> None:
-    if value == _REQUIRED:
-        group.required_traits.add(name)
-    elif value == _FORBIDDEN:
-        group.forbidden_traits.add(name)
-    else:
-        raise _wrong(key, f"{value!r} is neither {_REQUIRED} nor {_FORBIDDEN}")
-
-
-def _policy_of(spec: Any) -> str | None:
-    """The group policy, if the flavor names one: ``none`` (may share a provider) or ``isolate``."""
-    policy: str | None = (spec.flavor.extra_specs or {}).get("group_policy")
-    if policy not in (None, "none", "isolate"):
-        raise _wrong("group_policy", f"{policy!r} is neither none nor isolate")
-    return policy
-
-
-def _wrong(key: str, reason: str) -> errors.InvalidRequest:
-    return errors.InvalidRequest(field=f"flavor.extra_specs[{key}]", reason=reason)
+def _without_apart(request: AllocationRequest) -> AllocationRequest:
+    """*request* as if no class had been in a group of its own."""
+    mappings = {k: v for k, v in request["mappings"].items() if not k.startswith(_APART)}
+    if len(mappings) == len(request["mappings"]):
+        return request
+    apart = [
+        each
+        for key in request["mappings"]
+        if key.startswith(_APART)
+        for each in request["mappings"][key]
+    ]
+    mappings[""] = list(dict.fromkeys([*mappings.get("", ()), *apart]))
+    return {**request, "mappings": mappings}
 
 
 # --- aggregates -----------------------------------------------------------------------------
@@ -278,18 +282,24 @@ def _required_traits(aggregate: Any) -> set[str]:
     return {
         key.removeprefix(_TRAIT_KEY)
         for key, value in (aggregate.metadata or {}).items()
-        if key.startswith(_TRAIT_KEY) and value == _REQUIRED
+        if key.startswith(_TRAIT_KEY) and value == REQUIRED
     }
 
 
 # --- the query string -----------------------------------------------------------------------
 
 
-def _pairs_of(group: Group) -> Iterator[tuple[str, str]]:
-    """Key and value of what *group* asks for."""
+def _pairs_of(
+    group: Group, resources: dict[str, int] | None = None, in_tree: str | None = None
+) -> Iterator[tuple[str, str]]:
+    """Key and value of what *group* asks for, with other *resources* and tree if these are given.
+
+    Only a group with resources can be bound to a tree.
+    """
     suffix = group.requester_id or ""
-    if group.resources:
-        amounts = [f"{name}:{amount}" for name, amount in sorted(group.resources.items())]
+    resources = group.resources if resources is None else resources
+    if resources:
+        amounts = [f"{name}:{amount}" for name, amount in sorted(resources.items())]
         yield f"resources{suffix}", ",".join(amounts)
     if traits := _traits(group.required_traits, group.forbidden_traits):
         yield f"required{suffix}", traits
@@ -297,8 +307,8 @@ def _pairs_of(group: Group) -> Iterator[tuple[str, str]]:
         yield f"member_of{suffix}", "in:" + ",".join(sorted(each))
     if group.forbidden_aggregates:
         yield f"member_of{suffix}", "!in:" + ",".join(sorted(group.forbidden_aggregates))
-    if group.in_tree:
-        yield f"in_tree{suffix}", group.in_tree
+    if in_tree := group.in_tree or (in_tree if resources else None):
+        yield f"in_tree{suffix}", in_tree
 
 
 def _traits(required: Iterable[str], forbidden: Iterable[str]) -> str:

@@ -116,6 +116,17 @@ class PlacementClient:
         """Allocations of *consumer*."""
         return self._read(f"/allocations/{consumer}", READING_VERSION, request_id)
 
+    def providers(self, query: str) -> list[dict[str, Any]]:
+        """All resource providers that *query* matches."""
+        body = self._read(f"/resource_providers?{query}", CANDIDATES_VERSION, None)
+        found: list[dict[str, Any]] = body["resource_providers"]
+        return found
+
+    def classes_of(self, provider: str) -> set[str]:
+        """The resource classes that *provider* has."""
+        path = f"/resource_providers/{provider}/inventories"
+        return set(self._read(path, CANDIDATES_VERSION, None)["inventories"])
+
     def delete(self, consumer: str, request_id: str | None) -> None:
         """Take from *consumer* whatever it has."""
         response = self._call("DELETE", f"/allocations/{consumer}", READING_VERSION, request_id)
@@ -129,37 +140,61 @@ class PlacementClient:
         request: dict[str, Any],
         version: str | None,
         keeps: Callable[[], bool],
+        *,
+        is_new: bool = False,
     ) -> Allocations | None:
         """Claim the allocation *request*, which was given for *version*.
 
         Returns what the instance had before, for :meth:`give_back`, or None if the claim was
         refused.  Where it had allocations, *keeps* is asked whether it keeps them, as in a move;
-        otherwise they are those of a build that did not come about, and are replaced.  Raises
-        AllocationUpdateFailed when another process claims for the same instance.
+        otherwise they are those of a build that did not come about, and are replaced.  One that
+        *is_new* has none, unless Placement says so.  Raises AllocationUpdateFailed when another
+        process claims for the same instance.
         """
-        for attempt in range(ATTEMPTS):
+        attempt = 0
+        while attempt < ATTEMPTS:
             self.wait(attempt)
-            before = self.allocations(consumer, requester.request_id)
+            before = {} if is_new else self.allocations(consumer, requester.request_id)
             kept = before["allocations"] if before.get("allocations") and keeps() else {}
             try:
                 response = self._put(requester, consumer, request, version, before, kept)
             except Unavailable as error:
-                raise Unsure(str(error), before) from error
+                if self._is_made(requester, consumer, request, before, kept, error):
+                    return before
+                attempt += 1
+                continue
             if response.status_code == NO_CONTENT:
                 return before
-            code, detail = _first_error(response)
-            if code != CONCURRENT and "concurrently updated" not in detail:
-                text = _error_text(response)
-                LOG.warning("Failed to save allocation for %s. Got %s", consumer, text)
+            if not _may_be_repeated(response, consumer, has_read=not is_new):
                 return None
-            if CONSUMER_CONFLICT in detail:
-                raise errors.AllocationUpdateFailed(
-                    consumer_uuid=consumer,
-                    error="another process changed the allocations of the consumer meanwhile",
-                )
-            LOG.debug("A provider for %s was changed by another process; again", consumer)
+            attempt += not is_new
+            is_new = False
         LOG.error("Failed to claim resources for %s: out of retries", consumer)
         return None
+
+    def _is_made(
+        self,
+        requester: Requester,
+        consumer: str,
+        request: dict[str, Any],
+        before: Allocations,
+        kept: Any,
+        error: Unavailable,
+    ) -> bool:
+        """True when a claim was made whose call ended with *error*; False if nothing changed.
+
+        Raises Unsure where neither can be said.
+        """
+        try:
+            now = self.allocations(consumer, requester.request_id).get("allocations") or {}
+        except Unavailable:
+            raise Unsure(str(error), before) from error
+        wanted = {**_by_provider(request["allocations"]), **_by_provider(kept)}
+        if _by_provider(now) == wanted:
+            return True
+        if _by_provider(now) != _by_provider(before.get("allocations") or {}):
+            raise Unsure(str(error), before) from error
+        return False
 
     def give_back(self, requester: Requester, consumer: str, before: Allocations) -> None:
         """Let the instance have what it had *before* a claim that is not to be."""
@@ -226,6 +261,26 @@ class PlacementClient:
             )
         except ks_exceptions.ClientException as error:
             raise Unavailable(str(error)) from error
+
+
+def _may_be_repeated(response: Any, consumer: str, *, has_read: bool) -> bool:
+    """True when the claim that got *response* only met others.
+
+    Raises AllocationUpdateFailed where these claim for *consumer* itself, since what it had before
+    was read.
+    """
+    code, detail = _first_error(response)
+    if code != CONCURRENT and "concurrently updated" not in detail:
+        text = _error_text(response)
+        LOG.warning("Failed to save allocation for %s. Got %s", consumer, text)
+        return False
+    if CONSUMER_CONFLICT in detail and has_read:
+        raise errors.AllocationUpdateFailed(
+            consumer_uuid=consumer,
+            error="another process changed the allocations of the consumer meanwhile",
+        )
+    LOG.debug("A provider for %s was changed by another process; again", consumer)
+    return True
 
 
 def _error_text(response: Any) -> str:

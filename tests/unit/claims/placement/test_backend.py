@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from scheduler import errors
-from scheduler.claims.placement.backend import LEFT_SECONDS, QUERIES
+from scheduler.claims.placement.backend import LEFT_SECONDS
 from scheduler.claims.placement.client import ATTEMPTS
+from scheduler.claims.placement.offers import QUERIES
 from scheduler.hosts.instances import TrackedInstance
 from tests.builders import a_conf, a_request
 from tests.unit.claims.placement.test_calls import (
@@ -46,9 +47,12 @@ FILL = [NOTHING, REFUSED, NOTHING, REFUSED]
 class Asked:
     """What came of a request for *uuids* to a scheduler that knows the hosts h1 and h2."""
 
-    def __init__(self, answers, uuids=(CONSUMER,), tracked=(), options=None, **fields):
+    def __init__(
+        self, answers, uuids=(CONSUMER,), tracked=(), options=None, query="fleet", **fields
+    ):
         self.hosts = self.error = None
         with a_placement(*answers) as (server, conf):
+            conf.set_override("placement_query", query, group="scheduler")
             context, spec = request_of(SAMPLE)
             context.is_redelivered = fields.pop("is_redelivered", False)
             for name, value in fields.items():
@@ -193,8 +197,8 @@ def test_an_end_without_a_host_leaves_nothing_reserved(answers, error, calls, wh
     [
         pytest.param([NOTHING, DONE, GONE, DONE], ["DELETE 1"], id="second unread"),
         pytest.param(
-            [NOTHING, DONE, NOTHING, None, DONE, DONE],
-            ["PUT 2", "DELETE 2", "DELETE 1"],
+            [NOTHING, DONE, NOTHING, None, GONE, DONE, DONE],
+            ["PUT 2", "GET 2", "DELETE 2", "DELETE 1"],
             id="second unsure",
         ),
         pytest.param([NOTHING, DONE, GONE, GONE], ["DELETE 1"], id="gone for good"),
@@ -243,6 +247,7 @@ def test_an_instance_that_moves_keeps_what_it_has(vm_state, keeps):
 
 def test_a_reload_changes_what_is_asked_for():
     conf = a_conf()
+    conf.set_override("placement_query", "fleet", group="scheduler")
     conf.set_override("max_placement_results", 7, group="scheduler")
     assert "limit=7&" in Asked([OFFERED, NOTHING, DONE], options=conf).paths[0]
     assert "limit=1000&" in Asked([OFFERED, NOTHING, DONE]).paths[0]
@@ -253,3 +258,60 @@ def test_allocations_that_stay_are_named(caplog):
     asked = Asked([OFFERED, *([NOTHING, DONE] * 2), GONE, GONE], three)
     assert isinstance(asked.error, errors.NoValidHost)
     assert f"nobody needs, for instances {SECOND}, {CONSUMER}: HTTP 503" in caplog.text
+
+
+NO_PROVIDERS = (200, {"resource_providers": []})
+LOOK = [NO_PROVIDERS] * 3
+"""Providers that share, those that are disabled, and all: looked up before the first request."""
+
+
+def offer(*providers):
+    """The answer to a question: a CPU on one provider, or nothing."""
+    allocations = {name: {"resources": {"VCPU": 1}} for name in providers}
+    request = {"allocations": allocations, "mappings": {"": list(providers)}}
+    summaries = {name: {"root_provider_uuid": name} for name in providers}
+    requests = [request] if providers else []
+    return 200, {"allocation_requests": requests, "provider_summaries": summaries}
+
+
+H1, H2, NEITHER = offer(PROVIDER), offer(OTHER), offer()
+
+
+@pytest.mark.parametrize(
+    ("answers", "hosts", "calls"),
+    [
+        pytest.param([H1, DONE], ["h1"], [ASK, CLAIM], id="granted and claimed"),
+        pytest.param([NEITHER, H2, DONE], ["h2"], [ASK, ASK, CLAIM], id="the best is refused"),
+        pytest.param([H1, REFUSED, H2, DONE], ["h2"], [ASK, CLAIM] * 2, id="taken meanwhile"),
+        pytest.param(
+            [H1, CHANGED, ON_H2, ON_H2],
+            ["h2"],
+            [ASK, CLAIM, READ, READ],
+            id="answered before",
+        ),
+        pytest.param([H1, None, ON_H1], ["h1"], [ASK, CLAIM, READ], id="claimed without an answer"),
+        pytest.param(
+            [H1, None, NOTHING, DONE], ["h1"], [ASK, CLAIM, READ, CLAIM], id="lost on the way"
+        ),
+        pytest.param([H1, None, GONE, DONE], None, [ASK, CLAIM, READ, AGAIN], id="nobody knows"),
+        pytest.param(
+            [NEITHER, NEITHER, OFFERED, DONE],
+            ["h1"],
+            [ASK, ASK, ASK, CLAIM],
+            id="listed after refusals",
+        ),
+        pytest.param(
+            [NEITHER, NEITHER, NO_OFFER, NOTHING],
+            None,
+            [ASK, ASK, ASK, READ],
+            id="no refusal without a list",
+        ),
+    ],
+)
+def test_the_chosen_host_is_asked_about(answers, hosts, calls):
+    asked = Asked([*LOOK, *answers], query="chosen")
+    assert (asked.hosts, asked.reserved, asked.calls[3:]) == (
+        hosts,
+        hosts if asked.record.claim == "booked" else [],
+        calls,
+    )

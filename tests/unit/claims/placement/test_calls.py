@@ -48,6 +48,7 @@ def a_placement(*answers):
         conf = a_conf()
         conf.set_override("auth_type", "noauth", group="placement")
         conf.set_override("endpoint_override", server.endpoint, group="placement")
+        conf.set_override("placement_query", "fleet", group="scheduler")
         yield server, conf
 
 
@@ -237,8 +238,10 @@ def test_what_is_no_answer_makes_placement_unavailable(answer, text):
     with a_placement(answer) as (_server, conf):
         client = PlacementClient.from_conf(conf)
         fleet = SimpleNamespace(aggregates=(), lowest_version=0, bound_to=None)
+        query = CandidateQuery(conf, client)
+        wishes = query.wishes(a_request(), fleet)
         with pytest.raises(Unavailable, match=text):
-            CandidateQuery(conf, client).candidates(a_request(), fleet, "req-1")
+            query.listed(wishes, "req-1")
 
 
 def test_a_placement_that_cannot_be_logged_in_to_is_a_mistake_in_the_options():

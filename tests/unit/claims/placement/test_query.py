@@ -24,7 +24,7 @@ def queries(spec, fleet=NO_FLEET, workarounds=None, **options):
         conf.set_override(name, value, group="scheduler")
     for name, value in (workarounds or {}).items():
         conf.set_override(name, value, group="workarounds")
-    texts = CandidateQuery(conf, None).queries(spec, fleet)
+    texts = [each.for_fleet() for each in CandidateQuery(conf, None).wishes(spec, fleet)]
     return [urllib.parse.parse_qs(text, strict_parsing=True) for text in texts]
 
 
@@ -215,6 +215,62 @@ def destination(**fields):
 )
 def test_what_a_request_is_bound_to(request_fields, bound_to):
     assert fleet_of(manager(*HOSTS), a_request(**request_fields)).bound_to == bound_to
+
+
+DISKS = {"DISK_GB"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "shared", "text"),
+    [
+        pytest.param({}, (), f"resources={SIZES} in_tree={NODE} limit=1", id="plain"),
+        pytest.param(
+            {},
+            DISKS,
+            f"resources=MEMORY_MB:512,VCPU:2 in_tree={NODE} resources_SHARED0=DISK_GB:8 "
+            "in_tree_SHARED0= group_policy=",
+            id="shared",
+        ),
+        pytest.param(
+            {"resources1:VGPU": "1"},
+            DISKS,
+            f"in_tree1={NODE} in_tree_SHARED0= group_policy=none",
+            id="shared, with groups",
+        ),
+        pytest.param(
+            {"resources1:DISK_GB": "1"}, DISKS, "resources1=DISK_GB:1 in_tree1=", id="in a group"
+        ),
+        pytest.param({"resources1:VGPU": "1", "group_policy": "isolate"}, DISKS, None, id="apart"),
+        pytest.param({}, {"DISK_GB", "MEMORY_MB", "VCPU"}, None, id="all is shared"),
+        pytest.param(PORT, (), f"in_tree={NODE} in_treep1={NODE}", id="a port's own tree"),
+    ],
+)
+def test_what_is_asked_about_one_host(spec, shared, text):
+    fields = {"requested_resources": [spec]} if spec is PORT else {"extra_specs": spec}
+    (wish,) = CandidateQuery(a_conf(), None).wishes(a_spec(**fields), NO_FLEET)
+    found = wish.for_node(NODE, set(shared))
+    assert (found is None) is (text is None)
+    known = urllib.parse.parse_qs(found or "")
+    for part in (text or "").split():
+        key, _equals, value = part.partition("=")
+        assert known.get(key) == ([value] if value else None)
+
+
+@pytest.mark.parametrize(
+    ("extra_specs", "shared", "resources"),
+    [
+        ({}, (), {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 8}),
+        ({"resources1:VGPU": "1"}, (), {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 8, "VGPU": 1}),
+        ({}, DISKS, None),
+        ({"trait:X": "required"}, (), None),
+        ({"trait:X": "forbidden"}, (), None),
+        ({"resources1:VGPU": "1", "group_policy": "isolate"}, (), None),
+    ],
+)
+def test_an_alternate_with_a_flat_tree_needs_no_question(extra_specs, shared, resources):
+    (wish,) = CandidateQuery(a_conf(), None).wishes(a_spec(extra_specs), NO_FLEET)
+    built = wish.on_root(NODE, set(shared))
+    assert (built and built["allocations"]) == (resources and {NODE: {"resources": resources}})
 
 
 def test_the_oldest_service_is_known_whoever_comes_and_goes():

@@ -1,0 +1,142 @@
+"""Memory of the latest answers: used to pass over hosts and to ask less, never to accept one."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from oslo_log import log as logging
+
+from scheduler.claims.placement.client import PlacementClient, Unavailable
+
+LOG = logging.getLogger(__name__)
+
+SHARING: Final = "MISC_SHARES_VIA_AGGREGATE"
+DISABLED: Final = "COMPUTE_STATUS_DISABLED"
+#: Seconds between two looks at the classes that are shared, and at the trees of providers, which
+#: is a large answer (some 0.9 kB per provider).
+SHARED_SECONDS, TREES_SECONDS = 60.0, 600.0
+#: Queries that are remembered, the latest first.
+MOST_QUERIES: Final = 256
+#: So many questions are asked without a thought about their price.
+FEW_QUESTIONS: Final = 5
+#: Seconds that a question and the list take until they were measured: 1,000 nodes.
+QUESTION_SECONDS, LIST_SECONDS = 0.02, 0.3
+#: Weight of the latest measurement; and what a price falls by where it is not paid.
+_LATEST, _FALL = 0.3, 0.95
+
+
+@dataclass(slots=True)
+class _Said:
+    """Answers about one query: the nodes refused, and when; the whole list, if it was fetched."""
+
+    refused: dict[str, float] = field(default_factory=dict)
+    listed: frozenset[str] | None = None
+    listed_at: float = -math.inf
+
+
+class Memory:
+    """Refusals per query for at most *seconds*; shared classes, flat trees, and prices.
+
+    *clock* never goes back.
+    """
+
+    def __init__(
+        self,
+        client: PlacementClient,
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        #: Resource classes that some provider shares.
+        self.shared: frozenset[str] = frozenset()
+        self._flat: frozenset[str] = frozenset()
+        self._disabled: frozenset[str] = frozenset()
+        self._client, self._seconds, self._clock = client, seconds, clock
+        self._question_seconds, self._list_seconds = QUESTION_SECONDS, LIST_SECONDS
+        self._said: OrderedDict[str, _Said] = OrderedDict()
+        self._lock = threading.Lock()
+        self._shared_at = self._trees_at = -math.inf
+
+    # --- hosts to pass over --------------------------------------------------------------
+
+    def note_refusal(self, query: str, node: str) -> None:
+        """Remember that *node* was refused."""
+        with self._lock:
+            self._of(query).refused[node] = self._clock()
+
+    def note_list(self, query: str, nodes: frozenset[str]) -> None:
+        """Remember that *nodes* are all that Placement has for *query*."""
+        with self._lock:
+            said = self._of(query)
+            said.refused, said.listed, said.listed_at = {}, nodes, self._clock()
+
+    def passed_over(self, query: str) -> tuple[frozenset[str] | None, list[str]]:
+        """The only nodes that Placement has, if that is known, and those it refuses."""
+        with self._lock:
+            said, since = self._of(query), self._clock() - self._seconds
+            said.refused = {node: at for node, at in said.refused.items() if at > since}
+            return said.listed if said.listed_at > since else None, list(said.refused)
+
+    def _of(self, query: str) -> _Said:
+        said = self._said.setdefault(query, _Said())
+        self._said.move_to_end(query)
+        if len(self._said) > MOST_QUERIES:
+            self._said.popitem(last=False)
+        return said
+
+    # --- prices --------------------------------------------------------------------------
+
+    def asked(self, seconds: float) -> None:
+        """A question about one host took so many *seconds*."""
+        self._question_seconds += _LATEST * (seconds - self._question_seconds)
+
+    def fetched(self, seconds: float) -> None:
+        """The fleet's list took so many *seconds*."""
+        self._list_seconds += _LATEST * (seconds - self._list_seconds)
+
+    def prefers_list(self, questions: int) -> bool:
+        """True when so many *questions* would cost more than the list.
+
+        Their price falls a little then, so that they are tried again.
+        """
+        if questions <= FEW_QUESTIONS or questions * self._question_seconds <= self._list_seconds:
+            return False
+        self._question_seconds *= _FALL
+        return True
+
+    # --- providers, looked up beside the requests ----------------------------------------
+
+    def is_flat(self, node: str) -> bool:
+        """True when *node* is known to have no other providers in its tree, and is enabled."""
+        return node in self._flat and node not in self._disabled
+
+    def look(self) -> None:
+        """Look providers up if that is due; only the first time the caller waits for it."""
+        with self._lock:
+            is_first, now = self._shared_at == -math.inf, self._clock()
+            if now < self._shared_at + SHARED_SECONDS:
+                return
+            self._shared_at = now
+        if is_first:
+            self._look(now)
+        else:
+            threading.Thread(target=self._look, args=(now,), daemon=True).start()
+
+    def _look(self, now: float) -> None:
+        try:
+            sharing = self._client.providers(f"required={SHARING}")
+            classes = [self._client.classes_of(each["uuid"]) for each in sharing]
+            self.shared = frozenset().union(*classes)
+            disabled = self._client.providers(f"required={DISABLED}")
+            self._disabled = frozenset(each["uuid"] for each in disabled)
+            if now >= self._trees_at + TREES_SECONDS:
+                self._trees_at = now
+                sizes = Counter(e["root_provider_uuid"] for e in self._client.providers(""))
+                self._flat = frozenset(root for root, size in sizes.items() if size == 1)
+        except (Unavailable, LookupError, TypeError, AttributeError) as error:
+            LOG.warning("Providers cannot be looked up in Placement: %r", error)

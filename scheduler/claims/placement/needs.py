@@ -1,0 +1,126 @@
+"""The needs of a request: groups of resources and traits, and what they have in common.
+
+The first group, without a suffix, is the flavor's own; the others come from numbered extra specs
+(``resources1:...``) and from ports and devices (``RequestSpec.requested_resources``).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final
+
+from scheduler import errors, objects
+
+VCPU, PCPU, MEMORY_MB, DISK_GB = "VCPU", "PCPU", "MEMORY_MB", "DISK_GB"
+MB_PER_GB = 1024
+HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
+REQUIRED, _FORBIDDEN = "required", "forbidden"
+NO_POLICY, ISOLATE = "none", "isolate"
+
+_SUFFIX = r"(?P<suffix>[a-zA-Z0-9_-]{0,64})"
+_RESOURCE = re.compile(rf"resources{_SUFFIX}:(?P<name>[A-Z0-9_]+)")
+_TRAIT = re.compile(rf"trait{_SUFFIX}:(?P<name>[A-Z0-9_]+)")
+_PINNING: Final = ("dedicated", "mixed")
+
+Group = objects.RequestGroup
+
+
+def groups_of(spec: Any, *, pinned_as_shared: bool = False) -> list[Group]:
+    """The request groups of *spec*, the one without a suffix first.
+
+    With *pinned_as_shared* CPUs for pinning are asked for as VCPU, from hosts without
+    hyperthreading, as reported by compute hosts that tell no difference.  Raises
+    InvalidRequest for an extra spec that cannot be understood.
+    """
+    groups: dict[str | None, Group] = {None: _own_group(spec)}
+    for given in spec.requested_resources or ():
+        known = _group(groups, given.requester_id)
+        known.resources.update(given.resources)
+        known.required_traits |= given.required_traits
+        known.forbidden_traits |= given.forbidden_traits
+        known.aggregates += given.aggregates
+        known.forbidden_aggregates |= given.forbidden_aggregates
+        known.in_tree = known.in_tree or given.in_tree
+    for key, value in (spec.flavor.extra_specs or {}).items():
+        if found := _RESOURCE.fullmatch(key):
+            _group(groups, found["suffix"]).resources[found["name"]] = _amount(key, value)
+        elif found := _TRAIT.fullmatch(key):
+            _add_trait(_group(groups, found["suffix"]), key, found["name"], value)
+    own = groups[None]
+    if pinned_as_shared:
+        own.resources[VCPU] = own.resources.get(VCPU, 0) + own.resources.pop(PCPU, 0)
+        own.required_traits.discard(HYPERTHREADING)
+        own.forbidden_traits.discard(HYPERTHREADING)
+    own.resources = {name: amount for name, amount in own.resources.items() if amount}
+    return list(groups.values())
+
+
+def _group(groups: dict[str | None, Group], suffix: str | None) -> Group:
+    return groups.setdefault(suffix or None, Group(requester_id=suffix or None))
+
+
+def _own_group(spec: Any) -> Group:
+    """The group of flavor, image and destination, with resources that are zero among them.
+
+    Swap counts as disk, a root volume does not.
+    """
+    own, cells = Group(use_same_provider=False), _pinned_cells(spec)
+    pinned = sum(len(set(each.pcpuset or ()) or set(each.cpuset or ())) for each in cells)
+    if pinned and getattr(spec.numa_topology, "emulator_threads_policy", None) == "isolate":
+        pinned += 1
+    root_gb = 0 if getattr(spec, "is_bfv", False) else spec.root_gb
+    own.resources = {
+        VCPU: spec.vcpus - min(pinned, spec.vcpus),
+        PCPU: pinned,
+        MEMORY_MB: spec.memory_mb,
+        DISK_GB: root_gb + spec.ephemeral_gb + math.ceil(spec.swap / MB_PER_GB),
+    }
+    properties = getattr(spec.image, "properties", None)
+    own.required_traits.update(getattr(properties, "traits_required", None) or ())
+    # Pinned CPUs without siblings are wanted from hosts without them, or with them.
+    policies = {each.cpu_thread_policy for each in cells}
+    if "isolate" in policies:
+        own.forbidden_traits.add(HYPERTHREADING)
+    if "require" in policies:
+        own.required_traits.add(HYPERTHREADING)
+    if (destination := spec.requested_destination) is not None:
+        own.aggregates = [each.split(",") for each in destination.aggregates or ()]
+        own.forbidden_aggregates.update(destination.forbidden_aggregates or ())
+    return own
+
+
+def _pinned_cells(spec: Any) -> list[Any]:
+    cells = spec.numa_topology.cells if spec.numa_topology is not None else ()
+    return [each for each in cells if each.cpu_policy in _PINNING]
+
+
+def _amount(key: str, value: Any) -> int:
+    try:
+        amount = int(value)
+    except (TypeError, ValueError):
+        amount = -1
+    if amount < 0:
+        raise _wrong(key, f"{value!r} is not a number of at least 0")
+    return amount
+
+
+def _add_trait(group: Group, key: str, name: str, value: Any) -> None:
+    if value == REQUIRED:
+        group.required_traits.add(name)
+    elif value == _FORBIDDEN:
+        group.forbidden_traits.add(name)
+    else:
+        raise _wrong(key, f"{value!r} is neither {REQUIRED} nor {_FORBIDDEN}")
+
+
+def policy_of(spec: Any) -> str | None:
+    """The group policy, if the flavor names one: ``none`` (may share a provider) or ``isolate``."""
+    policy: str | None = (spec.flavor.extra_specs or {}).get("group_policy")
+    if policy not in (None, NO_POLICY, ISOLATE):
+        raise _wrong("group_policy", f"{policy!r} is neither none nor isolate")
+    return policy
+
+
+def _wrong(key: str, reason: str) -> errors.InvalidRequest:
+    return errors.InvalidRequest(field=f"flavor.extra_specs[{key}]", reason=reason)

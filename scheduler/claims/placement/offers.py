@@ -1,0 +1,183 @@
+"""The hosts that one request may choose from, and their candidates: asked about or listed."""
+
+from __future__ import annotations
+
+import enum
+import time
+from typing import Any, Final
+
+from oslo_log import log as logging
+
+from scheduler import errors
+from scheduler.claims.backend import Offered, Selections
+from scheduler.claims.placement.candidates import CandidateQuery, Candidates, Wish, fleet_of
+from scheduler.claims.placement.memory import Memory
+
+LOG = logging.getLogger(__name__)
+
+#: Most queries for the fleet's candidates when others took all that Placement had offered.
+QUERIES: Final = 3
+CHOSEN: Final = "chosen"
+_NOTHING: Final = (
+    "Got no allocation candidates from the Placement API. This could be due to insufficient "
+    "resources or a temporary occurrence as compute nodes start up."
+)
+
+
+class NoCandidates(Exception):
+    """Reason why Placement has no host; the caller only learns that there is none."""
+
+
+class _Stage(enum.Enum):
+    """The hosts that a request may choose from."""
+
+    CHOSEN = "any that is not known to be refused; Placement is asked about it"
+    LISTED = "those that Placement lists for the fleet"
+    REST = "any that was not refused, after a list that had no place for more"
+
+
+class Offers:
+    """Candidates for the instances of *spec*, as far as they are wanted.
+
+    ``known`` has them by node: asked for, listed, or built for an alternate.
+    """
+
+    def __init__(
+        self,
+        query: CandidateQuery,
+        memory: Memory,
+        options: Any,
+        spec: Any,
+        request_id: str | None,
+    ) -> None:
+        self._query, self._memory, self._spec, self._request_id = query, memory, spec, request_id
+        self.asks = options.placement_query == CHOSEN
+        self.known: Candidates = {}
+        #: Number of instances of the request that a node takes, where a claim was refused.
+        self.room: dict[str, int] = {}
+        self._stage = _Stage.CHOSEN if self.asks else _Stage.LISTED
+        self._ends_at = time.monotonic() + options.placement_deadline_seconds
+        self._queries_left, self._most_refused = QUERIES, options.placement_refusals
+        self._wishes: list[Wish] = []
+        #: The query by which answers are remembered.
+        self._key = ""
+        #: Nodes whose candidate was built, which nobody may be claimed on.
+        self._built: set[str] = set()
+        #: Nodes that Placement refused when it was asked about them, which take none.
+        self._refused: dict[str, int] = {}
+        self._is_listed = self._is_all = self._passes_over = False
+
+    @property
+    def is_to_be_listed(self) -> bool:
+        """True when the candidates of the fleet are fetched next."""
+        return self._stage is _Stage.LISTED and not self._is_listed
+
+    def offered(self, host_manager: Any) -> Offered:
+        """The hosts to choose from; raises NoValidHost and Unavailable."""
+        if not self._wishes:
+            with host_manager.lock:
+                fleet = fleet_of(host_manager, self._spec)
+            self._wishes = self._query.wishes(self._spec, fleet)
+            self._key = self._wishes[0].for_fleet()
+        if self._stage is _Stage.LISTED:
+            self._list()
+            return Offered({node: self.room.get(node) for node in self.known})
+        room: dict[str, int | None] = {**self._refused, **self.room}
+        if self._stage is _Stage.REST:
+            return Offered(room, others=True)
+        nodes, refused = self._memory.passed_over(self._key)
+        room = {**dict.fromkeys(refused, 0), **room}
+        self._passes_over = nodes is not None or bool(room)
+        if nodes is None:
+            return Offered(room, others=True)
+        return Offered({node: room.get(node) for node in nodes})
+
+    def _list(self) -> None:
+        """Fetch the candidates of the fleet, unless they are there; raises NoValidHost."""
+        if not self._is_listed:
+            self._queries_left -= 1
+            began = time.monotonic()
+            found, self._is_all = self._query.listed(self._wishes, self._request_id)
+            self._memory.fetched(time.monotonic() - began)
+            self.known, self._is_listed = found, True
+            self._built.clear()
+            if self._is_all:
+                self._memory.note_list(self._key, frozenset(found))
+        if not self.known:
+            LOG.info(_NOTHING)
+            raise errors.NoValidHost(reason="") from NoCandidates(_NOTHING)
+
+    def go_on(self) -> bool:
+        """Find more hosts to choose from; False if there are none, and a refusal is final.
+
+        Before that Placement has listed its candidates, unless filters refuse all hosts.
+        """
+        if self._stage is _Stage.CHOSEN and self._passes_over:
+            self._turn_to_list()
+            return True
+        if self._stage is _Stage.LISTED and self._is_listed:
+            if self.room and self._queries_left:
+                self._turn_to_list()
+                return True
+            if self.asks and not self._is_all:
+                self._stage = _Stage.REST
+                return True
+        return False
+
+    def _turn_to_list(self) -> None:
+        self._stage, self._is_listed = _Stage.LISTED, False
+        self.room.clear()
+
+    def ask(self, selections: Selections) -> bool:
+        """Have a candidate for every host chosen, and every alternate; False if one is refused.
+
+        Raises NoValidHost at the deadline.
+        """
+        chosen = dict.fromkeys(first.compute_node_uuid for first, *_others in selections)
+        everyone = dict.fromkeys(each.compute_node_uuid for row in selections for each in row)
+        wanted = [node for node in chosen if node not in self.known or node in self._built]
+        wanted += [
+            node
+            for node in everyone
+            if node not in chosen and node not in self.known and not self._build(node)
+        ]
+        is_first = self._stage is _Stage.CHOSEN
+        if is_first and self._memory.prefers_list(len(wanted)):
+            self._turn_to_list()
+            return False
+        refused = len(self._refused)
+        for node in wanted:
+            if len(self._refused) > refused and node not in chosen:
+                break  # the next decision may have other alternates
+            self._ask_about(node)
+        if len(self._refused) == refused:
+            return True
+        if is_first and len(self._refused) >= self._most_refused:
+            self._turn_to_list()
+        return False
+
+    def _build(self, node: str) -> bool:
+        """Build the candidate of an alternate, if its tree is flat and only its room matters."""
+        built = None
+        if len(self._wishes) == 1 and self._memory.is_flat(node):
+            built = self._wishes[0].on_root(node, self._memory.shared)
+        if built is None:
+            return False
+        self.known[node] = [built]
+        self._built.add(node)
+        return True
+
+    def _ask_about(self, node: str) -> None:
+        """Ask Placement about *node*; a refusal is remembered.  Raises NoValidHost."""
+        began = time.monotonic()
+        if self._stage is _Stage.REST and began > self._ends_at:
+            raise errors.NoValidHost(reason="")
+        found = self._query.asked(self._wishes, node, self._memory.shared, self._request_id)
+        self._memory.asked(time.monotonic() - began)
+        self._built.discard(node)
+        if found:
+            self.known[node] = found
+        else:
+            self.known.pop(node, None)
+            self._refused[node] = 0
+            self._memory.note_refusal(self._key, node)

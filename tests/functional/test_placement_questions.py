@@ -1,0 +1,138 @@
+"""Deciding among all hosts, and asking a real Placement about the chosen one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from scheduler import errors
+from tests.functional.placement_fleet import MB, Fleet, Worker, a_name
+from tests.functional.test_placement_claims import database
+from tests.servers.placement import Placement
+
+__all__ = ["database"]
+
+SLOW = {"trait:CUSTOM_SLOW": "required"}
+SHARING = "MISC_SHARES_VIA_AGGREGATE"
+
+
+@pytest.fixture
+def fleet(database, placement_server: Placement) -> Fleet:
+    return Fleet(database, placement_server)
+
+
+def a_worker(fleet: Fleet, **options) -> Worker:
+    return Worker(fleet.database, fleet.placement.settings, **options)
+
+
+def test_one_question_and_one_claim_for_a_server_with_alternates(fleet: Fleet) -> None:
+    for host in ("p1", "p2", "p3"):
+        fleet.add(host)
+    worker, name = a_worker(fleet), a_name()
+    worker.select("req-1", [a_name()], 512)
+    worker.calls.clear()
+    ((chosen, *others),) = worker.select("req-2", [name], 512)
+    assert [method for method, _path in worker.calls] == ["GET", "PUT"]
+    assert worker.asked_about() == [chosen.compute_node_uuid]
+    for each in (chosen, *others):
+        assert json.loads(each.allocation_request) == {
+            "allocations": {
+                each.compute_node_uuid: {"resources": {"DISK_GB": 1, "MEMORY_MB": 512, "VCPU": 1}}
+            },
+            "mappings": {"": [each.compute_node_uuid]},
+        }
+
+
+def test_alternates_that_need_more_than_room_are_asked_about(fleet: Fleet) -> None:
+    nodes = [fleet.add(host, traits=["CUSTOM_SLOW"]) for host in ("p1", "p2", "p3")]
+    worker = a_worker(fleet)
+    worker.select("req-1", [a_name()], extra_specs=SLOW)
+    assert sorted(worker.asked_about()) == sorted(nodes)
+
+
+def test_refused_hosts_are_passed_over_for_a_while(fleet: Fleet) -> None:
+    nodes = [fleet.add(host) for host in ("p1", "p2", "p3")]
+    slow = fleet.add("p4", traits=["CUSTOM_SLOW"])
+    worker = a_worker(fleet, placement_refusals=10)
+    assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p4"]
+    assert sorted(worker.asked_about()) == sorted([*nodes, slow])
+    assert worker.hosts("req-2", [a_name()], 512, extra_specs=SLOW) == ["p4"]
+    assert worker.asked_about() == [slow]
+    # As there are no others, they are not passed over without a question.
+    for node in nodes:
+        path = f"/resource_providers/{node}/traits"
+        known = fleet.placement.call("GET", path)
+        known["traits"].append("CUSTOM_SLOW")
+        fleet.placement.call("PUT", path, known)
+    hosts = worker.hosts("req-3", [a_name(), a_name(), a_name()], MB, extra_specs=SLOW)
+    assert sorted(hosts) == ["p1", "p2", "p3"]
+
+
+def test_after_some_refusals_the_fleet_is_listed_and_the_list_remembered(fleet: Fleet) -> None:
+    for host in ("p1", "p2", "p3", "p4"):
+        fleet.add(host)
+    slow = fleet.add("p5", traits=["CUSTOM_SLOW"])
+    worker = a_worker(fleet, placement_refusals=2)
+    assert worker.hosts("req-1", [a_name()], 512, extra_specs=SLOW) == ["p5"]
+    assert worker.asked_about().count("") == 1
+    assert worker.hosts("req-2", [a_name()], 512, extra_specs=SLOW) == ["p5"]
+    assert worker.asked_about() == [slow]
+
+
+def test_hosts_that_a_full_list_had_no_place_for_are_asked_about(fleet: Fleet) -> None:
+    for host in ("p1", "p2", "p3"):
+        fleet.add(host)
+    for host in ("p4", "p5"):
+        fleet.add(host, traits=["CUSTOM_SLOW"])
+    worker = a_worker(fleet, placement_refusals=1, max_placement_results=1)
+    for number, other in enumerate(("p4", "p5")):
+        (host,) = worker.hosts(
+            f"req-{number}", [a_name()], 512, extra_specs=SLOW, ignore_hosts=[other]
+        )
+        assert {host, other} == {"p4", "p5"}
+    with pytest.raises(errors.NoValidHost):
+        worker.hosts("req-9", [a_name()], extra_specs=SLOW, ignore_hosts=["p4", "p5"])
+
+
+def test_hosts_that_filters_refuse_are_not_asked_about(fleet: Fleet) -> None:
+    fleet.add("p1")
+    worker = a_worker(fleet)
+    with pytest.raises(errors.NoValidHost):
+        worker.hosts("req-1", [a_name()], 5 * MB)
+    assert worker.asked_about() == []
+
+
+@pytest.fixture
+def shared_disk(fleet: Fleet) -> Iterator[tuple[str, str]]:
+    """A provider of disk, and the aggregate of those who may have of it."""
+    disk, aggregate = a_name(), a_name()
+    fleet.placement.add_node(disk, {"DISK_GB": 1000}, [SHARING], [aggregate])
+    yield disk, aggregate
+    path = f"/resource_providers/{disk}/traits"  # other tests use the same Placement
+    fleet.placement.call("PUT", path, {**fleet.placement.call("GET", path), "traits": []})
+
+
+@pytest.mark.parametrize("query", ["chosen", "fleet"])
+def test_disk_that_several_hosts_share_is_claimed_where_it_is(
+    fleet: Fleet, shared_disk: tuple[str, str], query: str
+) -> None:
+    disk, aggregate = shared_disk
+    for host in ("p1", "p2"):
+        fleet.add(host, inventory={"DISK_GB": 0}, aggregates=[aggregate])
+    fleet.add("p3", inventory={"DISK_GB": 0})
+    worker = a_worker(fleet, placement_query=query)
+    names = [a_name(), a_name()]
+    answer = worker.select("req-1", names)
+    for name, (chosen, *_others) in zip(names, answer, strict=True):
+        request = json.loads(chosen.allocation_request)
+        assert sorted(request["mappings"][""]) == sorted([chosen.compute_node_uuid, disk])
+        assert set(request["mappings"]) == {""}
+        assert fleet.placement.allocations(name) == {
+            chosen.compute_node_uuid: {"MEMORY_MB": MB, "VCPU": 1},
+            disk: {"DISK_GB": 1},
+        }
+    assert sorted(row[0].service_host for row in answer) == ["p1", "p2"]
+    with pytest.raises(errors.NoValidHost):
+        worker.select("req-2", [a_name()])
