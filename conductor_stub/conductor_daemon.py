@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from cliff import command as cliff_command
 from oslo_config import cfg
 from oslo_log import log as logging
 from oslo_messaging.transport import RPCTransport
@@ -21,7 +20,7 @@ from conductor_stub.planning import Planner
 from conductor_stub.rpcapi import TOPIC, SchedulerAPI
 from conductor_stub.stores import Stores
 from scheduler import concurrency, errors
-from scheduler.cli import program
+from scheduler.cli import command
 from scheduler.conf import startup
 from scheduler.daemon import preflight
 from scheduler.daemon.periodic import ServiceHeartbeat
@@ -103,7 +102,7 @@ class ConductorWorker(Worker):
 
 PROG: Final = "nova-conductor-stub"
 SERVE: Final = "serve"
-COMMANDS: Mapping[str, type[cliff_command.Command]] = {
+COMMANDS: Mapping[str, type[command.Base]] = {
     "boot": boot.Boot,
     "list": servers.List,
     "show": servers.Show,
@@ -122,7 +121,7 @@ WORDS = {
 }
 
 
-class Servers(program.Program):
+class Servers(command.Program):
     """The program."""
 
     NAME = PROG
@@ -133,12 +132,12 @@ class Servers(program.Program):
 def main(argv: Sequence[str]) -> int:
     """Do what the command line asks for; returns the status to exit with."""
     transport.set_defaults()
-    option = program.command_option(PROG, WORDS)
+    option = command.command_option(PROG, WORDS)
     # The daemon's log lines are wanted, those of commands are not; the first word tells.
     first_word = next((word for word in argv if word in WORDS), None)
     conf = startup.parse(argv, PROG, cli_opts=[option], quiet=first_word != SERVE)
     if conf.command.name != SERVE:
-        return program.run(Servers, conf)
+        return command.run(Servers, conf)
     LOG.info("Requests run side by side by means of %s", concurrency.current())
     try:
         preflight.check(conf, check_manager)

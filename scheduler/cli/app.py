@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cliff import command as cliff_command
 from oslo_config import cfg
 
-from scheduler.cli import claims, database, evaluate, flavors, fleet, groups, program
+from scheduler.cli import api, claims, command, database, evaluate, fleet
 from scheduler.conf import startup
 
 PROG = "nova-scheduler-manage"
 
-COMMANDS: dict[str, type[cliff_command.Command] | str] = {
+COMMANDS: dict[str, type[command.Base] | str] = {
     "db sync": database.sync,
     "db version": database.version,
     "db advise": database.advise,
@@ -21,20 +20,20 @@ COMMANDS: dict[str, type[cliff_command.Command] | str] = {
     "host show": fleet.host_show,
     "service list": fleet.service_list,
     "service set": fleet.service_set,
-    "aggregate list": groups.aggregate_list,
-    "aggregate create": groups.aggregate_create,
-    "aggregate show": groups.aggregate_show,
-    "aggregate set": groups.aggregate_set,
-    "aggregate add-host": groups.aggregate_add_host,
-    "aggregate remove-host": groups.aggregate_remove_host,
-    "aggregate delete": groups.aggregate_delete,
-    "flavor list": flavors.flavor_list,
-    "flavor create": flavors.flavor_create,
-    "flavor show": flavors.flavor_show,
-    "flavor delete": flavors.flavor_delete,
-    "group list": groups.group_list,
-    "group create": groups.group_create,
-    "group show": groups.group_show,
+    "aggregate list": api.aggregate_list,
+    "aggregate create": api.aggregate_create,
+    "aggregate show": api.aggregate_show,
+    "aggregate set": api.aggregate_set,
+    "aggregate add-host": api.aggregate_add_host,
+    "aggregate remove-host": api.aggregate_remove_host,
+    "aggregate delete": api.aggregate_delete,
+    "flavor list": api.flavor_list,
+    "flavor create": api.flavor_create,
+    "flavor show": api.flavor_show,
+    "flavor delete": api.flavor_delete,
+    "group list": api.group_list,
+    "group create": api.group_create,
+    "group show": api.group_show,
     "claims list": claims.list_claims,
     "claims release": claims.release,
     "claims audit": claims.audit,
@@ -69,7 +68,7 @@ GROUPS = {
 }
 
 
-class Manage(program.Program):
+class Manage(command.Program):
     """The program."""
 
     NAME = PROG
@@ -93,7 +92,7 @@ def main(argv: Sequence[str], conf: cfg.ConfigOpts | None = None) -> int:
     begin = _config_command(argv)
     if begin is not None:  # it must work on what could not be parsed
         return int(Manage(cfg.ConfigOpts(), None, argv[:begin]).run(list(argv[begin:])))
-    option = program.command_option(PROG, GROUPS)
+    option = command.command_option(PROG, GROUPS)
     filled = cfg.ConfigOpts() if conf is None else conf
     startup.parse(argv, PROG, filled, cli_opts=[option], quiet=True)
-    return program.run(Manage, filled)
+    return command.run(Manage, filled)

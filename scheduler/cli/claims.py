@@ -17,10 +17,7 @@ from scheduler.hosts.rows import Ratios
 
 
 def _database(command: Base) -> Database:
-    """The one of ``[claims]``; raises an error unless it has the tables.
-
-    Also where claims are in Placement, which has commands of its own.
-    """
+    """The one of ``[claims]``, with its tables; an error, also where claims are in Placement."""
     if command.conf.scheduler.claims == loading.PLACEMENT:
         raise errors.ConfigurationError(
             option=loading.OPTION,

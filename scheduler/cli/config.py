@@ -72,10 +72,7 @@ def validate(command: Base, args: Any) -> int:
     *_FILES,
     argument("--all", action="store_true", dest="show_all", help="those that are not set, too"),
     argument(
-        "options",
-        nargs="*",
-        metavar="GROUP.OPTION",
-        help="only these, or GROUP for all of a group",
+        "options", nargs="*", metavar="GROUP.OPTION", help="only these, or GROUP for all of a group"
     ),
     columns=("Option", "Value", "From"),
     needs_tables=False,

@@ -11,16 +11,7 @@ from oslo_config import cfg
 from sqlalchemy import Connection
 
 from scheduler import errors, objects
-from scheduler.cli.command import (
-    Argument,
-    Base,
-    List,
-    Names,
-    Show,
-    Usage,
-    action,
-    argument,
-)
+from scheduler.cli.command import Argument, Base, List, Names, Show, Usage, action, argument
 from scheduler.db import aggregates, compute_nodes, instances, rows, services
 from scheduler.hosts.rows import Ratios
 

@@ -70,11 +70,7 @@ _REQUEST = (
     argument("--az", metavar="ZONE", help="availability zone", group=_NOT_MADE),
     argument("--project", metavar="ID", help="project that asks", group=_NOT_MADE),
     argument(
-        "--count",
-        type=command.positive,
-        metavar="N",
-        help="how many servers",
-        group=_NOT_MADE,
+        "--count", type=command.positive, metavar="N", help="how many servers", group=_NOT_MADE
     ),
 )
 

@@ -11,7 +11,7 @@ import yaml
 
 import scheduler
 from scheduler import exit_codes
-from scheduler.cli import app, program
+from scheduler.cli import app, command
 from scheduler.db import migration
 
 
@@ -84,7 +84,7 @@ def test_a_person_does_not_wait_long_for_a_server_that_is_away(
     pathlib.Path(config_file).write_text(f"[database]\nconnection = {url}\n")
     status, _out, err = run("host", "list")
     assert status == exit_codes.FAILURE
-    assert 0 < sum(pauses) <= program.DATABASE_RETRIES * program.DATABASE_RETRY_SECONDS
+    assert 0 < sum(pauses) <= command.DATABASE_RETRIES * command.DATABASE_RETRY_SECONDS
     last_line = err.splitlines()[-1]
     assert last_line.startswith("nova-scheduler-manage: error: ")
     assert "[database] connection: mysql+pymysql://u:***@127.0.0.1:1/nova" in last_line

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from scheduler import errors
 from scheduler.cli import what_if
-from scheduler.cli.program import Program
+from scheduler.cli.command import Program
 from scheduler.cli.what_if import WhatIf, profiles_of, show
 from scheduler.db import flavors
 from scheduler.db.database import Database

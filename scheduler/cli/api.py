@@ -1,4 +1,7 @@
-"""``aggregate`` and ``group``: sets of hosts with their metadata, sets of servers with a policy."""
+"""Commands on rows of the API: ``aggregate``, ``flavor`` and ``group``.
+
+Sets of hosts with their metadata, sizes of servers, sets of servers with a policy.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from scheduler import objects
+from scheduler import errors, objects
 from scheduler.cli.command import (
     Base,
     List,
@@ -18,10 +21,11 @@ from scheduler.cli.command import (
     api_action,
     api_reader,
     argument,
+    non_negative,
     pairs_option,
     positive,
 )
-from scheduler.db import aggregates, compute_nodes, groups, services
+from scheduler.db import aggregates, compute_nodes, flavors, groups, services
 
 ZONE = "availability_zone"
 POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
@@ -45,6 +49,23 @@ _GROUP_COLUMNS = {
     "Policy": "policy",
     "Rules": "rules",
     "Members": "count",
+}
+_SIZES = (
+    ("--ram", "memory_mb", "RAM_MB", 256, "memory in MB"),
+    ("--vcpus", "vcpus", "VCPUS", 1, "virtual CPUs"),
+    ("--disk", "root_gb", "DISK_GB", 0, "root disk in GB"),
+    ("--ephemeral", "ephemeral_gb", "EPHEMERAL_GB", 0, "ephemeral disk in GB"),
+    ("--swap", "swap", "SWAP_MB", 0, "swap space in MB"),
+)
+_FLAVOR_COLUMNS = {
+    "ID": "id",
+    "Name": "name",
+    "RAM MB": "ram_mb",
+    "Disk GB": "disk_gb",
+    "Ephemeral GB": "ephemeral_gb",
+    "Swap MB": "swap_mb",
+    "vCPUs": "vcpus",
+    "Is Public": "is_public",
 }
 
 
@@ -129,6 +150,90 @@ def aggregate_delete(_command: Base, connection: Connection, args: Any) -> None:
     """Delete aggregates; their hosts stay."""
     for name in args.aggregates:
         aggregates.delete(connection, aggregates.get(connection, name).id)
+
+
+def _flavor_fields(flavor: objects.Flavor) -> dict[str, Any]:
+    """Everything about one flavor."""
+    return {
+        "id": flavor.flavorid,
+        "name": flavor.name,
+        "ram_mb": flavor.memory_mb,
+        "vcpus": flavor.vcpus,
+        "disk_gb": flavor.root_gb,
+        "ephemeral_gb": flavor.ephemeral_gb,
+        "swap_mb": flavor.swap,
+        "is_public": flavor.is_public,
+        "disabled": flavor.disabled,
+        "properties": Properties(flavor.extra_specs),
+        "projects": Names(flavor.projects),
+    }
+
+
+@api_reader(List, columns=_FLAVOR_COLUMNS)
+def flavor_list(_command: Base, connection: Connection, _args: Any) -> Any:
+    """List the flavors."""
+    return map(_flavor_fields, flavors.list_all(connection))
+
+
+@api_action(
+    Show,
+    argument("name", metavar="NAME"),
+    argument("--id", default="auto", help="default: a new uuid"),
+    *(
+        argument(
+            option,
+            dest=dest,
+            metavar=metavar,
+            type=positive if default else non_negative,
+            default=default,
+            help=f"{text} (default {default})",
+        )
+        for option, dest, metavar, default, text in _SIZES
+    ),
+    argument("--private", action="store_true", help="not for every project (default: public)"),
+    argument(
+        "--project",
+        dest="projects",
+        action="append",
+        default=[],
+        help="a project that may use a private flavor; may be repeated",
+    ),
+    pairs_option("an extra spec"),
+)
+def flavor_create(command: Base, connection: Connection, args: Any) -> Any:
+    """Create a flavor."""
+    if args.projects and not args.private:
+        command.parser.error("--project needs --private")
+    flavor = objects.Flavor(
+        name=args.name,
+        is_public=not args.private,
+        extra_specs=dict(args.properties),
+        projects=args.projects,
+        **{dest: getattr(args, dest) for _option, dest, *_others in _SIZES},
+    )
+    if args.id != "auto":
+        flavor.flavorid = args.id
+    return _flavor_fields(flavors.create(connection, flavor))
+
+
+@api_reader(Show, argument("flavor", metavar="FLAVOR", help="its id or name"))
+def flavor_show(_command: Base, connection: Connection, args: Any) -> Any:
+    """Show one flavor."""
+    return _flavor_fields(_find_flavor(connection, args.flavor))
+
+
+@api_action(Base, argument("flavors", metavar="FLAVOR", nargs="+", help="its id or name"))
+def flavor_delete(_command: Base, connection: Connection, args: Any) -> None:
+    """Delete flavors; servers built from them keep their size."""
+    for text in args.flavors:
+        flavors.delete(connection, _find_flavor(connection, text).id)
+
+
+def _find_flavor(connection: Connection, id_or_name: str) -> objects.Flavor:
+    try:
+        return flavors.get(connection, "flavorid", id_or_name)
+    except errors.FlavorNotFound:
+        return flavors.get(connection, "name", id_or_name)
 
 
 @api_reader(List, columns=_GROUP_COLUMNS)
