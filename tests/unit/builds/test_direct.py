@@ -42,21 +42,10 @@ class Driver:
             raise errors.NoValidHost(reason="")
         return [[a_selection(self.hosts.pop(0))]]
 
-    def group_hosts(self, context: Any, group: str) -> list[str]:
-        assert group == "web"
-        return ["h9"]
 
-
-class Book:
-    """Knows one member of the group."""
-
-    def group_members(self, group: str) -> list[str]:
-        return [f"member of {group}"]
-
-
-def hosts(driver: Driver, uuids: list[str], **properties: Any) -> list[str]:
-    builds = DirectBuilds(Book(), None, None, 3)  # type: ignore[arg-type]
-    return builds.select_hosts(driver, None, {**REQUEST_SPEC, "instance_uuids": uuids}, properties)
+def hosts(driver: Driver, uuids: list[str]) -> list[str]:
+    builds = DirectBuilds(None, None, None, 3)  # type: ignore[arg-type]
+    return builds.select_hosts(driver, None, {**REQUEST_SPEC, "instance_uuids": uuids}, {})
 
 
 def test_as_many_as_there_are() -> None:
@@ -66,15 +55,6 @@ def test_as_many_as_there_are() -> None:
     assert {spec.instance_group for spec in driver.specs} == {None}
     with pytest.raises(errors.NoValidHost):
         hosts(driver, UUIDS)
-
-
-def test_servers_of_a_group_know_of_each_other() -> None:
-    driver = Driver("h1", "h2")
-    hosts(driver, UUIDS[:2], scheduler_hints={"group": "web"}, group_hosts=["h8"])
-    groups = [spec.instance_group for spec in driver.specs]
-    assert {group.policy for group in groups} == {"anti-affinity"}
-    assert [sorted(group.hosts) for group in groups] == [["h8", "h9"], ["h1", "h8", "h9"]]
-    assert [len(group.members) for group in groups] == [1, 2]
 
 
 @pytest.mark.parametrize(
