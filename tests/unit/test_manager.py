@@ -118,9 +118,7 @@ def test_alternates_only_with_objects(
 def test_dict_form(fields: dict[str, Any], limits: dict[str, Any] | None) -> None:
     driver = RecordingDriver()
     driver.answer = [[a_selection("a", **fields), a_selection("alternate")], [a_selection("b")]]
-
     reply = a_manager(driver).select_destinations(CONTEXT, spec_obj=a_request())
-
     assert [each["host"] for each in reply] == ["a", "b"]
     assert reply[0] == {"host": "a", "nodename": "a", "limits": limits}
 
@@ -168,16 +166,15 @@ def test_the_drivers_answer_passes(answer: Any, return_objects: bool) -> None:
     assert (reply == driver.answer) is (return_objects or answer is not None)
 
 
+NO_INSTANCES = objects.InstanceList(objects=[])
 AGGREGATES = [objects.Aggregate(id=1, name="a"), objects.Aggregate(id=2, name="b")]
 
 
 @pytest.mark.parametrize(
     ("sent", "count"),
     [
-        (AGGREGATES[0], 1),
-        (AGGREGATES[:1], 1),
+        *[(AGGREGATES[0], 1), (AGGREGATES[:1], 1), ([], 0)],
         (objects.AggregateList(objects=AGGREGATES), 2),
-        ([], 0),
     ],
 )
 def test_aggregates_come_in_three_forms(sent: Any, count: int) -> None:
@@ -193,11 +190,7 @@ def test_aggregates_come_in_three_forms(sent: Any, count: int) -> None:
         ("update_aggregates", {"aggregates": [{"id": 1}]}, "aggregates"),
         ("delete_aggregate", {"aggregate": 1}, "aggregate"),
         ("update_instance_info", {"host_name": "h", "instance_info": []}, "instance_info"),
-        (
-            "update_instance_info",
-            {"host_name": None, "instance_info": objects.InstanceList(objects=[])},
-            "host_name",
-        ),
+        ("update_instance_info", {"host_name": None, "instance_info": NO_INSTANCES}, "host_name"),
         ("delete_instance_info", {"host_name": "h", "instance_uuid": None}, "instance_uuid"),
         ("delete_instance_info", {"host_name": 1, "instance_uuid": OWN_UUID}, "host_name"),
         ("sync_instance_info", {"host_name": "h", "instance_uuids": [None]}, "instance_uuids"),

@@ -33,13 +33,7 @@ def test_column_values(value, stored):
 def test_columns_of_an_object_are_its_set_fields_but_not_the_row_s_own():
     made = flavor(id=7, created_at=datetime.datetime(2026, 1, 1), extra_specs={"a": "b"})
     values = rows.to_columns(made, tables.flavors)
-    assert values == {
-        "name": "big",
-        "memory_mb": 1024,
-        "vcpus": 2,
-        "root_gb": 10,
-        "flavorid": "77",
-    }
+    assert values == {"name": "big", "memory_mb": 1024, "vcpus": 2, "root_gb": 10, "flavorid": "77"}
 
 
 def test_null_is_left_out_where_the_field_cannot_be_null():

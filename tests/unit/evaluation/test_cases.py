@@ -9,14 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler import errors
-from scheduler.evaluation.cases import (
-    CURRENT,
-    NEWTON,
-    Case,
-    CaseSource,
-    Example,
-    behaviours_of,
-)
+from scheduler.evaluation.cases import CURRENT, NEWTON, Case, CaseSource, Example, behaviours_of
 from tests.unit.evaluation.builders import a_case, a_fleet
 
 FLEET = {"compute_nodes": [], "services": [], "aggregates": [], "instances": []}

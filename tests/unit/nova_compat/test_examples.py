@@ -58,10 +58,7 @@ def database(tmp_path: pathlib.Path) -> Iterator[Database]:
 
 @pytest.fixture
 def start(
-    tmp_path: pathlib.Path,
-    database: Database,
-    monkeypatch: pytest.MonkeyPatch,
-    clean_imports: None,
+    tmp_path: pathlib.Path, database: Database, monkeypatch: pytest.MonkeyPatch, clean_imports: None
 ) -> Iterator[Start]:
     """A function that makes a scheduler from lines of configuration, as the daemon does."""
     monkeypatch.syspath_prepend(EXAMPLES)
