@@ -89,10 +89,7 @@ class ReplyCache:
     """
 
     def __init__(
-        self,
-        kept_seconds: float,
-        kept_servers: int,
-        clock: Callable[[], float] = time.monotonic,
+        self, kept_seconds: float, kept_servers: int, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._kept_seconds = kept_seconds
         self._kept_servers = kept_servers

@@ -203,10 +203,7 @@ def _texts(found: Any, field: str, reason: str) -> list[str]:
 
 
 def hinted_group(filter_properties: Mapping[str, Any]) -> str | None:
-    """The group that the hints name: servers that name the same one keep apart.
-
-    Raises InvalidRequest for hints that are no dict.
-    """
+    """The group that the hints name, if any; raises InvalidRequest for hints that are no dict."""
     hints = filter_properties.get("scheduler_hints") or {}
     field = "filter_properties.scheduler_hints"
     require(isinstance(hints, Mapping), field, "a dict is needed")

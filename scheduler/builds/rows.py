@@ -35,10 +35,7 @@ class InstanceRows:
     def instance_update_db(
         self, context: Any, instance_uuid: str, extra_values: Mapping[str, Any] | None = None
     ) -> objects.Instance:
-        """The instance, now without host and node; *extra_values* are further columns to set.
-
-        Raises InstanceNotFound when it is gone.
-        """
+        """The instance, now on no host, with *extra_values* set; raises InstanceNotFound."""
         del context
 
         def taken_off_its_host(conn: Connection) -> objects.Instance:

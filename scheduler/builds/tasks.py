@@ -186,10 +186,7 @@ class OlderTasks:
             self.manager.driver.update_service_capabilities(service_name, host, each or {})
 
     def show_host_resources(self, context: Any, host: str) -> dict[str, Any]:
-        """Resources and usage of the nodes of *host*, and the usage of each project there.
-
-        Raises ComputeHostNotFound when it has no node.
-        """
+        """Resources of the nodes of *host*, and usage by project; raises ComputeHostNotFound."""
         del context
         with self.database.read() as connection:
             nodes = compute_nodes.list_all(connection, host)

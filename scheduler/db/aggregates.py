@@ -85,10 +85,7 @@ def remove_host(connection: Connection, aggregate_id: int, host: str) -> None:
 def set_metadata(
     connection: Connection, aggregate_id: int, metadata: Mapping[str, str | None]
 ) -> None:
-    """Set the texts in *metadata*, remove those given as None, leave the rest.
-
-    Raises AggregateNotFound.
-    """
+    """Set the texts in *metadata*, remove those given as None; raises AggregateNotFound."""
     _touch(connection, aggregate_id)
     table = aggregate_metadata
     for key, value in metadata.items():

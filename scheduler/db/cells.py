@@ -76,15 +76,8 @@ class Member:
 
     def health(self, cell: Cell) -> CellHealth:
         """Health of *cell*, which is this one's, now."""
-        return CellHealth(
-            cell.uuid,
-            self._name,
-            cell.disabled,
-            self._is_out,
-            self._failures,
-            self._read_at,
-            self._error,
-        )
+        reads = (self._failures, self._read_at, self._error)
+        return CellHealth(cell.uuid, self._name, cell.disabled, self._is_out, *reads)
 
     def become(self, cell: Cell, name: str | None) -> None:
         """Take over changes of the cell's mapping."""

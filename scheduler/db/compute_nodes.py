@@ -101,10 +101,7 @@ def update_usage(
     values: Mapping[str, Any],
     now: datetime.datetime | None = None,
 ) -> None:
-    """Update columns of the living node with that id, at *now* (naive UTC, default: the clock).
-
-    Raises ComputeHostNotFound when the node is gone.
-    """
+    """Update columns of a living node, at *now* (naive UTC); raises ComputeHostNotFound."""
     living = (compute_nodes.c.id == node_id, compute_nodes.c.deleted == 0)
     moment = now or rows.utcnow()
     if not rows.update(connection, compute_nodes, *living, **values, updated_at=moment):

@@ -210,10 +210,7 @@ class Database:
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Connection]:
-        """A connection in a transaction that is committed at the end, rolled back on an error.
-
-        Raises DatabaseReadOnly where nothing may be written.
-        """
+        """A connection in a transaction that an error rolls back; raises DatabaseReadOnly."""
         self.check_writable()
         with self.connect(**{IMMEDIATE: True}) as connection, connection.begin():
             yield connection

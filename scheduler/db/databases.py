@@ -110,10 +110,7 @@ class Databases:
         return [each for each in found if each.uuid != CELL0_UUID]
 
     def of_cell(self, cell: objects.CellMapping) -> Database:
-        """The database of that cell; without a URL it is the main one.
-
-        Raises ConfigurationError when its URL cannot be used.
-        """
+        """The database of that cell, the main one without a URL; raises ConfigurationError."""
         if not cell.is_set("database_connection"):
             return self.main
         option = f"cell_mappings.database_connection of cell {cell.uuid}"
@@ -124,18 +121,12 @@ class Databases:
             if text not in self._of_url:
                 url = db_url.with_timeout(db_url.parse(text, option), self.cell_timeout_seconds)
                 self._of_url[text] = Database(
-                    url,
-                    settings=self._settings,
-                    is_read_only=self.main.is_read_only,
-                    option=option,
+                    url, settings=self._settings, is_read_only=self.main.is_read_only, option=option
                 )
             return self._of_url[text]
 
     def cell(self, uuid_or_id: str | int) -> Database:
-        """The database of that cell, by uuid or ``cell_mappings.id``; raises CellMappingNotFound.
-
-        Where there are no mappings it is the main one.
-        """
+        """As :meth:`of_cell`, by uuid or ``cell_mappings.id``; raises CellMappingNotFound."""
         if not self.api.layout.has("cell_mappings"):
             return self.main
         with self.api.read() as connection:

@@ -30,12 +30,7 @@ from scheduler.db.fleet_poll import (
     FleetPoll,
     whole_second,
 )
-from scheduler.db.fleet_rows import (
-    EVERY_SECONDS,
-    FLAGS,
-    MEMBERS,
-    HeartbeatReader,
-)
+from scheduler.db.fleet_rows import EVERY_SECONDS, FLAGS, MEMBERS, HeartbeatReader
 from scheduler.db.sessions import ReadSession
 
 #: The first read looks so far back for ended instances: no claim on older ones is open by then.

@@ -138,10 +138,7 @@ def counter(name: str) -> sa.ScalarSelect[int]:
 
 
 def service_queries(dialect: Dialect, *, counted: bool) -> dict[str, Query]:
-    """Subqueries of a poll: they differ after a change of membership, or of flags.
-
-    *counted*: triggers count the services that come, go or are renamed.
-    """
+    """Subqueries of a poll for membership, which triggers may have *counted*, and for flags."""
     flags = [sa.case((column == sa.true(), 1), else_=0) for column in _FLAGS]
     flagged = dialect.listed(dialect.joined(_TABLE.c.id, *flags))
     queries: dict[str, Query] = {FLAGS: sa.select(flagged).where(*_FLAGGED).scalar_subquery()}

@@ -70,10 +70,7 @@ def add_members(connection: Connection, group_uuid: str, instance_uuids: Iterabl
 
 
 def lock(connection: Connection, group_uuid: str) -> None:
-    """Let nobody else who calls this go on with the group before this transaction ends.
-
-    SQLite needs no lock on the row: its write transactions exclude each other.
-    """
+    """Let nobody else who calls this go on with the group; SQLite has one writer anyway."""
     query = sa.select(instance_groups.c.id).where(instance_groups.c.uuid == group_uuid)
     connection.execute(query.with_for_update())
 

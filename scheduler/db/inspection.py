@@ -180,10 +180,7 @@ def wanted_indexes(database: Database) -> list[WantedIndex]:
 
 
 def create_indexes(database: Database, indexes: Iterable[WantedIndex]) -> None:
-    """Create the *indexes*.
-
-    Raises DatabaseReadOnly, and oslo.db's errors where the server does not allow it.
-    """
+    """Create the *indexes*; raises DatabaseReadOnly, or oslo.db's error if it is refused."""
     for index in indexes:
         table = sa.Table(index.table, sa.MetaData(), *map(sa.Column, index.columns))
         made = sa.Index(index.name, *(table.c[name] for name in index.columns))

@@ -39,10 +39,7 @@ events = _table(
 def start(
     connection: Connection, request_id: str | None, uuids: Sequence[str], event: str
 ) -> list[int]:
-    """Begin *event* in the action that *request_id* is on each of the instances; the events' ids.
-
-    An instance without such an action is passed over.
-    """
+    """Begin *event* in the action of *request_id* on each instance that has it; the ids."""
     if not sa.inspect(connection).has_table(actions.name):
         return []
     begun: list[int] = []

@@ -222,9 +222,7 @@ def latest_faults(connection: Connection, instance_uuids: Sequence[str]) -> dict
 
 
 def flavor_column(
-    current: objects.Flavor,
-    old: objects.Flavor | None = None,
-    new: objects.Flavor | None = None,
+    current: objects.Flavor, old: objects.Flavor | None = None, new: objects.Flavor | None = None
 ) -> dict[str, Any]:
     """The flavors of an instance, of which the last two are only there while it is resized."""
     flavors = {"cur": current, "old": old, "new": new}

@@ -166,10 +166,7 @@ def select_in(
 
 
 def to_object(cls: type[WireObject], row: Mapping[Any, Any], **others: Any) -> WireObject:
-    """An object of class *cls* from the columns of *row* and the fields in *others*.
-
-    A NULL where the field cannot be null leaves the field unset.
-    """
+    """An object of *row* and *others*; NULL leaves a field unset that cannot be null."""
     values = {
         name: row[name]
         for name, field in cls.FIELDS.items()

@@ -79,10 +79,7 @@ class ReadSession(_Session):
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Within it all runs see the database as of the beginning of the outermost one.
-
-        SQLite has one snapshot per run only.
-        """
+        """Within it all runs see one snapshot; with SQLite each run has its own."""
         begin = _SNAPSHOTS.get(self.database.dialect_name)
         if begin is None or self._in_snapshot:
             yield

@@ -58,10 +58,7 @@ def load_host_manager(
 
 
 def called_class(conf: Any) -> Any:
-    """The class that is called to decide: that of the driver, or what stands before an older one.
-
-    Raises ConfigurationError if there is none.
-    """
+    """The class that is called to decide: the driver's, or what stands before an older one."""
     cls = driver_class(conf)
     return cls if form_of(cls) is None else OlderDriver
 

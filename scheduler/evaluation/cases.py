@@ -90,10 +90,7 @@ class Case:
 
 
 def behaviours_of(case: Case, wanted: str = ALL) -> tuple[Behaviour, ...]:
-    """The behaviours to decide *case* under, none where it is not labelled with the *wanted* one.
-
-    Raises BadCase when the label is none of those known.
-    """
+    """Those of *case* among the *wanted* one, or all; raises BadCase for a label that is none."""
     label = case.content["semantics"]
     if label not in OF_LABEL:
         known = ", ".join(OF_LABEL)

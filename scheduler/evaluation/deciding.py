@@ -71,10 +71,7 @@ class Configuration:
         self._given: list[tuple[str, str | None]] = []
 
     def for_case(self, case: Case, behaviour: Behaviour) -> cfg.ConfigOpts:
-        """The configuration of *case*, until the next call.
-
-        Raises an error that names the option that cannot be used.
-        """
+        """The configuration of *case*, until the next call; an error names the option."""
         while self._given:
             name, group = self._given.pop()
             self._conf.clear_default(name, group=group)
