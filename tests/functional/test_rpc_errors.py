@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import urllib.parse
 import uuid
-from collections.abc import Callable, Iterator
-from copy import deepcopy
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -35,31 +34,21 @@ def with_arguments(**changes: Any) -> dict[str, Any]:
     return {**GOOD, "args": {**GOOD["args"], **changes}}
 
 
-def with_spec(change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-    """The good request after *change* was called with the envelope of its spec."""
-    message = deepcopy(GOOD)
-    change(message["args"]["spec_obj"])
-    return message
+def with_field(**changes: Any) -> dict[str, Any]:
+    """The good request's object with fields changed."""
+    spec = GOOD["args"]["spec_obj"]
+    return {**spec, "nova_object.data": {**spec["nova_object.data"], **changes}}
 
 
-def set_field(*path: str, value: Any) -> Callable[[dict[str, Any]], None]:
-    """A change of one field of an object, or of one nested in it."""
-
-    def change(envelope: dict[str, Any]) -> None:
-        for name in path[:-1]:
-            envelope = envelope["nova_object.data"][name]
-        envelope["nova_object.data"][path[-1]] = value
-
-    return change
-
-
-def older(**changes: Any) -> dict[str, Any]:
+def of_older_callers(**changes: Any) -> dict[str, Any]:
     """A call of Havana's for no server, with arguments changed."""
     args = {"request_spec": {"instance_uuids": []}, "filter_properties": {}, **changes}
     return {"method": "select_destinations", "version": "2.7", "args": args}
 
 
-# What is wrong → the message, the error's module and class, and what its text must name.
+FLAVOR = GOOD["args"]["spec_obj"]["nova_object.data"]["flavor"]
+# What is wrong → the message, the error's module and class, and what its text must name.  The
+# unit tests of the dispatcher and of objects have more.
 REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "unknown method": (
         {**GOOD, "method": "choose"}, LIBRARY, "NoSuchMethod", "choose"),
@@ -69,10 +58,6 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
         {**GOOD, "method": None}, OURS, "InvalidRequest", "method"),
     "too new a version": (
         {**GOOD, "version": "4.6"}, LIBRARY, "UnsupportedVersion", "4.6"),
-    "another major version": (
-        {**GOOD, "version": "5.0"}, LIBRARY, "UnsupportedVersion", "5.0"),
-    "no version at all": (
-        {**GOOD, "version": "newest"}, OURS, "InvalidRequest", "version"),
     "unknown namespace": (
         {**GOOD, "namespace": "other"}, LIBRARY, "UnsupportedVersion", "4.5"),
     "no arguments": (
@@ -86,73 +71,50 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str, str]] = {
         {"method": "select_hosts", "version": "2.6", "args": {"request_spec": {}}},
         OURS, "InvalidRequest", "filter_properties"),
     "a text for an older request": (
-        older(request_spec="all"), OURS, "InvalidRequest", "request_spec"),
-    "a list for older properties": (
-        older(filter_properties=[1]), OURS, "InvalidRequest", "filter_properties"),
+        of_older_callers(request_spec="all"), OURS, "InvalidRequest", "request_spec"),
     "a number for older uuids": (
-        older(request_spec={"instance_uuids": 5}), OURS, "InvalidRequest", "instance_uuids"),
+        of_older_callers(request_spec={"instance_uuids": 5}),
+        OURS, "InvalidRequest", "instance_uuids"),
     "a text for older attempts": (
-        older(filter_properties={"retry": "x"}), OURS, "InvalidRequest", "retry"),
+        of_older_callers(filter_properties={"retry": "x"}), OURS, "InvalidRequest", "retry"),
     "unexpected argument": (
         with_arguments(bogus=1), "builtins", "TypeError", "bogus"),
-    "arguments in a list": (
-        {**GOOD, "args": [1]}, OURS, "InvalidRequest", "args"),
     "null for the request": (
         with_arguments(spec_obj=None), OURS, "InvalidRequest", "spec_obj"),
-    "text for the uuids": (
-        with_arguments(instance_uuids="all"), OURS, "InvalidRequest", "instance_uuids"),
     "numbers for the uuids": (
         with_arguments(instance_uuids=[1]), OURS, "InvalidRequest", "instance_uuids"),
-    "text for a number": (
-        with_spec(set_field("flavor", "memory_mb", value="lots")),
-        OURS, "InvalidRequest", "flavor.memory_mb"),
     "too many instances": (
         with_arguments(instance_uuids=[str(uuid.UUID(int=n)) for n in range(10_001)]),
         OURS, "InvalidRequest", "10001"),
     "negative number of instances": (
-        with_arguments(
-            instance_uuids=None,
-            spec_obj=with_spec(set_field("num_instances", value=-1))["args"]["spec_obj"],
-        ),
+        with_arguments(instance_uuids=None, spec_obj=with_field(num_instances=-1)),
         OURS, "InvalidRequest", "num_instances"),
     "text for an object": (
-        with_spec(set_field("flavor", value="m1.small")), OURS, "InvalidRequest", "flavor"),
+        with_arguments(spec_obj=with_field(flavor="m1.small")),
+        OURS, "InvalidRequest", "flavor"),
     "another major version of an object": (
-        with_spec(lambda envelope: envelope.update({"nova_object.version": "2.0"})),
+        with_arguments(spec_obj={**GOOD["args"]["spec_obj"], "nova_object.version": "2.0"}),
         OURS, "IncompatibleObjectVersion", "2.0"),
     "another class of object": (
-        with_arguments(spec_obj=GOOD["args"]["spec_obj"]["nova_object.data"]["flavor"]),
-        OURS, "InvalidRequest", "spec_obj"),
-    "an object without data": (
-        with_spec(lambda envelope: envelope.pop("nova_object.data")),
-        OURS, "InvalidRequest", "RequestSpec"),
+        with_arguments(spec_obj=FLAVOR), OURS, "InvalidRequest", "spec_obj"),
     "bad value in the context": (
         {**GOOD, "_context_read_deleted": "perhaps"}, OURS, "InvalidRequest", "context"),
-    "bad time in the context": (
-        {**GOOD, "_context_timestamp": "yesterday"}, OURS, "InvalidRequest", "context"),
 }  # fmt: skip
 
-DEEP = "[" * 100_000
 TOO_LARGE = 17 * 1024 * 1024
 
 # Bodies in which nobody can find out whom to answer.
-UNREADABLE: dict[str, tuple[bytes | str, str]] = {
-    "not JSON": ("{not json", "application/json"),
-    "not UTF-8": (b"\xff\xfe\x00", "application/json"),
-    "empty": ("", "application/json"),
-    "a number": ("7", "application/json"),
-    "a list": ("[]", "application/json"),
-    "a deep list": (DEEP, "application/json"),
-    "an unknown content type": ("7", "application/x-unknown"),
-    "a pickle": (b"\x80\x04N.", "application/x-python-serialize"),
-    "JSON without an envelope": ('{"some": "thing"}', "application/json"),
-    "envelope of another major version": (enveloped(GOOD, "3.0"), "application/json"),
-    "envelope of a newer minor version": (enveloped(GOOD, "2.1"), "application/json"),
-    "envelope with a broken message": (
-        '{"oslo.version": "2.0", "oslo.message": "{"}', "application/json"),
-    "envelope with a list": (
-        '{"oslo.version": "2.0", "oslo.message": "[1]"}', "application/json"),
-}  # fmt: skip
+UNREADABLE: tuple[tuple[bytes | str, str], ...] = (
+    *((body, "application/json") for body in ("{not json", b"\xff\xfe\x00", "", "7", "[]")),
+    ("[" * 100_000, "application/json"),
+    ("7", "application/x-unknown"),
+    (b"\x80\x04N.", "application/x-python-serialize"),
+    ('{"some": "thing"}', "application/json"),
+    (enveloped(GOOD, "3.0"), "application/json"),
+    (enveloped(GOOD, "2.1"), "application/json"),
+    ('{"oslo.version": "2.0", "oslo.message": "{"}', "application/json"),
+    ('{"oslo.version": "2.0", "oslo.message": "[1]"}', "application/json"),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -174,18 +136,12 @@ def test_the_caller_is_told_what_is_wrong(what: str, raw: RawCaller) -> None:
     assert told in failure["message"]
 
 
-@pytest.mark.parametrize("what", UNREADABLE)
-def test_an_unreadable_body_is_passed_over(what: str, raw: RawCaller) -> None:
-    raw.publish(*UNREADABLE[what])
-    assert raw.call(PING)["failure"] is None
-
-
-def test_unreadable_bodies_do_not_come_again(
+def test_unreadable_bodies_are_passed_over_and_do_not_come_again(
     serving_scheduler: ServingScheduler, raw: RawCaller, rabbitmq: RabbitMQ
 ) -> None:
-    for body, content_type in UNREADABLE.values():
+    for body, content_type in UNREADABLE:
         raw.publish(body, content_type)
-    assert raw.call(PING)["failure"] is None
+        assert raw.call(PING)["failure"] is None
     url = serving_scheduler.transport_url
     wait_until(lambda: waiting_messages(rabbitmq, url) == 0, 60, "an empty queue")
 
@@ -199,15 +155,12 @@ def waiting_messages(broker: RabbitMQ, transport_url: str) -> int:
 
 
 def test_a_bare_message_is_read_as_old_senders_mean_it(raw: RawCaller) -> None:
-    keys = raw.call_keys()
-    raw.publish(json.dumps({**PING, **keys}))
+    keys, without_method = raw.call_keys(), raw.call_keys()
+    for message in ({**PING, **keys}, without_method):
+        raw.publish(json.dumps(message))
     assert raw.answer_to(keys["_msg_id"])["result"]["arg"] == PING["args"]["arg"]
-
-
-def test_the_sender_of_a_bare_message_without_method_is_told(raw: RawCaller) -> None:
-    keys = raw.call_keys()
-    raw.publish(json.dumps(keys))
-    assert failure_of(raw.answer_to(keys["_msg_id"]))["class"] == "InvalidRequest"
+    failure = failure_of(raw.answer_to(without_method["_msg_id"]))
+    assert failure["class"] == "InvalidRequest"
 
 
 @pytest.mark.parametrize("compression", [None, "gzip", "bzip2"])
