@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -19,119 +16,92 @@ from scheduler.db.database import Database
 from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.bus import RawCaller, enveloped, recorded
-from tests.world.deployment import Deployment
 from tests.world.fixtures import MakeDeployment
 
 RESCHEDULE = "conductor-build_instances-reschedule.cast"
-NEWTONS = "derived-newton-build_instances-v1.10.cast"
-QUEUES = ("scheduler", *(f"compute.{host}" for host in fleet.HOSTS))
-SETTINGS = {"DEFAULT": {"host": "cond1", "service_down_time": 3600}}
+DATA = "nova_object.data"
 
 
-@dataclass
-class Ends:
-    """What stands around one conductor; ``caller`` keeps what is sent to scheduler and hosts."""
-
-    database: Database
-    caller: RawCaller
-
-    def wait_for(self, **changes: Any) -> dict[str, Any]:
-        """An instance that waits for its first host, as it is on the wire."""
-        envelope = copy.deepcopy(recorded(RESCHEDULE)["args"]["instances"][0])
-        data = envelope["nova_object.data"]
-        data.update(uuid=str(uuid.uuid4()), host=None, node=None, task_state="scheduling")
-        data.update(launched_on=None, compute_id=None, **changes)
-        instance = objects.from_primitive(envelope)
-        with self.database.write() as conn:
-            instances.create(conn, instance)
-            server_rows.create_build_request(conn, instance)
-        return envelope
-
-    def send(self, message: dict[str, Any], **arguments: Any) -> None:
-        """Have the conductor do what a recorded message says, with other arguments."""
-        message = copy.deepcopy(message)
-        message["args"].update(arguments)
-        message["_unique_id"] = uuid.uuid4().hex
-        self.caller.publish(enveloped(message), routing_key="conductor")
-
-    def row(self, envelope: dict[str, Any]) -> objects.Instance:
-        with self.database.read() as conn:
-            return instances.get(conn, envelope["nova_object.data"]["uuid"])
-
-    def told(self, host: str) -> list[dict[str, Any]]:
-        """What has been sent to *host* since the last look."""
-        return self.caller.taken_from(f"compute.{host}")
+def waiting_instance(database: Database) -> dict[str, Any]:
+    """An instance that waits for its first host, as it is on the wire."""
+    envelope: dict[str, Any] = recorded(RESCHEDULE)["args"]["instances"][0]
+    own = {"uuid": str(uuid.uuid4()), "task_state": "scheduling"}
+    envelope[DATA].update(own, host=None, node=None, launched_on=None, compute_id=None)
+    instance = objects.from_primitive(envelope)
+    with database.write() as conn:
+        instances.create(conn, instance)
+        server_rows.create_build_request(conn, instance)
+    return envelope
 
 
-@contextlib.contextmanager
-def running(deployment: Deployment, *programs: str) -> Iterator[Ends]:
+def failed_build(instance: dict[str, Any], attempts: int, alternates: list[str]) -> str:
+    """The recorded cast for *instance* after so many attempts, with hosts that need no booking."""
+    message = recorded(RESCHEDULE)
+    (selection, *_more) = message["args"]["host_lists"][0]
+    left = [copy.deepcopy(selection) for _host in alternates]
+    for each, host in zip(left, alternates, strict=True):
+        each[DATA].update(service_host=host, nodename=host, allocation_request="null")
+    hosts = [["cmp1", "cmp1"]] * attempts
+    retry = {"num_attempts": attempts, "hosts": hosts, "exc_reason": "no space"}
+    message["args"].update(
+        instances=[instance], filter_properties={"retry": retry}, host_lists=[left]
+    )
+    return enveloped({**message, "_unique_id": uuid.uuid4().hex})
+
+
+@pytest.mark.parametrize(
+    ("release", "backend"),
+    [
+        pytest.param(None, EVENTLET, id="hosts of today"),
+        pytest.param("newton", THREADING, id="hosts of Newton"),
+    ],
+)
+def test_failed_builds_go_to_alternates_or_end_without_the_scheduler(
+    on_sqlite: MakeDeployment, release: str | None, backend: str
+) -> None:
+    caps = {"upgrade_levels": {"compute": release}} if release else {}
+    settings = {"DEFAULT": {"host": "cond1", "service_down_time": 3600}, **caps}
     with (
-        deployment,
+        on_sqlite(backend=backend, settings=settings) as deployment,
         deployment.database() as database,
         RawCaller(deployment.transport_url) as caller,
     ):
         fleet.install(deployment.database_url)
-        caller.collect([name for name in QUEUES if name not in programs])
+        caller.collect(["scheduler", *(f"compute.{host}" for host in fleet.HOSTS)])
         with database.write() as conn:
             server_rows.create_host_mappings(conn, fleet.HOSTS)
-        if "scheduler" in programs:
-            deployment.start_scheduler().wait_ready()
         deployment.start_conductor().wait_ready()
-        yield Ends(database, caller)
+        for attempts, alternates, reason in (
+            (1, [], "Exhausted all hosts available for retrying"),
+            (3, ["cmp2"], "Exceeded max scheduling attempts 3"),
+        ):
+            own = waiting_instance(database)
+            caller.publish(failed_build(own, attempts, alternates), routing_key="conductor")
+            assert_ends_in_error(database, own[DATA]["uuid"], reason)
+        body = failed_build(waiting_instance(database), 1, ["cmp2", "cmp3"])
+        caller.publish(body, routing_key="conductor")
+        (cast,) = wait_until(lambda: caller.taken_from("compute.cmp2"))
+        assert [caller.taken_from(name) for name in ("scheduler", "compute.cmp3")] == [[], []]
+    assert_next_attempt(cast, release)
 
 
-@pytest.fixture(
-    scope="module",
-    params=[(None, EVENTLET), ("newton", THREADING)],
-    ids=["hosts of today", "hosts of Newton"],
-)
-def alone(
-    request: pytest.FixtureRequest, on_sqlite: MakeDeployment
-) -> Iterator[tuple[Ends, str | None]]:
-    """A conductor without a scheduler, and the release of its hosts."""
-    release, backend = request.param
-    caps = {"upgrade_levels": {"compute": release}} if release else {}
-    with running(on_sqlite(backend=backend, settings={**SETTINGS, **caps})) as ends:
-        yield ends, release
+def assert_ends_in_error(database: Database, own: str, reason: str) -> None:
+    """The server has no host, and says why."""
+
+    def row() -> objects.Instance:
+        with database.read() as conn:
+            return instances.get(conn, own)
+
+    wait_until(lambda: row().vm_state == "error")
+    with database.read() as conn:
+        fault = instances.latest_fault(conn, own)
+    assert fault is not None
+    assert reason in (fault.message or "")
+    assert (fault.code, fault.host, row().task_state) == (500, "cond1", None)
 
 
-@pytest.fixture(scope="module")
-def ends(on_sqlite: MakeDeployment) -> Iterator[Ends]:
-    """A conductor with a scheduler."""
-    with running(on_sqlite(backend=THREADING, settings=SETTINGS), "scheduler") as ends:
-        yield ends
-
-
-def alternates(*hosts: str) -> list[dict[str, Any]]:
-    """Selections of *hosts*, which need no booking."""
-    (recording,) = recorded(RESCHEDULE)["args"]["host_lists"][0][:1]
-    made = []
-    for host in hosts:
-        each = copy.deepcopy(recording)
-        each["nova_object.data"].update(service_host=host, nodename=host, allocation_request="null")
-        made.append(each)
-    return made
-
-
-def tried(attempts: int) -> dict[str, Any]:
-    hosts = [["cmp1", "cmp1"]] * attempts
-    return {"retry": {"num_attempts": attempts, "hosts": hosts, "exc_reason": "no space"}}
-
-
-def test_a_failed_build_goes_to_the_next_alternate_without_the_scheduler(
-    alone: tuple[Ends, str | None],
-) -> None:
-    ends, release = alone
-    instance = ends.wait_for()
-
-    ends.send(
-        recorded(RESCHEDULE),
-        instances=[instance],
-        filter_properties=tried(1),
-        host_lists=[alternates("cmp2", "cmp3")],
-    )
-
-    (cast,) = wait_until(lambda: ends.told("cmp2"))
+def assert_next_attempt(cast: dict[str, Any], release: str | None) -> None:
+    """The order to the first alternate, in the form of its release."""
     arguments = cast["args"]
     assert cast["method"] == "build_and_run_instance"
     assert arguments["filter_properties"]["retry"]["num_attempts"] == 2
@@ -139,68 +109,10 @@ def test_a_failed_build_goes_to_the_next_alternate_without_the_scheduler(
     if release is None:
         assert cast["version"] == "6.0"
         assert arguments["request_spec"]["nova_object.name"] == "RequestSpec"
-        left = [each["nova_object.data"]["service_host"] for each in arguments["host_list"]]
+        left = [each[DATA]["service_host"] for each in arguments["host_list"]]
         assert (left, arguments["accel_uuids"]) == (["cmp3"], [])
     else:
         assert cast["version"] == "4.0"
         assert "nova_object.name" not in arguments["request_spec"]
         assert not {"host_list", "accel_uuids"} & set(arguments)
         assert arguments["instance"]["nova_object.version"] == "2.3"
-    assert ends.caller.taken_from("scheduler") == []
-
-
-@pytest.mark.parametrize(
-    ("attempts", "host_lists", "reason"),
-    [
-        pytest.param(1, [[]], "Exhausted all hosts available for retrying", id="none left"),
-        pytest.param(1, [None], "Exhausted all hosts available for retrying", id="none known"),
-        pytest.param(3, [["cmp2"]], "Exceeded max scheduling attempts 3", id="fourth attempt"),
-    ],
-)
-def test_what_has_no_further_try_ends_in_error(
-    alone: tuple[Ends, str | None],
-    attempts: int,
-    host_lists: list[Any],
-    reason: str,
-) -> None:
-    ends, _ = alone
-    instance = ends.wait_for()
-    lists = [None if each is None else alternates(*each) for each in host_lists]
-
-    ends.send(
-        recorded(RESCHEDULE),
-        instances=[instance],
-        filter_properties=tried(attempts),
-        host_lists=lists,
-    )
-
-    wait_until(lambda: ends.row(instance).vm_state == "error")
-    with ends.database.read() as conn:
-        fault = instances.latest_fault(conn, instance["nova_object.data"]["uuid"])
-    assert fault is not None
-    assert reason in (fault.message or "")
-    assert (fault.code, fault.host) == (500, "cond1")
-    assert ends.row(instance).task_state is None
-    assert ends.caller.taken_from("scheduler") == []
-    assert [ends.told(host) for host in fleet.HOSTS] == [[], [], []]
-
-
-def test_of_two_servers_one_of_which_is_deleted_the_other_is_built(ends: Ends) -> None:
-    deleted, kept = ends.wait_for(), ends.wait_for()
-    with ends.database.write() as conn:
-        instances.destroy(conn, deleted["nova_object.data"]["uuid"])
-
-    ends.send(recorded(NEWTONS), instances=[deleted, kept], filter_properties={})
-
-    def told() -> list[dict[str, Any]]:
-        return [cast for host in fleet.HOSTS for cast in ends.told(host)]
-
-    (cast,) = wait_until(told)
-    uuid_of_kept = kept["nova_object.data"]["uuid"]
-    assert cast["args"]["instance"]["nova_object.data"]["uuid"] == uuid_of_kept
-    with ends.database.read() as conn:
-        mapping = server_rows.get_instance_mapping(conn, uuid_of_kept)
-        assert mapping is not None
-        assert mapping.cell_id == server_rows.first_cell(conn).id
-    assert ends.row(kept).vm_state == "building"
-    assert told() == []
