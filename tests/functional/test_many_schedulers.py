@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from scheduler import errors
 from scheduler.concurrency import EVENTLET, THREADING
 from tests.waiting import wait_until
-from tests.world import fleet
-from tests.world.booting import boot, states
+from tests.world import fleet, usage
+from tests.world.booting import boot, delete, states
 from tests.world.bus import a_context, scheduler_api
 from tests.world.fixtures import MakeDeployment
 from tests.world.fleet import a_spec
@@ -25,6 +25,7 @@ PER_HOST = 3
 HOST_NAMES = [f"cmp{number}" for number in range(1, 11)]
 CAPACITY = PER_HOST * len(HOST_NAMES)
 CALLERS = 32
+MEMORY_RATIO = 1.5
 CLAIMS = {"claims": "database", "workers": 2}
 
 
@@ -50,7 +51,6 @@ def open_claims(database_url: str) -> list[Any]:
     return claimed(database_url, "closed_at IS NULL")
 
 
-@pytest.mark.functional
 def test_a_fleet_is_filled_to_the_last_mib_and_no_further(
     deployment: MakeDeployment, transport_url: str, any_database: str, tmp_path: Path
 ) -> None:
@@ -89,27 +89,40 @@ def test_a_fleet_is_filled_to_the_last_mib_and_no_further(
     assert len(rows) == len(placed) == CAPACITY
 
 
-@pytest.mark.functional
-def test_servers_that_fail_go_to_alternates_and_leave_no_claim(
+def test_bursts_of_servers_of_which_some_fail_leave_no_claim_and_no_wrong_count(
     deployment: MakeDeployment, transport_url: str, mariadb_url: str
 ) -> None:
-    cloud = deployment(
-        transport_url,
-        mariadb_url,
-        settings={
-            "scheduler": {**CLAIMS, "periodic_task_interval": 1},
-            "DEFAULT": {"reserved_host_memory_mb": 0, "periodic_fuzzy_delay": 0},
-        },
-    )
-    cloud.start(8, "--build-seconds", "0", "--fail-rate", "0.3", "--seed", "5")
-    servers = [each for _ in range(4) for each in boot(cloud, "m1.tiny", "--count", "4")]
-    assert "ACTIVE" in states(servers)
-    assert any(each["Attempts"] > 1 for each in servers)
+    """The fleet has room for all but the last burst: empty, it could take 9 of its servers."""
+    settings = {
+        "scheduler": {**CLAIMS, "periodic_task_interval": 1},
+        "DEFAULT": {"reserved_host_memory_mb": 0, "periodic_fuzzy_delay": 0},
+    }
+    cloud = deployment(transport_url, mariadb_url, settings=settings)
+    cloud.start(12, "--build-seconds", "0", "--fail-rate", "0.2", "--seed", "5")
+    with ThreadPoolExecutor(3) as people:
+        flavors = ("m1.tiny", "m1.small", "m1.tiny")
+        bursts = [people.submit(boot, cloud, each, "--count", "20") for each in flavors]
+        servers = [server for burst in bursts for server in burst.result()]
+    servers += boot(cloud, "m1.xlarge", "--count", "10")
+
+    active = [server for server in servers if server["State"] == "ACTIVE"]
+    assert (len(servers), states(servers)) == (70, {"ACTIVE", "ERROR"})
+    assert len(active) >= 50, "more failed than builds may"
+    assert all(bool(each["Host"]) is not bool(each["Fault"]) for each in servers)
+    assert all(each["Host"] for each in active)
+    assert any(each["Attempts"] > 1 for each in active)
+    found = usage.settled(mariadb_url)
+    assert sum(each.running_vms for each in found.reported.values()) == len(active)
+    for host, used in found.reported.items():
+        assert used.memory_mb_used <= found.memory_mb[host] * MEMORY_RATIO
+        assert used.local_gb_used <= found.local_gb[host]
     # Also with nobody asking for hosts the workers see which claims are over.
     wait_until(lambda: not open_claims(mariadb_url), describe=lambda: str(open_claims(mariadb_url)))
+    delete(cloud, servers)
+    assert cloud.servers() == []
+    assert {each[:4] for each in usage.settled(mariadb_url).reported.values()} == {(0, 0, 0, 0)}
 
 
-@pytest.mark.functional
 def test_workers_and_claims_need_no_options(
     deployment: MakeDeployment, transport_url: str, mariadb_url: str, tmp_path: Path
 ) -> None:
