@@ -9,7 +9,8 @@ from typing import Any, Final
 from tests.faults import bad_filter
 from tests.faults.world import World
 from tests.waiting import wait_until
-from tests.world.bus import RawCaller, enveloped, recorded
+from tests.world.bus import recorded
+from tests.world.connection import RawCaller, enveloped
 
 #: Together far more than all schedulers have threads.
 DEAD_CALLERS, REQUESTS_OF_ONE = 5, 60

@@ -8,7 +8,7 @@ import pytest
 
 from conductor_stub.rpcapi import SchedulerAPI
 from tests.faults import world as worlds
-from tests.faults.faults import FAULTS, Fault, Result
+from tests.faults.faults import FAULTS, Result
 from tests.faults.world import World
 from tests.servers import mariadb, programs, rabbitmq
 from tests.servers.fixtures import require
@@ -17,7 +17,7 @@ PROGRAMS = (programs.UNSHARE, programs.NSENTER, programs.IP, programs.FAKETIME)
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(tmp_path_factory) -> Iterator[World]:
     """Everything that breaks here is this module's own."""
     require((*rabbitmq.PROGRAMS, *mariadb.PROGRAMS, *PROGRAMS))
     with worlds.made(tmp_path_factory.mktemp("faults")) as made:
@@ -25,7 +25,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 
 
 @pytest.fixture(scope="module")
-def api(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchedulerAPI]:
+def api(world, tmp_path_factory) -> Iterator[SchedulerAPI]:
     """The callers' way to the bus."""
     with worlds.calling(world, tmp_path_factory.mktemp("caller")) as made:
         world.api = made
@@ -33,9 +33,7 @@ def api(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sche
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda each: f"{each.group}: {each.name}")
-def test_what_is_promised_for(
-    kept: list[Result], world: World, api: SchedulerAPI, fault: Fault
-) -> None:
+def test_what_is_promised_for(kept, world, api, fault):
     account, broken = None, "the fault was not survived"
     try:
         account = worlds.endured(world, api, lambda: fault.act(world))

@@ -10,8 +10,7 @@ import pytest
 
 from scheduler.rpc import connection
 from tests.world import fleet, process
-from tests.world.bus import RawCaller
-from tests.world.fixtures import MakeDeployment
+from tests.world.connection import RawCaller
 from tests.world.process import BACKENDS, Daemon
 
 _HERE = Path(__file__).parent
@@ -43,9 +42,7 @@ class ServingScheduler:
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def serving_scheduler(
-    request: pytest.FixtureRequest, on_sqlite: MakeDeployment
-) -> Iterator[ServingScheduler]:
+def serving_scheduler(request, on_sqlite) -> Iterator[ServingScheduler]:
     """One scheduler per back end for all tests of a module, for tests that only ask it."""
     # Nothing sends heartbeats for the hosts.
     settings = {"DEFAULT": {"host": "sched1", "service_down_time": 3600}}
@@ -55,7 +52,7 @@ def serving_scheduler(
 
 
 @pytest.fixture
-def raw(serving_scheduler: ServingScheduler) -> Iterator[RawCaller]:
+def raw(serving_scheduler) -> Iterator[RawCaller]:
     """A caller of that scheduler who writes the messages by hand."""
     with RawCaller(serving_scheduler.transport_url) as caller:
         yield caller

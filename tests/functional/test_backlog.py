@@ -14,8 +14,8 @@ from scheduler.db.database import Database
 from scheduler.rpc.library_options import PREFETCHED_REQUESTS
 from tests.functional import gate_driver
 from tests.waiting import wait_until
-from tests.world.bus import RawCaller, enveloped, recorded
-from tests.world.fixtures import MakeDeployment
+from tests.world.bus import recorded
+from tests.world.connection import RawCaller, enveloped
 from tests.world.process import Daemon
 
 REPOSITORY = pathlib.Path(__file__).parents[2]
@@ -30,7 +30,7 @@ LARGE_ONES, LARGE_BYTES = 500, 200_000
 
 
 @pytest.fixture
-def gate(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+def gate(tmp_path, monkeypatch) -> pathlib.Path:
     """The folder that opens the gate of :class:`gate_driver.GateDriver`."""
     folder = tmp_path / "gate"
     folder.mkdir()
@@ -61,12 +61,8 @@ def wait_for_backlog(raw: RawCaller, count: int) -> None:
 
 
 def test_a_worker_that_dies_takes_only_what_it_works_on_with_it(
-    deployment: MakeDeployment,
-    transport_url: str,
-    sqlite_url: str,
-    backend: str,
-    gate: pathlib.Path,
-) -> None:
+    deployment, transport_url, sqlite_url, backend, gate
+):
     settings = {
         "DEFAULT": {"executor_thread_pool_size": AT_ONCE},
         "scheduler": {"driver": "tests.functional.gate_driver.GateDriver"},

@@ -8,12 +8,10 @@ import pytest
 
 from benchmarks import runner, workload
 from benchmarks.session import Servers
-from tests.servers.mariadb import MariaDB
-from tests.servers.rabbitmq import RabbitMQ
 
 
 @pytest.fixture
-def servers(rabbitmq: RabbitMQ, mariadb: MariaDB) -> Servers:
+def servers(rabbitmq, mariadb) -> Servers:
     """Those of the other tests, as there is nothing to be measured here."""
     return Servers(rabbitmq, mariadb)
 
@@ -28,7 +26,7 @@ def needs_servers(name: str) -> bool:
 
 
 @pytest.mark.parametrize("name", [name for name in workload.names() if needs_servers(name)])
-def test_a_workload_runs(name: str, servers: Servers) -> None:
+def test_a_workload_runs(name, servers):
     result = runner.run(workload.load(name).at_tiny_size(), servers=servers)
 
     assert {row["what"] for row in result["rows"] if not math.isfinite(row["value"])} == set()

@@ -12,9 +12,8 @@ from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.db.databases import list_cells
 from tests.waiting import wait_until
 from tests.world import usage
-from tests.world.booting import boot, delete, hosts, states
+from tests.world.booting import SERVER, boot, delete, hosts, states
 from tests.world.deployment import Deployment
-from tests.world.fixtures import MakeDeployment
 
 HOSTS = 8
 NO_HOST = "No valid host was found. There are not enough hosts available."
@@ -27,7 +26,7 @@ SETTINGS = {
 @pytest.fixture(
     scope="module", params=[("filter_scheduler", EVENTLET), ("caching_scheduler", THREADING)]
 )
-def cloud(request: pytest.FixtureRequest, on_sqlite: MakeDeployment) -> Iterator[Deployment]:
+def cloud(request, on_sqlite) -> Iterator[Deployment]:
     """Eight hosts in two zones, for tests that look at their own servers only."""
     driver, backend = request.param
     with on_sqlite(driver=driver, backend=backend, settings=SETTINGS) as made:
@@ -41,7 +40,7 @@ def cloud(request: pytest.FixtureRequest, on_sqlite: MakeDeployment) -> Iterator
 
 
 @pytest.fixture(scope="module")
-def zones(cloud: Deployment) -> dict[str, str]:
+def zones(cloud) -> dict[str, str]:
     """The zone of every host."""
     return {each["Host"]: each["Zone"] for each in cloud.manage("host", "list")}
 
@@ -52,7 +51,7 @@ def group(cloud: Deployment, name: str, policy: str) -> tuple[str, str]:
     return ("--group", name)
 
 
-def test_several_at_once(cloud: Deployment, zones: dict[str, str]) -> None:
+def test_several_at_once(cloud, zones):
     servers = boot(cloud, "m1.tiny", "--count", "5", "several")
     assert [each["Name"] for each in servers] == [f"several-{n}" for n in range(1, 6)]
     assert states(servers) == {"ACTIVE"}
@@ -60,7 +59,7 @@ def test_several_at_once(cloud: Deployment, zones: dict[str, str]) -> None:
     assert set(hosts(servers)) <= set(zones)
 
 
-def test_members_that_keep_apart(cloud: Deployment) -> None:
+def test_members_that_keep_apart(cloud):
     apart = group(cloud, "apart", "anti-affinity")
     too_many = boot(cloud, "m1.tiny", "--count", str(HOSTS + 1), *apart)
     servers = boot(cloud, "m1.tiny", "--count", str(HOSTS), *apart)
@@ -71,22 +70,20 @@ def test_members_that_keep_apart(cloud: Deployment) -> None:
     assert {each["Fault"] for each in too_many + one_more} == {NO_HOST}
 
 
-def test_members_that_keep_together(cloud: Deployment) -> None:
+def test_members_that_keep_together(cloud):
     together = group(cloud, "together", "affinity")
     servers = boot(cloud, "m1.tiny", "--count", "2", *together) + boot(cloud, "m1.tiny", *together)
     assert states(servers) == {"ACTIVE"}
     assert len(set(hosts(servers))) == 1
 
 
-def test_a_zone(cloud: Deployment, zones: dict[str, str]) -> None:
+def test_a_zone(cloud, zones):
     servers = boot(cloud, "m1.tiny", "--count", "4", "--availability-zone", "az2")
     assert states(servers) == {"ACTIVE"}
     assert {zones[host] for host in hosts(servers)} == {"az2"}
 
 
-def test_a_forced_host_gets_the_server_though_filters_object(
-    cloud: Deployment, zones: dict[str, str]
-) -> None:
+def test_a_forced_host_gets_the_server_though_filters_object(cloud, zones):
     sizes = read_usage(cloud).memory_mb
     smallest = min(sizes, key=lambda host: sizes[host])
     words = ("--availability-zone", f"{zones[smallest]}:{smallest}")
@@ -95,7 +92,7 @@ def test_a_forced_host_gets_the_server_though_filters_object(
     delete(cloud, [server])
 
 
-def test_what_fits_nowhere(cloud: Deployment) -> None:
+def test_what_fits_nowhere(cloud):
     servers = boot(cloud, "m1.xlarge", "--count", "30", "impossible")
     assert (len(servers), states(servers)) == (30, {"ERROR"})
     assert {(each["Host"], each["Attempts"], each["Fault"]) for each in servers} == {
@@ -118,9 +115,7 @@ def cells(cloud: Deployment, servers: list[dict[str, Any]]) -> set[str]:
     ("flavor", "count", "state", "cell"),
     [("m1.tiny", 3, "ACTIVE", "cell1"), ("m1.xlarge", 30, "ERROR", "cell0")],
 )
-def test_servers_asked_for_as_todays_api_does_get_a_cell(
-    cloud: Deployment, flavor: str, count: int, state: str, cell: str
-) -> None:
+def test_servers_asked_for_as_todays_api_does_get_a_cell(cloud, flavor, count, state, cell):
     servers = boot(cloud, flavor, "--count", str(count), "--api", "current")
     assert (len(servers), states(servers)) == (count, {state})
     assert {each["Fault"] for each in servers} == {None if state == "ACTIVE" else NO_HOST}
@@ -132,7 +127,7 @@ def show(cloud: Deployment, name: str) -> dict[str, Any]:
     return dict(shown)
 
 
-def test_a_deleted_server_frees_its_host(cloud: Deployment) -> None:
+def test_a_deleted_server_frees_its_host(cloud):
     (server,) = boot(cloud, "m1.large", "short-lived")
     shown = show(cloud, "short-lived")
     assert (shown["id"], shown["host"]) == (server["ID"], server["Host"])
@@ -153,15 +148,13 @@ def read_usage(cloud: Deployment) -> usage.Hosts:
     return usage.settled(cloud.database_url)
 
 
-def test_the_caching_driver_sees_a_host_that_comes_later(
-    deployment: MakeDeployment, transport_url: str, sqlite_url: str
-) -> None:
+def test_the_caching_driver_sees_a_host_that_comes_later(deployment, transport_url, sqlite_url):
     cloud = deployment(transport_url, sqlite_url, "caching_scheduler", settings=SETTINGS)
     cloud.start(1, "--build-seconds", "0")
     newcomer = cloud.start_computes(1, "--host-prefix", "later", "--build-seconds", "0")
     newcomer.wait_ready()
 
-    def ends_there() -> bool:
+    def ends_there():
         (server,) = boot(cloud, "m1.tiny", *group_of_one)
         return bool(server["Host"] == "later-01")
 
@@ -169,9 +162,7 @@ def test_the_caching_driver_sees_a_host_that_comes_later(
     wait_until(ends_there, 60, "a server on the host that came later")
 
 
-def test_the_chance_driver_takes_any_host_that_is_up(
-    deployment: MakeDeployment, transport_url: str, sqlite_url: str
-) -> None:
+def test_the_chance_driver_takes_any_host_that_is_up(deployment, transport_url, sqlite_url):
     cloud = deployment(transport_url, sqlite_url, "chance_scheduler").start(3)
     disabled, *up = (each["Host"] for each in cloud.manage("host", "list"))
     cloud.command("nova-scheduler-manage", "service", "set", "--disable", disabled, "nova-compute")
@@ -184,11 +175,33 @@ def test_the_chance_driver_takes_any_host_that_is_up(
     assert cloud.servers() == []
 
 
-def test_servers_are_booted_on_postgresql(
-    deployment: MakeDeployment, transport_url: str, postgresql_url: str
-) -> None:
+def test_servers_are_booted_on_postgresql(deployment, transport_url, postgresql_url):
     """Other tests boot on SQLite and MariaDB."""
     cloud = deployment(transport_url, postgresql_url).start(2)
     servers = boot(cloud, "m1.tiny", "--count", "3")
     assert states(servers) == {"ACTIVE"}
     assert sum(each["Instances"] for each in cloud.manage("host", "list")) == 3
+
+
+EARLY = ("boot", "--flavor", "m1.tiny", *SERVER, "--wait")
+
+
+def test_services_that_do_not_run_are_named(deployment, transport_url, sqlite_url):
+    cloud = deployment(transport_url, sqlite_url, settings={"DEFAULT": {"debug": False}})
+    cloud.sync_database()
+    done = cloud.run("nova-conductor-stub", *EARLY, "--timeout", "2")
+    assert done.returncode == 1
+    told = "nothing answers on topic 'conductor': is nova-conductor-stub serve running"
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert cloud.servers() == []
+
+
+def test_booting_before_the_services_are_up(deployment, transport_url, sqlite_url):
+    """The command is there first; it waits, and the server is built."""
+    cloud = deployment(transport_url, sqlite_url)
+    cloud.sync_database()
+    early = cloud.start_daemon("nova-conductor-stub", *EARLY, "-f", "value", "-c", "State")
+    early.wait_log("waiting for nova-conductor-stub")
+    cloud.start(1)
+    assert (early.wait(90), early.stdout.strip()) == (0, "ACTIVE")

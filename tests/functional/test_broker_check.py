@@ -6,7 +6,6 @@ import json
 import re
 import uuid
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
@@ -14,7 +13,7 @@ import pytest
 from scheduler import exit_codes
 from scheduler.cli import app
 from tests.servers import rabbitmq as rabbitmq_server
-from tests.servers.certificates import NAME, Authority, Certificate
+from tests.servers.certificates import NAME, Certificate
 from tests.servers.fixtures import require
 from tests.servers.private import LOOPBACK
 from tests.servers.rabbitmq import RabbitMQ
@@ -43,16 +42,14 @@ class ManagedRabbitMQ(RabbitMQ):
 
 
 @pytest.fixture(scope="module")
-def broker(authority: Authority) -> Iterator[ManagedRabbitMQ]:
+def broker(authority) -> Iterator[ManagedRabbitMQ]:
     require(rabbitmq_server.PROGRAMS)
     with ManagedRabbitMQ(authority.certificate) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def cloud(
-    broker: ManagedRabbitMQ, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Deployment]:
+def cloud(broker, tmp_path_factory) -> Iterator[Deployment]:
     """A scheduler that runs on the broker, where others have left queues behind."""
     folder = tmp_path_factory.mktemp("cloud")
     with Deployment(folder, broker.url(), f"sqlite:///{folder}/nova.sqlite") as made:
@@ -74,12 +71,10 @@ class Check(Protocol):
 
 
 @pytest.fixture
-def check(cloud: Deployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Check:
+def check(cloud, tmp_path, capsys) -> Check:
     """Status, rows and standard error of ``broker check`` with other *settings*."""
 
-    def run(
-        settings: Mapping[str, Mapping[str, Any]], *words: str
-    ) -> tuple[int, list[dict[str, Any]], str]:
+    def run(settings, *words):
         config = tmp_path / "nova.conf"
         database = {"database": {"connection": f"sqlite:///{tmp_path}/nova.sqlite"}}
         config.write_text(render({"DEFAULT": {"host": HOST}, **settings, **database}))
@@ -102,10 +97,10 @@ def managed(broker: ManagedRabbitMQ) -> list[str]:
     return ["--management-url", f"http://{LOOPBACK}:{broker.management_port}"]
 
 
-def test_all_is_well(cloud: Deployment, broker: ManagedRabbitMQ) -> None:
+def test_all_is_well(cloud, broker):
     seen: dict[tuple[str, str], dict[str, Any]] = {}
 
-    def is_seen() -> bool:
+    def is_seen():
         """The management API knows consumers a moment later than the broker."""
         rows = cloud.manage("broker", "check", *managed(broker))
         seen.update({(row["What"], row["Name"]): row for row in rows})
@@ -126,10 +121,8 @@ def test_all_is_well(cloud: Deployment, broker: ManagedRabbitMQ) -> None:
     assert "without TLS" in seen["connection", "virtual host /"]["Detail"]
 
 
-def test_leftovers_go_when_asked_and_nothing_else(
-    check: Check, cloud: Deployment, broker: ManagedRabbitMQ
-) -> None:
-    def queues() -> set[str]:
+def test_leftovers_go_when_asked_and_nothing_else(check, cloud, broker):
+    def queues():
         return set(broker.control("list_queues", "--silent", "name").split())
 
     with broker.connect() as connection:
@@ -170,16 +163,8 @@ def test_leftovers_go_when_asked_and_nothing_else(
     ],
 )
 def test_what_keeps_from_connecting_is_named(
-    check: Check,
-    broker: ManagedRabbitMQ,
-    authority: Authority,
-    user: str,
-    vhost: str,
-    port_name: str,
-    rabbit: dict[str, Any],
-    status: int,
-    words: str,
-) -> None:
+    check, broker, authority, user, vhost, port_name, rabbit, status, words
+):
     port = getattr(broker, port_name, 1)
     login = user if ":" in user else f"{user}:guest"
     if "ssl_ca_file" in rabbit:
@@ -195,7 +180,7 @@ def test_what_keeps_from_connecting_is_named(
     assert "my-secret" not in str(rows) + errors
 
 
-def test_a_verified_connection(check: Check, broker: ManagedRabbitMQ, authority: Authority) -> None:
+def test_a_verified_connection(check, broker, authority):
     settings = on(broker, ssl=True, ssl_ca_file=authority.file)
     settings["DEFAULT"]["transport_url"] = broker.tls_url("%2F", NAME)
     status, rows, _errors = check(settings)
@@ -224,15 +209,7 @@ def test_a_verified_connection(check: Check, broker: ManagedRabbitMQ, authority:
         ),
     ],
 )
-def test_what_is_not_as_configured_is_named(
-    check: Check,
-    broker: ManagedRabbitMQ,
-    default: dict[str, Any],
-    rabbit: dict[str, Any],
-    name: str,
-    state: str,
-    words: str,
-) -> None:
+def test_what_is_not_as_configured_is_named(check, broker, default, rabbit, name, state, words):
     settings = on(broker, **rabbit)
     settings["DEFAULT"].update(default)
 
@@ -244,7 +221,7 @@ def test_what_is_not_as_configured_is_named(
     assert words in row["Detail"]
 
 
-def test_a_queue_that_nobody_consumes(check: Check, broker: ManagedRabbitMQ) -> None:
+def test_a_queue_that_nobody_consumes(check, broker):
     settings = on(broker)
     settings["DEFAULT"]["host"] = "stopped"
     with broker.connect() as connection:
@@ -256,15 +233,13 @@ def test_a_queue_that_nobody_consumes(check: Check, broker: ManagedRabbitMQ) -> 
     assert [row["Name"] for row in rows if row["State"] == "no consumer"] == ["scheduler.stopped"]
 
 
-def test_a_management_api_that_is_asked_for_must_answer(
-    check: Check, broker: ManagedRabbitMQ
-) -> None:
+def test_a_management_api_that_is_asked_for_must_answer(check, broker):
     status, rows, _errors = check(on(broker), "--management-url", f"http://{LOOPBACK}:1")
     assert status == exit_codes.BROKER_MANAGEMENT
     assert "Connection refused" in rows[-1]["Detail"]
 
 
-def test_a_bus_without_a_broker(check: Check) -> None:
+def test_a_bus_without_a_broker(check):
     status, _rows, errors = check({"DEFAULT": {"transport_url": "fake://"}})
     assert status == exit_codes.FAILURE
     assert "[DEFAULT] transport_url: " in errors

@@ -21,7 +21,6 @@ from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.bus import a_context, scheduler_api
 from tests.world.deployment import Deployment
-from tests.world.fixtures import MakeDeployment
 from tests.world.fleet import a_spec
 from tests.world.process import Daemon
 
@@ -89,13 +88,7 @@ def subscribed(cloud: Deployment, node: Node) -> list[Daemon]:
     return schedulers
 
 
-def test_no_request_is_lost_with_a_node(
-    cluster: RabbitMQCluster,
-    rabbit: Mapping[str, str],
-    deployment: MakeDeployment,
-    mariadb_url: str,
-    tmp_path: Path,
-) -> None:
+def test_no_request_is_lost_with_a_node(cluster, rabbit, deployment, mariadb_url, tmp_path):
     fleet.install(mariadb_url)
     cloud = deployment(
         cluster.url(),
@@ -106,7 +99,7 @@ def test_no_request_is_lost_with_a_node(
     schedulers = subscribed(cloud, cluster.nodes[1])
     placed: dict[str, tuple[str, int]] = {}
 
-    def boot_several(_caller: int) -> None:
+    def boot_several(_caller):
         for _call in range(CALLS):
             server = str(uuid.uuid4())
             placed[server] = ask(api, server)

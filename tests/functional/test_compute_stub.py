@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from scheduler import objects
-from scheduler.db import compute_nodes, instances, services
+from scheduler.db import compute_nodes, instances
 from scheduler.db.database import Database
 from tests.waiting import wait_until
-from tests.world.bus import RawCaller, enveloped, recorded
+from tests.world.bus import recorded
+from tests.world.connection import RawCaller, enveloped
 from tests.world.deployment import Deployment
 
 HOST = "compute-01"
@@ -70,14 +71,14 @@ class Order:
 
 
 @pytest.fixture
-def database(sqlite_url: str) -> Iterator[Database]:
+def database(sqlite_url) -> Iterator[Database]:
     database = Database(sqlite_url)
     yield database
     database.dispose()
 
 
 @pytest.fixture
-def computes(deployment, transport_url: str, sqlite_url: str) -> Deployment:
+def computes(deployment, transport_url, sqlite_url) -> Deployment:
     """A deployment with tables, in which nothing runs yet."""
     made: Deployment = deployment(transport_url, sqlite_url)
     made.sync_database()
@@ -100,17 +101,6 @@ def test_recorded_orders_are_carried_out_also_after_a_sighup(computes, database,
     assert daemon.terminate() == 0
 
 
-def test_every_host_is_registered_and_alive_when_ready(computes, database):
-    daemon = computes.start_computes(5, "--host-prefix", "rack").wait_ready()
-    with database.read() as conn:
-        found = services.list_all(conn)
-        nodes = compute_nodes.list_all(conn)
-    names = [f"rack-0{number}" for number in range(1, 6)]
-    assert [each.host for each in found] == [each.host for each in nodes] == names
-    wait_until(lambda: _report_counts(database) and min(_report_counts(database)) > 0)
-    assert daemon.terminate() == 0
-
-
 def test_a_build_in_hand_is_finished_before_the_end(computes, database, transport_url, backend):
     computes.backend = backend
     daemon = computes.start_computes(1, "--build-seconds", "2").wait_ready()
@@ -120,20 +110,6 @@ def test_a_build_in_hand_is_finished_before_the_end(computes, database, transpor
         wait_until(lambda: order.states[1] == "spawning", describe="a build that has begun")
     assert daemon.terminate() == 0
     assert order.states == ("active", None, HOST)
-
-
-def test_a_build_cut_off_by_a_crash_is_an_error_after_the_restart(
-    computes, database, transport_url
-):
-    daemon = computes.start_computes(1, "--build-seconds", "60").wait_ready()
-    order = Order(database, recorded(TODAYS))
-    with RawCaller(transport_url) as caller:
-        order.send(caller)
-        wait_until(lambda: order.states[1] == "spawning", describe="a build that has begun")
-    daemon.kill()
-    computes.start_computes(1).wait_ready()
-    assert order.states == ("error", None, None)
-    assert not _present(database)
 
 
 MISTAKES = (
@@ -157,21 +133,9 @@ def test_what_cannot_be_used_is_named_in_one_line(deployment, sqlite_url, tmp_pa
         assert "Traceback" not in daemon.log
 
 
-def test_a_database_without_tables_is_refused(deployment, tmp_path):
-    made = deployment("rabbit://127.0.0.1:1/", f"sqlite:///{tmp_path}/empty.sqlite")
-    daemon = made.start_computes(1)
-    assert daemon.wait() == 1
-    assert "db sync" in daemon.log.strip().splitlines()[-1]
-
-
 def _present(database: Database) -> list[str]:
     with database.read() as conn:
         node = compute_nodes.get(conn, HOST, HOST)
         present = [each.uuid for each in instances.list_all(conn, host=HOST, parts=False)]
     assert node.running_vms == len(present)
     return present
-
-
-def _report_counts(database: Database) -> list[int]:
-    with database.read() as conn:
-        return [each.report_count for each in services.list_all(conn)]

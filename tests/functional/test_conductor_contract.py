@@ -15,8 +15,8 @@ from scheduler.db import instances
 from scheduler.db.database import Database
 from tests.waiting import wait_until
 from tests.world import fleet
-from tests.world.bus import RawCaller, enveloped, recorded
-from tests.world.fixtures import MakeDeployment
+from tests.world.bus import recorded
+from tests.world.connection import RawCaller, enveloped
 
 RESCHEDULE = "conductor-build_instances-reschedule.cast"
 DATA = "nova_object.data"
@@ -56,9 +56,7 @@ def failed_build(instance: dict[str, Any], attempts: int, alternates: list[str])
         pytest.param("newton", THREADING, id="hosts of Newton"),
     ],
 )
-def test_failed_builds_go_to_alternates_or_end_without_the_scheduler(
-    on_sqlite: MakeDeployment, release: str | None, backend: str
-) -> None:
+def test_failed_builds_go_to_alternates_or_end_without_the_scheduler(on_sqlite, release, backend):
     caps = {"upgrade_levels": {"compute": release}} if release else {}
     settings = {"DEFAULT": {"host": "cond1", "service_down_time": 3600}, **caps}
     with (

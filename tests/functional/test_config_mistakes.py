@@ -14,8 +14,6 @@ import sqlalchemy
 
 from scheduler.db import migration
 from scheduler.db.database import Database
-from tests.servers.mariadb import MariaDB
-from tests.servers.rabbitmq import RabbitMQ
 from tests.world import process
 from tests.world.deployment import render
 
@@ -48,7 +46,7 @@ MISTAKES = [
 
 
 @pytest.fixture(scope="session")
-def database_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+def database_url(tmp_path_factory) -> str:
     """A database with its tables, which nothing here changes."""
     url = f"sqlite:///{tmp_path_factory.mktemp('tables')}/nova.sqlite"
     tables = Database(url)
@@ -86,37 +84,27 @@ def assert_refused(folder: Path, command: str, text: str | bytes | None, *names:
 
 @pytest.mark.parametrize(("command", "group", "option", "value", "named"), MISTAKES)
 def test_a_wrong_setting_stops_the_start(
-    tmp_path: Path,
-    database_url: str,
-    command: str,
-    group: str,
-    option: str,
-    value: str,
-    named: str,
-) -> None:
+    tmp_path, database_url, command, group, option, value, named
+):
     text = config_text(database_url, {group: {option: value}})
     assert_refused(tmp_path, command, text, f"[{group}] {option}", named)
 
 
-@pytest.mark.parametrize("command", [SCHEDULER, BOOT, MANAGE])
-def test_a_database_without_tables_stops_the_start(tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize("command", [SCHEDULER, COMPUTE, BOOT, MANAGE])
+def test_a_database_without_tables_stops_the_start(tmp_path, command):
     url = f"sqlite:///{tmp_path}/foreign.sqlite"
     with Database(url).write() as connection:
         connection.execute(sqlalchemy.text("CREATE TABLE something (id INTEGER)"))
     assert_refused(tmp_path, command, config_text(url, {}), "nova-scheduler-manage db sync")
 
 
-def test_a_database_that_refuses_the_login_stops_the_start(
-    tmp_path: Path, mariadb: MariaDB
-) -> None:
+def test_a_database_that_refuses_the_login_stops_the_start(tmp_path, mariadb):
     url = f"mysql+pymysql://nova:wrong-secret@{mariadb.url('nova').partition('@')[2]}"
     text = config_text(url, {})
     assert_refused(tmp_path, COMPUTE, text, "[database] connection", "Access denied")
 
 
-def test_a_bus_that_is_no_use_to_a_command_is_told_in_one_line(
-    tmp_path: Path, database_url: str, rabbitmq: RabbitMQ
-) -> None:
+def test_a_bus_that_is_no_use_to_a_command_is_told_in_one_line(tmp_path, database_url, rabbitmq):
     for url, told in (
         ("fake://", "reaches no conductor"),
         ("rabbit://guest:secret@127.0.0.1:1/", "cannot be used"),
@@ -137,7 +125,5 @@ def test_a_bus_that_is_no_use_to_a_command_is_told_in_one_line(
         pytest.param(MANAGE, None, id="missing file"),
     ],
 )
-def test_an_unreadable_file_stops_the_start(
-    tmp_path: Path, command: str, text: bytes | None
-) -> None:
+def test_an_unreadable_file_stops_the_start(tmp_path, command, text):
     assert_refused(tmp_path, command, text, str(tmp_path / "nova.conf"))

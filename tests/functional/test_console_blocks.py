@@ -9,7 +9,6 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,7 +28,7 @@ pytestmark = [pytest.mark.functional, pytest.mark.timeout(2 * SECONDS)]
 
 
 @pytest.fixture(scope="module")
-def world(rabbitmq: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(rabbitmq, tmp_path_factory) -> Iterator[World]:
     """The programs that the tutorial starts, and what its commands printed."""
     world = World(tmp_path_factory.mktemp("console"), rabbitmq.url(rabbitmq.create_vhost()))
     try:
@@ -97,16 +96,16 @@ def compare(page: Path, printed: list[str]) -> None:
         assert console.agree(command.printed, text), f"{command.text}\nprints:\n{text}"
 
 
-def test_the_tutorial(world: World) -> None:
+def test_the_tutorial(world):
     compare(TUTORIAL, world.printed)
 
 
 @pytest.mark.parametrize("page", OTHERS, ids=lambda path: path.name)
-def test_the_page(page: Path, world: World) -> None:
+def test_the_page(page, world):
     compare(page, world.go_on(page))
 
 
-def test_a_page_that_shows_something_else_is_found() -> None:
+def test_a_page_that_shows_something_else_is_found():
     assert console.agree("3 of 3 … active\n| a | 12 |", "1 of 1 are active\n| a   |  7 |\n")
     assert not console.agree("| a | 12 |", "| b |  7 |")
     assert not console.agree("one", "one\ntwo")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +17,6 @@ from tests.servers.mariadb import MariaDB
 from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.bus import a_context, scheduler_api
-from tests.world.fixtures import MakeDeployment
 from tests.world.observing import SETTINGS, Endpoint
 
 MAX_AGE_SECONDS = 5
@@ -38,8 +36,8 @@ def answer(api: SchedulerAPI, **fields: object) -> str:
     ("driver", "backend"), [("filter_scheduler", EVENTLET), ("caching_scheduler", THREADING)]
 )
 def test_decisions_end_with_the_age_of_the_state_and_come_back(
-    deployment: MakeDeployment, transport_url: str, tmp_path: Path, driver: str, backend: str
-) -> None:
+    deployment, transport_url, tmp_path, driver, backend
+):
     require(mariadb.PROGRAMS)
     settings = {
         "DEFAULT": {"service_down_time": 3600, "report_interval": 2, "periodic_fuzzy_delay": 0},

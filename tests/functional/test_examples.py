@@ -42,13 +42,8 @@ def a_scheduler(
     ids=["nova", "ours"],
 )
 def test_hosts_by_the_callers_address(
-    deployment: MakeDeployment,
-    transport_url: str,
-    sqlite_url: str,
-    backend: str,
-    tmp_path: pathlib.Path,
-    scheduler: dict[str, Any],
-) -> None:
+    deployment, transport_url, sqlite_url, backend, tmp_path, scheduler
+):
     options = {"scheduler": scheduler}
     a_scheduler(deployment, transport_url, sqlite_url, backend, **options).wait_ready()
     uuids = [str(uuid.uuid4()) for _ in range(2)]
@@ -71,9 +66,7 @@ def test_hosts_by_the_callers_address(
         assert [each["host"] for each in answers["newton", address]] == [host] * 2
 
 
-def test_the_filter_that_tells_everything(
-    deployment: MakeDeployment, transport_url: str, sqlite_url: str, tmp_path: pathlib.Path
-) -> None:
+def test_the_filter_that_tells_everything(deployment, transport_url, sqlite_url, tmp_path):
     scheduler = a_scheduler(
         deployment,
         transport_url,
@@ -101,9 +94,7 @@ def test_the_filter_that_tells_everything(
     scheduler.wait_log("Filter DumpFilter returned 3 host(s)")
 
 
-def test_without_the_option_there_is_no_nova(
-    deployment: MakeDeployment, transport_url: str, sqlite_url: str
-) -> None:
+def test_without_the_option_there_is_no_nova(deployment, transport_url, sqlite_url):
     options = {"scheduler": {"driver": "ip_scheduler.IPScheduler"}}
     refused = a_scheduler(deployment, transport_url, sqlite_url, EVENTLET, **options)
 
@@ -113,9 +104,7 @@ def test_without_the_option_there_is_no_nova(
 
 
 @pytest.mark.timeout(300)
-def test_the_filter_of_the_page_from_copy_to_service(
-    transport_url: str, tmp_path: pathlib.Path
-) -> None:
+def test_the_filter_of_the_page_from_copy_to_service(transport_url, tmp_path):
     """Its commands as they stand, but for the broker's address; the daemons end with the shell."""
     address = "rabbit://guest:guest@localhost:5672/"
     script = commands(WRITE_A_FILTER, "copy", "rows", "decide", "serve")

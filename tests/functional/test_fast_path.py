@@ -20,7 +20,7 @@ from scheduler.rpc.dispatcher import BaseAPI
 from scheduler.rpc.server import Server
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
-from tests.world.bus import RawCaller, enveloped
+from tests.world.connection import RawCaller, enveloped
 from tests.world.deployment import render
 
 PING = {"method": "ping", "namespace": "baseapi", "version": "1.0", "args": {"arg": "é"}}
@@ -88,7 +88,7 @@ class Bus:
 
 
 @pytest.fixture
-def bus(rabbitmq: RabbitMQ, tmp_path: Path) -> Bus:
+def bus(rabbitmq, tmp_path) -> Bus:
     return Bus(rabbitmq, tmp_path)
 
 
@@ -101,7 +101,7 @@ def passage(number: int) -> dict[str, Any]:
     }
 
 
-def test_both_ways_give_the_same_answers(bus: Bus) -> None:
+def test_both_ways_give_the_same_answers(bus):
     answers: list[dict[str, Any]] = []
     dressed: list[Any] = []
     for way in ("fast", "library"):
@@ -117,7 +117,7 @@ def test_both_ways_give_the_same_answers(bus: Bus) -> None:
 
 
 @WAYS
-def test_what_is_unusual_is_answered_or_dropped(bus: Bus, way: str) -> None:
+def test_what_is_unusual_is_answered_or_dropped(bus, way):
     with bus.server(way) as server, RawCaller(bus.url) as raw:
         raw.publish("{not json")
         raw.publish(enveloped({**PING, **raw.call_keys()}), content_type="text/plain")
@@ -139,7 +139,7 @@ def test_what_is_unusual_is_answered_or_dropped(bus: Bus, way: str) -> None:
 
 
 @WAYS
-def test_answers_come_where_the_connections_broke(bus: Bus, way: str) -> None:
+def test_answers_come_where_the_connections_broke(bus, way):
     gate = Gate()
     with bus.server(way, gate), RawCaller(bus.url) as raw:
         raw.call(PING)
@@ -156,7 +156,7 @@ def test_answers_come_where_the_connections_broke(bus: Bus, way: str) -> None:
         assert raw.call(PING)["failure"] is None
 
 
-def test_a_caller_that_is_gone_holds_nobody_up(bus: Bus) -> None:
+def test_a_caller_that_is_gone_holds_nobody_up(bus):
     with (
         bus.server("fast", kombu_missing_consumer_retry_timeout=1) as server,
         RawCaller(bus.url) as gone,
@@ -170,7 +170,7 @@ def test_a_caller_that_is_gone_holds_nobody_up(bus: Bus) -> None:
         wait_until(lambda: server.answers_dropped == len(keys), 60, "the end of the answers")
 
 
-def test_an_answer_waits_for_a_queue_that_comes_back(bus: Bus) -> None:
+def test_an_answer_waits_for_a_queue_that_comes_back(bus):
     name = "reply_that_comes_back"
     with (
         bus.server("fast"),
@@ -185,7 +185,7 @@ def test_an_answer_waits_for_a_queue_that_comes_back(bus: Bus) -> None:
         queue.declare()
         found: list[Any] = []
 
-        def has_all() -> bool:
+        def has_all():
             message = queue.get(no_ack=True)
             found.extend([] if message is None else [message])
             return len(found) == CALLS
@@ -205,7 +205,7 @@ class Again:
 
 
 @WAYS
-def test_a_request_that_came_before_says_so(bus: Bus, way: str) -> None:
+def test_a_request_that_came_before_says_so(bus, way):
     question = {"method": "tell", "namespace": "again", "version": "1.0", "args": {}}
     with bus.server(way):
         pass  # the queue is there
@@ -219,7 +219,7 @@ def test_a_request_that_came_before_says_so(bus: Bus, way: str) -> None:
 
 
 @WAYS
-def test_requests_on_the_way_are_given_back_at_the_end(bus: Bus, way: str) -> None:
+def test_requests_on_the_way_are_given_back_at_the_end(bus, way):
     gate = Gate()
     with RawCaller(bus.url) as raw:
         with bus.server(way, gate) as server:

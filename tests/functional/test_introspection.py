@@ -8,7 +8,6 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -16,10 +15,10 @@ import pytest
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 from tests.world import fleet
-from tests.world.bus import RawCaller, a_context, scheduler_api
+from tests.world.bus import a_context, scheduler_api
 from tests.world.calling import a_request
+from tests.world.connection import RawCaller
 from tests.world.deployment import Deployment
-from tests.world.fixtures import MakeDeployment
 from tests.world.process import BACKENDS
 
 WORKERS = 2
@@ -62,9 +61,7 @@ class Served:
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def served(
-    request: pytest.FixtureRequest, on_sqlite: MakeDeployment, rabbitmq: RabbitMQ
-) -> Iterator[Served]:
+def served(request, on_sqlite, rabbitmq) -> Iterator[Served]:
     has_quorum = request.param == BACKENDS[0]
     settings = {
         "DEFAULT": {"host": "sched1", "service_down_time": 3600},
@@ -78,7 +75,7 @@ def served(
         yield Served(deployment, rabbitmq, vhost, has_quorum)
 
 
-def test_every_worker_answers_and_no_queue_is_left(served: Served) -> None:
+def test_every_worker_answers_and_no_queue_is_left(served):
     before = served.queues()
     rows = served.deployment.manage("state", "show", "--daemon", "sched1")
     told = [(row["Daemon"], row["Worker"], row["Hosts"]) for row in rows]
@@ -89,7 +86,7 @@ def test_every_worker_answers_and_no_queue_is_left(served: Served) -> None:
 
 
 @ONE_BACKEND
-def test_a_worker_that_hangs_is_named_and_the_other_answers(served: Served) -> None:
+def test_a_worker_that_hangs_is_named_and_the_other_answers(served):
     pid = served.workers()[2]
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -111,14 +108,14 @@ MISTAKES = {
 
 @ONE_BACKEND
 @pytest.mark.parametrize("words", MISTAKES)
-def test_a_mistake_is_named_at_once(served: Served, words: str) -> None:
+def test_a_mistake_is_named_at_once(served, words):
     done = served.run(*words.split())
     assert done.returncode == 1
     assert MISTAKES[words] in done.stderr.splitlines()[-1]
 
 
 @ONE_BACKEND
-def test_queues_end_with_their_workers(served: Served, sqlite_url: str) -> None:
+def test_queues_end_with_their_workers(served, sqlite_url):
     # On a database of its own, so that nobody who asks all daemons waits for the killed worker.
     fleet.install(sqlite_url)
     elsewhere = {"OS_DEFAULT__HOST": "sched2", "OS_DATABASE__CONNECTION": sqlite_url}
@@ -139,7 +136,7 @@ def queues_of(served: Served, host: str) -> list[str]:
 
 
 @ONE_BACKEND
-def test_the_state_of_each_worker_is_compared_with_the_database(served: Served) -> None:
+def test_the_state_of_each_worker_is_compared_with_the_database(served):
     deployment = served.deployment
     (booked,) = served.select("u-compared")
     rows = deployment.manage("state", "compare")
@@ -159,7 +156,7 @@ def test_the_state_of_each_worker_is_compared_with_the_database(served: Served) 
 
 
 @ONE_BACKEND
-def test_decisions_are_explained_by_the_worker_that_took_them(served: Served) -> None:
+def test_decisions_are_explained_by_the_worker_that_took_them(served):
     # A check in place takes nothing, so that other tests find what they have placed.
     placed, refused = a_request(_nova_check_type=["rebuild"]), a_request()
     flavor = refused["args"]["spec_obj"]["nova_object.data"]["flavor"]["nova_object.data"]
@@ -181,7 +178,7 @@ def test_decisions_are_explained_by_the_worker_that_took_them(served: Served) ->
 
 
 @ONE_BACKEND
-def test_a_request_is_tried_out_and_nothing_stays(served: Served, tmp_path: Path) -> None:
+def test_a_request_is_tried_out_and_nothing_stays(served, tmp_path):
     deployment = served.deployment
     uuid = str(uuid4())
     (booked,) = served.select(uuid)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from tests.waiting import wait_until
 from tests.world import fleet, usage
 from tests.world.booting import boot, delete, states
 from tests.world.bus import a_context, scheduler_api
-from tests.world.fixtures import MakeDeployment
 from tests.world.fleet import a_spec
 
 SERVER_MB = 2048
@@ -30,7 +28,7 @@ CLAIMS = {"claims": "database", "workers": 2}
 
 
 @pytest.fixture(params=["mariadb_url", "postgresql_url", "sqlite_url"])
-def any_database(request: pytest.FixtureRequest) -> str:
+def any_database(request) -> str:
     """Every engine in turn."""
     return str(request.getfixturevalue(request.param))
 
@@ -52,8 +50,8 @@ def open_claims(database_url: str) -> list[Any]:
 
 
 def test_a_fleet_is_filled_to_the_last_mib_and_no_further(
-    deployment: MakeDeployment, transport_url: str, any_database: str, tmp_path: Path
-) -> None:
+    deployment, transport_url, any_database, tmp_path
+):
     fleet.install(
         any_database,
         HOST_NAMES,
@@ -72,7 +70,7 @@ def test_a_fleet_is_filled_to_the_last_mib_and_no_further(
     names = [str(uuid.uuid4()) for _ in range(CAPACITY + CALLERS)]
     with scheduler_api(tmp_path, transport_url) as api, ThreadPoolExecutor(CALLERS) as callers:
 
-        def ask(name: str) -> str | None:
+        def ask(name):
             try:
                 ((chosen, *_rest),) = api.select_destinations(
                     a_context(), a_spec(name), [name], return_objects=True, return_alternates=True
@@ -90,8 +88,8 @@ def test_a_fleet_is_filled_to_the_last_mib_and_no_further(
 
 
 def test_bursts_of_servers_of_which_some_fail_leave_no_claim_and_no_wrong_count(
-    deployment: MakeDeployment, transport_url: str, mariadb_url: str
-) -> None:
+    deployment, transport_url, mariadb_url
+):
     """The fleet has room for all but the last burst: empty, it could take 9 of its servers."""
     settings = {
         "scheduler": {**CLAIMS, "periodic_task_interval": 1},
@@ -123,9 +121,7 @@ def test_bursts_of_servers_of_which_some_fail_leave_no_claim_and_no_wrong_count(
     assert {each[:4] for each in usage.settled(mariadb_url).reported.values()} == {(0, 0, 0, 0)}
 
 
-def test_workers_and_claims_need_no_options(
-    deployment: MakeDeployment, transport_url: str, mariadb_url: str, tmp_path: Path
-) -> None:
+def test_workers_and_claims_need_no_options(deployment, transport_url, mariadb_url, tmp_path):
     fleet.install(mariadb_url)
     unset = {"scheduler": {"workers": []}, "DEFAULT": {"service_down_time": 3600}}
     cloud = deployment(transport_url, mariadb_url, settings=unset)

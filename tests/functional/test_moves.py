@@ -12,7 +12,6 @@ from scheduler.concurrency import THREADING
 from tests.world import usage
 from tests.world.booting import boot
 from tests.world.deployment import CommandFailed, Deployment
-from tests.world.fixtures import MakeDeployment
 
 HOSTS = 3
 WAIT = ("--wait", "--timeout", "60")
@@ -20,7 +19,7 @@ SETTINGS = {"DEFAULT": {"reserved_host_memory_mb": 0}}
 
 
 @pytest.fixture(scope="module", params=[None, "newton"], ids=["today", "computes of Newton"])
-def cloud(request: pytest.FixtureRequest, on_sqlite: MakeDeployment) -> Iterator[Deployment]:
+def cloud(request, on_sqlite) -> Iterator[Deployment]:
     """Three hosts that speak an old version or today's."""
     caps = {"upgrade_levels": {"compute": request.param}} if request.param else {}
     with on_sqlite(backend=THREADING, settings={**SETTINGS, **caps}) as made:
@@ -32,7 +31,7 @@ def move(cloud: Deployment, *words: str) -> dict[str, Any]:
     return dict(row)
 
 
-def test_a_server_is_migrated_and_resized_to_other_hosts(cloud: Deployment) -> None:
+def test_a_server_is_migrated_and_resized_to_other_hosts(cloud):
     (server,) = boot(cloud, "m1.tiny", "traveller")
 
     migrated = move(cloud, "migrate", "traveller")
@@ -47,7 +46,7 @@ def test_a_server_is_migrated_and_resized_to_other_hosts(cloud: Deployment) -> N
     assert usage.settled(cloud.database_url)
 
 
-def test_without_a_host_a_server_stays_where_it_is(cloud: Deployment) -> None:
+def test_without_a_host_a_server_stays_where_it_is(cloud):
     (server,) = boot(cloud, "m1.tiny", "settled")
     cloud.command("nova-scheduler-manage", "flavor", "create", "huge", "--ram", "99999999")
 

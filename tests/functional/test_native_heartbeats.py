@@ -1,23 +1,19 @@
 """The broker hears a scheduler that computes for longer than it waits for a heartbeat."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from scheduler import concurrency
 from tests.functional.slow_filter import COMPUTE_HINT
-from tests.servers.rabbitmq import RabbitMQ
 from tests.world import fleet
 from tests.world.bus import a_context, scheduler_api
-from tests.world.fixtures import MakeDeployment
 
 HEARTBEAT_SECONDS = 1
 COMPUTED_SECONDS = 1.5 * HEARTBEAT_SECONDS  # for each of three hosts
 
 
 def test_a_decision_that_never_pauses_keeps_its_connections(
-    deployment: MakeDeployment, rabbitmq: RabbitMQ, sqlite_url: str, tmp_path: Path
-) -> None:
+    deployment, rabbitmq, sqlite_url, tmp_path
+):
     vhost = rabbitmq.create_vhost()
     url = rabbitmq.url(vhost)
     settings = {
@@ -33,13 +29,13 @@ def test_a_decision_that_never_pauses_keeps_its_connections(
     found = {"PYTHONPATH": str(Path(__file__).parent)}
     cloud.start_scheduler(extra_environment=found).wait_ready()
 
-    def ask(compute_seconds: float) -> None:
+    def ask(compute_seconds):
         hints = {COMPUTE_HINT: [str(compute_seconds)]}
         with scheduler_api(tmp_path, url) as api:
             spec = fleet.a_spec("u-1", scheduler_hints=hints)
             assert api.select_destinations(a_context(), spec, ["u-1"], True)
 
-    def connections() -> set[str]:
+    def connections():
         listed = rabbitmq.control("-q", "list_consumers", "-p", vhost, "channel_pid", "queue_name")
         return {line for line in listed.splitlines() if "scheduler" in line}
 

@@ -6,7 +6,6 @@ import re
 import threading
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +25,6 @@ from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.bus import a_context, scheduler_api
 from tests.world.deployment import CommandFailed, Deployment
-from tests.world.fixtures import MakeDeployment
 
 BIG: dict[str, Any] = {
     "memory_mb": 2**30,
@@ -61,11 +59,11 @@ def answer(api: SchedulerAPI, **fields: object) -> tuple[str, str] | str:
 
 
 @pytest.fixture
-def nova(mariadb: MariaDB) -> Iterator[Nova]:
+def nova(mariadb) -> Iterator[Nova]:
     """cell0, a cell reached by a template, and a disabled one, on the server of all tests."""
     names: list[str] = []
 
-    def make_url() -> str:
+    def make_url():
         names.append(mariadb.create_database())
         return mariadb.url(names[-1])
 
@@ -129,13 +127,8 @@ FALLS_SILENT = (
     ids=["stops-threading", "silent-eventlet"],
 )
 def test_a_cell_goes_and_comes_back_under_load(
-    nova: Nova,
-    deployment: MakeDeployment,
-    transport_url: str,
-    tmp_path: Path,
-    backend: str,
-    outage: Any,
-) -> None:
+    nova, deployment, transport_url, tmp_path, backend, outage
+):
     goes, comes_back, warning = outage
     require(mariadb_server.PROGRAMS)
     with MariaDB() as other:
@@ -201,13 +194,8 @@ def refusal(cloud: Deployment) -> str:
 
 @pytest.mark.parametrize("is_read_only", [True, False])
 def test_the_rights_that_are_needed(
-    nova: Nova,
-    mariadb: MariaDB,
-    deployment: MakeDeployment,
-    transport_url: str,
-    tmp_path: Path,
-    is_read_only: bool,
-) -> None:
+    nova, mariadb, deployment, transport_url, tmp_path, is_read_only
+):
     user = unique_name("u")
     databases = {name: name_of(url) for name, url in nova.urls.items()}
     mariadb.create_account(user, [f"SELECT ON {each}.*" for each in databases.values()])
@@ -241,9 +229,7 @@ def test_the_rights_that_are_needed(
     mariadb.drop_account(user)
 
 
-def test_newtons_layout(
-    mariadb: MariaDB, deployment: MakeDeployment, transport_url: str, tmp_path: Path
-) -> None:
+def test_newtons_layout(mariadb, deployment, transport_url, tmp_path):
     nova = Nova(lambda: mariadb.url(mariadb.create_database()), NEWTON)
     nova.add_main(["h1", "h2"])
     nova.add_aggregate(1, "old", "h1", "main")
@@ -265,9 +251,7 @@ def test_newtons_layout(
     assert everything(nova) == before
 
 
-def test_a_wrong_api_database_ends_the_start_with_one_line(
-    nova: Nova, deployment: MakeDeployment, transport_url: str
-) -> None:
+def test_a_wrong_api_database_ends_the_start_with_one_line(nova, deployment, transport_url):
     wrong = make_url(nova.urls["api"]).set(password="wrong-secret")
     url = wrong.render_as_string(hide_password=False)
     options = settings(nova)

@@ -15,7 +15,8 @@ from tests.servers.fixtures import require
 from tests.servers.rabbitmq import PROGRAMS, RabbitMQ
 from tests.waiting import wait_until
 from tests.world import fleet
-from tests.world.bus import RawCaller, a_context, scheduler_api
+from tests.world.bus import a_context, scheduler_api
+from tests.world.connection import RawCaller
 from tests.world.deployment import Deployment
 from tests.world.observing import SETTINGS, Endpoint
 from tests.world.process import BACKENDS, Daemon
@@ -56,9 +57,7 @@ def broker() -> Iterator[RabbitMQ]:
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def observed(
-    request: pytest.FixtureRequest, broker: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Observed]:
+def observed(request, broker, tmp_path_factory) -> Iterator[Observed]:
     folder = tmp_path_factory.mktemp("observed")
     database_url = f"sqlite:///{folder}/nova.sqlite"
     settings = {
@@ -93,7 +92,7 @@ def grown(observed: Observed, before: Metrics, number: float, *series: str) -> M
     return latest
 
 
-def test_metrics_before_and_after_decisions(observed: Observed, tmp_path: Path) -> None:
+def test_metrics_before_and_after_decisions(observed, tmp_path):
     before = observed.endpoint.metrics()
     assert before["workers", "alive"] == before["workers", "configured"] == WORKERS
     assert before["hosts", "up"] == len(fleet.HOSTS)
@@ -122,7 +121,7 @@ def test_metrics_before_and_after_decisions(observed: Observed, tmp_path: Path) 
     assert after["build_info", *build] == 1
 
 
-def test_what_cannot_be_served_is_counted(observed: Observed) -> None:
+def test_what_cannot_be_served_is_counted(observed):
     before = observed.endpoint.metrics()
     with RawCaller(observed.transport_url) as raw:
         raw.publish("{not json")
@@ -133,7 +132,7 @@ def test_what_cannot_be_served_is_counted(observed: Observed) -> None:
         grown(observed, before, 1, "messages_refused_total", error)
 
 
-def test_nothing_can_be_changed_or_found_out(observed: Observed) -> None:
+def test_nothing_can_be_changed_or_found_out(observed):
     assert observed.endpoint.get("/")[0] == 200
     assert observed.endpoint.get("/etc/passwd")[0] == 404
     config = observed.deployment.config_path.read_text(encoding="utf-8")
@@ -143,12 +142,12 @@ def test_nothing_can_be_changed_or_found_out(observed: Observed) -> None:
         assert observed.transport_url not in text
 
 
-def test_every_process_reports_on_a_signal(observed: Observed, tmp_path: Path) -> None:
+def test_every_process_reports_on_a_signal(observed, tmp_path):
     with scheduler_api(tmp_path, observed.transport_url) as api:
         api.select_destinations(a_context(), fleet.a_spec(uuid(700)), [uuid(700)])
     observed.daemon.signal(signal.SIGUSR2)  # which the master passes on
 
-    def are_told_to_the_end() -> bool:
+    def are_told_to_the_end():
         log = observed.daemon.log
         ends = " shown, newest first", "none in this process\n"
         return sum(map(log.count, ends)) == WORKERS + 1
@@ -164,7 +163,7 @@ def test_every_process_reports_on_a_signal(observed: Observed, tmp_path: Path) -
     wait_until(lambda: observed.endpoint.failing("/readyz") == (200, []), 60, "ready")
 
 
-def test_reloads_are_counted(observed: Observed) -> None:
+def test_reloads_are_counted(observed):
     before = observed.endpoint.metrics()
     observed.daemon.signal(signal.SIGHUP)
     after = grown(observed, before, WORKERS, "reloads_total", "applied")
@@ -172,7 +171,7 @@ def test_reloads_are_counted(observed: Observed) -> None:
     assert after["last_reload_timestamp_seconds",] > after["start_timestamp_seconds",]
 
 
-def test_a_broker_that_stops_and_comes_back(observed: Observed, tmp_path: Path) -> None:
+def test_a_broker_that_stops_and_comes_back(observed, tmp_path):
     endpoint = observed.endpoint
     for path in ("/healthz", "/readyz"):
         wait_until(lambda path=path: endpoint.failing(path) == (200, []), 60, f"200 of {path}")
@@ -188,7 +187,7 @@ def test_a_broker_that_stops_and_comes_back(observed: Observed, tmp_path: Path) 
         api.select_destinations(a_context(), fleet.a_spec(uuid(500)), [uuid(500)])
 
 
-def test_a_worker_that_hangs_and_one_that_is_killed(observed: Observed) -> None:
+def test_a_worker_that_hangs_and_one_that_is_killed(observed):
     endpoint = observed.endpoint
     before = endpoint.metrics()
     hung, _other = observed.workers()
@@ -217,7 +216,7 @@ def is_unhealthy(endpoint: Endpoint) -> bool:
         return False
 
 
-def test_a_port_that_is_taken_stops_the_start(observed: Observed, tmp_path: Path) -> None:
+def test_a_port_that_is_taken_stops_the_start(observed, tmp_path):
     port = int(observed.endpoint.url.rpartition(":")[2])
     observed.deployment.configure({"metrics_endpoint": {"port": port}})
     second = observed.deployment.start_scheduler()

@@ -14,13 +14,14 @@ import pytest
 import sqlalchemy as sa
 
 from scheduler import objects
+from scheduler.concurrency import THREADING
 from scheduler.db import instance_events, instances
 from scheduler.db.database import Database
 from scheduler.db.tables import metadata
 from tests.waiting import wait_until
 from tests.world import fleet
-from tests.world.bus import RawCaller, enveloped, failure_of, recorded
-from tests.world.fixtures import MakeDeployment
+from tests.world.bus import recorded
+from tests.world.connection import RawCaller, enveloped, failure_of
 from tests.world.process import Daemon
 
 RUN_INSTANCE = "derived-havana-run_instance-v2.9.cast"
@@ -69,7 +70,7 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def running(on_sqlite: MakeDeployment) -> Iterator[tuple[Daemon, Database, str]]:
+def running(on_sqlite) -> Iterator[tuple[Daemon, Database, str]]:
     """A scheduler that sends notifications."""
     settings = {
         "DEFAULT": {"host": "sched1", "service_down_time": 3600},
@@ -88,7 +89,7 @@ def _tables_of_instances() -> list[sa.Table]:
 
 
 @pytest.fixture
-def site(running: tuple[Daemon, Database, str]) -> Iterator[Site]:
+def site(running) -> Iterator[Site]:
     """That scheduler, with two new servers, running actions, and empty queues."""
     daemon, database, url = running
     own = recorded(RUN_INSTANCE)["args"]["request_spec"]["instance_properties"]
@@ -128,7 +129,7 @@ def collected(site: Site, function: Any, count: int) -> list[Any]:
     return found
 
 
-def test_every_server_is_cast_to_a_host(site: Site) -> None:
+def test_every_server_is_cast_to_a_host(site):
     site.cast(RUN_INSTANCE, filter_properties={"scheduler_hints": {}})
     sent = sorted(collected(site, casts, 2), key=lambda each: each[1]["args"]["instance"]["uuid"])
 
@@ -165,7 +166,7 @@ def results(site: Site) -> list[str | None]:
         return list(connection.execute(query).scalars())
 
 
-def test_as_many_are_built_as_fit_and_the_others_fail(site: Site) -> None:
+def test_as_many_are_built_as_fit_and_the_others_fail(site):
     """Unlike select_destinations, which is all or nothing."""
     request_spec = recorded(RUN_INSTANCE)["args"]["request_spec"]
     request_spec["instance_properties"]["availability_zone"] = fleet.ZONE
@@ -191,7 +192,7 @@ def test_as_many_are_built_as_fit_and_the_others_fail(site: Site) -> None:
         assert (site.fault(uuid) or "").startswith("No valid host was found.")
 
 
-def test_a_server_that_is_gone_holds_nobody_up(site: Site) -> None:
+def test_a_server_that_is_gone_holds_nobody_up(site):
     request_spec = recorded(RUN_INSTANCE)["args"]["request_spec"]
     site.cast(RUN_INSTANCE, request_spec={**request_spec, "instance_uuids": [GHOST, UUIDS[1]]})
     ((_host, message),) = collected(site, casts, 1)
@@ -199,7 +200,7 @@ def test_a_server_that_is_gone_holds_nobody_up(site: Site) -> None:
     assert f"Instance {GHOST} disappeared during scheduling" in site.daemon.log
 
 
-def test_attempts_are_counted_here(site: Site) -> None:
+def test_attempts_are_counted_here(site):
     retry = {"num_attempts": 3, "hosts": [["cmp1", "cmp1"]]}
     site.cast(RUN_INSTANCE, filter_properties={"retry": retry})
     collected(site, lambda each: told(each, "error"), 2)
@@ -207,7 +208,7 @@ def test_attempts_are_counted_here(site: Site) -> None:
     assert casts(site) == []
 
 
-def test_a_retry_goes_elsewhere(site: Site) -> None:
+def test_a_retry_goes_elsewhere(site):
     with site.database.write() as connection:
         instances.update(connection, UUIDS[0], host="cmp1", node="cmp1")
     retry = {"num_attempts": 1, "hosts": [["cmp1", "cmp1"], ["cmp2", "cmp2"]]}
@@ -226,7 +227,7 @@ def test_a_retry_goes_elsewhere(site: Site) -> None:
     }
 
 
-def test_prep_resize(site: Site) -> None:
+def test_prep_resize(site):
     site.cast(PREP_RESIZE)
     ((host, message),) = collected(site, casts, 1)
     sent = recorded(PREP_RESIZE)["args"]
@@ -243,7 +244,7 @@ def test_prep_resize(site: Site) -> None:
     assert mine["request_spec"]["num_instances"] == 1
 
 
-def test_prep_resize_without_a_host(site: Site) -> None:
+def test_prep_resize_without_a_host(site):
     site.cast(PREP_RESIZE, filter_properties={"ignore_hosts": list(fleet.HOSTS)})
     (failed,) = collected(site, lambda each: told(each, "error"), 1)
     assert failed["event_type"] == "scheduler.prep_resize"
@@ -255,7 +256,7 @@ def test_prep_resize_without_a_host(site: Site) -> None:
 
 
 @pytest.mark.parametrize("version", ["2.7", "3.0", "3.1"])
-def test_select_destinations(site: Site, version: str) -> None:
+def test_select_destinations(site, version):
     request = recorded("derived-havana-select_destinations-v2.7.request")
     (chosen,) = site.raw.call({**request, "version": version})["result"]
     assert chosen["host"] in fleet.HOSTS
@@ -263,7 +264,7 @@ def test_select_destinations(site: Site, version: str) -> None:
 
 
 @pytest.mark.parametrize(("version", "is_refused"), [("2.7", True), ("3.0", False)])
-def test_who_counts_the_attempts(site: Site, version: str, is_refused: bool) -> None:
+def test_who_counts_the_attempts(site, version, is_refused):
     request = recorded("derived-havana-select_destinations-v2.7.request")
     request["args"]["filter_properties"] = {"retry": {"num_attempts": 3, "hosts": []}}
     reply = site.raw.call({**request, "version": version})
@@ -273,7 +274,7 @@ def test_who_counts_the_attempts(site: Site, version: str, is_refused: bool) -> 
 
 
 @pytest.mark.parametrize("version", ["2.6", "3.0"])
-def test_select_hosts(site: Site, version: str) -> None:
+def test_select_hosts(site, version):
     request = recorded("derived-havana-select_hosts-v2.6.request")
     reply = site.raw.call({**request, "version": version})
     known = recorded("derived-havana-select_hosts.reply")
@@ -287,7 +288,7 @@ def a_call(method: str, version: str, **args: Any) -> dict[str, Any]:
     return {**request, "method": method, "version": version, "args": args}
 
 
-def test_host_resources(site: Site) -> None:
+def test_host_resources(site):
     with site.database.write() as connection:
         instances.update(connection, UUIDS[0], host="cmp1")
     reply = site.raw.call(a_call("show_host_resources", "2.0", host="cmp1"))
@@ -298,41 +299,62 @@ def test_host_resources(site: Site) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("method", "version", "args", "result"),
-    [
-        ("get_backdoor_port", "2.5", {}, None),
-        ("create_volume", "2.3", {"volume_id": "v", "snapshot_id": None}, None),
-        (
-            "update_service_capabilities",
-            "2.4",
-            {"service_name": "compute", "host": "cmp1", "capabilities": [{"a": 1}, None]},
-            None,
-        ),
-    ],
-)
-def test_other_methods(
-    site: Site, method: str, version: str, args: dict[str, Any], result: Any
-) -> None:
+#: Method, version, arguments, and the class of the error that is answered, if it is one.
+OTHER_METHODS: list[tuple[str, str, dict[str, Any], str | None]] = [
+    ("get_backdoor_port", "2.5", {}, None),
+    ("create_volume", "2.3", {"volume_id": "v", "snapshot_id": None}, None),
+    (
+        "update_service_capabilities",
+        "2.4",
+        {"service_name": "compute", "host": "cmp1", "capabilities": [{"a": 1}, None]},
+        None,
+    ),
+    ("live_migration", "2.0", {"instance": {}, "dest": "cmp1"}, "InvalidRequest"),
+    ("show_host_resources", "2.0", {"host": "nowhere"}, "ComputeHostNotFound"),
+    ("select_hosts", "2.6", {"request_spec": {}, "filter_properties": {}}, "InvalidRequest"),
+    ("update_aggregates", "2.0", {}, "NoSuchMethod"),
+    ("run_instance", "2.10", {}, "UnsupportedVersion"),
+    ("run_instance", "3.2", {}, "UnsupportedVersion"),
+    ("live_migration", "3.0", {}, "NoSuchMethod"),
+    ("run_instance", "4.0", {}, "NoSuchMethod"),
+]
+
+
+@pytest.mark.parametrize(("method", "version", "args", "expected"), OTHER_METHODS)
+def test_other_methods(site, method, version, args, expected):
     reply = site.raw.call(a_call(method, version, **args))
-    assert (reply["failure"], reply["result"]) == (None, result)
+    if expected is None:
+        assert (reply["failure"], reply["result"]) == (None, None)
+    else:
+        assert failure_of(reply)["class"] == expected
 
 
-@pytest.mark.parametrize(
-    ("method", "version", "args", "expected"),
-    [
-        ("live_migration", "2.0", {"instance": {}, "dest": "cmp1"}, "InvalidRequest"),
-        ("show_host_resources", "2.0", {"host": "nowhere"}, "ComputeHostNotFound"),
-        ("select_hosts", "2.6", {"request_spec": {}, "filter_properties": {}}, "InvalidRequest"),
-        ("update_aggregates", "2.0", {}, "NoSuchMethod"),
-        ("run_instance", "2.10", {}, "UnsupportedVersion"),
-        ("run_instance", "3.2", {}, "UnsupportedVersion"),
-        ("live_migration", "3.0", {}, "NoSuchMethod"),
-        ("run_instance", "4.0", {}, "NoSuchMethod"),
-    ],
-)
-def test_what_is_refused(
-    site: Site, method: str, version: str, args: dict[str, Any], expected: str
-) -> None:
-    failure = failure_of(site.raw.call(a_call(method, version, **args)))
-    assert failure["class"] == expected
+@pytest.mark.parametrize("fail_rate", ["0", "1"])
+def test_hosts_build_what_is_cast_to_them_or_as_many_try_as_allowed(on_sqlite, fail_rate):
+    message, own = recorded(RUN_INSTANCE), str(uuid4())
+    arguments = message["args"]
+    request, flavor = arguments["request_spec"], arguments["request_spec"]["instance_type"]
+    request["instance_properties"].update(uuid=own, availability_zone=None)
+    request.update(instance_uuids=[own], num_instances=1)
+    values = {
+        **{name: flavor[name] for name in ("memory_mb", "vcpus", "root_gb", "ephemeral_gb")},
+        "uuid": own,
+        "vm_state": "building",
+        "task_state": "scheduling",
+        "flavor": objects.Flavor.read_fields(flavor),
+    }
+    settings = {"DEFAULT": {"reserved_host_memory_mb": 0}}
+    with on_sqlite(backend=THREADING, settings=settings) as made, made.database() as database:
+        made.sync_database()
+        computes = made.start_computes(4, "--build-seconds", "0", "--fail-rate", fail_rate)
+        made.start_scheduler().wait_ready()
+        computes.wait_ready()
+        with database.write() as conn:
+            instances.create(conn, objects.Instance(**values))
+        with RawCaller(made.transport_url) as raw:
+            site = Site(made.daemons[-1], database, raw, f"req-{uuid4()}")
+            site.cast(RUN_INSTANCE, **arguments)
+            wait_until(lambda: site.instance(own).task_state is None, 60)
+        assert site.instance(own).vm_state == ("active" if fail_rate == "0" else "error")
+        fault = site.fault(own)
+    assert ("Exceeded max scheduling attempts 3" in (fault or "")) is (fail_rate == "1")

@@ -19,10 +19,9 @@ from scheduler.db import compute_nodes
 from scheduler.db.database import Database
 from tests.waiting import wait_until
 from tests.world import fleet
-from tests.world.bus import RawCaller
 from tests.world.calling import a_request, crowd
+from tests.world.connection import RawCaller
 from tests.world.deployment import Deployment
-from tests.world.fixtures import MakeDeployment
 from tests.world.process import Daemon
 
 RELOADS = int(os.environ.get("RELOADS", "4"))
@@ -110,9 +109,7 @@ class Reloads:
 @pytest.fixture(
     params=[(EVENTLET, 1), (EVENTLET, 2), (THREADING, 2)], ids=lambda each: f"{each[0]}-{each[1]}"
 )
-def reloads(
-    request: pytest.FixtureRequest, deployment: MakeDeployment, transport_url: str, sqlite_url: str
-) -> Reloads:
+def reloads(request, deployment, transport_url, sqlite_url) -> Reloads:
     """A scheduler at work on hosts of different sizes."""
     backend, workers = request.param
     settings = {**SETTINGS, "scheduler": {"workers": workers}}
@@ -135,12 +132,10 @@ def reloads(
 
 
 @pytest.mark.functional
-def test_every_answer_is_of_one_configuration(
-    reloads: Reloads, transport_url: str, record_property: Any
-) -> None:
+def test_every_answer_is_of_one_configuration(reloads, transport_url, record_property):
     answers: Counter[Answer] = Counter()
 
-    def wait_for_answers(wanted: Answer) -> None:
+    def wait_for_answers(wanted):
         expected = answers[wanted] + CALLERS
         wait_until(lambda: answers[wanted] >= expected, WAIT_SECONDS, "answers")
 

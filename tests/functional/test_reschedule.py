@@ -11,7 +11,6 @@ import pytest
 from scheduler.concurrency import EVENTLET, THREADING
 from tests.world import usage
 from tests.world.booting import boot, states
-from tests.world.fixtures import MakeDeployment
 from tests.world.process import Daemon
 
 HOSTS = 16
@@ -37,12 +36,8 @@ def failures(computes: Daemon) -> dict[str, list[str]]:
     ],
 )
 def test_every_attempt_is_on_another_host_and_is_counted(
-    deployment: MakeDeployment,
-    transport_url: str,
-    sqlite_url: str,
-    settings: dict[str, dict[str, str]],
-    backend: str,
-) -> None:
+    deployment, transport_url, sqlite_url, settings, backend
+):
     cloud = deployment(transport_url, sqlite_url, backend=backend, settings=settings)
     cloud.start(HOSTS, "--build-seconds", "0", "--fail-rate", "0.5", "--seed", "7")
     computes = next(each for each in cloud.daemons if each.name == "nova-compute-stub")
@@ -67,9 +62,7 @@ def test_every_attempt_is_on_another_host_and_is_counted(
     assert usage.settled(sqlite_url)
 
 
-def test_a_forced_host_that_fails_is_not_followed_by_another(
-    deployment: MakeDeployment, transport_url: str, sqlite_url: str
-) -> None:
+def test_a_forced_host_that_fails_is_not_followed_by_another(deployment, transport_url, sqlite_url):
     cloud = deployment(transport_url, sqlite_url, settings=SETTINGS)
     cloud.start(4, "--build-seconds", "0", "--fail-rate", "1")
     (host, *_) = cloud.manage("host", "list")

@@ -3,20 +3,16 @@
 Reference page rpc, sections 1, 4 and 8.
 """
 
-from __future__ import annotations
-
 import re
 import uuid
-from pathlib import Path
 
 import pytest
 
 from scheduler import errors, objects
 from scheduler.concurrency import EVENTLET
-from tests.functional.conftest import ServingScheduler
 from tests.waiting import wait_until
 from tests.world import fleet
-from tests.world.bus import RawCaller, a_context, recorded, scheduler_api
+from tests.world.bus import a_context, recorded, scheduler_api
 
 #: test_rpc_errors runs on both.
 pytestmark = pytest.mark.parametrize("serving_scheduler", [EVENTLET], indirect=True)
@@ -36,20 +32,20 @@ DICT_REQUESTS = {
 }
 
 
-def test_ping_of_any_scheduler(raw: RawCaller) -> None:
+def test_ping_of_any_scheduler(raw):
     reply = raw.call(recorded("baseapi-ping.request"))
     assert reply["result"] == recorded("baseapi-ping.reply")["result"]
     assert (reply["failure"], reply["ending"]) == (None, True)
 
 
-def test_backdoor_port_of_one_scheduler(raw: RawCaller) -> None:
+def test_backdoor_port_of_one_scheduler(raw):
     request = recorded("baseapi-get_backdoor_port.request")
     reply = raw.call(request, routing_key="scheduler.sched1")
     assert (reply["result"], reply["failure"]) == (None, None)
 
 
 @pytest.mark.parametrize("name", DICT_REQUESTS)
-def test_recorded_requests_up_to_4_4_get_dicts(name: str, raw: RawCaller) -> None:
+def test_recorded_requests_up_to_4_4_get_dicts(name, raw):
     reply = raw.call(recorded(f"{name}.request"))
     assert reply["failure"] is None
     (chosen,) = reply["result"]
@@ -61,9 +57,7 @@ def test_recorded_requests_up_to_4_4_get_dicts(name: str, raw: RawCaller) -> Non
 @pytest.mark.parametrize(
     "cap", [None, "4.10", "4.5", "pike", "4.4", "ocata", "mitaka", "liberty", "kilo", "4.0"]
 )
-def test_the_client_gets_dicts_in_every_version(
-    cap: str | None, serving_scheduler: ServingScheduler, tmp_path: Path
-) -> None:
+def test_the_client_gets_dicts_in_every_version(cap, serving_scheduler, tmp_path):
     own = str(uuid.uuid4())
     spec = fleet.a_spec(own, availability_zone=fleet.ZONE)
     with scheduler_api(tmp_path, serving_scheduler.transport_url, cap) as api:
@@ -72,9 +66,7 @@ def test_the_client_gets_dicts_in_every_version(
     assert chosen == {"host": chosen["host"], "nodename": chosen["host"], "limits": LIMITS}
 
 
-def test_the_client_gets_selections_with_alternates(
-    serving_scheduler: ServingScheduler, tmp_path: Path
-) -> None:
+def test_the_client_gets_selections_with_alternates(serving_scheduler, tmp_path):
     uuids = [str(uuid.uuid4()), str(uuid.uuid4())]
     spec = fleet.a_spec(uuids[0], num_instances=2)
     with scheduler_api(tmp_path, serving_scheduler.transport_url) as api:
@@ -88,9 +80,7 @@ def test_the_client_gets_selections_with_alternates(
 
 
 @pytest.mark.parametrize("cap", [None, "4.0"])
-def test_no_valid_host_is_raised_in_the_caller(
-    cap: str | None, serving_scheduler: ServingScheduler, tmp_path: Path
-) -> None:
+def test_no_valid_host_is_raised_in_the_caller(cap, serving_scheduler, tmp_path):
     spec = fleet.a_spec(str(uuid.uuid4()))
     spec.flavor.memory_mb = 2 * fleet.MEMORY_MB
     with (
@@ -101,16 +91,14 @@ def test_no_valid_host_is_raised_in_the_caller(
     assert caught.value.kwargs["reason"] == NOT_ENOUGH
 
 
-def test_a_decision_is_one_line_with_the_callers_identity(
-    serving_scheduler: ServingScheduler, raw: RawCaller
-) -> None:
+def test_a_decision_is_one_line_with_the_callers_identity(serving_scheduler, raw):
     request = recorded("select_destinations-simple.request")
     own, request_id = str(uuid.uuid4()), f"req-{uuid.uuid4()}"
     request["args"]["instance_uuids"] = [own]
     request["_context_request_id"] = request_id
     raw.call(request)
 
-    def lines() -> list[str]:
+    def lines():
         log = serving_scheduler.daemon.log
         return [each for each in log.splitlines() if request_id in each and " INFO " in each]
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.functional.conftest import ServingScheduler
 from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
-from tests.world.bus import RawCaller, enveloped, failure_of, recorded
+from tests.world.bus import recorded
+from tests.world.connection import enveloped, failure_of
 
 # A caller that wants a sign of life every second, so that errors meet the library's monitor too.
 GOOD = {**recorded("select_destinations-simple.request"), "_timeout": 2}
@@ -118,7 +118,7 @@ UNREADABLE: tuple[tuple[bytes | str, str], ...] = (
 
 
 @pytest.fixture(autouse=True)
-def good_call_afterwards(serving_scheduler: ServingScheduler, raw: RawCaller) -> Iterator[None]:
+def good_call_afterwards(serving_scheduler, raw) -> Iterator[None]:
     """After every test of this module the same daemon answers a good call."""
     yield
     reply = raw.call(GOOD)
@@ -127,7 +127,7 @@ def good_call_afterwards(serving_scheduler: ServingScheduler, raw: RawCaller) ->
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_the_caller_is_told_what_is_wrong(what: str, raw: RawCaller) -> None:
+def test_the_caller_is_told_what_is_wrong(what, raw):
     message, module, name, told = REFUSED[what]
     reply = raw.call(message)
     failure = failure_of(reply)
@@ -136,9 +136,7 @@ def test_the_caller_is_told_what_is_wrong(what: str, raw: RawCaller) -> None:
     assert told in failure["message"]
 
 
-def test_unreadable_bodies_are_passed_over_and_do_not_come_again(
-    serving_scheduler: ServingScheduler, raw: RawCaller, rabbitmq: RabbitMQ
-) -> None:
+def test_unreadable_bodies_are_passed_over_and_do_not_come_again(serving_scheduler, raw, rabbitmq):
     for body, content_type in UNREADABLE:
         raw.publish(body, content_type)
         assert raw.call(PING)["failure"] is None
@@ -154,7 +152,7 @@ def waiting_messages(broker: RabbitMQ, transport_url: str) -> int:
     return sum(count for name, count in queues.items() if name.startswith("scheduler"))
 
 
-def test_a_bare_message_is_read_as_old_senders_mean_it(raw: RawCaller) -> None:
+def test_a_bare_message_is_read_as_old_senders_mean_it(raw):
     keys, without_method = raw.call_keys(), raw.call_keys()
     for message in ({**PING, **keys}, without_method):
         raw.publish(json.dumps(message))
@@ -164,9 +162,7 @@ def test_a_bare_message_is_read_as_old_senders_mean_it(raw: RawCaller) -> None:
 
 
 @pytest.mark.parametrize("compression", [None, "gzip", "bzip2"])
-def test_the_sender_of_a_message_that_is_too_large_is_told(
-    raw: RawCaller, compression: str | None
-) -> None:
+def test_the_sender_of_a_message_that_is_too_large_is_told(raw, compression):
     keys = raw.call_keys()
     call = {**keys, **PING, **keys, "args": {"arg": "x" * TOO_LARGE}}  # of which the end is missed
     body = enveloped(call)
@@ -177,13 +173,13 @@ def test_the_sender_of_a_message_that_is_too_large_is_told(
 
 
 @pytest.mark.parametrize("compression", ["gzip", "bzip2", "lzma"])
-def test_a_compressed_message_is_read(raw: RawCaller, compression: str) -> None:
+def test_a_compressed_message_is_read(raw, compression):
     keys = raw.call_keys()
     raw.publish(enveloped({**PING, **keys}), compression=compression)
     assert raw.answer_to(keys["_msg_id"])["result"]["arg"] == PING["args"]["arg"]
 
 
-def test_a_caller_that_has_gone_holds_nobody_up(raw: RawCaller) -> None:
+def test_a_caller_that_has_gone_holds_nobody_up(raw):
     """It has left more requests behind than the scheduler has threads."""
     gone = {"_reply_q": f"reply_{uuid.uuid4().hex}"}
     for message in (GOOD, *[PING] * 2 * THREADS):
@@ -192,9 +188,7 @@ def test_a_caller_that_has_gone_holds_nobody_up(raw: RawCaller) -> None:
     assert raw.call(PING)["failure"] is None
 
 
-def test_a_cast_that_fails_is_only_logged(
-    serving_scheduler: ServingScheduler, raw: RawCaller
-) -> None:
+def test_a_cast_that_fails_is_only_logged(serving_scheduler, raw):
     cast = {"method": "delete_aggregate", "version": "4.1", "args": {"aggregate": "gone"}}
     raw.publish(enveloped({**cast, "_unique_id": uuid.uuid4().hex}))
     serving_scheduler.daemon.wait_log("Refused delete_aggregate: Invalid request: aggregate")

@@ -11,8 +11,8 @@ import pytest
 
 from tests.functional.slow_filter import PAUSE_HINT
 from tests.world import fleet
-from tests.world.bus import RawCaller, a_context, recorded, scheduler_api
-from tests.world.fixtures import MakeDeployment
+from tests.world.bus import a_context, recorded, scheduler_api
+from tests.world.connection import RawCaller
 from tests.world.process import Daemon
 
 DATA = "nova_object.data"
@@ -36,9 +36,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def scheduler(
-    deployment: MakeDeployment, backend: str, transport_url: str, sqlite_url: str
-) -> Daemon:
+def scheduler(deployment, backend, transport_url, sqlite_url) -> Daemon:
     """A scheduler of one host with room for two servers, whose notifications reach nobody."""
     memory_mb = 2048 * ROOM_FOR
     fleet.install(sqlite_url, ("cmp1",), memory_mb=memory_mb, free_ram_mb=memory_mb,
@@ -60,7 +58,7 @@ def a_request(pause_seconds: str = "0") -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("scheduler")
-def test_a_request_that_comes_again_books_once(transport_url: str) -> None:
+def test_a_request_that_comes_again_books_once(transport_url) -> None:
     with RawCaller(transport_url) as raw:
         slow = a_request(pause_seconds="1")
         calls = [raw.send(slow, TOPIC) for _ in range(2)]  # while the first is in hand
@@ -79,9 +77,7 @@ def test_a_request_that_comes_again_books_once(transport_url: str) -> None:
         assert raw.call(again, TOPIC)["failure"], "other arguments, so another request"
 
 
-def test_a_notification_bus_that_is_away_holds_nothing_up(
-    scheduler: Daemon, transport_url: str, tmp_path: Path
-) -> None:
+def test_a_notification_bus_that_is_away_holds_nothing_up(scheduler, transport_url, tmp_path):
     """And clients find the topic that is configured."""
     with scheduler_api(tmp_path, transport_url, topic=TOPIC) as api:
         assert api.ping(a_context(), "hello", timeout_seconds=60)["arg"] == "hello"

@@ -9,7 +9,7 @@ import re
 import signal
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -19,12 +19,12 @@ from scheduler.concurrency import EVENTLET
 from scheduler.db import migration
 from scheduler.db.database import EMBEDDED_FILE, Database
 from scheduler.rpc.context import RequestContext
-from tests.builders import OWN_UUID, a_request
+from tests.builders import a_request
 from tests.functional import gate_driver
-from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
+from tests.world import fleet
 from tests.world.bus import scheduler_api
-from tests.world.fixtures import MakeDeployment
+from tests.world.calling import crowd
 from tests.world.process import Daemon
 
 pytestmark = pytest.mark.functional
@@ -33,17 +33,15 @@ PROGRAM = "nova-scheduler"
 REPOSITORY = pathlib.Path(__file__).parents[2]
 CONTEXT = RequestContext("u", "p", overwrite=False)
 StartScheduler = Callable[..., Daemon]
+NO_HEARTBEATS = {"service_down_time": 3600}
 GATE = "tests.functional.gate_driver.GateDriver"
 
 
 @pytest.fixture
-def scheduler(deployment: MakeDeployment, tables: str) -> StartScheduler:
+def scheduler(deployment, tables) -> StartScheduler:
     """A function that starts one on a bus with options of ``[scheduler]`` and ``[DEFAULT]``."""
 
-    def start(
-        transport_url: str, backend: str = EVENTLET, folder: pathlib.Path | None = None,
-        default: Mapping[str, Any] | None = None, **options: Any,
-    ) -> Daemon:  # fmt: skip
+    def start(transport_url, backend=EVENTLET, folder=None, default=None, **options):
         settings = {
             "DEFAULT": {"host": "sched1", "debug": False, **(default or {})},
             "database": {"max_retries": 0},
@@ -57,21 +55,21 @@ def scheduler(deployment: MakeDeployment, tables: str) -> StartScheduler:
 
 
 @pytest.fixture
-def tables(sqlite_url: str) -> str:
+def tables(sqlite_url) -> str:
     """A database with its tables."""
     migration.sync(Database(sqlite_url))
     return sqlite_url
 
 
 @pytest.fixture
-def api(tmp_path: pathlib.Path, transport_url: str) -> Iterator[SchedulerAPI]:
+def api(tmp_path, transport_url) -> Iterator[SchedulerAPI]:
     """A caller on the test's bus."""
     with scheduler_api(tmp_path, transport_url) as made:
         yield made
 
 
 @pytest.fixture
-def gate(tmp_path: pathlib.Path) -> pathlib.Path:
+def gate(tmp_path) -> pathlib.Path:
     """The folder through which :class:`gate_driver.GateDriver` is watched and controlled."""
     folder = tmp_path / "gate"
     folder.mkdir()
@@ -89,14 +87,7 @@ def services_of(database_url: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_serves_from_ready_to_sigterm(
-    scheduler: StartScheduler,
-    transport_url: str,
-    tables: str,
-    api: SchedulerAPI,
-    backend: str,
-    workers: int,
-) -> None:
+def test_serves_from_ready_to_sigterm(scheduler, transport_url, tables, api, backend, workers):
     often = {"report_interval": 1}
     daemon = scheduler(transport_url, backend, None, often, workers=workers, claims="database")
     daemon.wait_ready()
@@ -114,22 +105,14 @@ def test_serves_from_ready_to_sigterm(
     assert "Traceback" not in daemon.log
 
 
-def test_periodic_task_of_the_driver(
-    scheduler: StartScheduler, backend: str, gate: pathlib.Path
-) -> None:
+def test_periodic_task_of_the_driver(scheduler, backend, gate):
     options = {"driver": GATE, "periodic_task_interval": 1}
     scheduler("fake://", backend, gate, {"periodic_fuzzy_delay": 0}, **options).wait_ready()
 
     wait_until(lambda: len(list(gate.glob(f"{gate_driver.PERIODIC_PREFIX}*"))) >= 2, 60)
 
 
-def test_sigterm_finishes_and_answers_what_is_in_hand(
-    scheduler: StartScheduler,
-    transport_url: str,
-    api: SchedulerAPI,
-    backend: str,
-    gate: pathlib.Path,
-) -> None:
+def test_sigterm_finishes_and_answers_what_is_in_hand(scheduler, transport_url, api, backend, gate):
     daemon = scheduler(transport_url, backend, gate, driver=GATE).wait_ready()
     with concurrent.futures.ThreadPoolExecutor() as callers:
         answers = [
@@ -147,27 +130,22 @@ def test_sigterm_finishes_and_answers_what_is_in_hand(
     assert daemon.wait() == 0
 
 
-def test_requests_after_sigterm_wait_for_the_next_scheduler(
-    scheduler: StartScheduler,
-    transport_url: str,
-    api: SchedulerAPI,
-    backend: str,
-    gate: pathlib.Path,
-) -> None:
-    def start() -> Daemon:
-        return scheduler(transport_url, backend, gate, driver=GATE).wait_ready()
-
-    (gate / gate_driver.OPEN).touch()
-    assert start().terminate() == 0
-    with concurrent.futures.ThreadPoolExecutor() as callers:
-        answer = callers.submit(api.select_destinations, CONTEXT, a_request(), [OWN_UUID])
-        start()
-        assert answer.result(timeout=60)[0]["host"] == "cmp1"
+def test_calls_during_restarts_get_one_answer_each(scheduler, transport_url, tables, backend):
+    """What comes while nobody serves waits for the next scheduler."""
+    fleet.install(tables)
+    running = scheduler(transport_url, backend, default=NO_HEARTBEATS).wait_ready()
+    with crowd(transport_url, count=6) as callers:
+        for _ in range(2):
+            callers.wait_for_more_calls()
+            assert running.terminate() == 0
+            assert "Traceback" not in running.log
+            running = scheduler(transport_url, backend, default=NO_HEARTBEATS).wait_ready()
+        callers.wait_for_more_calls()
+        callers.finish()
+    assert running.terminate() == 0
 
 
-def test_start_that_fails_in_the_worker_ends_the_daemon(
-    scheduler: StartScheduler, transport_url: str, backend: str
-) -> None:
+def test_start_that_fails_in_the_worker_ends_the_daemon(scheduler, transport_url, backend):
     driver = "tests.functional.gate_driver.StatelessDriver"
     failed = scheduler(transport_url, backend, driver=driver, workers=2)
 
@@ -184,8 +162,8 @@ def test_start_that_fails_in_the_worker_ends_the_daemon(
     ],
 )
 def test_a_broker_that_refuses_ends_the_daemon_with_one_line(
-    scheduler: StartScheduler, rabbitmq: RabbitMQ, right: str, wrong: str, reason: str
-) -> None:
+    scheduler, rabbitmq, right, wrong, reason
+):
     refused = scheduler(rabbitmq.url().replace(right, wrong))
 
     assert refused.wait() == 1
@@ -198,7 +176,7 @@ def test_a_broker_that_refuses_ends_the_daemon_with_one_line(
     assert "wrong-secret" not in refused.log
 
 
-def test_sigterm_while_the_broker_is_away(scheduler: StartScheduler, backend: str) -> None:
+def test_sigterm_while_the_broker_is_away(scheduler, backend):
     waiting = scheduler("rabbit://u:p@127.0.0.1:1/", backend)
     waiting.wait_log("Connection failed")
 
@@ -209,9 +187,7 @@ def test_sigterm_while_the_broker_is_away(scheduler: StartScheduler, backend: st
 @pytest.mark.parametrize(
     "words", [(PROGRAM,), ("nova-conductor-stub", "serve"), ("nova-compute-stub",)], ids=" ".join
 )
-def test_starts_on_the_embedded_defaults_and_says_so(
-    tmp_path: pathlib.Path, words: tuple[str, ...]
-) -> None:
+def test_starts_on_the_embedded_defaults_and_says_so(tmp_path, words):
     places = {"HOME": str(tmp_path), "OS_DEFAULT__STATE_PATH": str(tmp_path)}
     alone = Daemon(words[0], list(words[1:]), tmp_path, extra_environment=places)
     try:

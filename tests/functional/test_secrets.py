@@ -14,11 +14,10 @@ import pytest
 from scheduler.db import migration
 from scheduler.db.database import Database
 from scheduler.db.tables import decisions
-from tests.servers.postgresql import PostgreSQL
-from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 from tests.world import fleet
-from tests.world.bus import RawCaller, recorded
+from tests.world.bus import recorded
+from tests.world.connection import RawCaller
 from tests.world.deployment import Deployment
 from tests.world.observing import Endpoint
 from tests.world.process import Daemon
@@ -113,9 +112,7 @@ def settings_with(urls: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def site(
-    rabbitmq: RabbitMQ, postgresql: PostgreSQL, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+def site(rabbitmq, postgresql, tmp_path_factory) -> Iterator[Site]:
     vhost, name = rabbitmq.create_vhost(), postgresql.create_database()
     rabbitmq.control("add_user", USER, SECRETS["transport_url"])
     rabbitmq.control("set_permissions", "-p", vhost, USER, ".*", ".*", ".*")
@@ -238,7 +235,7 @@ def table_of_decisions(site: Site) -> str:
 
 
 @pytest.mark.timeout(300)
-def test_nothing_secret_is_told_anywhere(site: Site) -> None:
+def test_nothing_secret_is_told_anywhere(site):
     ask_for_everything(site)
     look_at_pages(site)
     report(site)
@@ -251,7 +248,7 @@ def test_nothing_secret_is_told_anywhere(site: Site) -> None:
     assert leaks(site.told) == []
 
 
-def test_what_is_looked_for_would_be_found() -> None:
+def test_what_is_looked_for_would_be_found():
     encoded = base64.b64encode(f"{SECRETS['user_data']}\n".encode()).decode()
     told = {"a": f"x{SECRETS['placement']}x", "b": encoded, "c": "nothing"}
     found = [(place, name) for place, name, _around in leaks(told)]

@@ -11,7 +11,6 @@ import pytest
 
 from tests.functional import gate_driver
 from tests.waiting import wait_until
-from tests.world.fixtures import MakeDeployment
 from tests.world.process import Daemon
 
 pytestmark = pytest.mark.functional
@@ -40,9 +39,7 @@ def workers(daemon: Daemon) -> list[psutil.Process]:
     return psutil.Process(daemon.pid).children()
 
 
-def test_a_daemon_of_two_workers(
-    deployment: MakeDeployment, transport_url: str, sqlite_url: str, backend: str
-) -> None:
+def test_a_daemon_of_two_workers(deployment, transport_url, sqlite_url, backend):
     settings = {"scheduler": {"workers": 2, "claims": "database"}}
     cloud = deployment(transport_url, sqlite_url, backend=backend, settings=settings)
     cloud.sync_database()
@@ -65,8 +62,8 @@ def test_a_daemon_of_two_workers(
 
 
 def test_a_reload_is_told_of_and_a_decision_that_never_ends_starves_the_watchdog(
-    deployment: MakeDeployment, transport_url: str, sqlite_url: str, tmp_path: Path
-) -> None:
+    deployment, transport_url, sqlite_url, tmp_path
+):
     gate = tmp_path / "gate"
     gate.mkdir()
     driver = f"{gate_driver.__name__}.{gate_driver.GateDriver.__name__}"

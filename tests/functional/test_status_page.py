@@ -1,7 +1,4 @@
-"""The status page of a real daemon with two workers and two thousand hosts, in a real browser.
-
-Screenshots of it are kept in the folder that the variable SCREENSHOTS names, if it is set.
-"""
+"""The status page of a real daemon with two workers and two thousand hosts, in a real browser."""
 
 from __future__ import annotations
 
@@ -29,7 +26,6 @@ from tests.waiting import wait_until
 from tests.world import fleet
 from tests.world.bus import scheduler_api
 from tests.world.deployment import Deployment
-from tests.world.fixtures import MakeDeployment
 from tests.world.fleet import a_spec
 
 ROOT = Path(__file__).parents[2]
@@ -72,7 +68,7 @@ class Cloud:
 
 
 @pytest.fixture(scope="module")
-def cloud(on_sqlite: MakeDeployment) -> Iterator[Cloud]:
+def cloud(on_sqlite) -> Iterator[Cloud]:
     port = port_for.select_random(set(range(12000, 20000)))  # below those of the servers
     settings = {
         "DEFAULT": {"service_down_time": 3600, "debug": False},
@@ -104,7 +100,7 @@ def install(database: Database) -> None:
 
 
 @pytest.fixture
-def page(cloud: Cloud, chromium: Chromium) -> Iterator[Chromium]:
+def page(cloud, chromium) -> Iterator[Chromium]:
     """The page, opened and filled; nothing was complained of in the end."""
     chromium.show(1280, 900)
     chromium.open(cloud.url)
@@ -143,13 +139,7 @@ def explain(page: Chromium, request_id: str) -> str:
     return text(page, "explanation-body")
 
 
-def kept(page: Chromium, name: str) -> None:
-    """Keep a screenshot for whoever wants to look."""
-    if folder := os.environ.get("SCREENSHOTS"):
-        page.screenshot(Path(folder) / f"{name}.png", whole=True)
-
-
-def test_all_hosts_are_shown(page: Chromium) -> None:
+def test_all_hosts_are_shown(page):
     assert text(page, "tile-hosts") == f"{HOSTS + 1:,}"
     assert text(page, "tile-hosts-note") == "all up"
     assert "2 workers" in text(page, "worker")
@@ -169,9 +159,7 @@ def test_all_hosts_are_shown(page: Chromium) -> None:
 
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("dark", [False, True])
-def test_it_fits_the_window_in_light_and_dark(
-    cloud: Cloud, page: Chromium, width: int, dark: bool
-) -> None:
+def test_it_fits_the_window_in_light_and_dark(cloud, page, width, dark):
     cloud.select("req-fits")
     cloud.select("req-refused", memory_mb=2**30)
     page.show(width, 844, dark=dark)
@@ -180,14 +168,11 @@ def test_it_fits_the_window_in_light_and_dark(
     assert page.run("document.documentElement.scrollWidth") == width
     paper = page.run("getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(17, 21, 27)") is dark
-    name = f"{width}-{'dark' if dark else 'light'}"
-    kept(page, name)
     explain(page, "req-refused")
     assert page.run("document.getElementById('explanation').scrollWidth") <= width
-    kept(page, f"{name}-explanation")
 
 
-def test_a_square_tells_of_its_host_by_pointer_and_keyboard(page: Chromium) -> None:
+def test_a_square_tells_of_its_host_by_pointer_and_keyboard(page):
     page.run("window.scrollTo(0, 0)")
     box = page.run("(b => [b.x, b.y])(document.getElementById('heat').getBoundingClientRect())")
     page.point(box[0] + 3, box[1] + 3)
@@ -209,7 +194,7 @@ def test_a_square_tells_of_its_host_by_pointer_and_keyboard(page: Chromium) -> N
     assert page.run("document.getElementById('tip').hidden")
 
 
-def test_hosts_are_found_and_grouped(page: Chromium) -> None:
+def test_hosts_are_found_and_grouped(page):
     choose(page, "find", "CMP0199")
     assert text(page, "found") == "10 hosts"
     page.press(*ENTER)
@@ -220,10 +205,9 @@ def test_hosts_are_found_and_grouped(page: Chromium) -> None:
         assert text(page, "legend")
     for grouping in ("zone", "aggregate", "cell", "state", "nothing"):
         choose(page, "grouping", grouping)
-        kept(page, f"1280-by-{grouping}")
 
 
-def test_names_are_text_wherever_they_show(cloud: Cloud, page: Chromium) -> None:
+def test_names_are_text_wherever_they_show(cloud, page):
     cloud.select(EVIL_REQUEST)
     explain(page, EVIL_REQUEST)
     assert text(page, "explanation-title") == EVIL_REQUEST
@@ -235,38 +219,37 @@ def test_names_are_text_wherever_they_show(cloud: Cloud, page: Chromium) -> None
     assert page.run("document.querySelectorAll('img, main script').length") == 0
 
 
-def test_decisions_appear_by_themselves(cloud: Cloud, page: Chromium) -> None:
+def test_decisions_appear_by_themselves(cloud, page):
     chosen = cloud.select("req-one-more")
     assert chosen is not None
     wait_for_decision(page, "req-one-more")
     told = explain(page, "req-one-more")
     assert told.startswith(f"{chosen} was chosen")
     assert "Best hosts" in told
-    kept(page, "1280-found")
     page.press(*ESCAPE)
     choose(page, "find", chosen)
     page.press(*ENTER)
 
-    def seen() -> bool:
+    def seen():
         cloud.select("req-there", hosts=[chosen])
         return bool(page.run("/Instances[1-9]/.test(document.getElementById('tip').textContent)"))
 
     wait_until(seen, 60)  # whichever worker it is whose fleet is shown
 
 
-def test_what_changes_in_the_database_is_seen(cloud: Cloud, page: Chromium) -> None:
+def test_what_changes_in_the_database_is_seen(cloud, page):
     for is_disabled, reason, note in ((True, "broken", "1 disabled"), (False, None, "all up")):
         name, values = ("cmp00077", services.COMPUTE_BINARY), {"disabled": is_disabled}
         cloud.change(services.change, *name, **values, disabled_reason=reason)
 
-        def is_seen(note: str = note) -> bool:
+        def is_seen(note=note):
             cloud.select("req-look")  # a worker sees it with its next request
             return note in text(page, "tile-hosts-note")
 
         wait_until(is_seen, 60)
 
 
-def test_a_refusal_is_explained(cloud: Cloud, page: Chromium) -> None:
+def test_a_refusal_is_explained(cloud, page):
     assert cloud.select("req-too-big", memory_mb=2**30) is None
     told = explain(page, "req-too-big")
     assert told.startswith("No host fits: RamFilter")
@@ -283,11 +266,11 @@ def test_a_refusal_is_explained(cloud: Cloud, page: Chromium) -> None:
     assert outcomes == page.run("document.getElementById('decision-rows').rows.length") > 0
 
 
-def test_decisions_of_both_workers_are_shown(cloud: Cloud, page: Chromium) -> None:
+def test_decisions_of_both_workers_are_shown(cloud, page):
     keys = "[...document.querySelectorAll('#decision-rows tr')].map(row => row.dataset.key)"
     count = 0
 
-    def both() -> bool:
+    def both():
         nonlocal count
         count += 1
         cloud.select(f"req-both-{count}")
@@ -296,7 +279,7 @@ def test_decisions_of_both_workers_are_shown(cloud: Cloud, page: Chromium) -> No
     wait_until(both, 60)
 
 
-def test_a_worker_that_hangs_is_named(page: Chromium) -> None:
+def test_a_worker_that_hangs_is_named(page):
     named = re.search(r"2 workers: (\d+), \d+ ", text(page, "worker"))
     assert named is not None
     pid = int(named[1])
@@ -311,7 +294,7 @@ def test_a_worker_that_hangs_is_named(page: Chromium) -> None:
     page.wait("!document.getElementById('notices').textContent")
 
 
-def test_the_measurement_runs(chromium: Chromium) -> None:
+def test_the_measurement_runs(chromium):
     command = [sys.executable, "-m", "benchmarks.status_page", "200", "--times", "2"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -319,7 +302,7 @@ def test_the_measurement_runs(chromium: Chromium) -> None:
     assert len(re.findall(r"^ +\d+ ms  (first|later)", done.stdout, re.MULTILINE)) == 2
 
 
-def test_pausing_and_a_daemon_that_is_gone_and_comes_back(cloud: Cloud, page: Chromium) -> None:
+def test_pausing_and_a_daemon_that_is_gone_and_comes_back(cloud, page):
     page.run("document.getElementById('pause').click()")
     assert text(page, "connection").startswith("Paused since")
     page.run("document.getElementById('pause').click()")
@@ -329,7 +312,6 @@ def test_pausing_and_a_daemon_that_is_gone_and_comes_back(cloud: Cloud, page: Ch
     page.wait("document.getElementById('connection').dataset.state === 'dead'")
     assert "has not answered since" in text(page, "connection")
     assert text(page, "tile-hosts") == f"{HOSTS + 1:,}"
-    kept(page, "1280-dead")
     cloud.deployment.start_scheduler().wait_ready()
     page.wait("document.getElementById('connection').dataset.state === 'live'")
     cloud.select("req-after")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import kombu
@@ -25,9 +24,7 @@ from tests.servers.fixtures import require
 from tests.servers.mariadb import MariaDB
 from tests.servers.postgresql import PostgreSQL
 from tests.servers.private import LOOPBACK
-from tests.servers.rabbitmq import RabbitMQ
 from tests.world.deployment import CommandFailed, render
-from tests.world.fixtures import MakeDeployment
 
 MINE, STRANGER, SYSTEM = "mine", "stranger", "system"
 NAME_DIFFERS = f"certificate is not valid for '{LOOPBACK}'"
@@ -35,29 +32,29 @@ UNKNOWN = "unable to get local issuer certificate"
 
 
 @pytest.fixture(scope="module")
-def mysql(authority: Authority) -> Iterator[MariaDB]:
+def mysql(authority) -> Iterator[MariaDB]:
     require(mariadb_server.PROGRAMS)
     with MariaDB(certificate=authority.certificate) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def postgres(authority: Authority) -> Iterator[PostgreSQL]:
+def postgres(authority) -> Iterator[PostgreSQL]:
     require(postgresql_server.PROGRAMS)
     with PostgreSQL(authority.certificate) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
-def vhost(rabbitmq: RabbitMQ) -> str:
+def vhost(rabbitmq) -> str:
     return rabbitmq.create_vhost()
 
 
 @pytest.fixture
-def trust(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+def trust(authority, monkeypatch) -> Callable[[str], str]:
     """The file to configure for one of MINE and STRANGER; SYSTEM: none, as the system trusts."""
 
-    def trusted(who: str) -> str:
+    def trusted(who):
         if who == SYSTEM:
             monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
             return ""
@@ -80,17 +77,7 @@ def trust(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Callable[[st
         (NAME, STRANGER, {"ssl_version": "TLSv1_2"}, UNKNOWN),
     ],
 )
-def test_broker_check(
-    rabbitmq: RabbitMQ,
-    vhost: str,
-    trust: Callable[[str], str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    host: str,
-    trusted: str,
-    options: dict[str, Any],
-    refusal: str | None,
-) -> None:
+def test_broker_check(rabbitmq, vhost, trust, tmp_path, capsys, host, trusted, options, refusal):
     config = tmp_path / "nova.conf"
     settings = {
         "DEFAULT": {"transport_url": rabbitmq.tls_url(vhost, host), "state_path": tmp_path},
@@ -108,9 +95,7 @@ def test_broker_check(
         assert refusal in row["Detail"]
 
 
-def test_each_broker_of_a_url_has_its_own_name(
-    rabbitmq: RabbitMQ, vhost: str, authority: Authority, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_broker_of_a_url_has_its_own_name(rabbitmq, vhost, authority, monkeypatch):
     monkeypatch.delitem(kombu.transport._transport_cache, "amqp", raising=False)
     broker_connection.install()
     nobody = f"amqp://guest:guest@{LOOPBACK}:1/{vhost}"
@@ -136,15 +121,7 @@ PARAMETERS = {
     ("host", "trusted", "refusal"),
     [(NAME, MINE, None), (LOOPBACK, MINE, LOOPBACK), (NAME, STRANGER, "ertificate")],
 )
-def test_databases(
-    request: pytest.FixtureRequest,
-    trust: Callable[[str], str],
-    driver: str,
-    parameters: str,
-    host: str,
-    trusted: str,
-    refusal: str | None,
-) -> None:
+def test_databases(request, trust, driver, parameters, host, trusted, refusal):
     server = request.getfixturevalue("mysql" if driver == "mysql" else "postgres")
     name = "mysql" if driver == "mysql" else "postgres"
     url = server.url(name, host=host) + "?" + parameters.format(ca=trust(trusted))
@@ -171,9 +148,7 @@ def database_url(server: MariaDB | PostgreSQL, name: str, host: str, authority: 
     return f"{server.url(name, host=host)}?{word}={authority.file}"
 
 
-def test_a_daemon_on_nothing_but_tls(
-    rabbitmq: RabbitMQ, vhost: str, mysql: MariaDB, authority: Authority, deployment: MakeDeployment
-) -> None:
+def test_a_daemon_on_nothing_but_tls(rabbitmq, vhost, mysql, authority, deployment):
     url = database_url(mysql, mysql.create_database(), NAME, authority)
     made = deployment(rabbitmq.tls_url(vhost, NAME), url, settings=settings_of(authority))
     made.sync_database()
@@ -185,12 +160,8 @@ def test_a_daemon_on_nothing_but_tls(
 
 
 def test_a_broker_of_another_name_is_told_in_the_log(
-    rabbitmq: RabbitMQ,
-    vhost: str,
-    postgres: PostgreSQL,
-    authority: Authority,
-    deployment: MakeDeployment,
-) -> None:
+    rabbitmq, vhost, postgres, authority, deployment
+):
     made = deployment(
         rabbitmq.tls_url(vhost, LOOPBACK),
         database_url(postgres, postgres.create_database(), NAME, authority),
@@ -205,9 +176,7 @@ def test_a_broker_of_another_name_is_told_in_the_log(
     assert not daemon.is_announced
 
 
-def test_a_database_of_another_name_stops_the_start(
-    mysql: MariaDB, authority: Authority, deployment: MakeDeployment
-) -> None:
+def test_a_database_of_another_name_stops_the_start(mysql, authority, deployment):
     url = database_url(mysql, "mysql", LOOPBACK, authority)
     made = deployment("fake://", url)
     daemon = made.start_scheduler()

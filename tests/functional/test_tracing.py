@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests.functional.collecting import Collector
 from tests.world import fleet
-from tests.world.bus import RawCaller, recorded
-from tests.world.fixtures import MakeDeployment
+from tests.world.bus import recorded
+from tests.world.connection import RawCaller
 
 pytestmark = pytest.mark.functional
 
@@ -18,9 +16,7 @@ OWN = {"decode", "decide", "refresh", "filter", "weigh", "claim"}
 TRACE_ID, PARENT_ID = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
 
-def test_spans_of_one_request(
-    deployment: MakeDeployment, transport_url: str, tmp_path: Path, backend: str
-) -> None:
+def test_spans_of_one_request(deployment, transport_url, tmp_path, backend):
     database_url = f"sqlite:///{tmp_path}/nova.sqlite"
     fleet.install(database_url)
     with Collector() as collected:

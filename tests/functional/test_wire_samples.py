@@ -21,19 +21,11 @@ from scheduler import objects
 from scheduler.concurrency import EVENTLET
 from tests.functional.conftest import ServingScheduler
 from tests.functional.slow_filter import COMPUTE_HINT, PAUSE_HINT
-from tests.servers.rabbitmq import RabbitMQ
 from tests.unit.objects.wire_samples import comparable
 from tests.waiting import wait_until
 from tests.world import fleet
-from tests.world.bus import (
-    WIRE,
-    RawCaller,
-    a_context,
-    failure_of,
-    recorded,
-    scheduler_api,
-)
-from tests.world.fixtures import MakeDeployment
+from tests.world.bus import WIRE, a_context, recorded, scheduler_api
+from tests.world.connection import RawCaller, failure_of
 from tests.world.process import BACKENDS
 
 #: What a caller sees while a request takes long depends on the back end, all else does not.
@@ -99,9 +91,7 @@ def install(database_url: str) -> None:
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def recorded_scheduler(
-    request: pytest.FixtureRequest, on_sqlite: MakeDeployment
-) -> Iterator[ServingScheduler]:
+def recorded_scheduler(request, on_sqlite) -> Iterator[ServingScheduler]:
     """A scheduler as the recorded one was configured."""
     settings = {
         "DEFAULT": {"host": "sched1", "service_down_time": 3600},
@@ -124,7 +114,7 @@ def recorded_scheduler(
 
 
 @pytest.fixture
-def caller(recorded_scheduler: ServingScheduler) -> Iterator[RawCaller]:
+def caller(recorded_scheduler) -> Iterator[RawCaller]:
     """Writes messages to that scheduler by hand."""
     with RawCaller(recorded_scheduler.transport_url) as raw:
         yield raw
@@ -136,7 +126,7 @@ def fresh(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def replies(recorded_scheduler: ServingScheduler) -> dict[str, dict[str, Any]]:
+def replies(recorded_scheduler) -> dict[str, dict[str, Any]]:
     """Replies to the recorded requests, before any other uses up a host."""
     with RawCaller(recorded_scheduler.transport_url) as raw:
         return {name: raw.call(fresh(name)) for name in PAIRS}
@@ -144,7 +134,7 @@ def replies(recorded_scheduler: ServingScheduler) -> dict[str, dict[str, Any]]:
 
 @ONE_BACKEND
 @pytest.mark.parametrize("name", PAIRS)
-def test_replies_field_by_field(replies: dict[str, dict[str, Any]], name: str) -> None:
+def test_replies_field_by_field(replies, name):
     theirs = recorded(PAIRS[name])
     ours = replies[name]
     assert ours.keys() == theirs.keys()
@@ -192,7 +182,7 @@ def _without_placement(chosen: dict[str, Any]) -> dict[str, Any]:
         ("error-no_valid_host.reply", {"ignored": fleet.HOSTS}),
     ],
 )
-def test_errors_field_by_field(caller: RawCaller, name: str, changes: dict[str, Any]) -> None:
+def test_errors_field_by_field(caller, name, changes):
     request = fresh("select_destinations-simple.request")
     changes = dict(changes)
     request["args"]["spec_obj"][DATA]["ignore_hosts"] = list(changes.pop("ignored", ()))
@@ -206,7 +196,7 @@ def test_errors_field_by_field(caller: RawCaller, name: str, changes: dict[str, 
 
 
 @ONE_BACKEND
-def test_the_raw_body(caller: RawCaller) -> None:
+def test_the_raw_body(caller):
     text = json.loads((WIRE / "envelope-raw-example.json").read_text())["amqp_body_text"]
     message = json.loads(json.loads(text)["oslo.message"])
     own = caller.call_keys()
@@ -218,7 +208,7 @@ def test_the_raw_body(caller: RawCaller) -> None:
 
 @ONE_BACKEND
 @pytest.mark.parametrize("kind", ["simple", "rich"])
-def test_notifications_in_both_forms(caller: RawCaller, kind: str) -> None:
+def test_notifications_in_both_forms(caller, kind):
     """Of a request that fails no end is told."""
     caller.collect(EVENTS)
     request, refused = (fresh(f"select_destinations-{kind}.request") for _number in range(2))
@@ -229,7 +219,7 @@ def test_notifications_in_both_forms(caller: RawCaller, kind: str) -> None:
     events[request["_context_request_id"]] = ["start", "end"]
     told: dict[str, list[dict[str, Any]]] = {queue: [] for queue in EVENTS}
 
-    def complete() -> bool:
+    def complete():
         for queue, messages in told.items():  # those of earlier requests may still be coming in
             new = caller.taken_from(queue)
             messages.extend(each for each in new if each["_context_request_id"] in events)
@@ -254,7 +244,7 @@ def test_notifications_in_both_forms(caller: RawCaller, kind: str) -> None:
                 assert message[key] == theirs[key]
 
 
-def test_a_slow_request_shows_that_it_lives(caller: RawCaller) -> None:
+def test_a_slow_request_shows_that_it_lives(caller):
     """Heartbeats every half of the caller's time, then the reply (page rpc, section 6)."""
     sequence = json.loads((WIRE / "call_monitor-heartbeat.sequence.json").read_text())["sequence"]
     asked, *beats, answer = [each["message"] for each in sequence]
@@ -279,9 +269,7 @@ def test_a_slow_request_shows_that_it_lives(caller: RawCaller) -> None:
 
 
 @pytest.mark.parametrize("hint", [PAUSE_HINT, COMPUTE_HINT])
-def test_a_caller_with_little_patience_gets_a_thousand_servers(
-    recorded_scheduler: ServingScheduler, tmp_path: Path, hint: str
-) -> None:
+def test_a_caller_with_little_patience_gets_a_thousand_servers(recorded_scheduler, tmp_path, hint):
     """The request takes longer than ``rpc_response_timeout``, which only bounds the silence."""
     patience_seconds = 2
     uuids = [str(uuid.uuid4()) for _ in range(1000)]
@@ -296,16 +284,14 @@ def test_a_caller_with_little_patience_gets_a_thousand_servers(
 
 
 @ONE_BACKEND
-def test_what_is_on_the_broker(
-    recorded_scheduler: ServingScheduler, rabbitmq: RabbitMQ, caller: RawCaller
-) -> None:
+def test_what_is_on_the_broker(recorded_scheduler, rabbitmq, caller):
     """Queues, exchanges and bindings, with their arguments (page rpc, section 9)."""
     vhost = recorded_scheduler.transport_url.rpartition("/")[2]
     caller.collect([])
     caller.call(fresh("select_destinations-simple.request"))
     theirs = json.loads((WIRE / "rabbit-topology.json").read_text())
 
-    def listed(what: str, *columns: str) -> list[dict[str, str]]:
+    def listed(what, *columns):
         text = rabbitmq.control("-p", vhost, f"list_{what}", *columns, "--formatter", "json")
         return [{key: _text(value) for key, value in each.items()} for each in json.loads(text)]
 

@@ -1,9 +1,6 @@
 """The workloads that compare with Nova, at a size of seconds."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +10,7 @@ NAMES = [name for name in workload.names() if workload.load(name).needs_nova]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_workload_runs(name: str, nova_python: Path) -> None:
+def test_a_workload_runs(name, nova_python):
     result = runner.run(workload.load(name).at_tiny_size())
 
     assert {row["what"] for row in result["rows"] if not math.isfinite(row["value"])} == set()

@@ -13,7 +13,7 @@ HOSTS = {"k1": "cell1", "k2": "cell1", "k3": "cell1", "k4": "cell2"}
 
 
 @pytest.fixture(scope="module")
-def cloud(world: Deployed) -> Deployed:
+def cloud(world) -> Deployed:
     """Hosts in two cells, with Nova's code in the place of their compute services."""
     world.nova.do("conducting.all_cells_on", bus=world.bus)
     for host, cell in HOSTS.items():
@@ -31,7 +31,7 @@ def orders(cloud: Deployed, uuids: list[str]) -> list[dict[str, Any]]:
     return wait_until(lambda: found() if len(found()) == len(uuids) else [])
 
 
-def test_the_chosen_host_is_ordered_to_build(cloud: Deployed) -> None:
+def test_the_chosen_host_is_ordered_to_build(cloud):
     uuids = [a_uuid() for _ in range(3)]
     cloud.nova.do("conducting.boot", demand={"uuids": uuids, "destination": {"cell": "cell1"}})
     for order in orders(cloud, uuids):
@@ -46,7 +46,7 @@ def test_the_chosen_host_is_ordered_to_build(cloud: Deployed) -> None:
         }
 
 
-def test_a_server_without_host_is_an_error_in_cell0(cloud: Deployed) -> None:
+def test_a_server_without_host_is_an_error_in_cell0(cloud):
     uuid = a_uuid()
     demand = {"uuids": [uuid], "flavor": {"memory_mb": 10**6}}
     cloud.nova.do("conducting.boot", demand=demand)

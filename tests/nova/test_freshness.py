@@ -9,6 +9,8 @@ import pytest
 from tests.nova.deployed import Deployed, a_uuid
 from tests.nova.driver import NovaError
 
+AS_BEFORE = {"disabled": False, "disabled_reason": None, "forced_down": False}
+
 
 def sized(times: int) -> dict[str, int]:
     """Columns of a host that many times as big as one by default."""
@@ -24,7 +26,7 @@ def sized(times: int) -> dict[str, int]:
 
 
 @pytest.fixture(scope="module")
-def fleet(world: Deployed) -> Deployed:
+def fleet(world) -> Deployed:
     """Two hosts, n1 the bigger one, and nobody else."""
     world.add_hosts("cell1", "n1", **sized(4))
     world.add_hosts("cell2", "n2")
@@ -32,15 +34,11 @@ def fleet(world: Deployed) -> Deployed:
 
 
 @pytest.fixture(autouse=True)
-def as_before(fleet: Deployed) -> Iterator[None]:
+def as_before(fleet) -> Iterator[None]:
     """Each test finds n1 the best host, and leaves it so."""
     assert asked_for_best(fleet) == "n1"
     yield
-    fleet.nova.do(
-        "fleet.change_service",
-        name="n1",
-        fields={"disabled": False, "disabled_reason": None, "forced_down": False},
-    )
+    fleet.nova.do("fleet.change_service", name="n1", fields=AS_BEFORE)
 
 
 def asked_for_best(fleet: Deployed) -> str:
@@ -60,29 +58,24 @@ def is_refused(fleet: Deployed, **demand: object) -> bool:
     return False
 
 
-def test_a_host_that_is_disabled(fleet: Deployed) -> None:
-    change = {"disabled": True, "disabled_reason": "maintenance"}
+@pytest.mark.parametrize(
+    "change", [{"disabled": True, "disabled_reason": "maintenance"}, {"forced_down": True}]
+)
+def test_a_host_that_is_disabled_or_forced_down(fleet, change):
     fleet.nova.do("fleet.change_service", name="n1", fields=change)
     assert asked_for_best(fleet) == "n2"
-    fleet.nova.do("fleet.change_service", name="n1", fields={"disabled": False})
+    fleet.nova.do("fleet.change_service", name="n1", fields=AS_BEFORE)
     assert asked_for_best(fleet) == "n1"
 
 
-def test_a_host_that_is_forced_down(fleet: Deployed) -> None:
-    fleet.nova.do("fleet.change_service", name="n1", fields={"forced_down": True})
-    assert asked_for_best(fleet) == "n2"
-    fleet.nova.do("fleet.change_service", name="n1", fields={"forced_down": False})
-    assert asked_for_best(fleet) == "n1"
-
-
-def test_a_host_with_less_memory(fleet: Deployed) -> None:
+def test_a_host_with_less_memory(fleet):
     fleet.nova.do("fleet.change_host", name="n1", columns={"free_ram_mb": -40_000})
     assert fleet.hosts(flavor={"memory_mb": 30_000}) == ["n2"]
     fleet.nova.do("fleet.change_host", name="n1", columns={"free_ram_mb": 4 * 32768})
     assert asked_for_best(fleet) == "n1"
 
 
-def test_an_aggregate_that_changes(fleet: Deployed) -> None:
+def test_an_aggregate_that_changes(fleet):
     number = fleet.add_aggregate("zone", {"availability_zone": "west"}, "n2")
     assert fleet.hosts(zone="west") == ["n2"]
     fleet.nova.do("fleet.change_aggregate", number=number, add=["n1"])
@@ -96,7 +89,7 @@ def test_an_aggregate_that_changes(fleet: Deployed) -> None:
     assert is_refused(fleet, zone="south")
 
 
-def test_an_instance_that_comes_moves_and_goes(fleet: Deployed) -> None:
+def test_an_instance_that_comes_moves_and_goes(fleet):
     uuid = a_uuid()
     beside = {"hints": {"same_host": [uuid]}}
     assert is_refused(fleet, **beside)
@@ -106,14 +99,14 @@ def test_an_instance_that_comes_moves_and_goes(fleet: Deployed) -> None:
     assert is_refused(fleet, **beside)
 
 
-def test_a_host_that_registers_and_one_that_leaves(fleet: Deployed) -> None:
+def test_a_host_that_registers_and_one_that_leaves(fleet):
     fleet.add_hosts("cell2", "n3", **sized(16))
     assert asked_for_best(fleet) == "n3"
     fleet.nova.do("fleet.remove_host", name="n3")
     assert asked_for_best(fleet) == "n1"
 
 
-def test_the_host_of_a_group_member(fleet: Deployed) -> None:
+def test_the_host_of_a_group_member(fleet):
     group = fleet.nova.do("fleet.add_group", policy="affinity")
     fleet.nova.do("fleet.add_instance", host="n2", uuid=a_uuid(), group=group)
     assert fleet.hosts(group=group) == ["n2"]

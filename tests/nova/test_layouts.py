@@ -1,7 +1,5 @@
 """What tests take for the layout of today is what Nova's own tools make."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -12,13 +10,12 @@ from scheduler.db import layout, migration
 from scheduler.db.database import Database
 from scheduler.errors import DatabaseNotReady
 from tests import nova_layouts
-from tests.nova.databases import NovaDatabases
 from tests.nova_layouts import API, CELL, TODAY
 from tests.world.deployment import render
 
 
 @pytest.mark.parametrize("role", [CELL, API])
-def test_columns_of_today(nova_databases: NovaDatabases, role: str) -> None:
+def test_columns_of_today(nova_databases, role):
     url = nova_databases.cell_url if role == CELL else nova_databases.api_url
     engine = sa.create_engine(url)
     expected = nova_layouts.metadata(TODAY, role).tables
@@ -33,7 +30,7 @@ def test_columns_of_today(nova_databases: NovaDatabases, role: str) -> None:
     assert version == nova_layouts.VERSIONS[TODAY, role][1]
 
 
-def test_nothing_is_missing(nova_databases: NovaDatabases) -> None:
+def test_nothing_is_missing(nova_databases):
     for url, of_interest in (
         (nova_databases.cell_url, layout.CELL_TABLES),
         (nova_databases.api_url, layout.API_TABLES),
@@ -44,7 +41,7 @@ def test_nothing_is_missing(nova_databases: NovaDatabases) -> None:
         database.dispose()
 
 
-def test_db_check_finds_every_cell(nova_databases: NovaDatabases, tmp_path, capsys) -> None:
+def test_db_check_finds_every_cell(nova_databases, tmp_path, capsys):
     config = tmp_path / "nova.conf"
     settings = {
         "api_database": {"connection": nova_databases.api_url},
@@ -59,7 +56,7 @@ def test_db_check_finds_every_cell(nova_databases: NovaDatabases, tmp_path, caps
     assert [row["Missing"] for row in rows if row["Missing"]] == []
 
 
-def test_what_nova_made_is_used_but_not_changed(nova_databases: NovaDatabases) -> None:
+def test_what_nova_made_is_used_but_not_changed(nova_databases):
     database = Database(nova_databases.cell_url)
     migration.check_ready(database)
     with pytest.raises(DatabaseNotReady, match="alembic_version"):

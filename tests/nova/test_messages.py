@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.nova.databases import NovaDatabases
 from tests.nova.deployed import Deployed, a_uuid, deployed
 from tests.nova.driver import NovaError
-from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 
 HOSTS = ("m1", "m2", "m3")
@@ -21,9 +19,7 @@ SELDOM = {"scheduler": {"driver": "caching_scheduler", "periodic_task_interval":
 
 
 @pytest.fixture(scope="module")
-def fleet(
-    nova_databases: NovaDatabases, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Deployed]:
+def fleet(nova_databases, rabbitmq, tmp_path_factory) -> Iterator[Deployed]:
     """A scheduler that read its three hosts when it started, and nothing since."""
     folder = tmp_path_factory.mktemp("fleet")
     with deployed(nova_databases, rabbitmq, folder, settings=SELDOM) as world:
@@ -48,7 +44,7 @@ def becomes(wanted: list[str], asked: Callable[[], list[str]]) -> None:
     wait_until(lambda: asked() == wanted, describe=lambda: f"{wanted}, not {asked()}")
 
 
-def test_aggregates(fleet: Deployed) -> None:
+def test_aggregates(fleet):
     number = fleet.add_aggregate("told", {"availability_zone": "told"}, "m1")
     assert hosts(fleet, zone="told") == []
     fleet.nova.do("calls.update_aggregates", numbers=[number])
@@ -61,7 +57,7 @@ def test_aggregates(fleet: Deployed) -> None:
     becomes([], lambda: hosts(fleet, zone="told"))
 
 
-def test_instances(fleet: Deployed) -> None:
+def test_instances(fleet):
     uuids = [a_uuid(), a_uuid()]
     beside = {"hints": {"same_host": [uuids[1]]}}
     for uuid in uuids:

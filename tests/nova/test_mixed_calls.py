@@ -7,7 +7,6 @@ from collections import Counter
 import pytest
 
 from tests.nova import mixed
-from tests.nova.deployed import Deployed
 
 HOSTS = 30
 CALLS_PER_ROUND = 100
@@ -16,7 +15,7 @@ ROUNDS = range(10)
 
 
 @pytest.mark.parametrize("number", ROUNDS)
-def test_nova_agrees_with_every_answer(number: int, world: Deployed) -> None:
+def test_nova_agrees_with_every_answer(number, world):
     fleet = mixed.install(world, f"r{number}", HOSTS)
     demands = mixed.Demands(fleet, seed=number)
     outcomes: Counter[tuple[str, bool]] = Counter()

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.nova.databases import NovaDatabases
 from tests.nova.deployed import Deployed, a_uuid, deployed
-from tests.servers.rabbitmq import RabbitMQ
 from tests.waiting import wait_until
 
 BOTH_FORMS = {
@@ -38,9 +36,7 @@ DEMANDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def told(
-    nova_databases: NovaDatabases, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Deployed]:
+def told(nova_databases, rabbitmq, tmp_path_factory) -> Iterator[Deployed]:
     """A world in which both sides send both forms, and one host."""
     folder = tmp_path_factory.mktemp("told")
     with deployed(nova_databases, rabbitmq, folder, of_both=BOTH_FORMS) as world:
@@ -67,7 +63,7 @@ def heard(world: Deployed, event: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("what", DEMANDS)
-def test_nova_sends_the_same(what: str, told: Deployed) -> None:
+def test_nova_sends_the_same(what, told):
     demand = {"uuids": [a_uuid()], **DEMANDS[what]}
     if "policy" in demand:
         demand["group"] = told.nova.do("fleet.add_group", policy=demand.pop("policy"))

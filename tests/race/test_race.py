@@ -1,9 +1,5 @@
 """The race harness at a size of seconds: what it promises at full size holds here, too."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from tests.race import run, table
@@ -13,9 +9,7 @@ pytestmark = pytest.mark.functional
 TINY = {"callers": 16, "hosts": 4, "host_mb": 8192, "edge_requests": 30, "answer_seconds": 8.0}
 
 
-def test_nothing_is_promised_twice_and_nothing_is_lost(
-    transport_url: str, mariadb_url: str, tmp_path: Path
-) -> None:
+def test_nothing_is_promised_twice_and_nothing_is_lost(transport_url, mariadb_url, tmp_path):
     plan = Plan(requests=130, daemon_every=4, **TINY)
     outcome = run.race_on(plan, tmp_path, transport_url, mariadb_url)
     text = table.render(plan, outcome)
@@ -26,9 +20,7 @@ def test_nothing_is_promised_twice_and_nothing_is_lost(
     assert any(each.failure == "NoValidHost" for each in outcome.requests), text
 
 
-def test_without_claims_hosts_are_promised_twice(
-    transport_url: str, mariadb_url: str, tmp_path: Path
-) -> None:
+def test_without_claims_hosts_are_promised_twice(transport_url, mariadb_url, tmp_path):
     plan = Plan(requests=90, claims="none", kill_seconds=0, **TINY)
     outcome = run.race_on(plan, tmp_path, transport_url, mariadb_url)
     text = table.render(plan, outcome)

@@ -6,7 +6,6 @@ stand between.  One page at a time.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
@@ -138,23 +137,15 @@ class Chromium:
             lambda: f"{script}; {self.complaints}",
         )
 
-    def point(self, x: float, y: float, *, click: bool = False) -> None:
-        """Move the mouse to a place in the window, and click there if told so."""
-        kinds = ["mouseMoved", *(["mousePressed", "mouseReleased"] if click else [])]
-        for kind in kinds:
-            pressed = {} if kind == "mouseMoved" else {"button": "left", "clickCount": 1}
-            self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **pressed)
+    def point(self, x: float, y: float) -> None:
+        """Move the mouse to a place in the window."""
+        self.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def press(self, key: str, code: int) -> None:
         """Press and release a key that types nothing; *code* is its Windows key code."""
         for kind in ("rawKeyDown", "keyUp"):
             pressed = {"key": key, "code": key, "windowsVirtualKeyCode": code}
             self.send("Input.dispatchKeyEvent", type=kind, **pressed)
-
-    def screenshot(self, path: Path, *, whole: bool = False) -> None:
-        """Write a PNG of the window, or of the *whole* page, to *path*."""
-        answer = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(answer["data"]))
 
     # --- the protocol --------------------------------------------------------------------
 

@@ -175,7 +175,7 @@ class Bus:
         caller.cast("sync_instance_info", {"host_name": host, "instance_uuids": uuids})
         said = {"service_name": "compute", "host": host, "capabilities": {"at": time.time()}}
         caller.cast("update_service_capabilities", said, version="2.4")
-        caller.publish("no JSON", "scheduler")
+        caller.publish("no JSON", routing_key="scheduler")
         self.counts["casts"] += 4
 
     # --- looks ---------------------------------------------------------------------------

@@ -11,12 +11,12 @@ from typing import Any, Final
 from scheduler import objects
 from scheduler.rpc.client import INTROSPECTION, INTROSPECTION_VERSION
 from tests.soak.demands import Demand
-from tests.world.bus import enveloped
 from tests.world.connection import (
     TOPIC,
     Connection,
     call_keys,
     chosen_host,
+    enveloped,
     failure_class,
     message,
 )
@@ -80,7 +80,7 @@ class Caller:
     def cast(self, method: str, arguments: Mapping[str, Any], version: str = "4.2") -> None:
         """Tell all schedulers something."""
         told = {**message(method, arguments, version), "_unique_id": uuid.uuid4().hex}
-        self.publish(enveloped(told), "", FANOUT)
+        self.publish(enveloped(told), routing_key="", exchange=FANOUT)
 
     def receive(self) -> None:
         """Take the answers that are there, or come soon."""
@@ -90,7 +90,7 @@ class Caller:
         call = uuid.uuid4().hex
         self._waiting[call] = demand, time.monotonic()
         keys = call_keys(call, self._connection.reply_queue)
-        self.publish(enveloped({**asked, **keys}), routing_key)
+        self.publish(enveloped({**asked, **keys}), routing_key=routing_key)
 
     def _received(self, reply: Mapping[str, Any]) -> None:
         demand, _sent_at = self._waiting.pop(reply["_msg_id"], (None, 0.0))

@@ -1,11 +1,8 @@
 """The soak: what it calls growth, and that it runs, seconds long, on SQLite."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import time
-from pathlib import Path
 
 import pytest
 
@@ -34,9 +31,7 @@ NOISE = random.Random(3)
         ("rows services", [240.0] * 60, True),
     ],
 )
-def test_what_grows_is_told_from_what_does_not(
-    name: str, values: list[float], is_flat: bool
-) -> None:
+def test_what_grows_is_told_from_what_does_not(name, values, is_flat):
     assert verdict.judge(name, list(zip(TIMES, values, strict=True))).is_flat is is_flat
 
 
@@ -52,19 +47,17 @@ def test_what_grows_is_told_from_what_does_not(
         (Scale(allowed={"fds": (50.0, 0.0)}), True),
     ],
 )
-def test_it_is_judged_after_the_warm_up_by_what_is_allowed(
-    scale: Scale, is_flat: bool | None
-) -> None:
+def test_it_is_judged_after_the_warm_up_by_what_is_allowed(scale, is_flat):
     points = [(1000.0 * number, 300.0 + number) for number in range(60)]
     assert verdict.judge("fds", points, scale).is_flat is is_flat
 
 
-def test_what_is_too_short_is_not_judged() -> None:
+def test_what_is_too_short_is_not_judged():
     points = [(float(at), 10.0 * at) for at in range(5)]
     assert verdict.judge("fds", points).is_flat is None
 
 
-def test_every_quantity_has_a_limit(tmp_path: Path) -> None:
+def test_every_quantity_has_a_limit(tmp_path):
     sample, types = look.own()
     assert {name.split()[0] for name in sample} <= verdict.ALLOWED.keys()
     assert sum(types.values()) <= sample["gc_objects"]
@@ -79,7 +72,7 @@ def test_every_quantity_has_a_limit(tmp_path: Path) -> None:
         ([50 * at for at in range(30)], False),
     ],
 )
-def test_types_that_grow_are_found(values: list[int], grows: bool) -> None:
+def test_types_that_grow_are_found(values, grows):
     # What there is none of, or next to none, is not told of.
     samples = [
         (1000.0 * at, {"function": 3000, **({"Leaked": value} if value else {})})
@@ -99,13 +92,11 @@ def test_types_that_grow_are_found(values: list[int], grows: bool) -> None:
         ({"decisions": 500, "minutes": 0.0}, 1e6, 499, False),
     ],
 )
-def test_when_it_is_over(
-    options: dict[str, float], minutes: float, decisions: int, is_over: bool
-) -> None:
+def test_when_it_is_over(options, minutes, decisions, is_over):
     assert Plan(**options).is_over(60 * minutes, decisions) is is_over
 
 
-def test_a_little_soak_of_everything(tmp_path: Path) -> None:
+def test_a_little_soak_of_everything(tmp_path):
     """Decisions, refusals, repeats, deletions and reloads happen; the time is simulated."""
     plan = Plan(hosts=24, servers=60, sample_seconds=0.0, largest=20, leak=1000.0)
     url = f"sqlite:///{tmp_path}/nova.sqlite"
@@ -133,7 +124,7 @@ def test_a_little_soak_of_everything(tmp_path: Path) -> None:
     assert {name.split()[0] for name in sample} <= verdict.ALLOWED.keys()
 
 
-def test_growth_is_told_in_the_last_line(tmp_path: Path) -> None:
+def test_growth_is_told_in_the_last_line(tmp_path):
     kept = look.Kept(tmp_path / "looks.jsonl")
     for number in range(20):
         kept.add(30.0, {"fds": 7.0 + number}, decisions=100 * number)
@@ -143,8 +134,8 @@ def test_growth_is_told_in_the_last_line(tmp_path: Path) -> None:
     assert text.splitlines()[-1] == "1,234 decisions; these grow: fds"
 
 
-def test_demands_are_the_same_for_the_same_seed() -> None:
-    def drawn(seed: int) -> list[tuple[str, int, str]]:
+def test_demands_are_the_same_for_the_same_seed():
+    def drawn(seed):
         plan = engine.FleetPlan(24, mix="numa", instances_per_host=2)
         demands = Demands(plan, random.Random(seed), lambda: plan.names, lambda: ["a", "b"])
         several = [demands.next() for _number in range(300)]

@@ -1,4 +1,4 @@
-"""Calls as bytes over one AMQP connection: what a conductor sends, at little cost to the caller.
+"""Messages as bytes over one AMQP connection, at little cost to whoever sends them.
 
 Bodies of ``select_destinations`` are rendered once; only identifiers differ.  What is loaded or
 measured is thus the scheduler and the broker, not a client library.
@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Self
 from urllib.parse import unquote, urlsplit
 
 import amqp
+from kombu import compression as compressions
 
 from scheduler import objects
 from scheduler.rpc.context import RequestContext
-from tests.world.bus import enveloped
 
 EXCHANGE: Final = "nova"
 TOPIC: Final = "scheduler"
 #: How long the caller says it waits between two heartbeats of the server, in seconds.
 MONITOR_SECONDS: Final = 60
+ANSWER_SECONDS: Final = 60.0
 NOT_KEPT, KEPT = 1, 2  # delivery modes of AMQP
 _CALL, _UNIQUE, _REQUEST, _SERVER = (f"@{name}@" for name in ("call", "unique", "req", "uuid"))
 _SERVERS: Final = '\\"@uuids@\\"'
@@ -52,11 +54,25 @@ class Connection:
         self.reply_bytes = 0
 
     def publish(
-        self, body: str, routing_key: str = TOPIC, exchange: str = EXCHANGE, mode: int = NOT_KEPT
+        self,
+        body: bytes | str,
+        content_type: str = "application/json",
+        *,
+        routing_key: str = TOPIC,
+        exchange: str = EXCHANGE,
+        mode: int = NOT_KEPT,
+        compression: str | None = None,
     ) -> None:
-        """Send *body* as it is."""
+        """Send *body* as it is, or compressed."""
+        headers = {}
+        if compression:
+            body, headers["compression"] = compressions.compress(body, compression)
         message = amqp.Message(
-            body, content_type="application/json", content_encoding="utf-8", delivery_mode=mode
+            body,
+            content_type=content_type,
+            content_encoding="utf-8",
+            delivery_mode=mode,
+            application_headers=headers,
         )
         self._channel.basic_publish(message, exchange=exchange, routing_key=routing_key)
 
@@ -101,6 +117,82 @@ class Connection:
             return  # a heartbeat
         self.reply_bytes = len(message.body)
         self._received(reply)
+
+
+class RawCaller(Connection):
+    """Publishes bodies of the test's own making and keeps all that is answered."""
+
+    def __init__(self, transport_url: str) -> None:
+        #: All replies, heartbeats among them, and the properties of each message.
+        self.received: list[dict[str, Any]] = []
+        self.dressed: list[dict[str, Any]] = []
+        super().__init__(transport_url, self.received.append)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def delete_queue(self) -> None:
+        """Delete the queue that answers come to; what is sent from now on is never answered."""
+        self._channel.queue_delete(self.reply_queue)
+
+    def call(self, message: Mapping[str, Any], routing_key: str = TOPIC) -> dict[str, Any]:
+        """Send *message*, with identifiers of this call, and return the reply's message."""
+        return self.answer_to(self.send(message, routing_key))
+
+    def send(self, message: Mapping[str, Any], routing_key: str = TOPIC) -> str:
+        """Send *message* as a call of its own; returns the identifier of the call."""
+        own = self.call_keys()
+        self.publish(enveloped({**message, **own}), routing_key=routing_key)
+        return own["_msg_id"]
+
+    def call_keys(self) -> dict[str, str]:
+        """What a message needs to be a call that is answered here."""
+        own = {"_msg_id": uuid.uuid4().hex, "_unique_id": uuid.uuid4().hex}
+        return {**own, "_reply_q": self.reply_queue}
+
+    def answer_to(self, call_id: str, timeout_seconds: float = ANSWER_SECONDS) -> dict[str, Any]:
+        """Wait for the final reply to a call."""
+        deadline = time.monotonic() + timeout_seconds
+        while not (found := self.answers_to(call_id)):
+            if not self.drain(max(0.01, deadline - time.monotonic())):
+                raise AssertionError(f"no answer within {timeout_seconds:g} s")
+        return found[0]
+
+    def answers_to(self, call_id: str) -> list[dict[str, Any]]:
+        """The final replies received so far, heartbeats left out."""
+        return [each for each in self.received if each["_msg_id"] == call_id and each["ending"]]
+
+    def collect(self, names: Sequence[str]) -> None:
+        """From now on keep what is sent to the queues *names* of the exchange ``nova``."""
+        self._channel.exchange_declare(EXCHANGE, "topic", auto_delete=False)
+        for name in names:
+            self._channel.queue_declare(name, auto_delete=False)
+            self._channel.queue_bind(name, EXCHANGE, name)
+            self._channel.queue_purge(name)
+
+    def taken_from(self, name: str) -> list[dict[str, Any]]:
+        """The messages that have come to a collected queue since the last look."""
+        taken = iter(lambda: self._channel.basic_get(name, no_ack=True), None)
+        return [json.loads(json.loads(each.body)["oslo.message"]) for each in taken]
+
+    def _receive(self, message: amqp.Message) -> None:
+        self.dressed.append(message.properties)
+        self.received.append(json.loads(json.loads(message.body)["oslo.message"]))
+
+
+def enveloped(message: Mapping[str, Any], version: str = "2.0") -> str:
+    """The body of an AMQP message (reference page rpc, section 10)."""
+    return json.dumps({"oslo.version": version, "oslo.message": json.dumps(message)})
+
+
+def failure_of(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """The error that a reply carries."""
+    assert reply["failure"], f"not an error: {reply}"
+    failure: dict[str, Any] = json.loads(reply["failure"])
+    return failure
 
 
 def failure_class(reply: Mapping[str, Any]) -> str | None:

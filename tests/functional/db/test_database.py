@@ -1,7 +1,5 @@
 """What tests/unit/db says about transactions and migrations, on servers, and greenlets."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

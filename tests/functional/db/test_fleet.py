@@ -1,7 +1,5 @@
 """Reads of the fleet while others write, on servers."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import itertools
