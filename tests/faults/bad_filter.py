@@ -22,7 +22,6 @@ class BadFilter(BaseHostFilter):
     """Lets every host pass, unless the request has the hint."""
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> Any:
-        """Whatever the hint says."""
         fault, *rest = (spec_obj.scheduler_hints or {}).get(HINT, [None])
         if fault == RAISES:
             raise RuntimeError("this filter is broken")

@@ -15,7 +15,6 @@ _kept = pytest.StashKey[list[Result]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin with an empty table."""
     config.stash[_kept] = []
 
 
@@ -34,7 +33,6 @@ def kept(pytestconfig: pytest.Config) -> list[Result]:
 
 
 def pytest_terminal_summary(config: pytest.Config) -> None:
-    """Print the table."""
     rows = [each.row for each in config.stash[_kept]]
     if rows:
         results.publish(f"{machine.sentence(machine.notes())}\n\n{results.table(HEAD, rows)}")

@@ -59,7 +59,6 @@ class Result:
 
     @property
     def row(self) -> results.Row:
-        """A line of the table."""
         kept = KEPT if self.is_kept else BROKEN
         if self.account is None:
             return (self.fault, self.promise, kept, "?", "?", "?", "?", "?")

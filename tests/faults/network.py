@@ -46,12 +46,10 @@ class Cable:
             _run([*enter, "ip", "neighbour", "replace", *to, "lladdr", NOBODY, "nud", "permanent"])
 
     def mend(self) -> None:
-        """Undo :meth:`cut`."""
         for other, (device, enter) in zip((2, 1), self._sides(), strict=True):
             _run([*enter, "ip", "neighbour", "del", f"{self._network}.{other}", "dev", device])
 
     def remove(self) -> None:
-        """Leave nothing of it behind."""
         _run(["ip", "link", "delete", self._ends[0]])
 
 

@@ -236,7 +236,6 @@ class World:
         return {each["consumer_uuid"]: each["host"] for each in found}
 
     def close(self) -> None:
-        """Leave no process behind."""
         for each in self.sites:
             each.close()
 

@@ -19,7 +19,6 @@ class Collector(LoopbackServer):
 
     @property
     def url(self) -> str:
-        """Where it is."""
         return f"http://{ADDRESS}:{self.port}"
 
     def of_service(self, service: str) -> list[Span]:
@@ -28,10 +27,7 @@ class Collector(LoopbackServer):
 
 
 class _Call(QuietHandler):
-    """One call."""
-
     def answer(self) -> None:
-        """Keep what it brings."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)

@@ -15,7 +15,6 @@ class PausingFilter(BaseHostFilter):
     """Takes per host as long as the hints say: waiting, or computing without a pause."""
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
-        """Every host passes."""
         del host_state
         hints = spec_obj.scheduler_hints or {}
         if PAUSE_HINT in hints:

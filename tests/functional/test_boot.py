@@ -41,7 +41,6 @@ def cloud(request, on_sqlite) -> Iterator[Deployment]:
 
 @pytest.fixture(scope="module")
 def zones(cloud) -> dict[str, str]:
-    """The zone of every host."""
     return {each["Host"]: each["Zone"] for each in cloud.manage("host", "list")}
 
 

@@ -72,7 +72,6 @@ def claims(database_url: str) -> list[tuple[str, str]]:
 
 
 def queues(node: Node, column: str) -> dict[str, str]:
-    """That *column* of every queue."""
     _header, *lines = node.control("list_queues", "name", column).splitlines()
     return dict(line.split("\t") for line in lines)
 

@@ -42,7 +42,6 @@ class Gate:
 
     @oslo_messaging.expose
     def passage(self, context: Any, number: int) -> int:
-        """Wait, and return *number*."""
         del context
         self.begun.release()
         self.open.wait(60)
@@ -83,7 +82,6 @@ class Bus:
             cfg.CONF.reset()
 
     def cut(self) -> None:
-        """Close all connections."""
         self.rabbitmq.control("close_all_connections", "--vhost", self.vhost, "a test")
 
 
@@ -200,7 +198,6 @@ class Again:
 
     @oslo_messaging.expose
     def tell(self, context: Any) -> bool:
-        """As the context has it."""
         return bool(context.is_redelivered)
 
 

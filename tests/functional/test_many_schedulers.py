@@ -29,7 +29,6 @@ CLAIMS = {"claims": "database", "workers": 2}
 
 @pytest.fixture(params=["mariadb_url", "postgresql_url", "sqlite_url"])
 def any_database(request) -> str:
-    """Every engine in turn."""
     return str(request.getfixturevalue(request.param))
 
 
@@ -45,7 +44,6 @@ def claimed(database_url: str, state: str = "1 = 1") -> list[Any]:
 
 
 def open_claims(database_url: str) -> list[Any]:
-    """Those that are not closed."""
     return claimed(database_url, "closed_at IS NULL")
 
 

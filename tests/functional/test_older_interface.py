@@ -71,7 +71,6 @@ class Site:
 
 @pytest.fixture(scope="module")
 def running(on_sqlite) -> Iterator[tuple[Daemon, Database, str]]:
-    """A scheduler that sends notifications."""
     settings = {
         "DEFAULT": {"host": "sched1", "service_down_time": 3600},
         "oslo_messaging_notifications": {"driver": "messagingv2"},

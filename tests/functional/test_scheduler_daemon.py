@@ -56,7 +56,6 @@ def scheduler(deployment, tables) -> StartScheduler:
 
 @pytest.fixture
 def tables(sqlite_url) -> str:
-    """A database with its tables."""
     migration.sync(Database(sqlite_url))
     return sqlite_url
 

@@ -57,7 +57,6 @@ NOVA_ALONE: Settings = {
 
 
 def a_uuid() -> str:
-    """The uuid of another instance."""
     return str(uuid.uuid4())
 
 

@@ -89,7 +89,6 @@ class NovaDriver:
         return self.log_path.read_text(encoding="utf-8", errors="replace")
 
     def close(self) -> None:
-        """End the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.kill()

@@ -115,7 +115,6 @@ def install(world: Deployed, name: str, count: int) -> Fleet:
 
 
 def remove(world: Deployed, fleet: Fleet) -> None:
-    """Take the fleet away again."""
     for number in fleet.aggregates:
         world.nova.do("fleet.remove_aggregate", number=number)
     for host in fleet.hosts:
@@ -146,11 +145,9 @@ class Demands:
         }
 
     def some(self, values: list[str], count: int = 1) -> list[str]:
-        """A few of them."""
         return self.random.sample(values, min(count, len(values)))
 
     def query(self) -> dict[str, Any]:
-        """A query for JsonFilter."""
         query = self.random.choice(
             (
                 [">=", "$free_ram_mb", 20000],
@@ -192,7 +189,6 @@ class Demands:
         return {"destination": self.random.choice((*wanted, {"cell": "cell2"}))}
 
     def image(self) -> dict[str, Any]:
-        """What the image asks for."""
         properties = (
             {"hw_architecture": "aarch64"},
             {"hw_architecture": "x86_64"},
@@ -213,7 +209,6 @@ class Demands:
         return {"extra_specs": self.random.choice(specs)}
 
     def impossible(self) -> dict[str, Any]:
-        """What nobody can serve."""
         return self.random.choice(
             (
                 {"flavor": {"memory_mb": 10**6}},
@@ -228,7 +223,6 @@ class Demands:
         )
 
     def group(self) -> dict[str, Any]:
-        """Servers of a group."""
         return {"group": self.random.choice(tuple(self.fleet.groups.values()))}
 
 

@@ -48,7 +48,6 @@ def asked_for_best(fleet: Deployed) -> str:
 
 
 def is_refused(fleet: Deployed, **demand: object) -> bool:
-    """Whether Nova's client gets NoValidHost."""
     try:
         fleet.select(**demand)
     except NovaError as error:

@@ -12,7 +12,6 @@ from tests.world import options, results
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run; see ``--help``."""
     # Before oslo.messaging is imported, which would settle on eventlet.
     concurrency.activate(concurrency.THREADING)
     from tests.race import run, table  # noqa: PLC0415

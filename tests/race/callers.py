@@ -68,7 +68,6 @@ class Callers:
         return len(self._under_way)
 
     def ask(self, request: Request) -> None:
-        """Send a request."""
         request.sent_at = time.time()
         self._under_way.add(request)
         self._send(request)
@@ -87,7 +86,6 @@ class Callers:
         return self._connection.unread()
 
     def close(self) -> None:
-        """Leave the broker."""
         self._connection.close()
 
     def _lost(self, request: Request) -> None:

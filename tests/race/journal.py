@@ -80,7 +80,6 @@ def begin(url: str) -> None:
 
 
 def read(url: str) -> list[Line]:
-    """All that was written down."""
     return [Line(*row) for row in _ask(url, _READ)]
 
 

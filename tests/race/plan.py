@@ -35,5 +35,4 @@ class Plan:
 
     @property
     def fleet_mb(self) -> int:
-        """Memory of all hosts together."""
         return self.hosts * self.host_mb

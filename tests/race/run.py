@@ -43,8 +43,6 @@ AT_ONCE: Final = 8
 
 @dataclass
 class Outcome:
-    """All that was seen."""
-
     requests: list[Request]
     counts: Counter[str]
     #: What broke a promise, by the promise.

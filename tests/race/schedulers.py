@@ -49,7 +49,6 @@ class Schedulers:
             self._thread.join()
 
     def close(self) -> None:
-        """End all of them."""
         self.spare()
         self.deployment.close()
 

@@ -32,10 +32,7 @@ class AttestationServer(LoopbackServer):
 
 
 class _Poll(QuietHandler):
-    """One poll."""
-
     def answer(self) -> None:
-        """As it was told to."""
         owner: AttestationServer = self.server.owner
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         headers = {name.lower(): value for name, value in self.headers.items()}

@@ -19,7 +19,6 @@ class LoopbackServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
         return int(self._server.server_address[1])
 
     def __enter__(self) -> Self:

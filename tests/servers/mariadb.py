@@ -111,11 +111,9 @@ class MariaDB(PrivateServer):
             self.grant(grant, user)
 
     def grant(self, rights: str, user: str) -> None:
-        """Give the account more rights."""
         self._ask(f"GRANT {rights} TO {user}@'%'")
 
     def drop_account(self, user: str) -> None:
-        """Remove the account."""
         self._ask(f"DROP USER {user}@'%'")
 
     def create_database(self, name: str | None = None) -> str:

@@ -67,7 +67,6 @@ class Placement(PrivateServer):
 
     @property
     def endpoint(self) -> str:
-        """Where it is."""
         return f"http://{LOOPBACK}:{self.port}"
 
     @property

@@ -52,7 +52,6 @@ class Node(RabbitMQ):
 
     @property
     def node_name(self) -> str:
-        """Its name in the cluster."""
         return self.environment()["RABBITMQ_NODENAME"]
 
     def set_up(self) -> None:

@@ -23,15 +23,11 @@ class ReplayServer(LoopbackServer):
 
     @property
     def endpoint(self) -> str:
-        """Where it is."""
         return f"http://{ADDRESS}:{self.port}"
 
 
 class _Call(QuietHandler):
-    """One call."""
-
     def answer(self) -> None:
-        """The next of the answers."""
         owner: ReplayServer = self.server.owner
         text = self.rfile.read(int(self.headers.get("content-length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}

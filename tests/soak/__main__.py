@@ -16,7 +16,6 @@ from tests.world import options, results
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run; see ``--help``."""
     # Before oslo.messaging is imported, which would settle on eventlet.
     concurrency.activate(concurrency.THREADING)
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.ERROR)

@@ -63,7 +63,6 @@ class Caller:
         return len(self._waiting)
 
     def select(self, demand: Demand) -> None:
-        """Ask for hosts."""
         arguments = {
             name: objects.to_plain(value) if name != "spec_obj" else value.obj_to_primitive()
             for name, value in demand.arguments.items()
@@ -72,13 +71,11 @@ class Caller:
         self._call(request, TOPIC, demand)
 
     def ask_worker(self, server: str, method: str, arguments: Mapping[str, Any]) -> None:
-        """Ask one worker about itself."""
         question = message(method, arguments, INTROSPECTION_VERSION)
         question["namespace"] = INTROSPECTION
         self._call(question, f"{WORKERS}.{server}", None)
 
     def cast(self, method: str, arguments: Mapping[str, Any], version: str = "4.2") -> None:
-        """Tell all schedulers something."""
         told = {**message(method, arguments, version), "_unique_id": uuid.uuid4().hex}
         self.publish(enveloped(told), routing_key="", exchange=FANOUT)
 

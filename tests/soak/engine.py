@@ -53,11 +53,9 @@ class Clock:
         return self._now
 
     def move(self, seconds: float) -> None:
-        """Let time pass."""
         self._now += seconds
 
     def utcnow(self) -> datetime.datetime:
-        """The same as naive UTC."""
         return datetime.datetime.fromtimestamp(self._now, datetime.UTC).replace(tzinfo=None)
 
 
@@ -186,11 +184,9 @@ class Engine:
 
     @property
     def simulated_seconds(self) -> float:
-        """How much time has passed."""
         return self.clock() - self.clock.begin
 
     def close(self) -> None:
-        """End all of it."""
         self._ending.close()
 
 

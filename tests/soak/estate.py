@@ -59,8 +59,6 @@ class Host:
 
 @dataclass(slots=True)
 class Server:
-    """One server that lives."""
-
     uuid: str
     host: str
     memory_mb: int
@@ -99,7 +97,6 @@ class Estate:
 
     @property
     def hosts(self) -> Sequence[str]:
-        """Names of the hosts."""
         return list(self._hosts)
 
     @property
@@ -181,7 +178,6 @@ class Estate:
         self._changed.add(server.host)
 
     def _move(self, connection: Connection) -> None:
-        """A few servers live-migrate."""
         for _number in range(min(MOVED_AT_ONCE, len(self._servers))):
             server = self._servers[self._rng.randrange(len(self._servers))]
             self._take(server, -1)
@@ -303,7 +299,6 @@ class Estate:
         }
 
     def _beat(self, connection: Connection) -> None:
-        """All services are heard of."""
         if self._clock() - self._beat_at < HEARTBEAT_SECONDS:
             return
         self._beat_at = self._clock()

@@ -30,8 +30,6 @@ EXPIRY_SECONDS: Final = 120
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that the command takes."""
-
     form: str = option(ENGINE, "which to run", choices=(BUS, ENGINE))
     minutes: float = option(10.0, "run for so long; 0: until there were enough decisions")
     decisions: int = option(0, "run until there were so many decisions; 0: any number")

@@ -29,10 +29,8 @@ def delete(cloud: Deployment, servers: list[dict[str, Any]]) -> None:
 
 
 def states(servers: list[dict[str, Any]]) -> set[str]:
-    """The states that occur."""
     return {each["State"] for each in servers}
 
 
 def hosts(servers: list[dict[str, Any]]) -> list[str]:
-    """Where the servers are."""
     return [each["Host"] for each in servers]

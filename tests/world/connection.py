@@ -103,7 +103,6 @@ class Connection:
         return int(self._channel.queue_declare(queue, passive=True).message_count)
 
     def close(self) -> None:
-        """Leave in order."""
         self._connection.close()
 
     def die(self) -> None:

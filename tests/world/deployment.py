@@ -101,7 +101,6 @@ class Deployment:
         return self.start_daemon("nova-scheduler", *arguments, extra_environment=extra_environment)
 
     def start_conductor(self, *arguments: str) -> Daemon:
-        """Start a conductor stub."""
         return self.start_daemon("nova-conductor-stub", *arguments, "serve")
 
     def start_computes(self, hosts: int, *arguments: str) -> Daemon:
@@ -131,7 +130,6 @@ class Deployment:
         return self.rows("nova-conductor-stub", "boot", *arguments)
 
     def servers(self, *arguments: str) -> list[dict[str, Any]]:
-        """The rows of ``nova-conductor-stub list``."""
         return self.rows("nova-conductor-stub", "list", *arguments)
 
     def manage(self, *arguments: str) -> list[dict[str, Any]]:
@@ -156,7 +154,6 @@ class Deployment:
         return process.run(name, *words, folder=self.folder, backend=self.backend)
 
     def close(self) -> None:
-        """Leave no process behind."""
         for daemon in self.daemons:
             daemon.close()
 

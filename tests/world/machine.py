@@ -34,7 +34,6 @@ def notes() -> dict[str, Any]:
 
 
 def sentence(notes: dict[str, Any]) -> str:
-    """The notes in one line."""
     return sentences([notes])[0]
 
 

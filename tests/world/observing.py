@@ -32,7 +32,6 @@ class Endpoint:
         return cls(found[1])
 
     def get(self, path: str) -> tuple[int, str]:
-        """Status and body."""
         try:
             with urllib.request.urlopen(self.url + path, timeout=SECONDS) as response:
                 return response.status, response.read().decode()

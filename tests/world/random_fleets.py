@@ -198,7 +198,6 @@ def minimal_fleet() -> HostTable:
 
 
 def minimal_request() -> objects.RequestSpec:
-    """A request that says nothing."""
     return objects.RequestSpec(flavor=objects.Flavor())
 
 

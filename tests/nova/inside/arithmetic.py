@@ -15,8 +15,6 @@ def has_room(total: float, used: float, ratio: float, wanted: float) -> bool:
 
 
 class RamFilter(filters.BaseHostFilter):
-    """Enough memory."""
-
     RUN_ON_REBUILD = False
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
@@ -27,8 +25,6 @@ class RamFilter(filters.BaseHostFilter):
 
 
 class CoreFilter(filters.BaseHostFilter):
-    """Enough processors."""
-
     RUN_ON_REBUILD = False
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
@@ -38,8 +34,6 @@ class CoreFilter(filters.BaseHostFilter):
 
 
 class DiskFilter(filters.BaseHostFilter):
-    """Enough local disk."""
-
     RUN_ON_REBUILD = False
 
     def host_passes(self, host_state: Any, spec_obj: Any) -> bool:
@@ -51,8 +45,6 @@ class DiskFilter(filters.BaseHostFilter):
 
 
 class AvailabilityZoneFilter(filters.BaseHostFilter):
-    """The zone asked for."""
-
     RUN_ON_REBUILD = False
     run_filter_once_per_request = True
 

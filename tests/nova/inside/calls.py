@@ -64,7 +64,6 @@ def configure(group: str | None, option: str, value: Any) -> None:
 
 
 def ping(text: str) -> Any:
-    """Nova's base API."""
     return baserpc.BaseAPI("scheduler").ping(contexts.admin(), text, timeout=30)
 
 

@@ -18,7 +18,6 @@ def admin() -> Any:
 
 
 def tenant(project: str = PROJECT) -> Any:
-    """A user of the cloud."""
     return context.RequestContext(USER, project, roles=["member"])
 
 

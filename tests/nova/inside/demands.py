@@ -75,7 +75,6 @@ def properties(demand: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def a_destination(fields: Mapping[str, Any]) -> Any:
-    """A requested destination."""
     made = dict(fields)
     if "cell" in made:
         made["cell"] = contexts.cell(made["cell"])

@@ -279,12 +279,10 @@ def move_instance(uuid: str, host: str) -> None:
 
 
 def remove_instance(uuid: str) -> None:
-    """Delete an instance."""
     mapping = objects.InstanceMapping.get_by_instance_uuid(contexts.admin(), uuid)
     with contexts.inside(mapping.cell_mapping) as targeted:
         objects.Instance.get_by_uuid(targeted, uuid).destroy()
 
 
 def cell_uuid(name: str) -> str:
-    """The uuid of a cell."""
     return str(contexts.cell(name).uuid)

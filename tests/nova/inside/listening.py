@@ -24,12 +24,9 @@ _servers: list[Any] = []
 
 
 class Ear:
-    """Keeps every notification that arrives."""
-
     def info(
         self, context: Any, publisher_id: str, event_type: str, payload: Any, metadata: Any
     ) -> None:
-        """One of priority INFO."""
         del metadata
         _heard.append(
             {
@@ -54,7 +51,6 @@ def start() -> None:
 
 
 def heard() -> list[dict[str, Any]]:
-    """Those that arrived so far."""
     return list(_heard)
 
 
@@ -117,5 +113,4 @@ def serve_compute(hosts: list[str]) -> None:
 
 
 def built() -> list[dict[str, Any]]:
-    """The orders so far."""
     return list(_built)

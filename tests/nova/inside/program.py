@@ -33,7 +33,6 @@ ROOMS = {
 
 
 def main() -> None:
-    """Serve until standard input ends."""
     answers = own_output()
     config.parse_args([sys.argv[0], *sys.argv[1:]])
     objects.register_all()
@@ -50,7 +49,6 @@ def own_output() -> TextIO:
 
 
 def requests() -> Iterator[dict[str, Any]]:
-    """The lines of standard input."""
     for line in sys.stdin:
         yield json.loads(line)
 
@@ -78,7 +76,6 @@ def described(error: Exception) -> dict[str, Any]:
 
 
 def write(stream: TextIO, answered: dict[str, Any]) -> None:
-    """Send one line."""
     stream.write(json.dumps(answered) + "\n")
     stream.flush()
 
