@@ -6,7 +6,6 @@ import json
 import pathlib
 import subprocess
 import uuid
-from typing import Any
 
 import pytest
 
@@ -15,22 +14,9 @@ from scheduler.rpc.context import RequestContext
 from tests.pages import WRITE_A_FILTER, commands, environment
 from tests.world import fleet
 from tests.world.bus import scheduler_api
-from tests.world.fixtures import MakeDeployment
-from tests.world.process import Daemon
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "docs" / "examples"
 HOSTS = ("doc1", "ops1", "dev1")
-
-
-def a_scheduler(
-    deployment: MakeDeployment, url: str, database_url: str, backend: str, **groups: dict[str, Any]
-) -> Daemon:
-    """A scheduler of these hosts that finds the examples."""
-    fleet.install(database_url, HOSTS)
-    # Nothing sends heartbeats for the hosts.
-    settings = {"DEFAULT": {"host": "sched1", "service_down_time": 3600}, **groups}
-    made = deployment(url, database_url, backend=backend, settings=settings)
-    return made.start_scheduler(extra_environment={"PYTHONPATH": str(EXAMPLES)})
 
 
 @pytest.mark.parametrize(
@@ -44,8 +30,10 @@ def a_scheduler(
 def test_hosts_by_the_callers_address(
     deployment, transport_url, sqlite_url, backend, tmp_path, scheduler
 ):
-    options = {"scheduler": scheduler}
-    a_scheduler(deployment, transport_url, sqlite_url, backend, **options).wait_ready()
+    fleet.install(sqlite_url, HOSTS)
+    settings = {"DEFAULT": {"service_down_time": 3600}, "scheduler": scheduler}
+    cloud = deployment(transport_url, sqlite_url, backend=backend, settings=settings)
+    cloud.start_scheduler(extra_environment={"PYTHONPATH": str(EXAMPLES)}).wait_ready()
     uuids = [str(uuid.uuid4()) for _ in range(2)]
     spec = fleet.a_spec(uuids[0])
 
@@ -64,43 +52,6 @@ def test_hosts_by_the_callers_address(
         selections = [first for [first] in answers[None, address]]
         assert [(each.service_host, each.nodename) for each in selections] == [(host, host)] * 2
         assert [each["host"] for each in answers["newton", address]] == [host] * 2
-
-
-def test_the_filter_that_tells_everything(deployment, transport_url, sqlite_url, tmp_path):
-    scheduler = a_scheduler(
-        deployment,
-        transport_url,
-        sqlite_url,
-        EVENTLET,
-        scheduler={"nova_compat_imports": True},
-        filter_scheduler={
-            "available_filters": [
-                "nova.scheduler.filters.all_filters",
-                "dump_filter.DumpFilter",
-            ],
-            "enabled_filters": "ComputeFilter, DumpFilter",
-        },
-    ).wait_ready()
-    own = str(uuid.uuid4())
-    with scheduler_api(tmp_path, transport_url) as api:
-        context = RequestContext("u", "p", overwrite=False)
-        [[selection]] = api.select_destinations(
-            context, fleet.a_spec(own), [own], return_objects=True
-        )
-
-    assert selection.service_host in HOSTS
-    scheduler.wait_log(f"request: instance_uuid = {own}")
-    scheduler.wait_log(f"host ops1: free_ram_mb = {fleet.MEMORY_MB}")
-    scheduler.wait_log("Filter DumpFilter returned 3 host(s)")
-
-
-def test_without_the_option_there_is_no_nova(deployment, transport_url, sqlite_url):
-    options = {"scheduler": {"driver": "ip_scheduler.IPScheduler"}}
-    refused = a_scheduler(deployment, transport_url, sqlite_url, EVENTLET, **options)
-
-    assert refused.wait() != 0
-    assert "[scheduler] driver: 'ip_scheduler.IPScheduler' is neither one of" in refused.log
-    assert "No module named 'nova'" in refused.log
 
 
 @pytest.mark.timeout(300)
