@@ -1,12 +1,21 @@
-"""An HTTP server on a loopback port of its own, in a thread, for as long as a ``with`` lasts."""
+"""HTTP servers on loopback ports of their own, in threads, for as long as a ``with`` lasts."""
 
 from __future__ import annotations
 
 import http.server
+import json
+import ssl
+import subprocess
 import threading
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
+from tests.servers.programs import OPENSSL, find
+
 ADDRESS = "127.0.0.1"
+Answer = tuple[int, Any] | None
+"""Status and JSON body, where None is no body; without all that the connection is cut."""
 
 
 class LoopbackServer:
@@ -43,14 +52,86 @@ class QuietHandler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.answer()
 
-    def do_POST(self) -> None:
-        self.answer()
-
-    def do_PUT(self) -> None:
-        self.answer()
-
-    def do_DELETE(self) -> None:
-        self.answer()
+    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
 
     def log_message(self, *_arguments: object) -> None:
         """Nothing."""
+
+
+class ReplayServer(LoopbackServer):
+    """Gives *answers* one after the other; ``calls`` are (method, path, headers, JSON body)."""
+
+    def __init__(self, answers: Sequence[Answer]) -> None:
+        self.answers = list(answers)
+        self.calls: list[tuple[str, str, dict[str, str], Any]] = []
+        super().__init__(_Replayed)
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://{ADDRESS}:{self.port}"
+
+
+class _Replayed(QuietHandler):
+    def answer(self) -> None:
+        owner: ReplayServer = self.server.owner
+        text = self.rfile.read(int(self.headers.get("content-length", 0)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        body = json.loads(text) if text else None
+        owner.calls.append((self.command, self.path, headers, body))
+        given = owner.answers.pop(0)
+        if given is None:
+            self.close_connection = True
+            return
+        status, answer = given
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        content = b"" if answer is None else json.dumps(answer).encode()
+        if status != http.HTTPStatus.NO_CONTENT:
+            self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+class AttestationServer(LoopbackServer):
+    """Answers every poll with *status* and *answer*, and remembers what it was asked.
+
+    Its certificate, for 127.0.0.1, signs itself: ``certificate`` is the authority's file, too.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.status = 200
+        self.answer: Any = {"hosts": []}
+        self.polls: list[dict[str, Any]] = []
+        self.certificate = folder / "certificate.pem"
+        key = folder / "key.pem"
+        make_certificate(self.certificate, key)
+        super().__init__(_Poll)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.certificate, key)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+
+
+class _Poll(QuietHandler):
+    def answer(self) -> None:
+        owner: AttestationServer = self.server.owner
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        owner.polls.append({"path": self.path, "headers": headers, "body": body})
+        text = owner.answer if isinstance(owner.answer, str) else json.dumps(owner.answer)
+        self.send_response(owner.status)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+
+def make_certificate(certificate: Path, key: Path) -> None:
+    """Write a certificate for 127.0.0.1 that signs itself, and its key."""
+    subprocess.run(
+        [
+            *(str(find(OPENSSL)), "req", "-x509", "-newkey", "ec"),
+            *("-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"),
+            *("-subj", "/CN=attestation", "-addext", f"subjectAltName=IP:{ADDRESS}"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+    )

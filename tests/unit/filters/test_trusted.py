@@ -11,9 +11,8 @@ from scheduler.filters import trusted_filter
 from scheduler.filters.trusted_filter import AttestationService, Trust, TrustCache, TrustedFilter
 from tests.builders import NOW, a_conf, a_fleet, a_host, a_request, candidates, verdict
 from tests.servers import programs
-from tests.servers.attestation import AttestationServer
 from tests.servers.fixtures import require
-from tests.servers.loopback_http import ADDRESS
+from tests.servers.loopback_http import ADDRESS, AttestationServer
 from tests.unit.filters.judging import rows
 
 NODES = {"n1", "n2"}

@@ -18,7 +18,7 @@ from scheduler.drivers.filter_scheduler import FilterScheduler
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
 from tests.builders import NOW, a_conf, a_fleet, a_request
-from tests.servers.replay import ReplayServer
+from tests.servers.loopback_http import ReplayServer
 from tests.unit.objects import wire_samples
 
 CONSUMER = "f4a0f8c0-0000-4000-8000-000000000001"
