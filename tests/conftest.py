@@ -15,7 +15,7 @@ from scheduler import concurrency
 # other back end run it in a process of its own.
 concurrency.activate(concurrency.THREADING)
 
-pytest_plugins = ["tests.servers.fixtures", "tests.world.fixtures", "tests.nova.fixtures"]
+pytest_plugins = ["tests.servers.fixtures", "tests.world.fixtures"]
 
 
 @pytest.hookimpl(trylast=True)

@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def kept(pytestconfig: pytest.Config) -> list[Result]:
+def kept(pytestconfig) -> list[Result]:
     """What became of each fault, in the order of the tests."""
     return pytestconfig.stash[_kept]
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.nova import databases
 from tests.nova.databases import NovaDatabases
 from tests.nova.deployed import Deployed, deployed
-from tests.servers.rabbitmq import RabbitMQ
+from tests.servers.fixtures import made
+from tests.servers.venvs import NOVA
 
 _HERE = Path(__file__).parent
 #: The first test of a run may have to wait until Nova is installed.
@@ -24,10 +26,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(_SECONDS))
 
 
+@pytest.fixture(scope="session")
+def nova_python() -> Path:
+    """The Python of an environment with Nova; skips if it cannot be made, fails with CI=true."""
+    return made(NOVA)
+
+
+@pytest.fixture(scope="session")
+def nova_tables(nova_python, mariadb, tmp_path_factory) -> NovaDatabases:
+    """The databases behind ``nova_databases``, made once per test worker."""
+    folder = tmp_path_factory.mktemp("nova")
+    return databases.create(mariadb, nova_python, folder, cells=("cell1", "cell2"))
+
+
 @pytest.fixture(scope="module")
-def world(
-    nova_databases: NovaDatabases, rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Deployed]:
+def nova_databases(nova_tables) -> NovaDatabases:
+    """Databases of a Nova with two cells, cell1 and cell2, without any host.
+
+    For other cells call :func:`tests.nova.databases.create`, which takes about 12 s.
+    """
+    nova_tables.empty()
+    return nova_tables
+
+
+@pytest.fixture(scope="module")
+def world(nova_databases, rabbitmq, tmp_path_factory) -> Iterator[Deployed]:
     """A Nova without hosts and a scheduler, for the tests of a module."""
-    with deployed(nova_databases, rabbitmq, tmp_path_factory.mktemp("world")) as made:
-        yield made
+    with deployed(nova_databases, rabbitmq, tmp_path_factory.mktemp("world")) as world:
+        yield world

@@ -8,21 +8,21 @@ from collections.abc import Sequence
 
 from scheduler import concurrency
 from tests.race.plan import Plan
-from tests.world import options, results
+from tests.world import results
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     # Before oslo.messaging is imported, which would settle on eventlet.
     concurrency.activate(concurrency.THREADING)
-    from tests.race import run, table  # noqa: PLC0415
+    from tests.race import run  # noqa: PLC0415
 
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("tests.race").setLevel(logging.INFO)
     results.end_on_sigterm()
-    plan = options.parse(Plan, "python -m tests.race", __doc__, argv)
+    plan = results.parse(Plan, "python -m tests.race", __doc__, argv)
     outcome = run.race(plan)
-    results.publish(table.render(plan, outcome))
-    return 1 if table.broken(plan, outcome) else 0
+    results.publish(run.render(plan, outcome))
+    return 1 if run.broken(plan, outcome) else 0
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from tests.world.options import option
+from tests.world.results import option
 
 #: Memory of the flavors, in MiB: the smallest fits wherever anything is left.
 SIZES_MB: Final = (512, 1024, 1536, 2048, 4096)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.race import run, table
+from tests.race import run
 from tests.race.plan import Plan
 
 pytestmark = pytest.mark.functional
@@ -12,8 +12,8 @@ TINY = {"callers": 16, "hosts": 4, "host_mb": 8192, "edge_requests": 30, "answer
 def test_nothing_is_promised_twice_and_nothing_is_lost(transport_url, mariadb_url, tmp_path):
     plan = Plan(requests=130, daemon_every=4, **TINY)
     outcome = run.race_on(plan, tmp_path, transport_url, mariadb_url)
-    text = table.render(plan, outcome)
-    assert not table.broken(plan, outcome), text
+    text = run.render(plan, outcome)
+    assert not run.broken(plan, outcome), text
     assert "Every promise was kept." in text
     assert outcome.counts["kills"], text
     # How full it gets depends on what killed schedulers have claimed, and for how long.
@@ -23,7 +23,7 @@ def test_nothing_is_promised_twice_and_nothing_is_lost(transport_url, mariadb_ur
 def test_without_claims_hosts_are_promised_twice(transport_url, mariadb_url, tmp_path):
     plan = Plan(requests=90, claims="none", kill_seconds=0, **TINY)
     outcome = run.race_on(plan, tmp_path, transport_url, mariadb_url)
-    text = table.render(plan, outcome)
+    text = run.render(plan, outcome)
     assert outcome.double_bookings, text
     assert f"Without claims: {outcome.double_bookings} answers" in text
     assert outcome.counts["rescheduled"], text

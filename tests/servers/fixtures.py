@@ -44,13 +44,13 @@ def _skip(reason: str) -> NoReturn:
 
 
 @pytest.fixture(scope="session")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+def authority(tmp_path_factory) -> Authority:
     """The private authority that the servers' certificates are from."""
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="session")
-def rabbitmq(authority: Authority) -> Iterator[RabbitMQ]:
+def rabbitmq(authority) -> Iterator[RabbitMQ]:
     """The worker's RabbitMQ broker.  Leave it running; to break one, make your own."""
     require(rabbitmq_server.PROGRAMS)
     with RabbitMQ(authority.certificate) as server:
@@ -82,7 +82,7 @@ def chromium() -> Iterator[Chromium]:
 
 
 @pytest.fixture(scope="session")
-def placement_server(mariadb: MariaDB) -> Iterator[Placement]:
+def placement_server(mariadb) -> Iterator[Placement]:
     """The worker's Placement service.  Leave it running; to break one, make your own."""
     python = made(PLACEMENT)
     name = mariadb.create_database()
@@ -92,13 +92,13 @@ def placement_server(mariadb: MariaDB) -> Iterator[Placement]:
 
 
 @pytest.fixture
-def transport_url(rabbitmq: RabbitMQ) -> str:
+def transport_url(rabbitmq) -> str:
     """The URL of a virtual host that only this test uses."""
     return rabbitmq.url(rabbitmq.create_vhost())
 
 
 @pytest.fixture
-def mariadb_url(mariadb: MariaDB) -> Iterator[str]:
+def mariadb_url(mariadb) -> Iterator[str]:
     """The URL of an empty MariaDB database that only this test uses."""
     name = mariadb.create_database()
     yield mariadb.url(name)
@@ -106,7 +106,7 @@ def mariadb_url(mariadb: MariaDB) -> Iterator[str]:
 
 
 @pytest.fixture
-def postgresql_url(postgresql: PostgreSQL) -> Iterator[str]:
+def postgresql_url(postgresql) -> Iterator[str]:
     """The URL of an empty PostgreSQL database that only this test uses."""
     name = postgresql.create_database()
     yield postgresql.url(name)
@@ -114,12 +114,12 @@ def postgresql_url(postgresql: PostgreSQL) -> Iterator[str]:
 
 
 @pytest.fixture
-def sqlite_url(tmp_path: os.PathLike[str]) -> str:
+def sqlite_url(tmp_path) -> str:
     """The URL of an SQLite file that only this test uses."""
     return f"sqlite:///{os.fspath(tmp_path)}/nova.sqlite"
 
 
 @pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
-def database_url(request: pytest.FixtureRequest) -> str:
+def database_url(request) -> str:
     """An empty database, on each of the three engines in turn."""
     return str(request.getfixturevalue(f"{request.param}_url"))

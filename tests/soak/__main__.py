@@ -12,7 +12,7 @@ from pathlib import Path
 
 from scheduler import concurrency
 from tests.soak.plan import ENGINE, Plan
-from tests.world import options, results
+from tests.world import results
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     concurrency.activate(concurrency.THREADING)
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.ERROR)
     results.end_on_sigterm()
-    plan = options.parse(Plan, "python -m tests.soak", __doc__, argv)
+    plan = results.parse(Plan, "python -m tests.soak", __doc__, argv)
     if not (plan.minutes or plan.decisions):
         sys.exit("one of --minutes and --decisions must say when it is over")
     with contextlib.ExitStack() as stack:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.world.options import option
+from tests.world.results import option
 
 BUS, ENGINE = "bus", "engine"
 #: Chains and weighers that look at everything there is.

@@ -5,12 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.servers.rabbitmq import RabbitMQ
 from tests.world.deployment import Deployment
 from tests.world.process import BACKENDS
 
@@ -19,18 +16,18 @@ MakeDeployment = Callable[..., Deployment]
 
 
 @pytest.fixture(params=BACKENDS)
-def backend(request: pytest.FixtureRequest) -> str:
+def backend(request) -> str:
     """Both concurrency back ends in turn."""
     return str(request.param)
 
 
 @pytest.fixture
-def deployment(tmp_path: Path) -> Iterator[MakeDeployment]:
+def deployment(tmp_path) -> Iterator[MakeDeployment]:
     """A function that makes a :class:`Deployment` in a folder of its own."""
     numbers = itertools.count(1)
     with ExitStack() as stack:
 
-        def make(*arguments: Any, **named: Any) -> Deployment:
+        def make(*arguments, **named):
             folder = tmp_path / f"deployment-{next(numbers)}"
             return stack.enter_context(Deployment(folder, *arguments, **named))
 
@@ -38,10 +35,10 @@ def deployment(tmp_path: Path) -> Iterator[MakeDeployment]:
 
 
 @pytest.fixture(scope="session")
-def on_sqlite(rabbitmq: RabbitMQ, tmp_path_factory: pytest.TempPathFactory) -> MakeDeployment:
+def on_sqlite(rabbitmq, tmp_path_factory) -> MakeDeployment:
     """A function that makes one on a virtual host and a file of its own; its user closes it."""
 
-    def make(**named: Any) -> Deployment:
+    def make(**named):
         folder = tmp_path_factory.mktemp("deployment")
         url = rabbitmq.url(rabbitmq.create_vhost())
         return Deployment(folder, url, f"sqlite:///{folder}/nova.sqlite", **named)

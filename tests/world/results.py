@@ -1,18 +1,39 @@
-"""Results of long runs, as Markdown: printed, and kept for ``tests.nightly``."""
+"""Command lines of long runs, and their results: printed, and kept for ``tests.nightly``."""
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import os
 import signal
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeVar
 
 #: The environment variable with the path of the file that a run writes its results to, too.
 FILE: Final = "NIGHTLY_RESULT"
 
 Row = Sequence[str]
+Plan = TypeVar("Plan")
+
+
+def option(default: Any, text: str, choices: Sequence[str] | None = None) -> Any:
+    """A field with its help, and the values that it may have."""
+    return dataclasses.field(default=default, metadata={"help": text, "choices": choices})
+
+
+def parse(kind: type[Plan], prog: str, about: str | None, argv: Sequence[str] | None) -> Plan:
+    """A *kind*, with an option for each field, of *argv* or of this process's command line."""
+    parser = argparse.ArgumentParser(
+        prog=prog, description=about, formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    for each in dataclasses.fields(kind):  # type: ignore[arg-type]
+        parser.add_argument(
+            "--" + each.name.replace("_", "-"), type=type(each.default), default=each.default,
+            choices=each.metadata["choices"], help=each.metadata["help"],
+        )  # fmt: skip
+    return kind(**vars(parser.parse_args(argv)))
 
 
 def table(head: Row, rows: Iterable[Row]) -> str:

@@ -25,19 +25,19 @@ def _synced(server: Any) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="session")
-def synced_mariadb(mariadb: Any) -> Iterator[Database]:
+def synced_mariadb(mariadb) -> Iterator[Database]:
     """A database that all tests share."""
     yield from _synced(mariadb)
 
 
 @pytest.fixture(scope="session")
-def synced_postgresql(postgresql: Any) -> Iterator[Database]:
+def synced_postgresql(postgresql) -> Iterator[Database]:
     """A database that all tests share."""
     yield from _synced(postgresql)
 
 
 @pytest.fixture(params=["mariadb", "postgresql"])
-def database(request: pytest.FixtureRequest) -> Iterator[Database]:
+def database(request) -> Iterator[Database]:
     """A database with all tables and what ``db sync`` fills in, put back after each test."""
     database: Database = request.getfixturevalue(f"synced_{request.param}")
     first_content = {}
@@ -53,13 +53,13 @@ def database(request: pytest.FixtureRequest) -> Iterator[Database]:
 
 
 @pytest.fixture
-def conn(database: Database) -> Iterator[sa.Connection]:
+def conn(database) -> Iterator[sa.Connection]:
     """A connection in one write transaction for the whole test."""
     with database.write() as connection:
         yield connection
 
 
 @pytest.fixture(params=["mariadb", "postgresql"])
-def empty_url(request: pytest.FixtureRequest) -> str:
+def empty_url(request) -> str:
     """The URL of a database without tables."""
     return str(request.getfixturevalue(f"{request.param}_url"))
