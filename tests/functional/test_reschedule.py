@@ -39,7 +39,7 @@ def test_every_attempt_is_on_another_host_and_is_counted(
     deployment, transport_url, sqlite_url, settings, backend
 ):
     cloud = deployment(transport_url, sqlite_url, backend=backend, settings=settings)
-    cloud.start(HOSTS, "--build-seconds", "0", "--fail-rate", "0.5", "--seed", "7")
+    cloud.start(HOSTS, "--build-seconds", "0", "--fail-rate", "0.6", "--seed", "7")
     computes = next(each for each in cloud.daemons if each.name == "nova-compute-stub")
 
     with ThreadPoolExecutor(len(BURSTS)) as people:
@@ -47,7 +47,7 @@ def test_every_attempt_is_on_another_host_and_is_counted(
         servers = [each for several in bursts for each in several]
 
     tried = failures(computes)
-    assert states(servers) == {"ACTIVE", "ERROR"}, "half of the builds fail"
+    assert states(servers) == {"ACTIVE", "ERROR"}, "most of the builds fail"
     assert any(server["State"] == "ACTIVE" and server["Attempts"] > 1 for server in servers)
     for server in servers:
         failed_on = tried[server["ID"]]
