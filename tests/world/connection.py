@@ -48,7 +48,9 @@ class Connection:
         self._channel = self._connection.channel()
         self.reply_queue = f"reply_{uuid.uuid4().hex}"
         self._channel.queue_declare(self.reply_queue, exclusive=True, auto_delete=True)
-        self._channel.basic_consume(self.reply_queue, no_ack=True, callback=self._receive)
+        self._channel.basic_consume(
+            self.reply_queue, self.reply_queue, no_ack=True, callback=self._receive
+        )
         self._received = received
         #: Size of the last reply.
         self.reply_bytes = 0
@@ -135,6 +137,7 @@ class RawCaller(Connection):
 
     def delete_queue(self) -> None:
         """Delete the queue that answers come to; what is sent from now on is never answered."""
+        self._channel.basic_cancel(self.reply_queue)  # else its end would be ours
         self._channel.queue_delete(self.reply_queue)
 
     def call(self, message: Mapping[str, Any], routing_key: str = TOPIC) -> dict[str, Any]:
