@@ -55,8 +55,8 @@ def resident_bytes(daemon: Daemon) -> int:
 def wait_for_backlog(raw: RawCaller, count: int) -> None:
     """Wait until so many messages are left to the broker."""
     wait_until(
-        lambda: raw.waiting_in(TOPIC) == count,
-        describe=lambda: f"{count} messages, not {raw.waiting_in(TOPIC)}, wait at the broker",
+        lambda: raw.unread(TOPIC) == count,
+        describe=lambda: f"{count} messages, not {raw.unread(TOPIC)}, wait at the broker",
     )
 
 

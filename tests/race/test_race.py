@@ -6,7 +6,7 @@ from tests.race import run
 from tests.race.plan import Plan
 
 pytestmark = pytest.mark.functional
-TINY = {"callers": 16, "hosts": 4, "host_mb": 8192, "edge_requests": 30, "answer_seconds": 8.0}
+TINY = {"callers": 16, "hosts": 4, "host_mb": 8192, "edge_requests": 30, "answer_seconds": 5.0}
 
 
 def test_nothing_is_promised_twice_and_nothing_is_lost(transport_url, mariadb_url, tmp_path):
