@@ -113,7 +113,7 @@ class Bus:
             if each.waiting < UNDER_WAY and time.monotonic() >= self._next_at:
                 self._next_at = max(self._next_at, time.monotonic() - 1.0) + 1 / PER_SECOND
                 self._latest = self._demands.next()
-                each.select(self._latest)
+                each.ask(self._latest)
             each.receive()
         for name, (every, action) in self._chores.items():
             if time.monotonic() >= self._due_at[name]:

@@ -39,18 +39,13 @@ class Answer:
     failure: str | None
 
 
-class Caller:
+class Caller(Connection):
     """One connection; *answered* is told of each answer."""
 
     def __init__(self, transport_url: str, answered: Callable[[Answer], None]) -> None:
-        self._connection = Connection(transport_url, self._received)
+        super().__init__(transport_url, self._take)
         self._answered = answered
         self._waiting: dict[str, tuple[Demand | None, float]] = {}
-        self.publish, self.die, self.close = (
-            self._connection.publish,
-            self._connection.die,
-            self._connection.close,
-        )
 
     @property
     def waiting(self) -> int:
@@ -62,7 +57,7 @@ class Caller:
                 self._answered(Answer(demand, (), "Timeout"))
         return len(self._waiting)
 
-    def select(self, demand: Demand) -> None:
+    def ask(self, demand: Demand) -> None:
         arguments = {
             name: objects.to_plain(value) if name != "spec_obj" else value.obj_to_primitive()
             for name, value in demand.arguments.items()
@@ -81,15 +76,15 @@ class Caller:
 
     def receive(self) -> None:
         """Take the answers that are there, or come soon."""
-        self._connection.drain(RECEIVE_SECONDS)
+        self.drain(RECEIVE_SECONDS)
 
     def _call(self, asked: dict[str, Any], routing_key: str, demand: Demand | None) -> None:
         call = uuid.uuid4().hex
         self._waiting[call] = demand, time.monotonic()
-        keys = call_keys(call, self._connection.reply_queue)
+        keys = call_keys(call, self.reply_queue)
         self.publish(enveloped({**asked, **keys}), routing_key=routing_key)
 
-    def _received(self, reply: Mapping[str, Any]) -> None:
+    def _take(self, reply: Mapping[str, Any]) -> None:
         demand, _sent_at = self._waiting.pop(reply["_msg_id"], (None, 0.0))
         failure = failure_class(reply)
         answered = demand is not None and failure is None

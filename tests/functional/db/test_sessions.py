@@ -8,16 +8,10 @@ from scheduler import errors
 from scheduler.db import claims
 from scheduler.db.database import Database
 from scheduler.db.sessions import IDLE_SECONDS, WriteSession
+from tests.waiting import Clock
 
 OWN_ID = {"mysql": "SELECT CONNECTION_ID()", "postgresql": "SELECT pg_backend_pid()"}
 END = {"mysql": "KILL {}", "postgresql": "SELECT pg_terminate_backend({})"}
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture
@@ -57,15 +51,10 @@ def test_every_write_is_committed_on_one_connection(database, session):
     assert hosts(database) == ["h1", "h2"]
 
 
-def test_a_connection_that_was_closed_while_idle_is_replaced(database, session, clock):
+@pytest.mark.parametrize("idle_seconds", [0.0, 2 * IDLE_SECONDS])
+def test_a_connection_that_was_closed_is_replaced(database, session, clock, idle_seconds):
     end(database, session.run(adding("h1")))
-    clock.now += 2 * IDLE_SECONDS
-    session.run(adding("h2"))
-    assert hosts(database) == ["h1", "h2"]
-
-
-def test_a_connection_that_was_closed_just_now_is_replaced(database, session):
-    end(database, session.run(adding("h1")))
+    clock.now += idle_seconds
     session.run(adding("h2"))
     assert hosts(database) == ["h1", "h2"]
 
