@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nova import objects, servicegroup
+from nova import objects
 from nova.objects import host_mapping
 from oslo_utils import timeutils
 
@@ -139,23 +139,6 @@ def change_service(name: str, fields: Mapping[str, Any]) -> None:
         service.save()
 
 
-def service(cell: str, host: str, binary: str) -> dict[str, Any] | None:
-    """A service record as Nova's own services see it; None if there is none."""
-    with contexts.inside(contexts.cell(cell)) as targeted:
-        listed = objects.ServiceList.get_by_binary(targeted, binary, include_disabled=True)
-    return next((seen(each) for each in listed if each.host == host), None)
-
-
-def seen(record: Any) -> dict[str, Any]:
-    """What Nova says of a service."""
-    return {
-        "topic": record.topic,
-        "is_up": servicegroup.API().service_is_up(record),
-        "disabled": record.disabled,
-        "version": record.version,
-    }
-
-
 def last_seen(name: str, seconds_ago: int) -> None:
     """Let the last heartbeat of a host be some time ago."""
     with contexts.inside(contexts.cell_of(name)) as targeted:
@@ -207,7 +190,7 @@ def remove_aggregate(number: int) -> None:
     aggregate.destroy()
 
 
-def add_group(policy: str, rules: Mapping[str, int] | None = None) -> str:
+def add_group(policy: str) -> str:
     """Create a server group; returns its uuid."""
     group = objects.InstanceGroup(
         contexts.admin(),
@@ -215,7 +198,7 @@ def add_group(policy: str, rules: Mapping[str, int] | None = None) -> str:
         user_id=contexts.USER,
         project_id=contexts.PROJECT,
         policy=policy,
-        rules={name: str(value) for name, value in (rules or {}).items()},
+        rules={},
     )
     group.create()
     return str(group.uuid)
@@ -265,16 +248,6 @@ def start_instance(uuid: str) -> None:
     with contexts.inside(mapping.cell_mapping) as targeted:
         instance = objects.Instance.get_by_uuid(targeted, uuid)
         instance.vm_state = "active"
-        instance.save()
-
-
-def move_instance(uuid: str, host: str) -> None:
-    """Let an instance be on another host of its cell."""
-    mapping = objects.InstanceMapping.get_by_instance_uuid(contexts.admin(), uuid)
-    with contexts.inside(mapping.cell_mapping) as targeted:
-        instance = objects.Instance.get_by_uuid(targeted, uuid)
-        instance.host = instance.node = host
-        instance.compute_id = node_of(targeted, host).id
         instance.save()
 
 
