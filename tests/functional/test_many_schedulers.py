@@ -97,13 +97,13 @@ def test_bursts_of_servers_of_which_some_fail_leave_no_claim_and_no_wrong_count(
     cloud.start(12, "--build-seconds", "0", "--fail-rate", "0.2", "--seed", "5")
     with ThreadPoolExecutor(3) as people:
         flavors = ("m1.tiny", "m1.small", "m1.tiny")
-        bursts = [people.submit(boot, cloud, each, "--count", "20") for each in flavors]
+        bursts = [people.submit(boot, cloud, each, "--count", "12") for each in flavors]
         servers = [server for burst in bursts for server in burst.result()]
     servers += boot(cloud, "m1.xlarge", "--count", "10")
 
     active = [server for server in servers if server["State"] == "ACTIVE"]
-    assert (len(servers), states(servers)) == (70, {"ACTIVE", "ERROR"})
-    assert len(active) >= 50, "more failed than builds may"
+    assert (len(servers), states(servers)) == (46, {"ACTIVE", "ERROR"})
+    assert len(active) >= 28, "more failed than builds may"
     assert all(bool(each["Host"]) is not bool(each["Fault"]) for each in servers)
     assert all(each["Host"] for each in active)
     assert any(each["Attempts"] > 1 for each in active)
