@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import types
-from typing import Any, NamedTuple
+from collections import defaultdict
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,6 @@ from conductor_stub.building import Builder, Failures
 from conductor_stub.manager import ComputeTaskManager
 from conductor_stub.planning import Planner
 from conductor_stub.stores import Stores
-from scheduler import objects
 from scheduler.db import instances
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
@@ -38,13 +38,11 @@ class Scheduler:
 
 
 class Compute:
-    """Keeps the casts; speaks Newton when told so."""
+    """Keeps the casts, by method; speaks Newton when told so."""
 
     def __init__(self) -> None:
-        self.casts: list[tuple[str, Any]] = []
-        self.resizes: list[tuple[str, Any]] = []
-        self.unshelved: list[tuple[str, Any]] = []
-        self.rebuilt: list[tuple[str, Any]] = []
+        self.sent: dict[str, list[tuple[str, Any]]] = defaultdict(list)
+        self.casts = self.sent["build_and_run_instance"]
         self.speaks_newton = False
         self.unreachable: set[str] = set()
 
@@ -54,34 +52,18 @@ class Compute:
     def cast(self, context, host, method, **arguments):
         if host in self.unreachable:
             raise ConnectionError(f"no way to {host}")
-        kept = {
-            "build_and_run_instance": self.casts,
-            "prep_resize": self.resizes,
-            "unshelve_instance": self.unshelved,
-            "rebuild_instance": self.rebuilt,
-        }
-        kept[method].append((host, types.SimpleNamespace(**arguments)))
-
-
-class Notified(NamedTuple):
-    """One notification of a task that failed."""
-
-    task: str
-    instance_uuid: str
-    legacy_spec: dict[str, Any]
-    spec: objects.RequestSpec | None
-    error: BaseException
-    state: str
+        self.sent[method].append((host, types.SimpleNamespace(**arguments)))
 
 
 class Told:
     """Keeps the notifications."""
 
     def __init__(self) -> None:
-        self.errors: list[Notified] = []
+        self.errors: list[Any] = []
 
     def task_failed(self, context, task, uuid, legacy_spec, spec, error, state="error"):
-        self.errors.append(Notified(task, uuid, dict(legacy_spec), spec, error, state))
+        kept = {"task": task, "instance_uuid": uuid, "error": error, "state": state}
+        self.errors.append(types.SimpleNamespace(**kept))
 
 
 class Booking(Claims):

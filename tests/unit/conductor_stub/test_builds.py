@@ -17,7 +17,6 @@ from tests.unit.conductor_stub.driving import (
     attempts,
     build,
     fault,
-    request_spec,
     specs_of,
     start,
     tried,
@@ -60,8 +59,10 @@ def test_a_build_of_newtons_api(conductor):
         cell_id = builders.cell(conn, "cell1", builders.UUIDS[8])
         server_rows.create_host_mappings(conn, ["a"], cell_id)
         server_rows.create_disks(conn, [disk])
+        stored = flavors.create(conn, builders.flavor(name="stored", flavorid="9"))
 
     properties = {"scheduler_hints": {"k": "v"}, "ignore_hosts": ["x"]}
+    properties["instance_type"] = {"id": stored.id, "name": "no object"}
     cast = built_on_a(conductor, asked_for, properties)
 
     (spec,) = conductor.scheduler.asked
@@ -70,6 +71,7 @@ def test_a_build_of_newtons_api(conductor):
     assert (spec.scheduler_hints, spec.ignore_hosts) == ({"k": ["v"]}, ["x"])
     assert (cast.node, cast.limits, cast.accel_uuids) == ("a", {"memory_mb": 4096}, [])
     assert cast.admin_password == "secret"
+    assert cast.filter_properties.pop("instance_type").name == "stored", "by its id"
     assert cast.filter_properties == {**FIRST_ATTEMPT, "ignore_hosts": ["x"]}
     assert cast.request_spec.retry.to_dict() == FIRST_ATTEMPT["retry"]
     assert cast.request_spec.limits.memory_mb == 4096
@@ -136,13 +138,6 @@ def test_networks_as_tuples_become_objects(conductor, given, networks):
     assert (sent if sent is None else sent.as_tuples(4)) == networks
 
 
-def test_a_flavor_that_is_no_object_is_read_by_its_id(conductor):
-    with conductor.database.write() as conn:
-        stored = flavors.create(conn, builders.flavor(name="stored", flavorid="9"))
-    cast = built_on_a(conductor, properties={"instance_type": {"id": stored.id, "name": "x"}})
-    assert cast.filter_properties["instance_type"].name == "stored"
-
-
 def test_the_groups_hosts_are_in_the_request(conductor):
     asked_for = conductor.asked_for(2)
     with conductor.database.write() as conn:
@@ -154,15 +149,6 @@ def test_the_groups_hosts_are_in_the_request(conductor):
     assert (spec.instance_group.uuid, spec.instance_group.policy) == (group.uuid, "anti-affinity")
     assert sorted(spec.instance_group.hosts) == ["given", "taken"]
     assert sorted(spec.instance_group.members) == sorted(each.uuid for each in asked_for)
-
-
-def test_a_given_request_is_what_is_asked_and_passed_on(conductor):
-    (instance,) = asked_for = conductor.asked_for(availability_zone="of-the-instance")
-    wanted = [objects.RequestGroup(requester_id="r")]
-    spec = request_spec(instance, availability_zone="asked", requested_resources=wanted)
-    cast = built_on_a(conductor, asked_for, request_spec=spec)
-    assert [each.availability_zone for each in conductor.scheduler.asked] == ["asked"]
-    assert cast.request_spec.requested_resources[0].requester_id == "r"
 
 
 @pytest.mark.parametrize(
@@ -185,9 +171,14 @@ def test_an_argument_that_nobody_knows_is_named(conductor, method, arguments):
 
 def test_a_build_of_todays_api(conductor):
     wanted = conductor.wanted(2)
-    specs = specs_of(wanted, scheduler_hints={"k": ["v"]})
-    first, _ = started_on_a(conductor, wanted, specs)
+    resources = [objects.RequestGroup(requester_id=name) for name in ("r", "unheard-of")]
+    specs = specs_of(wanted, scheduler_hints={"k": ["v"]}, requested_resources=resources)
+    allocation = json.dumps({"allocations": {}, "mappings": {"r": ["p1"]}})
+    first, _ = started_on_a(conductor, wanted, specs, allocation)
     assert conductor.scheduler.asked == [specs[0]]
+    providers = [each.provider_uuids for each in first.request_spec.requested_resources]
+    assert providers == [["p1"], []]
+    specs[0].requested_resources[0].provider_uuids = ["p1"]
     assert first.filter_properties == FIRST_ATTEMPT
     assert objects.to_primitive(first.request_spec) == objects.to_primitive(specs[0])
     assert first.legacy_spec["instance_properties"]["uuid"] == wanted[0].instance_uuid
@@ -211,15 +202,6 @@ def test_a_build_that_is_cancelled_meanwhile_leaves_nothing(conductor):
     assert conductor.claims.released == [(True, cancelled)]
     with conductor.database.read() as conn:
         assert instances.list_all(conn, uuids=[cancelled]) == []
-
-
-def test_the_host_knows_the_providers_of_the_resources(conductor):
-    wanted = conductor.wanted()
-    resources = [objects.RequestGroup(requester_id=name) for name in ("r", "unheard-of")]
-    allocation = json.dumps({"allocations": {}, "mappings": {"r": ["p1"]}})
-    specs = specs_of(wanted, requested_resources=resources)
-    [cast] = started_on_a(conductor, wanted, specs, allocation)
-    assert [each.provider_uuids for each in cast.request_spec.requested_resources] == [["p1"], []]
 
 
 def test_disks_of_the_message_are_every_servers_own(conductor):

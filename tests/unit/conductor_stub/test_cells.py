@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from conductor_stub import server_rows
-from scheduler import errors
 from scheduler.db import groups, instances
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases, list_cells
@@ -63,46 +62,22 @@ def cells(tmp_path):
     databases.dispose()
 
 
-def test_a_new_server_is_made_in_the_cell_of_its_host(cells):
-    conductor, wanted = cells.conductor, cells.wanted(2)
-    conductor.scheduler.answer = [[builders.selection("b1")], [builders.selection("a1")]]
-
+def test_servers_are_where_their_hosts_are(cells):
+    conductor, wanted = cells.conductor, cells.wanted(3)
+    conductor.scheduler.answer = [[builders.selection(name)] for name in ("b1", "a1")]
     start(conductor, wanted)
-
-    first, second = (each.instance_uuid for each in wanted)
+    first, second, hostless = (each.instance_uuid for each in wanted)
     assert cells.where(first) == ({"b": ["building"]}, cells.ids["b"])
     assert cells.where(second) == ({"a": ["building"]}, cells.ids["a"])
+    assert cells.where(hostless) == ({"cell0": ["error"]}, cells.ids["cell0"])
+    assert cells.nova.change("cell0", instances.latest_fault, hostless) is not None
     assert cells.nova.change("api", server_rows.list_build_requests) == []
-    assert [host for host, _ in conductor.compute.casts] == ["b1", "a1"]
 
-
-def test_what_has_no_host_is_in_cell0(cells):
-    conductor, wanted = cells.conductor, cells.wanted(1)
-    conductor.scheduler.answer = errors.NoValidHost(reason="full")
-
-    start(conductor, wanted)
-
-    uuid = wanted[0].instance_uuid
-    assert cells.where(uuid) == ({"cell0": ["error"]}, cells.ids["cell0"])
-    fault = cells.nova.change("cell0", instances.latest_fault, uuid)
-    assert fault.message == "No valid host was found. full"
-
-
-@pytest.mark.parametrize(
-    ("alternates", "state", "is_told"), [(["b1"], "building", True), ([], "error", False)]
-)
-def test_a_build_that_failed_is_gone_on_with_in_its_cell(cells, alternates, state, is_told):
-    instance = cells.put(3, "b")
-
-    build(
-        cells.conductor,
-        [instance],
-        tried(),
-        host_lists=[[builders.selection(name) for name in alternates]],
-    )
-
-    assert cells.where(instance.uuid) == ({"b": [state]}, cells.ids["b"])
-    assert bool(cells.conductor.compute.casts) is is_told
+    [failed] = wanted[:1]  # a build that failed is gone on with in its cell
+    build(conductor, [failed.instance], tried(), host_lists=[[builders.selection("b1")]])
+    assert [host for host, _ in conductor.compute.casts] == ["b1", "a1", "b1"]
+    build(conductor, [failed.instance], tried(), host_lists=[[]])
+    assert cells.where(first) == ({"b": ["error"]}, cells.ids["b"])
 
 
 def test_the_members_of_a_group_are_in_all_cells(cells):

@@ -57,7 +57,7 @@ def test_a_resize_asks_with_the_new_flavor_and_tells_the_host(conductor, given_a
     (asked,) = conductor.scheduler.asked
     assert (asked.flavor.name, asked.ignore_hosts, asked.force_hosts) == ("big", ["old"], None)
     assert (asked.retry.num_attempts, asked.instance_uuid) == (1, instance.uuid)
-    ((host, cast),) = conductor.compute.resizes
+    ((host, cast),) = conductor.compute.sent["prep_resize"]
     assert (host, cast.node, cast.flavor.name, cast.host_list) == ("a", "a", "big", [alternate])
     assert cast.filter_properties["retry"] == {"num_attempts": 1, "hosts": [["a", "a"]]}
     assert cast.filter_properties["limits"] == {"memory_mb": 4096}
@@ -94,7 +94,7 @@ def test_a_move_that_failed_goes_on_with_the_alternates(conductor, attempts, nam
         spec = request_spec(instance)
         resize(conductor, instance, BIG, tried(attempts), request_spec=spec, host_list=left)
     assert conductor.scheduler.asked == []
-    assert [host for host, _ in conductor.compute.resizes] == goes_to
+    assert [host for host, _ in conductor.compute.sent["prep_resize"]] == goes_to
 
 
 @pytest.mark.parametrize("changes", [{"live": True}, {"rebuild": True}, {"flavor": None}])
@@ -122,8 +122,8 @@ def test_unshelving(conductor, caplog, row, names, raises, left_in, goes_to):
     with pytest.raises(errors.InvalidRequest, match=raises) if raises else nullcontext():
         call(conductor, "unshelve_instance", instance=instance, request_spec=spec)
     assert [each.force_hosts for each in conductor.scheduler.asked] == [None] * (not raises)
-    assert [host for host, _cast in conductor.compute.unshelved] == goes_to
-    for _host, cast in conductor.compute.unshelved:
+    assert [host for host, _cast in conductor.compute.sent["unshelve_instance"]] == goes_to
+    for _host, cast in conductor.compute.sent["unshelve_instance"]:
         assert (cast.node, cast.filter_properties["limits"]) == ("a", {"memory_mb": 4096})
     assert (conductor.row(instance).vm_state, conductor.row(instance).task_state) == left_in
     assert ("No valid host found for unshelve instance" in caplog.text) is (names == "")
@@ -144,7 +144,7 @@ def test_rebuilding(conductor, host, names, goes_to, node):
     asks = [each.ignore_hosts for each in conductor.scheduler.asked]
     assert asks == ([] if host else [["old"]])
     if goes_to:
-        ((told, cast),) = conductor.compute.rebuilt
+        ((told, cast),) = conductor.compute.sent["rebuild_instance"]
         assert (told, cast.scheduled_node, cast.new_pass) == (goes_to, node, "s3cret")
     else:
         row, (told,) = conductor.row(instance), conductor.told.errors

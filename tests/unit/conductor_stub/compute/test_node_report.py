@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import json
 from typing import Any
 
 import pytest
@@ -24,10 +23,6 @@ CELL = NumaCell(
 )
 OTHER_CELL = NumaCell(frozenset({2, 3, 6, 7}), 4096)
 GPU = PciPool("10de", "1db4", 2, numa_node=0, tags={"dev_type": "type-PCI"})
-VF = PciPool("8086", "10ed", 3, tags={"dev_type": "type-VF", "physical_network": "net1"})
-PF = PciPool("8086", "10fb", 1, tags={"dev_type": "type-PF", "physical_network": "net1"})
-BARE = PciPool("8086", "10ed", 1)
-FAR_GPU = PciPool("10de", "1db4", 2, numa_node=1, tags={"dev_type": "type-PCI"})
 OLD_LIMITS = {"cpus": "0,1", "cpu_limit": 2.0, "mem": {"total": 10, "limit": 20.0}}
 
 
@@ -100,35 +95,6 @@ def test_the_cells_read_back():
 
 
 @pytest.mark.parametrize(
-    ("pools", "guests", "left"),
-    [
-        ([GPU], [an_instance()], [("1db4", 2)]),
-        ([GPU], [an_instance((2, [{"vendor_id": "10de"}]))], []),
-        ([VF, PF], [an_instance((1, [{"dev_type": "type-PF"}]))], [("10ed", 3)]),
-        ([VF, BARE], [an_instance((2, [{"product_id": "10ed"}]))], [("10ed", 2)]),
-    ],
-)
-def test_devices_are_taken_from_the_first_pools_that_match(pools, guests, left):
-    node = a_node(*pools)
-    assert pools_left(node, moved_in(node, *guests)) == left
-
-
-@pytest.mark.parametrize(
-    ("parts", "guests", "reason"),
-    [
-        ([], [an_instance((1, [{}]))], "PCI devices"),
-        ([GPU], [an_instance((2, [{}])), an_instance((1, [{}]))], "PCI devices"),
-        ([CELL], [an_instance(cells=guest(want(), want()))], "2 NUMA cells requested"),
-    ],
-)
-def test_what_is_not_there_is_refused(parts, guests, reason):
-    node = a_node(*parts)
-    present = moved_in(node, *guests[:-1])
-    with pytest.raises(errors.ComputeResourcesUnavailable, match=reason):
-        node.place(present, guests[-1], {})
-
-
-@pytest.mark.parametrize(
     ("limits", "fits"),
     [
         ({}, True),
@@ -146,24 +112,6 @@ def test_the_schedulers_limits_of_cells_hold(limits, fits):
     else:
         with pytest.raises(errors.ComputeResourcesUnavailable):
             node.place(present, an_instance(cells=guest(want({0}))), limits)
-
-
-def test_devices_are_those_near_the_guests_cells_and_stay_with_it():
-    node = a_node(CELL, OTHER_CELL, GPU, FAR_GPU)
-    pinned = guest(want(range(3), "dedicated"))
-    near = [
-        an_instance((2, [{"vendor_id": "10de"}]), cells=pinned, policy="required") for _ in range(2)
-    ]
-    present = moved_in(node, *near)
-
-    for each in present:
-        [cell] = each.numa_topology.cells
-        [device] = json.loads(each.system_metadata[DEVICES_KEY])
-        assert (device["numa_node"], device["count"]) == (cell.id, 2)
-    assert {each.numa_topology.cells[0].id for each in present} == {0, 1}
-    second = present[1].numa_topology.cells[0].id
-    alone = objects.PciDevicePoolList.from_text(node.columns(present[1:], 0)["pci_stats"])
-    assert [pool.numa_node for pool in alone or ()] == [1 - second]
 
 
 def test_a_report_does_not_fail_when_a_profile_shrank(caplog):
