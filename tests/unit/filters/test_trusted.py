@@ -60,40 +60,28 @@ def test_a_poll_on_the_wire(server):
     [sent] = server.polls
     assert sent["path"] == "/OpenAttestationWebServices/V1.0/PollHosts"
     assert sent["body"] == {"count": 2, "hosts": ["n1", "n2"]}
-    assert sent["headers"]["content-type"] == "application/json"
-    assert sent["headers"]["accept"] == "application/json"
-    assert sent["headers"]["x-auth-blob"] == "secret"
+    expected = {"content-type": "application/json", "accept": "application/json"}
+    assert {**sent["headers"], **expected, "x-auth-blob": "secret"} == sent["headers"]
     poll(server)
     assert "x-auth-blob" not in server.polls[1]["headers"]
 
 
-@pytest.mark.parametrize("status", [200, 201, 202, 204])
-def test_statuses_of_success(server, status):
-    server.status, server.answer = status, {"hosts": [entry("n1")]}
-
-    # An answer without content has no body that could be read.
-    assert poll(server) == ({} if status == 204 else {"n1": Trust("trusted", NOW)})
-
-
 @pytest.mark.parametrize(
-    ("status", "answer"),
+    ("status", "answer", "understood"),
     [
-        (500, {"hosts": [entry("n1")]}),
-        (404, {"hosts": [entry("n1")]}),
-        (200, "not json"),
-        (200, []),
-        (200, {}),
-        (200, {"hosts": [{"host_name": "n1"}]}),
-        (200, {"hosts": [{**entry("n1"), "vtime": None}]}),
-        (200, {"hosts": ["n1"]}),
+        *[(status, {"hosts": [entry("n1")]}, True) for status in (200, 201, 202)],
+        *[(status, {"hosts": [entry("n1")]}, False) for status in (204, 404, 500)],
+        *[(200, answer, False) for answer in ("not json", [], {}, {"hosts": ["n1"]})],
+        (200, {"hosts": [{"host_name": "n1"}]}, False),
+        (200, {"hosts": [{**entry("n1"), "vtime": None}]}, False),
     ],
 )
-def test_answers_that_are_none(server, status, answer, caplog):
+def test_answers(server, status, answer, understood, caplog):
+    """One of status 204 has no body that could be read."""
     server.status, server.answer = status, answer
-
     with caplog.at_level(logging.WARNING):
-        assert poll(server) == {}
-    assert "attestation server" in caplog.text
+        assert poll(server) == ({"n1": Trust("trusted", NOW)} if understood else {})
+    assert ("attestation server" in caplog.text) is not understood
 
 
 @pytest.mark.parametrize(
@@ -114,21 +102,13 @@ def test_a_server_that_cannot_be_asked(server, options, logged, caplog):
     assert logged in caplog.text
 
 
-def test_a_server_that_does_not_answer_in_time(server, monkeypatch):
-    monkeypatch.setattr(trusted_filter, "ANSWER_SECONDS", 0.000001)
-
-    assert poll(server) == {}
-
-
 @pytest.mark.parametrize(
     ("vtime", "trust"),
     [
-        ("2027-01-15T08:00:00Z", Trust("trusted", NOW)),
         ("2027-01-15T09:00:00+01:00", Trust("trusted", NOW)),
         ("2027-01-15T07:59:00", Trust("trusted", NOW - 60)),
         ("Fri Jan 15 08:00:00 2027", Trust("trusted", NOW)),
         ("garbage", Trust("unknown", NOW + 5)),
-        ("", Trust("unknown", NOW + 5)),
     ],
 )
 def test_times_of_entries(vtime, trust):
@@ -156,8 +136,6 @@ class Scripted(AttestationService):
         ("just good enough", -60, 60, 1),
         ("too old", -61, 60, 3),
         ("from the future", 1000, 60, 1),
-        ("for a second", 0, 1, 1),
-        ("for a second, and that is over", -2, 1, 3),
         ("never remembered", 0, 0, 3),
         ("never remembered, less than nothing", 0, -1, 3),
     ),
@@ -177,15 +155,10 @@ def test_one_unknown_node_asks_about_all_anew():
     cache = TrustCache(service, 60)
     cache.levels({"n1"}, {"n1"}, NOW)
     service.entries = (entry("n2"),)
-
     assert cache.levels({"n1", "n2"}, NODES, NOW) == {"n1": "unknown", "n2": "trusted"}
-    assert service.polled == [["n1"], ["n1", "n2"]]
-
-
-def test_a_failed_poll_leaves_nothing_known():
-    service = Scripted()
-
-    assert TrustCache(service, 60).levels(NODES, NODES, NOW) == {"n1": "unknown", "n2": "unknown"}
+    service.entries = ()
+    assert cache.levels(NODES, NODES, NOW) == {"n1": "unknown", "n2": "unknown"}, "none answers"
+    assert service.polled == [["n1"], *[["n1", "n2"]] * 2]
 
 
 def demanding(level):
@@ -197,7 +170,6 @@ def demanding(level):
     ("level", "demanded", "reasons", "polls"),
     rows(
         ("nothing demanded", "untrusted", None, [], 0),
-        ("nothing demanded, in so many words", "untrusted", "", [], 0),
         ("trusted", "trusted", "trusted", [], 1),
         ("untrusted", "untrusted", "trusted", ["trusted.other"], 1),
         ("untrusted on purpose", "untrusted", "untrusted", [], 1),

@@ -9,9 +9,8 @@ import pytest
 
 from scheduler.hosts.candidates import Candidates, Scope
 from scheduler.weights.base import BaseHostWeigher
-from scheduler.weights.compute import BuildFailureWeigher
 from scheduler.weights.ram import RAMWeigher
-from tests.builders import NOW, a_conf, a_fleet, a_request, candidates, contributions
+from tests.builders import NOW, a_conf, a_fleet, a_request, candidates
 
 KEY = "ram_weight_multiplier"
 
@@ -66,21 +65,6 @@ def test_newton_asks_no_aggregate():
     assert [RAMWeigher(conf).weight_multiplier(state) for state in hosts] == [1.0, 1.0]
 
 
-def test_a_multiplier_per_aggregate_counts_for_its_hosts_only():
-    hosts = candidates(
-        a_fleet(
-            {"free_ram_mb": 1024, "aggregates": [{KEY: "-2"}, {KEY: "3"}]},
-            {"free_ram_mb": 2048},
-            {"free_ram_mb": 8192, "aggregates": [{KEY: "abc"}]},
-        )
-    )
-
-    found, order = contributions(RAMWeigher(a_conf()), hosts, a_request())
-
-    assert found == pytest.approx([-0.25, 0.25, 1.0])
-    assert order == ["h3", "h2", "h1"]
-
-
 def test_only_the_aggregates_of_the_hosts_that_are_weighed_count():
     """Also where more is known of aggregates than there are hosts to weigh."""
     table = a_fleet(
@@ -95,14 +79,6 @@ def test_only_the_aggregates_of_the_hosts_that_are_weighed_count():
     assert multipliers(second).tolist() == [3.0]
     assert multipliers(third, first).tolist() == [1.0, 2.0]
     assert multipliers(third) == 1.0
-
-
-def test_a_penalty_is_one_for_a_single_host_too():
-    hosts = candidates(a_fleet({"aggregates": [{"build_failure_weight_multiplier": "2.5"}]}, {}))
-    weigher = BuildFailureWeigher(a_conf(build_failure_weight_multiplier=7.0))
-
-    assert weigher.multipliers(hosts).tolist() == [-2.5, -7.0]
-    assert [weigher.weight_multiplier(state) for state in hosts] == [-2.5, -7.0]
 
 
 class Foreign(BaseHostWeigher):
