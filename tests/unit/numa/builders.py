@@ -25,13 +25,8 @@ def host(*cells):
 def want(cpus=(0, 1), policy=None, number=0, **fields):
     """A guest cell of 1 GiB; a dedicated one if *policy* says so."""
     pinned = frozenset(cpus) if policy == "dedicated" else frozenset()
-    fields = {
-        "floating": frozenset(cpus) - pinned,
-        "dedicated": pinned,
-        "memory_mb": 1024,
-        **fields,
-    }
-    return GuestCell(id=number, policy=policy, **fields)
+    sizes = {"floating": frozenset(cpus) - pinned, "dedicated": pinned, "memory_mb": 1024}
+    return GuestCell(id=number, policy=policy, **{**sizes, **fields})
 
 
 def guest(*cells, **fields):

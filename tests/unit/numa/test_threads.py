@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler import objects
-from scheduler.numa import (
-    CURRENT,
-    NEWTON,
-    HostTopology,
-    lacks_threads,
-    requires_threads,
-)
+from scheduler.numa import CURRENT, NEWTON, HostTopology, lacks_threads, requires_threads
 from tests.unit.numa.builders import cell, host
 
 NONE, ONES, PAIRS = (), [[0], [1], [2], [3]], [[0, 1], [2, 3]]
@@ -20,12 +14,10 @@ NONE, ONES, PAIRS = (), [[0], [1], [2], [3]], [[0, 1], [2, 3]]
 @pytest.mark.parametrize(
     ("semantics", "place", "lacking"),
     [
-        (CURRENT, host(cell(siblings=NONE), cell(1, siblings=NONE)), True),
         (CURRENT, host(cell(siblings=NONE), cell(1, siblings=ONES)), True),
         (CURRENT, host(cell(siblings=NONE), cell(1, siblings=PAIRS)), False),
         (NEWTON, host(cell(siblings=NONE), cell(1, siblings=NONE)), True),
         (NEWTON, host(cell(siblings=NONE), cell(1, siblings=ONES)), False),
-        (NEWTON, host(cell(siblings=NONE), cell(1, siblings=PAIRS)), False),
         (CURRENT, None, False),
         (CURRENT, HostTopology(), False),
     ],
@@ -47,7 +39,6 @@ def test_lacking(semantics, place, lacking):
         ({"hw:cpu_policy": "dedicated", "hw:cpu_thread_policy": "prefer"}, {}, False),
         ({"hw:cpu_policy": "Dedicated", "hw:cpu_thread_policy": "require"}, {}, False),
         ({"hw:cpu_thread_policy": "require"}, {}, False),
-        ({}, {}, False),
     ],
 )
 def test_requiring(specs, properties, required):
@@ -55,9 +46,4 @@ def test_requiring(specs, properties, required):
         properties=objects.ImageMetaProps(**{f"hw_{k}": v for k, v in properties.items()})
     )
     assert requires_threads(objects.Flavor(extra_specs=specs), image) is required
-    if not properties:
-        assert requires_threads(objects.Flavor(extra_specs=specs), None) is required
-
-
-def test_without_a_flavor_none_are_required():
     assert not requires_threads(None, None)

@@ -58,21 +58,6 @@ def test_errors(pins, free, error):
         )
 
 
-@pytest.mark.parametrize(
-    ("semantics", "wish", "used"),
-    [
-        (NEWTON, None, {4: 0, 2048: 0}),
-        (CURRENT, None, {4: 262144, 2048: 0}),
-        (NEWTON, 2048, {4: 0, 2048: 512}),
-        (CURRENT, 2048, {4: 0, 2048: 512}),
-    ],
-)
-def test_pages(semantics, wish, used):
-    before = host(cell(pages=(Pages(2048, 1024), Pages(4, 1048576))))
-    after = consume(before, guest(want(pagesize=wish)), semantics)
-    assert {pages.size_kb: pages.used for pages in after.cells[0].pages} == used
-
-
 @pytest.mark.parametrize(("semantics", "used"), [(NEWTON, 512), (CURRENT, 1024)])
 def test_pages_of_two_guests(semantics, used):
     wish = guest(want(pagesize=2048))

@@ -7,16 +7,7 @@ import json
 import pytest
 
 from scheduler import objects
-from scheduler.pci import (
-    CURRENT,
-    NEWTON,
-    Cells,
-    Pools,
-    Request,
-    allocate,
-    requests_of,
-    supports,
-)
+from scheduler.pci import CURRENT, NEWTON, Cells, Pools, Request, allocate, requests_of, supports
 
 BOTH = pytest.mark.parametrize("semantics", [CURRENT, NEWTON], ids=["current", "newton"])
 
