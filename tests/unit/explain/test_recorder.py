@@ -40,6 +40,9 @@ def test_the_oldest_make_room() -> None:
     assert not memory.find("req-1")
     assert [each.sequence for each in memory.since(3)] == [4, 5]
     assert [memory.get(3), memory.get(1)] == [memory[0], None]
+    nothing = Memory(0)
+    nothing.append(a_record())
+    assert (len(nothing), nothing.nbytes) == (0, 0)
 
 
 def test_details_go_before_records_and_both_stay_within_the_limit() -> None:
@@ -58,12 +61,6 @@ def test_details_go_before_records_and_both_stay_within_the_limit() -> None:
     has_detail = [record.verdicts is not None for record in kept]
     assert has_detail == sorted(has_detail)
     assert has_detail[-1]
-
-
-def test_without_memory_nothing_is_kept() -> None:
-    memory = Memory(0)
-    memory.append(a_record())
-    assert (len(memory), memory.nbytes) == (0, 0)
 
 
 def test_recordings_join_and_a_listener_that_fails_harms_nobody(
@@ -113,6 +110,10 @@ def test_errors_have_stable_codes(error: Exception, code: str) -> None:
     [record] = manager.recorder.records
     assert (record.outcome, record.driver) == (code, "RecordingDriver")
     assert str(error) in str(record.failure)
+    with pytest.raises(errors.InvalidRequest):  # of which no driver gets to know
+        manager.select_destinations(Context, spec_obj=None)
+    [_earlier, record] = manager.recorder.records
+    assert (record.outcome, record.driver, record.request_id) == ("invalid_request", "", "req-1")
 
 
 def test_an_internal_fault_has_an_id_that_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
@@ -148,14 +149,6 @@ def test_callers_get_counts_if_that_is_wanted(exposes: bool) -> None:
         manager.select_destinations(Context, spec_obj=request, instance_uuids=UUIDS)
     assert sorted(str(caught.value)) == sorted(text + counts * exposes)
     assert manager.recorder.records[0].failure == text
-
-
-def test_a_request_that_no_driver_sees_is_recorded_too() -> None:
-    manager = SchedulerManager(a_conf(), RecordingDriver())
-    with pytest.raises(errors.InvalidRequest):
-        manager.select_destinations(Context, spec_obj=None)
-    [record] = manager.recorder.records
-    assert (record.outcome, record.request_id) == ("invalid_request", "req-1")
 
 
 def test_deferred_work_is_done_soon_and_too_much_is_left_out() -> None:
