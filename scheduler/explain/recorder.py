@@ -169,8 +169,17 @@ class Recorder:
         if opened is not None:
             yield opened
             return
-        began = time.perf_counter()
-        record = self._open.record = self._new(driver, context, spec, uuids)
+        began, named = time.perf_counter(), tuple(uuids or ())
+        own = getattr(spec, "instance_uuid", None)
+        record = self._open.record = DecisionRecord(
+            request_id=getattr(context, "request_id", None),
+            instance_uuids=named or ((own,) if own else ()),
+            num_instances=len(named) or getattr(spec, "num_instances", 0),
+            seed=self._seeds.getrandbits(_SEED_BITS),
+            driver=driver,
+            request=spec,
+            wants_detail=self.records.limit_bytes > 0,
+        )
         try:
             yield record
         except Exception as error:
@@ -186,21 +195,6 @@ class Recorder:
         record = DecisionRecord(getattr(context, "request_id", None), (), 0, 0)
         _note_failure(record, error)
         self._finish(record)
-
-    def _new(
-        self, driver: str, context: Any, spec: Any, uuids: Sequence[str] | None
-    ) -> DecisionRecord:
-        named = tuple(uuids or ())
-        own = getattr(spec, "instance_uuid", None)
-        return DecisionRecord(
-            request_id=getattr(context, "request_id", None),
-            instance_uuids=named or ((own,) if own else ()),
-            num_instances=len(named) or getattr(spec, "num_instances", 0),
-            seed=self._seeds.getrandbits(_SEED_BITS),
-            driver=driver,
-            request=spec,
-            wants_detail=self.records.limit_bytes > 0,
-        )
 
     def _finish(self, record: DecisionRecord) -> None:
         self.records.append(record)

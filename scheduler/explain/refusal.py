@@ -229,15 +229,11 @@ def _finding(
     places = np.arange(min(most, len(hosts)))
     measured = MEASURES[code](each, hosts, request) if code in MEASURES else None
     if measured is not None:
-        finding.wanted = measured.wanted
         places = _smallest(measured.missing, most)
     few = hosts.take(places)
     for place, host in zip(places.tolist(), few.states(), strict=True):
-        if measured is not None:
-            found, missing = measured.found_text(place), float(measured.missing[place])
-        else:
-            missing = None
-            finding.wanted, found = describe(each, code, host, request)
+        missing = None if measured is None else float(measured.missing[place])
+        finding.wanted, found = describe(each, code, host, request)
         finding.examples.append(Example(host.host, host.nodename, found, missing))
     return finding, few.rows.tolist()
 

@@ -110,33 +110,24 @@ def differences(
     None stands for a host that is not there.  ``explained``: the host's own report, as the worker
     knows it, is what the database holds, and the open picks are all the difference.
     """
+    found: list[dict[str, Any]] = []
+
+    def note(column: str, ours: Any, theirs: Any, picks: int = 0, explained: bool = False) -> None:
+        place = {"host": key[0], "node": key[1], "column": column}
+        values = {"memory": ours, "database": theirs}
+        found.append({**place, **values, "picks": picks, "explained": explained})
+
     if memory is None or database is None:
         said = {True: "absent", False: "present"}
-        return [_difference(key, "(host)", said[memory is None], said[database is None])]
-    found = []
+        note("(host)", said[memory is None], said[database is None])
+        return found
     for name in NAMES:
         ours, theirs = memory["values"].get(name), database["values"].get(name)
         if name in TIMES or is_same(name, ours, theirs):
             continue
-        reported, picks = memory["reported"], 0
-        explained = name in reported and is_same(name, reported[name], theirs)
-        if name in reported:
-            picks = len(memory["picks"])
+        is_changed = name in memory["reported"]
+        explained = is_changed and is_same(name, memory["reported"][name], theirs)
         if name == columns.INSTANCES:
             ours, theirs = sorted(set(ours) - set(theirs)), sorted(set(theirs) - set(ours))
-        found.append(_difference(key, name, ours, theirs, picks, explained=explained))
+        note(name, ours, theirs, len(memory["picks"]) if is_changed else 0, explained)
     return found
-
-
-def _difference(
-    key: Key, column: str, ours: Any, theirs: Any, picks: int = 0, *, explained: bool = False
-) -> dict[str, Any]:
-    return {
-        "host": key[0],
-        "node": key[1],
-        "column": column,
-        "memory": ours,
-        "database": theirs,
-        "picks": picks,
-        "explained": explained,
-    }

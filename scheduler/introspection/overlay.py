@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from oslo_config import cfg
@@ -52,12 +52,6 @@ class Overlay:
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name] if name in self._values else getattr(self._options, name)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._options
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._options)
 
 
 def values_of(settings: Sequence[str]) -> dict[Name, Any]:

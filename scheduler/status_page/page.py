@@ -68,9 +68,11 @@ class StatusPage:
             "/": self._file,
             "/live": self._all,
             "/decisions/": self._decision,
-            "/worker": lambda request: self._this(LiveStatus.worker, _seen(request)),
-            "/worker/fleet": lambda request: self._this(LiveStatus.fleet, _since(request)),
-            "/worker/decisions/": lambda request: self._this(LiveStatus.decision, request.rest),
+            "/worker": lambda asked: self._this(LiveStatus.worker, asked.query.get("seen", "")),
+            "/worker/fleet": lambda asked: self._this(
+                LiveStatus.fleet, asked.query.get("since", "")
+            ),
+            "/worker/decisions/": lambda asked: self._this(LiveStatus.decision, asked.rest),
         }.items():
             routes.add(f"{PATH}{path}", handler)
 
@@ -111,10 +113,9 @@ class StatusPage:
 
         That is the one asked for by ``pid``, or this one if there is none such that answers.
         """
-        seen = _seen(request)
+        seen, since, pid = (request.query.get(name, "") for name in ("seen", "since", "pid"))
         if not _SEEN.fullmatch(seen):
             return Response.of_text("seen: not a list of ID.NUMBER", http.HTTPStatus.BAD_REQUEST)
-        since, pid = _since(request), request.query.get("pid", "")
         target = f"{PATH}/worker/fleet?{urllib.parse.urlencode({'since': since})}"
         fleet = self._elsewhere(pid, target)
         if fleet is None or fleet.status != http.HTTPStatus.OK:
@@ -146,14 +147,6 @@ class StatusPage:
             text = json.dumps({"error": f"worker {pid} does not answer"}).encode()
             return Response(text, JSON, http.HTTPStatus.GATEWAY_TIMEOUT, POLICY)
         return Response(answer.body, JSON, answer.status, POLICY)
-
-
-def _seen(request: Request) -> str:
-    return request.query.get("seen", "")
-
-
-def _since(request: Request) -> str:
-    return request.query.get("since", "")
 
 
 def _read_files() -> Mapping[str, tuple[bytes, str, str]]:
