@@ -11,13 +11,12 @@ import pytest
 from scheduler.concurrency import HubCalls
 from scheduler.engine.record import DecisionRecord
 from scheduler.explain.recorder import Recorder
-from scheduler.hosts.host_manager import HostManager
 from scheduler.status_page.live import DECISIONS_LISTED, LiveStatus
 from scheduler.status_page.page import StatusPage
 from scheduler.web.server import Routes
 from scheduler.web.workers import Answer, Workers
 from tests.builders import NOW, a_conf, a_host
-from tests.unit.status_page.test_fleet import NoReader
+from tests.unit.status_page.test_fleet import a_manager
 
 FILES = ("status.html", "status.css", "status.js", "icon.svg")
 
@@ -26,10 +25,8 @@ class OneWorker:
     """A worker with two hosts, its decisions and its routes."""
 
     def __init__(self, workers=None, pid=None):
-        self.manager = HostManager(a_conf(), NoReader(), clock=lambda: NOW)
+        self.manager = a_manager("h1", "h2")
         self.manager.read_at = NOW - 1
-        for name in ("h1", "h2"):
-            a_host(name, name, table=self.manager.table)
         self.recorder = Recorder()
         driver = SimpleNamespace(host_manager=self.manager)
         manager = SimpleNamespace(driver=driver, recorder=self.recorder)
