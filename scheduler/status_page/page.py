@@ -5,9 +5,6 @@ The public ones answer for all workers; those below ``/status/worker`` for this 
 
 from __future__ import annotations
 
-import dataclasses
-import gzip
-import hashlib
 import http
 import importlib.resources
 import json
@@ -41,9 +38,6 @@ POLICY: Final = {
 STARTING: Final = Response(
     b'{"error":"the daemon is starting"}', JSON, http.HTTPStatus.SERVICE_UNAVAILABLE, POLICY
 )
-_WORTH_PACKING_BYTES: Final = 1000
-#: The fastest: the whole fleet takes two milliseconds then, and a thirteenth of its size.
-_GZIP_LEVEL: Final = 1
 _SEEN: Final = re.compile(r"[0-9a-f.,]*", re.ASCII)
 
 
@@ -79,20 +73,14 @@ class StatusPage:
     # --- files ---------------------------------------------------------------------------
 
     def _page(self, request: Request) -> Response:
-        return self._file(Request(request.path, "status.html", headers=request.headers))
+        return self._file(Request(request.path, "status.html"))
 
     def _file(self, request: Request) -> Response:
         if not request.rest:
             to_page = {**POLICY, "Location": f"..{PATH}"}
             return Response(b"", status=http.HTTPStatus.PERMANENT_REDIRECT, headers=to_page)
-        found = self._files.get(request.rest)
-        if found is None:
-            return Response.of_text("not found", http.HTTPStatus.NOT_FOUND)
-        content, content_type, tag = found
-        headers = {**POLICY, "ETag": tag, "Cache-Control": "no-cache"}
-        if request.headers.get("if-none-match") == tag:
-            return Response(b"", content_type, http.HTTPStatus.NOT_MODIFIED, headers)
-        return Response(content, content_type, headers=headers)
+        not_there = Response.of_text("not found", http.HTTPStatus.NOT_FOUND)
+        return self._files.get(request.rest, not_there)
 
     # --- this worker alone ---------------------------------------------------------------
 
@@ -130,13 +118,13 @@ class StatusPage:
         ]
         bodies = bodies or [self._this(LiveStatus.worker, seen).body]
         body = b'{"workers":[%s],"fleet":%s}' % (b",".join(bodies), fleet.body)
-        return _packed(Response(body, JSON, headers=POLICY), request)
+        return Response(body, JSON, headers=POLICY)
 
     def _decision(self, request: Request) -> Response:
         """``PID/ID.NUMBER``: one of a worker's list of decisions."""
         pid, _slash, name = request.rest.partition("/")
         found = self._elsewhere(pid, f"{PATH}/worker/decisions/{urllib.parse.quote(name, safe='')}")
-        return _packed(found or self._this(LiveStatus.decision, name), request)
+        return found or self._this(LiveStatus.decision, name)
 
     def _elsewhere(self, pid: str, target: str) -> Response | None:
         """The answer of another worker to *target*; None if *pid* names no other one."""
@@ -149,22 +137,11 @@ class StatusPage:
         return Response(answer.body, JSON, answer.status, POLICY)
 
 
-def _read_files() -> Mapping[str, tuple[bytes, str, str]]:
-    """By name the content, its type and the tag that tells it from every other."""
+def _read_files() -> Mapping[str, Response]:
+    """The files of the page, by name."""
     found = {}
     for path in importlib.resources.files(__package__).joinpath("static").iterdir():
-        content, kind = path.read_bytes(), path.name.rpartition(".")[2]
+        kind = path.name.rpartition(".")[2]
         if kind in _CONTENT_TYPES:
-            tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
-            found[path.name] = (content, _CONTENT_TYPES[kind], tag)
+            found[path.name] = Response(path.read_bytes(), _CONTENT_TYPES[kind], headers=POLICY)
     return found
-
-
-def _packed(response: Response, request: Request) -> Response:
-    """*response* as it goes over the network: packed for whoever takes that."""
-    is_taken = "gzip" in request.headers.get("accept-encoding", "")
-    if not is_taken or len(response.body) < _WORTH_PACKING_BYTES:
-        return response
-    headers = {**response.headers, "Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-    packed = gzip.compress(response.body, _GZIP_LEVEL)
-    return dataclasses.replace(response, body=packed, headers=headers)
