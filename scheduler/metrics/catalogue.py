@@ -56,7 +56,7 @@ _counter, _histogram, _sum, _highest, _lowest, _newest = map(_maker, Kind)
 # --- decisions ---------------------------------------------------------------------------
 
 DECISIONS = _counter(
-    "decisions_total", "Decided requests by outcome: selected, or an error's code.", "outcome"
+    "decisions_total", "Decided requests: selected, or an error's code.", "outcome"
 )
 PLACED = _counter("instances_placed_total", "Instances that were given a host.")
 REPEATED = _counter("repeated_requests_total", "Repeated requests, which got the first answer.")
@@ -65,15 +65,13 @@ STAGE_SECONDS = _histogram(
     "stage_seconds", "A decision's stages: refresh, filter, weigh, claim, later_instances.", "stage"
 )
 REMOVED = _counter(
-    "hosts_removed_total", "Hosts that a filter removed for the first instance.", "filter", "reason"
+    "hosts_removed_total", "Hosts removed for the first instance.", "filter", "reason"
 )
 NOT_EVALUATED = _counter(
-    "hosts_not_evaluated_total", "Hosts that no filter was asked about, by cause.", "cause"
+    "hosts_not_evaluated_total", "Hosts that no filter was asked about.", "cause"
 )
 CLAIMS = _counter("claims_total", "Claims of decided hosts, by outcome.", "outcome")
-RACES_LOST = _counter(
-    "claim_conflicts_total", "Decisions taken anew after others had claimed the host."
-)
+RACES_LOST = _counter("claim_conflicts_total", "Decisions taken anew: others claimed the host.")
 CLAIMS_OPEN = _newest("claims_open", "Claims in the database that no report of a host shows yet.")
 PICKS_OPEN = _sum("picks_open", "Promised hosts whose reports do not show the instance yet.")
 
@@ -87,19 +85,15 @@ HOSTS = _newest(
     "state",
 )
 INSTANCES = _newest("instances", "Instances known to be on a host.")
-READ_SECONDS = _histogram(
-    "state_read_seconds", "Reading what changed of the hosts, or (full) everything.", "kind"
-)
+READ_SECONDS = _histogram("state_read_seconds", "Reading changes of the hosts, or all.", "kind")
 READ_FAILURES = _counter("state_read_failures_total", "Reads of the hosts that failed.")
 ROWS_READ = _counter("state_rows_read_total", "Rows of compute nodes and instances that were read.")
 REPAIRS = _counter("state_repairs_total", "Rows whose change only a full read has shown.")
 CELL: Final = ("cell", "name")
 CELL_UP = _lowest("cell_up", "Whether the hosts of a cell are decided on.", *CELL)
-CELL_READ_AT = _lowest(
-    "cell_read_timestamp_seconds", "When the hosts of a cell were read last.", *CELL
-)
+CELL_READ_AT = _lowest("cell_read_timestamp_seconds", "When a cell's hosts were read last.", *CELL)
 CELL_FAILURES = _counter(
-    "cell_read_failures_total", "Reads of a cell that failed or took long.", *CELL
+    "cell_read_failures_total", "Reads of a cell that failed or were slow.", *CELL
 )
 
 # --- the message bus ---------------------------------------------------------------------
@@ -113,19 +107,14 @@ MESSAGES = _counter(
     "rpc_fast_path), library.",
     "path",
 )
-REFUSED = _counter(
-    "messages_refused_total", "Messages answered with an error before any work.", "error"
-)
+REFUSED = _counter("messages_refused_total", "Messages refused before any work.", "error")
 UNDECODABLE = _counter("messages_undecodable_total", "Dropped messages of another protocol.")
-ANSWERS_DROPPED = _counter(
-    "answers_dropped_total", "Answers to callers whose queue did not come back."
-)
+ANSWERS_DROPPED = _counter("answers_dropped_total", "Answers whose caller's queue is gone.")
 CALL_HEARTBEATS_FAILED = _counter(
-    "call_heartbeats_failed_total",
-    "Heartbeats of long calls that were sent once more after an error.",
+    "call_heartbeats_failed_total", "Heartbeats to callers that were sent twice."
 )
 NOTIFICATIONS_DROPPED = _counter(
-    "notifications_dropped_total", "Notifications that the bus did not take in time."
+    "notifications_dropped_total", "Notifications that the bus did not take."
 )
 NOTIFICATIONS_WAITING = _sum("notifications_waiting", "Notifications that wait for the bus.")
 
@@ -137,17 +126,11 @@ RELOADS = _counter(
     "as possible), refused (the old configuration goes on).",
     "outcome",
 )
-RELOAD_OK = _lowest(
-    "last_reload_successful", "0 when the last reload was refused; else, or without, 1."
-)
+RELOAD_OK = _lowest("last_reload_successful", "0 after a refused reload, else 1.")
 RELOAD_AT = _highest("last_reload_timestamp_seconds", "When the configuration was reloaded last.")
-WORKERS = _sum(
-    "workers", "Workers by state: configured, alive (told of themselves of late).", "state"
-)
+WORKERS = _sum("workers", "Workers: configured, or alive (heard of late).", "state")
 WORKER_STARTS = _counter("worker_starts_total", "Started workers, replacements included.")
-REQUESTS_LOST = _counter(
-    "requests_lost_total", "Requests that a worker had received when it died; nobody answers them."
-)
+REQUESTS_LOST = _counter("requests_lost_total", "Requests lost with the worker that had them.")
 CPU_SECONDS = _counter("cpu_seconds_total", "CPU time of all workers.")
 MEMORY_BYTES = _sum("resident_memory_bytes", "Resident memory of all workers.")
 STARTED_AT = _lowest("start_timestamp_seconds", "When the worker that runs longest was started.")
