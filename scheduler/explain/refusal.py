@@ -6,7 +6,6 @@ closest host per reason is found some milliseconds after the decision.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -290,6 +289,5 @@ def _names(
     text = f"{what} = {', '.join(wanted[:10])}"
     if not missing:
         return text, None
-    close = difflib.get_close_matches(missing[0], list(there), n=3)
-    hint = f" (similar names: {', '.join(close)})" if close else ""
+    hint = errors.did_you_mean(missing[0], there)
     return text, f"{', '.join(missing[:10])} does not exist{hint}"

@@ -37,30 +37,25 @@ VALUES = {
 }
 
 
-def rules() -> list[dict[str, Any]]:
-    document = yaml.safe_load(RULES.read_text(encoding="utf-8"))
-    return [rule for group in document["groups"] for rule in group["rules"]]
-
-
-def dashboard() -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(DASHBOARD.read_text(encoding="utf-8"))
-    return document
+ALERTS: list[dict[str, Any]] = [
+    rule
+    for group in yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
+    for rule in group["rules"]
+]
+BOARD = json.loads(DASHBOARD.read_text(encoding="utf-8"))
 
 
 def expressions_in(document: Any) -> Iterator[str]:
-    if isinstance(document, dict):
-        for name, value in document.items():
-            if name in ("expr", "query", "definition") and isinstance(value, str):
-                yield value
-            else:
-                yield from expressions_in(value)
-    elif isinstance(document, list):
-        for each in document:
-            yield from expressions_in(each)
+    named = document.items() if isinstance(document, dict) else ()
+    for name, value in named or enumerate(document):
+        if isinstance(value, dict | list):
+            yield from expressions_in(value)
+        elif name in ("expr", "query", "definition") and value != "prometheus":
+            yield value
 
 
-ALERTS = [rule["expr"] for rule in rules()]
-PANELS = [text for text in expressions_in(dashboard()) if text != "prometheus"]
+SHOWN = list(expressions_in(BOARD))
+ASKED = [*(rule["expr"] for rule in ALERTS), *SHOWN]
 
 
 def metric_of(series: str) -> str:
@@ -71,7 +66,7 @@ def metric_of(series: str) -> str:
     return series
 
 
-@pytest.mark.parametrize("expression", [*ALERTS, *PANELS])
+@pytest.mark.parametrize("expression", ASKED)
 def test_what_is_asked_for_exists(expression: str) -> None:
     found = SERIES.findall(expression)
     assert found
@@ -93,31 +88,30 @@ def test_what_is_asked_for_exists(expression: str) -> None:
 
 
 def test_counters_are_only_asked_how_fast_they_grow_and_every_metric_is_shown() -> None:
-    for expression in (*ALERTS, *PANELS):
+    for expression in ASKED:
         for series, _matchers in SERIES.findall(expression):
             before = expression[: expression.index(series)]
             is_gauge = BY_NAME[metric_of(series)].kind.is_gauge
             assert is_gauge or re.search(r"(rate|increase)\($", before), expression
-    shown = {metric_of(name) for text in PANELS for name, _matchers in SERIES.findall(text)}
+    shown = {metric_of(name) for text in SHOWN for name, _matchers in SERIES.findall(text)}
     assert {metric.name for metric in CATALOGUE} - shown == set()
 
 
 def test_form_of_the_dashboard() -> None:
-    panels = dashboard()["panels"]
-    numbers = [panel["id"] for panel in panels]
-    assert len(set(numbers)) == len(numbers)
+    panels = BOARD["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
     for panel in panels:
         assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24
         assert panel["type"] == "row" or (panel["description"] and panel["targets"]), panel["title"]
-    names = {each["name"] for each in dashboard()["templating"]["list"]}
+    names = {each["name"] for each in BOARD["templating"]["list"]}
     used = set(re.findall(r"\$\{?(\w+)", json.dumps(panels)))
     assert used - {"__rate_interval"} == names
 
 
 def test_form_of_the_rules_and_that_each_has_a_test() -> None:
-    names = [rule["alert"] for rule in rules()]
+    names = [rule["alert"] for rule in ALERTS]
     assert len(set(names)) == len(names)
-    for rule in rules():
+    for rule in ALERTS:
         assert rule["labels"]["severity"] in ("critical", "warning", "info"), rule["alert"]
         notes = rule["annotations"]
         assert notes.keys() == {"summary", "description", "runbook_url"}, rule["alert"]

@@ -35,12 +35,8 @@ class Memory:
         return {span.name: span for span in self.exporter.get_finished_spans()}
 
 
-@pytest.fixture
-def memory() -> Memory:
-    return Memory()
-
-
-def test_a_decision(memory: Memory) -> None:
+def test_a_decision() -> None:
+    memory = Memory()
     with memory.tracer.start_as_current_span("select_destinations receive") as outer:
         Spans(memory.tracer).decided(a_record(started_at=BEGAN_NS / 10**9))
     spans = memory.spans
@@ -61,14 +57,15 @@ def test_a_decision(memory: Memory) -> None:
     assert (event.name, dict(event.attributes)) == ("RamFilter", counts)
 
 
-@pytest.mark.parametrize("code", errors.CODES)
-def test_a_refusal(memory: Memory, code: str) -> None:
-    Spans(memory.tracer).decided(a_record(outcome=code, chosen=[], request_id=None))
+def test_a_refusal() -> None:
+    memory = Memory()
+    Spans(memory.tracer).decided(a_record(outcome="no_host_fits", chosen=[], request_id=None))
     status = memory.spans["decide"].status
-    assert (status.status_code, status.description) == (trace.StatusCode.ERROR, code)
+    assert (status.status_code, status.description) == (trace.StatusCode.ERROR, "no_host_fits")
 
 
-def test_decoding(memory: Memory) -> None:
+def test_decoding() -> None:
+    memory = Memory()
     serializer = Spans(memory.tracer).serializer(ObjectSerializer())
     for entity in (["plain"], "text", None, 7):
         assert serializer.deserialize_entity({}, entity) == entity
