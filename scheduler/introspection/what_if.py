@@ -88,13 +88,11 @@ def what_if(
         notes += hypothetical_hosts.add(second.table, driver.host_manager, conf, add_hosts)
         hypothetical_hosts.without(second.table, without_hosts)  # which the added ones may be like
         after = decided(conf, second)
-    chosen = [{"host": host, "node": node} for host, node in asked.chosen]
-    decided_then = {"outcome": asked.outcome, "chosen": chosen}
     return {
         "worker": subject.number,
         "host": subject.conf.host,
         "state_age_seconds": subject.known_host_manager.state_age_seconds,
-        "decided": None if remembered is None else decided_then,
+        "decided": None if remembered is None else _outcome_of(asked),
         **_compared(before, after),
         "notes": notes,
     }
@@ -137,6 +135,11 @@ def _asked(
     uuids = latest.instance_uuids
     is_complete = len(uuids) == latest.num_instances
     return dataclasses.replace(latest, instance_uuids=uuids if is_complete else ())
+
+
+def _outcome_of(asked: DecisionRecord) -> dict[str, Any]:
+    chosen = [{"host": host, "node": node} for host, node in asked.chosen]
+    return {"outcome": asked.outcome, "chosen": chosen}
 
 
 def _changed(
