@@ -312,14 +312,18 @@ def problems(source: startup.Source, build: Build, *, with_broker: bool = False)
         return [problem_of(Kind.OPTION, error)]
     paths = startup.used_files(conf)
     found = [problem_of(Kind.OPTION, error) for error in check.problems(conf)]
-    found += _names(conf, paths)
+    for setting, reason in names.unknown(conf, project_options.group_names(), paths):
+        option = f"[{setting.group}] {setting.name}"
+        found.append(Problem(Kind.OPTION, option, reason, setting.place))
     for each in CHECKS:
         found += each(conf)
     found += _databases(conf)
     if with_broker:
         found += broker(conf)
     if not found:
-        found += _whole(conf, build)
+        databases = Databases.from_conf(conf)
+        found += attempt(Kind.PLUGIN, "[scheduler] driver", lambda: build(conf, databases))
+        databases.dispose()
     places = _places(conf, paths)
     return [_placed(each, places) for each in dict.fromkeys(found)]
 
@@ -335,11 +339,6 @@ def _files(source: startup.Source) -> Iterator[Problem]:
             yield Problem(Kind.FILE, path, getattr(error, "strerror", None) or str(error))
 
 
-def _names(conf: cfg.ConfigOpts, paths: list[str]) -> Iterator[Problem]:
-    for setting, reason in names.unknown(conf, project_options.group_names(), paths):
-        yield Problem(Kind.OPTION, f"[{setting.group}] {setting.name}", reason, setting.place)
-
-
 def _databases(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     for group in ("database", "api_database"):
         conf.set_default("max_retries", 1, group=group)
@@ -352,14 +351,6 @@ def _databases(conf: cfg.ConfigOpts) -> Iterator[Problem]:
     try:
         if not databases.main.is_embedded_default:  # that one is made at the start
             yield from databases_and_claims(conf, databases)
-    finally:
-        databases.dispose()
-
-
-def _whole(conf: cfg.ConfigOpts, build: Build) -> Iterator[Problem]:
-    databases = Databases.from_conf(conf)
-    try:
-        yield from attempt(Kind.PLUGIN, "[scheduler] driver", lambda: build(conf, databases))
     finally:
         databases.dispose()
 

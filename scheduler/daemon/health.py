@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -23,15 +23,12 @@ IDLE_SECONDS: Final = 30.0
 
 
 class Status(enum.StrEnum):
-    """Of a check, and of several together: the worst of them."""
+    """Of a check, from best to worst; several together have the worst of them."""
 
     PASS = "pass"  # noqa: S105 - no password # nosec B105
     WARN = "warn"
     """Something is wrong, but requests are served."""
     FAIL = "fail"
-
-
-SEVERITY: Final = list(Status)
 
 
 @dataclass(frozen=True)
@@ -46,11 +43,6 @@ class Check:
     def to_plain(self) -> dict[str, Any]:
         """As JSON has it."""
         return {key: value for key, value in asdict(self).items() if value is not None}
-
-
-def worst(checks: Iterable[Check]) -> Status:
-    """The worst status among *checks*; PASS without any."""
-    return max((check.status for check in checks), key=SEVERITY.index, default=Status.PASS)
 
 
 def _nothing() -> None:

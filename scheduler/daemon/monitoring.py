@@ -12,7 +12,7 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from oslo_log import log as logging
 import scheduler
 from scheduler import concurrency
 from scheduler.concurrency import HubCalls
-from scheduler.daemon.health import Check, Status, WorkerHealth, worst
+from scheduler.daemon.health import Check, Status, WorkerHealth
 from scheduler.daemon.reload import Outcome
 from scheduler.daemon.reports import Reports
 from scheduler.metrics import catalogue, readings
@@ -31,7 +31,7 @@ from scheduler.metrics.samples import Samples, Snapshots, render
 from scheduler.notifications.notifier import Outbox
 from scheduler.web import server
 from scheduler.web.server import KnownNames, Request, Response, Routes, Server
-from scheduler.web.workers import Answer, Workers
+from scheduler.web.workers import Workers
 
 LOG = logging.getLogger(__name__)
 
@@ -162,7 +162,13 @@ class Monitoring:
         status = Status.PASS if answering >= count else Status.FAIL
         checks = [Check("workers", status, f"{answering} of {count} answer")]
         for answer in answers:
-            checks += _checks_in(answer)
+            if answer.status is None:
+                silent = "does not answer in time"
+                checks.append(Check("answers", Status.FAIL, silent, answer.pid))
+                continue
+            for plain in json.loads(answer.body)["checks"]:
+                told = plain["name"], Status(plain["status"]), plain["message"]
+                checks.append(Check(*told, answer.pid))
         return _response(checks)
 
     def close(self) -> None:
@@ -233,22 +239,9 @@ class _Metrics:
         return Response(body, content_type)
 
 
-def _checks_in(answer: Answer) -> Iterator[Check]:
-    """Checks in one worker's answer about itself."""
-    if answer.status is None:
-        yield Check("answers", Status.FAIL, "does not answer in time", answer.pid)
-        return
-    for plain in json.loads(answer.body)["checks"]:
-        yield Check(plain["name"], Status(plain["status"]), plain["message"], answer.pid)
-
-
 def _response(checks: list[Check]) -> Response:
-    overall = worst(checks)
+    overall = max((check.status for check in checks), key=list(Status).index)  # the worst
+    document = {"status": overall, "checks": [check.to_plain() for check in checks]}
     is_bad = overall is Status.FAIL
-    document: dict[str, Any] = {
-        "status": overall,
-        "checks": [check.to_plain() for check in checks],
-    }
-    return Response.of_json(
-        document, http.HTTPStatus.SERVICE_UNAVAILABLE if is_bad else http.HTTPStatus.OK
-    )
+    status = http.HTTPStatus.SERVICE_UNAVAILABLE if is_bad else http.HTTPStatus.OK
+    return Response.of_json(document, status)

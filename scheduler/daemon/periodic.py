@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import random
 import threading
@@ -171,7 +172,11 @@ class ServiceHeartbeat:
         return services.heartbeat(connection, self._service_id, self._report_count, now)
 
     def _get_or_create(self, connection: Connection) -> objects.Service:
-        self._log_version_change(connection)
+        with contextlib.suppress(errors.ServiceNotFound):
+            found = services.get(connection, self._host, self._binary)
+            if found.version != SERVICE_VERSION:
+                text = "Updating service version for %s on %s from %s to %s"
+                LOG.info(text, self._binary, self._host, found.version, SERVICE_VERSION)
         return services.get_or_create(
             connection,
             self._host,
@@ -181,17 +186,3 @@ class ServiceHeartbeat:
             disabled=not self._is_enabled_when_new,
             reason=None if self._is_enabled_when_new else DISABLED_REASON,
         )
-
-    def _log_version_change(self, connection: Connection) -> None:
-        try:
-            found = services.get(connection, self._host, self._binary)
-        except errors.ServiceNotFound:
-            return
-        if found.version != SERVICE_VERSION:
-            LOG.info(
-                "Updating service version for %s on %s from %s to %s",
-                self._binary,
-                self._host,
-                found.version,
-                SERVICE_VERSION,
-            )

@@ -67,16 +67,6 @@ class Report(guru_meditation_report.TextGuruMeditation):
         """
         if time.monotonic() - cls._told_at < SPACING_SECONDS:
             return
-        cls._tell(version, service_name, log_dir, frame)
-        cls._told_at = time.monotonic()
-        for pid in cls.workers():
-            with contextlib.suppress(OSError):  # it has just ended
-                os.kill(pid, signal.SIGUSR2)
-
-    @classmethod
-    def _tell(
-        cls, version: Any, service_name: str | None, log_dir: str | None, frame: FrameType | None
-    ) -> None:
         try:
             text = cls(version, frame).run().encode()
         except Exception:  # noqa: BLE001 - told instead of the report
@@ -86,10 +76,14 @@ class Report(guru_meditation_report.TextGuruMeditation):
             if log_dir:
                 name = f"{service_name}_gurumeditation_{moment}_{os.getpid()}"
                 (pathlib.Path(log_dir) / name).write_bytes(text)
-            else:
-                _write_all(STDERR, text)
+            while text and not log_dir:
+                text = text[os.write(STDERR, text) :]
         except OSError as error:
             os.write(STDERR, f"No report could be written: {error}\n".encode())
+        cls._told_at = time.monotonic()
+        for pid in cls.workers():
+            with contextlib.suppress(OSError):  # it has just ended
+                os.kill(pid, signal.SIGUSR2)
 
 
 def _guarded(generator: Generator) -> Any:
@@ -101,11 +95,6 @@ def _guarded(generator: Generator) -> Any:
         return str(made)
     except Exception as error:  # noqa: BLE001 - a broken section is told, and the next one made
         return f"not available: {type(error).__name__}: {error}"
-
-
-def _write_all(descriptor: int, text: bytes) -> None:
-    while text:
-        text = text[os.write(descriptor, text) :]
 
 
 class _Version:
@@ -177,9 +166,10 @@ class Reports:
         if manager is None:
             return "none in this process: each worker has its own, ask those"
         hosts = manager.driver.host_manager
+        age = getattr(hosts, "state_age_seconds", None)
         figures = {
             "driver": type(manager.driver).__name__,
-            "state age (s)": _rounded(getattr(hosts, "state_age_seconds", None)),
+            "state age (s)": None if age is None else round(age, 1),
             "last read failed": getattr(hosts, "is_failing", None),
         }
         if hasattr(hosts, "table"):
@@ -223,7 +213,3 @@ def _line(record: DecisionRecord) -> str:
         f"({record.hosts_considered} considered, {record.hosts_left} left, "
         f"{record.elapsed_ms:.1f} ms)"
     )
-
-
-def _rounded(number: float | None) -> float | None:
-    return None if number is None else round(number, 1)

@@ -181,14 +181,20 @@ class Watchdog:
         """Show a heartbeat if this worker is well, feed the watchdog if all do, tell the status."""
         report = self._report()
         if self._is_well(report):
-            self._beat(report)
+            now, age = self._table.clock(), report.state_age_seconds
+            read_at = None if age is None else now - age
+            own = Heartbeat(self.stage, now, read_at, report.hosts, report.decided, os.getpid())
+            self._table.beat(own)
         assignments = [self._status()]
         if self._limit_seconds is not None:
             stale = self._table.stale(self._limit_seconds / 2)
             if not stale:
                 assignments.append("WATCHDOG=1")
-            for heartbeat in stale:
-                self._ask_where_it_hangs(heartbeat.pid)
+            for pid in {each.pid for each in stale} - self._asked:
+                if is_other_worker(pid):
+                    self._asked.add(pid)
+                    LOG.critical("Worker %d gives no sign of life.", pid)
+                    os.kill(pid, WHERE)  # once
         self._readiness.tell(*assignments)
 
     def _run(self) -> None:
@@ -203,14 +209,6 @@ class Watchdog:
         while not self._ended.is_set():
             self._turned_at = self._table.clock()
             time.sleep(self.look_seconds)
-
-    def _ask_where_it_hangs(self, pid: int) -> None:
-        """Have a worker that shows no heartbeats write where it stands, once."""
-        if pid in self._asked or not is_other_worker(pid):
-            return
-        self._asked.add(pid)
-        LOG.critical("Worker %d gives no sign of life.", pid)
-        os.kill(pid, WHERE)
 
     def _is_well(self, report: WorkerReport) -> bool:
         illness = self._illness(report)
@@ -235,12 +233,6 @@ class Watchdog:
         if self._is_turning_watched and still_seconds > limit_seconds:
             return f"nothing has moved for {still_seconds:.0f} s"
         return None
-
-    def _beat(self, report: WorkerReport) -> None:
-        now, age = self._table.clock(), report.state_age_seconds
-        read_at = None if age is None else now - age
-        own = Heartbeat(self.stage, now, read_at, report.hosts, report.decided, os.getpid())
-        self._table.beat(own)
 
     def _status(self) -> str:
         return "STATUS=" + status(self._table.heartbeats(), self._table.clock())

@@ -118,7 +118,7 @@ SPELLINGS = [
     (
         "DEFAULT.notification_driver",
         f"{HAVANA}.rpc_notifier",
-        f"{NOTIFICATIONS}.driver",
+        DRIVER,
         ["messaging"],
     ),
     ("rpc_notifier2.topics", "a,b", f"{NOTIFICATIONS}.topics", ["a", "b"]),
