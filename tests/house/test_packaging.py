@@ -191,26 +191,15 @@ def run(*command: str, cwd: Path = ROOT) -> str:
     return done.stdout
 
 
-def test_the_constraints_cover_what_is_asked_for() -> None:
-    assert all_requirements().keys() - pins().keys() == set()
-
-
-def test_the_constraints_are_within_the_bounds() -> None:
-    outside = [
+def test_every_requirement_has_a_lower_bound_and_a_pin_within_its_bounds() -> None:
+    wrong = [
         str(asked)
         for name, asked in all_requirements().items()
-        if not asked.specifier.contains(pins()[name], prereleases=True)
+        if name not in pins()
+        or not asked.specifier.contains(pins()[name], prereleases=True)
+        or all(bound.operator != ">=" for bound in asked.specifier)
     ]
-    assert outside == []
-
-
-def test_every_requirement_has_a_lower_bound() -> None:
-    unbounded = [
-        str(asked)
-        for asked in all_requirements().values()
-        if not any(bound.operator == ">=" for bound in asked.specifier)
-    ]
-    assert unbounded == []
+    assert wrong == []
 
 
 @functools.cache
@@ -236,15 +225,14 @@ def imported_distributions(*folders: str) -> set[str]:
     return found
 
 
-def test_what_the_packages_import_is_declared() -> None:
-    declared = requirements().keys() | requirements("tracing").keys()
-    assert imported_distributions(*PACKAGES) - declared == set()
-
-
-def test_what_the_tests_import_is_declared() -> None:
-    extras = ("test", "fuzz")
+@pytest.mark.parametrize(
+    ("folders", "extras"),
+    [(PACKAGES, ("tracing",)), (("tests", "benchmarks", "manual"), ("test", "fuzz"))],
+    ids=["packages", "tests"],
+)
+def test_what_is_imported_is_declared(folders: tuple[str, ...], extras: tuple[str, ...]) -> None:
     declared = requirements().keys() | {name for each in extras for name in requirements(each)}
-    assert imported_distributions("tests", "benchmarks", "manual") - declared == set()
+    assert imported_distributions(*folders) - declared == set()
 
 
 def test_what_is_declared_is_used() -> None:
