@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from scheduler.conf import startup
 from tests.fuzz import targets, verdicts
 from tests.fuzz.targets import TARGETS, Target, tried_out
 from tests.fuzz.world import NOVA, OWN, World, a_world
@@ -54,22 +53,6 @@ def test_what_is_refused_is_named(world: World) -> None:
     tally = targets.changed_fields(world, FEW_CHANGES)
     assert tally.violations == {}
     assert tally.kinds["InvalidRequest"] > 10
-
-
-@pytest.mark.parametrize(
-    ("text", "option"),
-    [
-        ("[DEFAULT]\ndebug = tru\n", "debug"),
-        ("[scheduler]\nmax_attempts =\n", "max_attempts"),
-        ("[DEFAULT]\nservice_down_time =\n", "service_down_time"),
-    ],
-)
-def test_a_reload_survives_a_broken_value(tmp_path: pathlib.Path, text: str, option: str) -> None:
-    file = tmp_path / "nova.conf"
-    file.write_text(text)
-    with pytest.raises(Exception, match=option) as caught:
-        startup.read_again(startup.Source(["--config-file", str(file)], "nova-scheduler"))
-    assert "Invalid configuration" in str(caught.value)
 
 
 MENDED: dict[str, tuple[dict[str, Any], str]] = {

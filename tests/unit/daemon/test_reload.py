@@ -79,6 +79,9 @@ def reloaded(tmp_path: pathlib.Path) -> Reloaded:
         ),
         ("[scheduler]\nmax_attempts = many\n", Outcome.REFUSED, "[scheduler] max_attempts"),
         ("[scheduler]\nmax_attempts = 0\n", Outcome.REFUSED, "[scheduler] max_attempts"),
+        ("[scheduler]\nmax_attempts =\n", Outcome.REFUSED, "[scheduler] max_attempts"),
+        ("service_down_time =\n", Outcome.REFUSED, "[DEFAULT] service_down_time"),
+        ("debug = tru\n", Outcome.REFUSED, "--debug"),
         ("[oslo_messaging_rabbit]\nrabbit_retry_backoff = x\n", Outcome.REFUSED, "retry_backoff"),
         ("default_log_levels = amqp=LOUD\n", Outcome.REFUSED, "[DEFAULT] default_log_levels"),
         ("log_config_append = /no/such.conf\n", Outcome.REFUSED, "/no/such.conf"),
@@ -172,6 +175,17 @@ def test_the_page_says_what_takes_effect_at_once(name: Name) -> None:
     lines = page[page.index("These take effect at once") :].split("\n* ")
     [line] = [each for each in lines if f"`[{group}]`" in each or f"`[{group}] {option}`" in each]
     assert option == rereading.ALL or f"`{option}`" in line or f"`[{group}] {option}`" in line
+
+
+def test_another_login_at_placement_needs_a_restart(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    reloaded = Reloaded(tmp_path, "[placement]\nauth_type = password\npassword = hidden1\n")
+    reloaded.write("[placement]\nauth_type = password\npassword = hidden2\n")
+    assert reloaded.reload() is Outcome.RESTART_NEEDED
+    assert "A restart is needed for [placement] password" in caplog.text
+    assert reloaded.reloading.conf.placement.password == "hidden1"
+    assert "hidden" not in caplog.text
 
 
 # --- the scheduler's parts -------------------------------------------------------------------
@@ -270,14 +284,3 @@ def test_who_is_told_to_end_before_it_has_begun_watches_nothing(
     for each in set(threading.enumerate()) - before:
         each.join(30)
     assert raised == []
-
-
-def test_another_login_at_placement_needs_a_restart(
-    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    reloaded = Reloaded(tmp_path, "[placement]\nauth_type = password\npassword = hidden1\n")
-    reloaded.write("[placement]\nauth_type = password\npassword = hidden2\n")
-    assert reloaded.reload() is Outcome.RESTART_NEEDED
-    assert "A restart is needed for [placement] password" in caplog.text
-    assert reloaded.reloading.conf.placement.password == "hidden1"
-    assert "hidden" not in caplog.text
