@@ -112,7 +112,8 @@ class Clock:
 class RecordedAttestation(trusted_filter.AttestationService):
     """Answers as the case says, whatever it is asked; not at all without an answer."""
 
-    def __init__(self, entries: list[dict[str, Any]] | None) -> None:
+    def __init__(self, options: Any, entries: list[dict[str, Any]] | None) -> None:
+        super().__init__(options)
         self.entries = entries or []
 
     def poll(self, nodes: Collection[str], now: float) -> dict[str, trusted_filter.Trust]:
@@ -137,7 +138,8 @@ class _Scheduler:
         if isinstance(self.driver, FilterScheduler):
             for each in self.driver.settings.policy.chain.filters:
                 if isinstance(each, trusted_filter.TrustedFilter):
-                    each.cache.service = RecordedAttestation(case.content.get("attestation"))
+                    recorded = case.content.get("attestation")
+                    each.service = RecordedAttestation(conf.trusted_computing, recorded)
         self.manager = SchedulerManager(conf, self.driver)
         self.context = oslo_context.RequestContext(overwrite=False)
 

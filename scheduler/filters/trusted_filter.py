@@ -37,9 +37,14 @@ class Trust:
 
 
 class AttestationService:
-    """The server that *options*, those of ``[trusted_computing]``, name."""
+    """The server that *options*, those of ``[trusted_computing]``, name, and its latest answer.
+
+    What it says of a node is good for so many seconds after the server's own time.
+    """
 
     def __init__(self, options: Any) -> None:
+        self._lifetime_seconds = options.attestation_auth_timeout
+        self._known: dict[str, Trust] = {}
         self._server = options.attestation_server
         path = f"{options.attestation_port}{options.attestation_api_url}/PollHosts"
         self._url = f"https://{self._server}:{path}"
@@ -48,6 +53,21 @@ class AttestationService:
             self._headers["x-auth-blob"] = options.attestation_auth_blob
         insecure = options.attestation_insecure_ssl
         self._verify = True if insecure else options.attestation_server_ca_file or True
+
+    def levels(self, asked: Collection[str], nodes: Collection[str], now: float) -> dict[str, str]:
+        """Levels of trust of the nodes *asked* about, at the moment *now*.
+
+        If one of them is not known well enough, all *nodes* of the fleet are asked about anew; a
+        poll that fails leaves nothing known.
+        """
+        if not all(self._is_good(self._known.get(node), now) for node in asked):
+            self._known = self.poll({*nodes, *asked}, now)
+        return {node: self._known[node].level if node in self._known else UNKNOWN for node in asked}
+
+    def _is_good(self, trust: Trust | None, now: float) -> bool:
+        if trust is None or self._lifetime_seconds <= 0:
+            return False
+        return now - trust.time <= self._lifetime_seconds
 
     def poll(self, nodes: Collection[str], now: float) -> dict[str, Trust]:
         """Ask the server about *nodes* at the moment *now*; nothing if it does not answer.
@@ -95,30 +115,6 @@ def _trust(entry: dict[str, Any], now: float) -> Trust:
     return Trust(level, when.replace(tzinfo=datetime.UTC).timestamp())
 
 
-class TrustCache:
-    """Answers of *service*, each good for *lifetime_seconds* after the server's own time."""
-
-    def __init__(self, service: AttestationService, lifetime_seconds: float) -> None:
-        self.service = service
-        self._lifetime_seconds = lifetime_seconds
-        self._known: dict[str, Trust] = {}
-
-    def levels(self, asked: Collection[str], nodes: Collection[str], now: float) -> dict[str, str]:
-        """Levels of trust of the nodes *asked* about, at the moment *now*.
-
-        If one of them is not known well enough, all *nodes* of the fleet are asked about anew; a
-        poll that fails leaves nothing known.
-        """
-        if not all(self._is_good(self._known.get(node), now) for node in asked):
-            self._known = self.service.poll({*nodes, *asked}, now)
-        return {node: self._known[node].level if node in self._known else UNKNOWN for node in asked}
-
-    def _is_good(self, trust: Trust | None, now: float) -> bool:
-        if trust is None or self._lifetime_seconds <= 0:
-            return False
-        return now - trust.time <= self._lifetime_seconds
-
-
 class TrustedFilter(HostFilter):
     """Passes nodes whose level of trust is the flavor's ``trust:trusted_host``, exactly."""
 
@@ -128,13 +124,12 @@ class TrustedFilter(HostFilter):
     def __init__(self, conf: Any) -> None:
         super().__init__(conf)
         LOG.warning("TrustedFilter asks an attestation server while it decides.")
-        service = AttestationService(conf.trusted_computing)
-        self.cache = TrustCache(service, conf.trusted_computing.attestation_auth_timeout)
+        self.service = AttestationService(conf.trusted_computing)
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """The server is asked about all nodes at once if what is known of one has expired."""
         if wanted := extra_specs_of(request).get("trust:trusted_host"):
             nodes = {node for _host, node in hosts.table.rows if node is not None}
             asked = {state.nodename for state in hosts} - {None}
-            levels = self.cache.levels(asked, nodes, hosts.scope.now)
+            levels = self.service.levels(asked, nodes, hosts.scope.now)
             yield OTHER_LEVEL, hosts.per_value("nodename", lambda node: levels.get(node) == wanted)

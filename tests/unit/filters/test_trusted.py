@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from scheduler.filters import trusted_filter
-from scheduler.filters.trusted_filter import AttestationService, Trust, TrustCache, TrustedFilter
+from scheduler.filters.trusted_filter import AttestationService, Trust, TrustedFilter
 from tests.builders import NOW, a_conf, a_fleet, a_host, a_request, candidates, verdict
 from tests.servers import programs
 from tests.servers.fixtures import require
@@ -120,7 +120,10 @@ def test_times_of_entries(vtime, trust):
 class Scripted(AttestationService):
     """Answers every poll alike, without a server."""
 
-    def __init__(self, *entries):
+    def __init__(self, lifetime, *entries):
+        conf = a_conf()
+        conf.set_override("attestation_auth_timeout", lifetime, group="trusted_computing")
+        super().__init__(conf.trusted_computing)
         self.entries = entries
         self.polled = []
 
@@ -141,23 +144,21 @@ class Scripted(AttestationService):
     ),
 )
 def test_answers_last_by_the_servers_clock(age, lifetime, polls):
-    service = Scripted(entry("n1", vtime=stamped(age)))
-    cache = TrustCache(service, lifetime)
+    service = Scripted(lifetime, entry("n1", vtime=stamped(age)))
 
     for _check in range(3):
-        assert cache.levels({"n1"}, NODES, NOW) == {"n1": "trusted"}
+        assert service.levels({"n1"}, NODES, NOW) == {"n1": "trusted"}
 
     assert service.polled == [["n1", "n2"]] * polls
 
 
 def test_one_unknown_node_asks_about_all_anew():
-    service = Scripted(entry("n1"))
-    cache = TrustCache(service, 60)
-    cache.levels({"n1"}, {"n1"}, NOW)
+    service = Scripted(60, entry("n1"))
+    service.levels({"n1"}, {"n1"}, NOW)
     service.entries = (entry("n2"),)
-    assert cache.levels({"n1", "n2"}, NODES, NOW) == {"n1": "unknown", "n2": "trusted"}
+    assert service.levels({"n1", "n2"}, NODES, NOW) == {"n1": "unknown", "n2": "trusted"}
     service.entries = ()
-    assert cache.levels(NODES, NODES, NOW) == {"n1": "unknown", "n2": "unknown"}, "none answers"
+    assert service.levels(NODES, NODES, NOW) == {"n1": "unknown", "n2": "unknown"}, "none answers"
     assert service.polled == [["n1"], *[["n1", "n2"]] * 2]
 
 
