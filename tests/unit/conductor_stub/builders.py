@@ -10,8 +10,6 @@ from oslo_config import cfg
 
 from scheduler import conf as options
 from scheduler import objects
-from scheduler.db import rows
-from scheduler.db.tables import cell_mappings
 
 WIRE = pathlib.Path(__file__).parents[2] / "data" / "wire"
 UUIDS = [f"f4a0f8c0-0000-4000-8000-00000000000{number}" for number in range(1, 10)]
@@ -86,8 +84,3 @@ def selection(host: str = "cmp1", **changes: Any) -> objects.Selection:
         "allocation_request_version": None,
     }
     return objects.Selection(**{**values, **changes})
-
-
-def cell(conn: Any, name: str, uuid: str) -> int:
-    """Insert a cell; its id."""
-    return rows.insert(conn, cell_mappings, uuid=uuid, name=name, disabled=False)

@@ -18,7 +18,6 @@ from conductor_stub.stores import Stores
 from scheduler.db import instances
 from scheduler.db.database import Database
 from scheduler.db.databases import Databases
-from scheduler.db.tables import metadata
 from tests.unit.conductor_stub import builders
 from tests.unit.conductor_stub.driving import wanted_of
 
@@ -84,11 +83,9 @@ class Booking(Claims):
 
 
 @pytest.fixture
-def database(tmp_path):
-    made = Database(f"sqlite:///{tmp_path}/nova.sqlite")
-    metadata.create_all(made.engine)
-    yield made
-    made.dispose()
+def database(synced_database):
+    """A database with all tables and nothing but the first content in them."""
+    return synced_database
 
 
 @dataclasses.dataclass
@@ -113,27 +110,22 @@ class Conductor:
 
     def asked_for(self, count=1, mapped=True, **changes):
         """Instances as the API leaves them."""
-        created = []
-        for number in range(count):
-            instance = builders.instance(number, **changes)
-            with self.database.write() as conn:
-                instances.create(conn, instance)
+        created = [builders.instance(number, **changes) for number in range(count)]
+        with self.database.write() as conn:
+            for each in created:
+                instances.create(conn, each)
                 if mapped:
-                    server_rows.create_build_request(conn, instance)
-            created.append(instance)
+                    server_rows.create_build_request(conn, each)
         return created
 
     def wanted(self, count=1, **changes):
-        """Servers as the API leaves them since Ocata, and the cell of hosts a, b and c."""
-        created = []
+        """Servers as the API leaves them since Ocata; hosts a, b and c are in a cell."""
+        created = [builders.instance(number, **changes) for number in range(count)]
         with self.database.write() as conn:
-            cell_id = builders.cell(conn, "cell1", builders.UUIDS[8])
-            server_rows.create_host_mappings(conn, "abc", cell_id)
-            for number in range(count):
-                instance = builders.instance(number, **changes)
-                server_rows.create_build_request(conn, instance)
-                created.append(wanted_of(instance))
-        return created
+            server_rows.create_host_mappings(conn, "abc")
+            for each in created:
+                server_rows.create_build_request(conn, each)
+        return [wanted_of(each) for each in created]
 
     def row(self, instance):
         with self.database.read() as conn:

@@ -56,8 +56,8 @@ def test_a_build_of_newtons_api(conductor):
         instance_uuid=instance.uuid, source_type="image", boot_index=0
     )
     with conductor.database.write() as conn:
-        cell_id = builders.cell(conn, "cell1", builders.UUIDS[8])
-        server_rows.create_host_mappings(conn, ["a"], cell_id)
+        server_rows.create_host_mappings(conn, ["a"])
+        cell_id = server_rows.first_cell(conn).id
         server_rows.create_disks(conn, [disk])
         stored = flavors.create(conn, builders.flavor(name="stored", flavorid="9"))
 

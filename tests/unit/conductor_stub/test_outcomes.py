@@ -78,9 +78,8 @@ def asked_for(database, servers, way):
 def cells(database):
     """Ids of cell0 and of the cell that has all hosts but x."""
     with database.write() as conn:
-        cell1 = builders.cell(conn, "cell1", builders.UUIDS[8])
-        server_rows.create_host_mappings(conn, MAPPED, cell1)
-        return builders.cell(conn, "cell0", server_rows.CELL0_UUID), cell1
+        server_rows.create_host_mappings(conn, MAPPED)
+        return server_rows.cell0(conn).id, server_rows.first_cell(conn).id
 
 
 @settings(

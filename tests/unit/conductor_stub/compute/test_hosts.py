@@ -11,10 +11,8 @@ def test_registration(database):
     fleet = Fleet(database)
     with database.read() as conn:
         found = services.list_all(conn)
-        assert [(s.host, s.binary, s.topic, s.version) for s in found] == [
-            (FIRST, "nova-compute", "compute", 74),
-            (SECOND, "nova-compute", "compute", 74),
-        ]
+        services_of = [(name, "nova-compute", "compute", 74) for name in (FIRST, SECOND)]
+        assert [(s.host, s.binary, s.topic, s.version) for s in found] == services_of
         assert not any(s.disabled or s.forced_down for s in found)
         assert server_rows.get_host_mapping(conn, SECOND) is not None
         groups = {a.name: (sorted(a.hosts), a.metadata) for a in aggregates.list_all(conn)}
@@ -24,11 +22,7 @@ def test_registration(database):
         "z2": ([SECOND], {"availability_zone": "z2"}),
     }
     node = fleet.node()
-    assert (node.vcpus, node.memory_mb_used, node.mapped) == (
-        4,
-        512,
-        1,
-    )
+    assert (node.vcpus, node.memory_mb_used, node.mapped) == (4, 512, 1)
     assert fleet.ends.news[0] == ("aggregate", "fast", [FIRST, SECOND])
 
 
