@@ -50,7 +50,7 @@ def test_a_page_size_once_settled_stays(semantics):
     ("pack", "policy", "wants_devices", "expected"),
     [
         (False, None, False, [2]),
-        (True, None, False, [1]),
+        (True, None, False, [3]),
         (False, "dedicated", False, [2]),
         (True, "dedicated", False, [1]),
         (False, None, True, [0]),
@@ -59,9 +59,10 @@ def test_a_page_size_once_settled_stays(semantics):
 )
 def test_today_prefers_cells(pack, policy, wants_devices, expected):
     place = host(
-        cell(0, cpu_usage=1, memory_usage_mb=10),
-        cell(1, range(4, 8), cpu_usage=2, memory_usage_mb=20, pinned=[4]),
+        cell(0, cpu_usage=1, memory_usage_mb=20),
+        cell(1, range(4, 8), cpu_usage=2, memory_usage_mb=10, pinned=[4]),
         cell(2, range(8, 12)),
+        cell(3, range(12, 16), cpu_usage=3, memory_usage_mb=5),
     )
     pools = pci.Pools.from_text(ONE_DEVICE)
     requests = (pci.Request(1, ((("vendor_id", "1"),),)),) if wants_devices else ()
