@@ -9,9 +9,10 @@ import pytest
 from conductor_stub.rpcapi import SchedulerAPI
 from tests.faults import world as worlds
 from tests.faults.faults import FAULTS, Result
-from tests.faults.world import World
+from tests.faults.world import PATIENCE_SECONDS, World
 from tests.servers import mariadb, programs, rabbitmq
 from tests.servers.fixtures import require
+from tests.world.bus import scheduler_api
 
 PROGRAMS = (programs.UNSHARE, programs.NSENTER, programs.IP, programs.FAKETIME)
 
@@ -27,7 +28,8 @@ def world(tmp_path_factory) -> Iterator[World]:
 @pytest.fixture(scope="module")
 def api(world, tmp_path_factory) -> Iterator[SchedulerAPI]:
     """The callers' way to the bus."""
-    with worlds.calling(world, tmp_path_factory.mktemp("caller")) as made:
+    folder, url = tmp_path_factory.mktemp("caller"), world.rabbitmq.url()
+    with scheduler_api(folder, url, response_seconds=PATIENCE_SECONDS) as made:
         world.api = made
         yield made
 

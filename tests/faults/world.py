@@ -22,7 +22,6 @@ from tests.faults import bad_filter
 from tests.servers.mariadb import MariaDB
 from tests.servers.rabbitmq import RabbitMQ
 from tests.world import fleet
-from tests.world.bus import scheduler_api
 from tests.world.deployment import Deployment, Settings, render
 from tests.world.disks import SmallDisk
 from tests.world.load import HOST, LOST, Load
@@ -238,13 +237,6 @@ class World:
     def close(self) -> None:
         for each in self.sites:
             each.close()
-
-
-@contextlib.contextmanager
-def calling(world: World, folder: Path) -> Iterator[SchedulerAPI]:
-    """A client with little patience."""
-    with scheduler_api(folder, world.rabbitmq.url(), response_seconds=PATIENCE_SECONDS) as api:
-        yield api
 
 
 @contextlib.contextmanager
