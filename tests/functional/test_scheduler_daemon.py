@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from conductor_stub.rpcapi import SchedulerAPI
-from scheduler.concurrency import EVENTLET
+from scheduler.concurrency import EVENTLET, THREADING
 from scheduler.db import migration
 from scheduler.db.database import EMBEDDED_FILE, Database
 from scheduler.rpc.context import RequestContext
@@ -85,7 +85,7 @@ def services_of(database_url: str) -> list[tuple[Any, ...]]:
         return connection.execute(query).fetchall()
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("backend", "workers"), [(EVENTLET, 1), (THREADING, 2)])
 def test_serves_from_ready_to_sigterm(scheduler, transport_url, tables, api, backend, workers):
     often = {"report_interval": 1}
     daemon = scheduler(transport_url, backend, None, often, workers=workers, claims="database")
@@ -94,8 +94,8 @@ def test_serves_from_ready_to_sigterm(scheduler, transport_url, tables, api, bac
     assert api.ping(CONTEXT, "hello", timeout_seconds=60)["arg"] == "hello"
     assert services_of(tables)[0][:4] == ("sched1", PROGRAM, "scheduler", 0)
     assert len(services_of(tables)) == 1
-    if workers == 1:  # the first comes after five seconds
-        wait_until(lambda: services_of(tables)[0][4] >= 1, 60, "a heartbeat")
+    # The first comes after five seconds.
+    wait_until(lambda: services_of(tables)[0][4] >= 1, 60, "a heartbeat")
 
     assert daemon.terminate() == 0
     assert f"means of {backend}" in daemon.log
