@@ -122,7 +122,7 @@ def test_queues_end_with_their_workers(served, sqlite_url):
     daemon = served.deployment.start_scheduler(extra_environment=elsewhere).wait_ready()
     pid = served.workers("sched2")[1]
     os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: served.workers("sched2", 5).get(1, pid) != pid, 60)
+    wait_until(lambda: served.workers("sched2", 2).get(1, pid) != pid, 60)
     mine = queues_of(served, "sched2")
     assert len(mine) == WORKERS
     assert all("x-expires" in line for line in mine)
