@@ -35,7 +35,6 @@ class Observed:
     """A scheduler of two workers on a broker of its own."""
 
     broker: RabbitMQ
-    folder: Path
     deployment: Deployment
     daemon: Daemon
     endpoint: Endpoint
@@ -71,7 +70,7 @@ def observed(request, broker, tmp_path_factory) -> Iterator[Observed]:
     ) as deployment:
         fleet.install(database_url)
         daemon = deployment.start_scheduler().wait_ready()
-        yield Observed(broker, folder, deployment, daemon, Endpoint.of(daemon))
+        yield Observed(broker, deployment, daemon, Endpoint.of(daemon))
         assert daemon.terminate() == 0
         assert not list(Path("/tmp").glob(f"nova-scheduler-{daemon.pid}-*"))
 
