@@ -128,12 +128,11 @@ class Candidates:
         """
         table = self.scope.table
         pool, numbers = table.pools[name], table.column(name)[self.at]
-        memo = pool.memo(key, dtype)
         if len(pool) == 1 and len(numbers):
             numbers = numbers[:1]
-        for number in memo.missing(numbers):
-            memo.put(number, read(pool.parsed(number)))
-        found: np.ndarray = memo.values[numbers]
+        found = pool.memo(key, dtype).of_numbers(
+            numbers, lambda missing: {number: read(pool.parsed(number)) for number in missing}
+        )
         return found if len(found) == len(self.rows) else self.constant(found[0], dtype)
 
     #: The same, for texts.
@@ -150,16 +149,12 @@ class Candidates:
         *answer* is given, by number, the distinct combinations of the documents and numbers
         *names* that are not known yet, all at once.
         """
-        pool, every = self.scope.table.combinations(tuple(names))
-        numbers = every[self.at]
-        memo = pool.memo(key, np.bool_)
-        if missing := memo.missing(numbers):
-            parsed = self.scope.table.parsed_values
-            asked = {each: parsed(names, pool.content(each)) for each in missing}
-            for number, verdict in answer(asked).items():
-                memo.put(number, verdict)
-        found: np.ndarray = memo.values[numbers]
-        return found
+        pool, numbers = self.scope.table.combinations(tuple(names))
+        parsed = self.scope.table.parsed_values
+        return pool.memo(key, np.bool_).of_numbers(
+            numbers[self.at],
+            lambda missing: answer({each: parsed(names, pool.content(each)) for each in missing}),
+        )
 
     def documents(self, name: str) -> tuple[list[Any], np.ndarray]:
         """The distinct texts or parsed documents, and per candidate the position of its own."""

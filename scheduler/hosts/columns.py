@@ -13,7 +13,7 @@ import datetime
 import hashlib
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,15 +189,17 @@ class Memo:
             self.known = np.append(self.known, np.zeros(more, dtype=np.bool_))
             self.values = np.append(self.values, np.zeros(more, dtype=self.values.dtype))
 
-    def missing(self, numbers: np.ndarray) -> list[int]:
-        """The distinct *numbers* without an answer, sorted."""
+    def of_numbers(
+        self, numbers: np.ndarray, answer: Callable[[list[int]], Mapping[int, Any]]
+    ) -> np.ndarray:
+        """The answer about each of *numbers*; *answer* is asked for those that are missing."""
         known = self.known[numbers]
-        return [] if known.all() else np.unique(numbers[~known]).tolist()
-
-    def put(self, number: int, value: Any) -> None:
-        """Remember the answer about *number*."""
-        self.values[number] = value
-        self.known[number] = True
+        if not known.all():
+            for number, value in answer(np.unique(numbers[~known]).tolist()).items():
+                self.values[number] = value
+                self.known[number] = True
+        found: np.ndarray = self.values[numbers]
+        return found
 
 
 class DocumentPool:

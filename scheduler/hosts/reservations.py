@@ -143,7 +143,8 @@ class Reservations:
                 self._keep_report(made.key, row, amount)
             self.table.add(rows, amount.added)
         for made, (uuid, stand_in) in zip(several, names, strict=True):
-            self._remember(made)
+            self._show(made)
+            self._keep(made)
             self._reserved(made, uuid or stand_in)
         return several
 
@@ -160,7 +161,8 @@ class Reservations:
         row = self.table.rows.get(reservation.key)
         if row is not None:
             self._take(reservation, row)
-        self._remember(reservation)
+        self._show(reservation)
+        self._keep(reservation)
 
     def _take(self, reservation: Reservation, row: int) -> None:
         self._keep_report(reservation.key, row, reservation.amount)
@@ -176,10 +178,6 @@ class Reservations:
         if amount.wish is not None and not reported.keys() & CHANGED_BY_RESERVATIONS:
             for name in CHANGED_BY_RESERVATIONS:
                 reported[name] = self.table.content(row, name)
-
-    def _remember(self, reservation: Reservation) -> None:
-        self._show(reservation)
-        self._keep(reservation)
 
     def _keep(self, reservation: Reservation) -> None:
         self._expiring.setdefault(reservation.last_second, []).append(reservation)

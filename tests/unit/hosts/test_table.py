@@ -319,9 +319,14 @@ def test_a_text_comes_back_as_it_was_and_is_parsed_once(text):
         assert complaints == [(number, "Invalid request: f: r")]
     else:
         assert (pool.parsed(number), parsed, complaints) == ([text], [text], [])
-    memo = pool.memo("question", np.bool_)
-    memo.put(number, True)
+    asked = []
+
+    def ask():
+        answer = pool.memo("question", np.bool_).of_numbers
+        return answer(np.array([number]), lambda missing: asked.append(missing) or {number: True})
+
+    assert (ask(), ask(), asked) == ([True], [True], [[number]])
     for _user in range(2):
         pool.release(number)
     assert pool.acquire("another") == number
-    assert pool.memo("question", np.bool_).missing(np.array([number])) == [number], "forgotten"
+    assert (ask(), asked) == ([True], [[number]] * 2), "forgotten"
