@@ -154,9 +154,10 @@ def names(hosts: Candidates) -> list[str]:
 def verdict(each: HostFilter, state: HostState, request: objects.RequestSpec) -> list[str]:
     """The code of the reason for which *each* removes the one host; none if it passes."""
     hosts = Candidates.alone(state)
-    left, counts = FilterChain([each]).run(hosts, request)
-    assert len(left) + sum(counts[0].removed.values()) == 1
-    return list(counts[0].removed)
+    found = FilterChain([each]).run(hosts, request)
+    [count] = found.counts
+    assert len(found.hosts) + sum(count.removed.values()) == 1
+    return list(count.removed)
 
 
 def contributions(

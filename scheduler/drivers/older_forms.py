@@ -17,7 +17,7 @@ from scheduler import errors, objects
 from scheduler.drivers.filter_scheduler import configured_policy
 from scheduler.drivers.selections import selection_of
 from scheduler.engine.decision import NOT_ENOUGH_HOSTS
-from scheduler.engine.evaluation import Policy, evaluate, filtered
+from scheduler.engine.evaluation import Policy, evaluate
 from scheduler.hosts.candidates import Candidates, Scope, narrow
 from scheduler.hosts.host_state import HostState
 from scheduler.hosts.table import HostTable
@@ -203,7 +203,7 @@ class OlderHostManager:
             narrowed = narrow(_together(states), spec_obj, policy.semantics)
             if narrowed.skip_filters:
                 return narrowed.hosts.states()
-            left = filtered(policy, narrowed.hosts, spec_obj, index).hosts.states()
+            left = policy.chain.run(narrowed.hosts, spec_obj, index).hosts.states()
             for state in left:
                 state.limits = policy.chain.limits(state, spec_obj)
             return left

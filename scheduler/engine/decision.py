@@ -26,7 +26,6 @@ from scheduler.engine.evaluation import (
     Policy,
     add_weights,
     bounds_of,
-    filtered,
     restore_bounds,
 )
 from scheduler.engine.record import (
@@ -193,8 +192,7 @@ class _Decision:
         """The row for instance number *index*; None if there is none."""
         policy, began = self.policy, time.perf_counter()
         hosts = self._narrowed if index == 0 else self._evaluation.hosts
-        self._evaluation = evaluation = filtered(
-            policy,
+        self._evaluation = evaluation = policy.chain.run(
             Candidates(self.scope, hosts.rows),  # columns anew: they were consumed from
             request,
             index,

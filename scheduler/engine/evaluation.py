@@ -31,9 +31,6 @@ Verdict = tuple[int, str]
 #: Reason code of a filter that only says yes or no.
 UNSPECIFIED = "unspecified"
 
-Note = Callable[[int, str, np.ndarray], None]
-"""Told of the filter's number in the chain, the reason code and the rows that it removes for it."""
-
 
 @dataclass(slots=True)
 class FilterCount:
@@ -62,32 +59,35 @@ class FilterChain:
         hosts: Candidates,
         request: Any,
         index: int = 0,
-        note: Note | None = None,
+        *,
+        skip_filters: bool = False,
         after: Callable[[str], None] | None = None,
-    ) -> tuple[Candidates, list[FilterCount]]:
-        """Hosts left for instance number *index*, and the counts of the filters that ran.
+    ) -> Evaluation:
+        """Ask the filters about *hosts* for instance number *index*; nothing is weighed yet.
 
         Stops at the filter that leaves nothing.  The removed counts of a filter always add up
         to ``start - end``.  *after* is called with the name of each filter that has run.
         """
-        counts = []
+        found = Evaluation(hosts)
+        found.of_row = np.full(hosts.scope.table.capacity, NOT_ASKED, dtype=np.uint8)
+        found.of_row[hosts.at] = PASSES
         is_rebuild = request_is_rebuild(request)
-        for number, each, name, columnar in self._plan:
+        for number, each, name, columnar in () if skip_filters else self._plan:
             if index and not each.run_filter_for_index(index):
                 continue
-            start = len(hosts)
+            start = len(found.hosts)
             removed: dict[str, int] = {}
             if not columnar:
-                hosts, removed = _apply_rows(each, hosts, request, number, note)
+                removed = _apply_rows(each, found, request, number)
             elif each.RUN_ON_REBUILD or not is_rebuild:
-                hosts, removed = _apply_columns(each, hosts, request, number, note)
-            counts.append(FilterCount(name, start, len(hosts), removed))
+                removed = _apply_columns(each, found, request, number)
+            found.counts.append(FilterCount(name, start, len(found.hosts), removed))
             if after is not None:
                 after(name)
-            if not len(hosts):
+            if not len(found.hosts):
                 break
-        log_counts(counts, request)
-        return hosts, counts
+        log_counts(found.counts, request)
+        return found
 
     @property
     def asks_only_columns(self) -> bool:
@@ -132,17 +132,16 @@ def is_columnar(each: BaseHostFilter) -> bool:
     )
 
 
-def _apply_columns(
-    each: Any, hosts: Candidates, request: Any, number: int, note: Note | None
-) -> tuple[Candidates, dict[str, int]]:
-    alive: np.ndarray | None = None
+def _apply_columns(each: Any, found: Evaluation, request: Any, number: int) -> dict[str, int]:
+    hosts, alive = found.hosts, None
     removed: dict[str, int] = {}
     for reason, gone in rejections(each, hosts, request):
         alive = ~gone if alive is None else alive & ~gone
         removed[reason.code] = removed.get(reason.code, 0) + int(np.count_nonzero(gone))
-        if note is not None:
-            note(number, reason.code, hosts.rows[gone])
-    return (hosts, removed) if alive is None else (hosts.take(alive), removed)
+        found.note(number, reason.code, hosts.rows[gone])
+    if alive is not None:
+        found.hosts = hosts.take(alive)
+    return removed
 
 
 def rejections(
@@ -160,15 +159,17 @@ def rejections(
 
 
 def _apply_rows(
-    each: BaseHostFilter, hosts: Candidates, request: Any, number: int, note: Note | None
-) -> tuple[Candidates, dict[str, int]]:
+    each: BaseHostFilter, found: Evaluation, request: Any, number: int
+) -> dict[str, int]:
+    hosts = found.hosts
     passed = each.filter_all(hosts.states(), request)
     rows = [] if passed is None else [state.row for state in passed]
-    left = Candidates(hosts.scope, np.array(rows, dtype=np.int64))
-    lost = len(hosts) - len(left)
-    if lost and note is not None:
-        note(number, UNSPECIFIED, hosts.rows[~np.isin(hosts.rows, left.rows)])
-    return left, ({UNSPECIFIED: lost} if lost else {})
+    found.hosts = Candidates(hosts.scope, np.array(rows, dtype=np.int64))
+    lost = len(hosts) - len(found.hosts)
+    if not lost:
+        return {}
+    found.note(number, UNSPECIFIED, hosts.rows[~np.isin(hosts.rows, found.hosts.rows)])
+    return {UNSPECIFIED: lost}
 
 
 def log_counts(counts: Sequence[FilterCount], request: Any) -> None:
@@ -342,31 +343,11 @@ class Evaluation:
         return found
 
 
-def filtered(
-    policy: Policy,
-    hosts: Candidates,
-    request: Any,
-    index: int = 0,
-    *,
-    skip_filters: bool = False,
-    after: Callable[[str], None] | None = None,
-) -> Evaluation:
-    """Ask the filters about *hosts* for instance number *index* of the *request*."""
-    evaluation = Evaluation(hosts)
-    evaluation.of_row = np.full(hosts.scope.table.capacity, NOT_ASKED, dtype=np.uint8)
-    evaluation.of_row[hosts.at] = PASSES
-    if not skip_filters:
-        evaluation.hosts, evaluation.counts = policy.chain.run(
-            hosts, request, index, evaluation.note, after
-        )
-    return evaluation
-
-
 def evaluate(
     policy: Policy, hosts: Candidates, request: Any, index: int = 0, *, skip_filters: bool = False
 ) -> Evaluation:
     """Ask filters and weighers about *hosts* for instance number *index* of the *request*."""
-    evaluation = filtered(policy, hosts, request, index, skip_filters=skip_filters)
+    evaluation = policy.chain.run(hosts, request, index, skip_filters=skip_filters)
     add_weights(policy, evaluation, request)
     return evaluation
 

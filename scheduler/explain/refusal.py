@@ -20,7 +20,6 @@ from scheduler.engine.evaluation import (
     Policy,
     Verdict,
     bypassed,
-    filtered,
     is_columnar,
     rejections,
 )
@@ -129,7 +128,7 @@ def note_refusal(
         if not len(hosts) or record.filters_skipped:
             return
         if index:  # all hosts are asked anew, now that the instances before have their places
-            evaluation = filtered(policy, hosts, request)
+            evaluation = policy.chain.run(hosts, request)
         verdicts = Verdicts.from_evaluation(evaluation, policy.chain.filters)
         record.refusal = _examine(verdicts, hosts, request, index)
         if index:

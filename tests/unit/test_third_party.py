@@ -103,10 +103,10 @@ available_filters = acme_scheduling.EvenNodes
 )
 def test_filter(tmp_path: pathlib.Path, lines: str) -> None:
     chain = FilterChain(load_filters(configured(tmp_path, lines)))
-    hosts, counts = chain.run(candidates(a_fleet({}, {}, {}, {})), a_request())
+    found = chain.run(candidates(a_fleet({}, {}, {}, {})), a_request())
 
-    assert names(hosts) == ["h2", "h4"]
-    assert counts[-1].name == "EvenNodes"
+    assert names(found.hosts) == ["h2", "h4"]
+    assert found.counts[-1].name == "EvenNodes"
 
 
 @pytest.mark.parametrize("entry", ["acme_scheduling.Fewest", "fewest"])

@@ -30,5 +30,5 @@ def test_listings_of_the_page_are_filters(number: int, left: list[str]) -> None:
     [cls] = [each for each in names.values() if getattr(each, "__module__", "") == "listing"]
 
     table = a_fleet({"node": "node-1", "num_io_ops": 2}, {"node": "node-2", "num_io_ops": 3})
-    hosts, _counts = FilterChain([cls()]).run(candidates(table), a_request())
-    assert names_of(hosts) == left
+    found = FilterChain([cls()]).run(candidates(table), a_request())
+    assert names_of(found.hosts) == left

@@ -93,23 +93,25 @@ POOR, RICH = {"free_ram_mb": -4000}, {}
     ],
 )
 def test_what_is_left_counted_and_noted(filters, left, counts, notes):
-    hosts = candidates(a_fleet(RICH, POOR, RICH))
-    noted, ran = [], []
+    ran = []
 
-    found, counted = chain_of(*filters).run(
-        hosts,
-        a_request(),
-        note=lambda number, code, rows: noted.append((number, code, rows.tolist())),
-        after=ran.append,
+    found = chain_of(*filters).run(
+        candidates(a_fleet(RICH, POOR, RICH)), a_request(), after=ran.append
     )
 
-    assert names(found) == left
-    assert found.rows.dtype == np.int64
-    assert [(c.name, c.start, c.end, c.removed) for c in counted] == counts
-    assert noted == notes
+    assert names(found.hosts) == left
+    assert found.hosts.rows.dtype == np.int64
+    assert [(c.name, c.start, c.end, c.removed) for c in found.counts] == counts
+    assert removed(found) == notes
     assert ran == [count[0] for count in counts]
-    again, recounted = chain_of(*filters).run(hosts, a_request())
-    assert (names(again), recounted) == (left, counted)
+
+
+def removed(found):
+    """Per number of a filter and reason code the rows that were removed."""
+    return [
+        (number, code, np.flatnonzero(found.of_row == place).tolist())
+        for place, (number, code) in enumerate(found.reasons, 1)
+    ]
 
 
 @pytest.mark.parametrize(("index", "ran"), [(0, ["Once", "Listed"]), (1, ["Listed"])])
@@ -119,12 +121,12 @@ def test_what_runs_for_a_later_instance(index, ran):
 
         run_filter_once_per_request = True
 
-    found, counts = chain_of(Once("h1"), Listed("h1", "h2")).run(
+    found = chain_of(Once("h1"), Listed("h1", "h2")).run(
         candidates(a_fleet({}, {}, {})), a_request(), index
     )
 
-    assert [count.name for count in counts] == ran
-    assert names(found) == (["h1"] if index == 0 else ["h1", "h2"])
+    assert [count.name for count in found.counts] == ran
+    assert names(found.hosts) == (["h1"] if index == 0 else ["h1", "h2"])
 
 
 @pytest.mark.parametrize(
@@ -186,15 +188,9 @@ class Twice(HostFilter):
 def test_a_host_is_refused_for_the_first_of_its_reasons():
     small, used = {"free_ram_mb": 100}, {"num_instances": 1}
     table = a_fleet(used, {**small, **used}, small, {}, used)
-    noted = []
 
-    left, [count] = chain_of(Twice()).run(
-        candidates(table), a_request(), note=lambda *given: noted.append(given)
-    )
+    found = chain_of(Twice()).run(candidates(table), a_request())
 
-    assert names(left) == ["h4"]
-    assert count.removed == {"twice.small": 2, "twice.used": 2}
-    assert [(code, rows.tolist()) for _number, code, rows in noted] == [
-        ("twice.small", [1, 2]),
-        ("twice.used", [0, 4]),
-    ]
+    assert names(found.hosts) == ["h4"]
+    assert found.counts[0].removed == {"twice.small": 2, "twice.used": 2}
+    assert removed(found) == [(0, "twice.small", [1, 2]), (0, "twice.used", [0, 4])]

@@ -49,10 +49,11 @@ def test_both_forms_agree_and_change_nothing(each, table, request):
     before = random_fleets.snapshot(table), objects.to_primitive(request)
     declared = {reason.code for reason in each.reasons}
 
-    left, [count] = FilterChain([each]).run(candidates(table), request)
+    found = FilterChain([each]).run(candidates(table), request)
 
+    [count] = found.counts
     passing = {state.host for state in candidates(table) if each.host_passes(state, request)}
-    assert {state.host for state in left} == passing
+    assert {state.host for state in found.hosts} == passing
     assert set(count.removed) <= declared
     assert sum(count.removed.values()) == count.start - count.end
     assert {code for code, _mask in _verdicts(each, table, request)} <= declared
@@ -75,9 +76,9 @@ def test_a_decision_leaves_nothing_behind(each, table, request, other):
 @pytest.mark.parametrize("table", [random_fleets.minimal_fleet(), a_fleet()], ids=["bare", "empty"])
 def test_it_copes_with_next_to_nothing(each, table):
     hosts = candidates(table)
-    left, _counts = FilterChain([each]).run(hosts, random_fleets.minimal_request())
+    found = FilterChain([each]).run(hosts, random_fleets.minimal_request())
 
-    assert len(left) <= len(hosts)
+    assert len(found.hosts) <= len(hosts)
 
 
 @pytest.mark.parametrize("each", ALL)

@@ -50,25 +50,26 @@ FLEET = a_fleet({"free_ram_mb": 100}, {"free_ram_mb": 512}, {})
 
 @pytest.mark.parametrize(("cls", "left"), [(Roomy, ["h2", "h3"]), (FirstOnly, ["h1"])])
 def test_it_decides_on_the_dict(cls: type[BaseHostFilter], left: list[str]) -> None:
-    hosts, [count] = FilterChain([offered(cls())]).run(candidates(FLEET), REQUEST)
+    found = FilterChain([offered(cls())]).run(candidates(FLEET), REQUEST)
 
-    assert names(hosts) == left
+    [count] = found.counts
+    assert names(found.hosts) == left
     assert (count.name, count.start, count.end) == (cls.__name__, 3, len(left))
 
 
 @pytest.mark.parametrize(("cls", "left"), [(Roomy, 3), (RoomyOnRebuild, 2)])
 def test_rebuild_checks(cls: type[BaseHostFilter], left: int) -> None:
     request = a_request(hints={"_nova_check_type": ["rebuild"]})
-    hosts, _counts = FilterChain([offered(cls())]).run(candidates(FLEET), request)
+    found = FilterChain([offered(cls())]).run(candidates(FLEET), request)
 
-    assert len(hosts) == left
+    assert len(found.hosts) == left
 
 
 def test_what_is_asked_of_the_filter_itself() -> None:
     wrapper = offered(Roomy("options"))
     assert (wrapper.conf, wrapper.name) == ("options", "Roomy")
-    hosts, counts = FilterChain([wrapper]).run(candidates(FLEET), REQUEST, index=1)
-    assert (len(hosts), counts) == (3, []), "once per request"
+    found = FilterChain([wrapper]).run(candidates(FLEET), REQUEST, index=1)
+    assert (len(found.hosts), found.counts) == (3, []), "once per request"
     assert not offered(FirstOnly()).run_filter_once_per_request
     todays = BaseHostFilter()
     assert offered(todays) is todays

@@ -33,9 +33,9 @@ def asking(*cells, **fields):
 def test_rebuilds_in_place(semantics, runs):
     request = asking(want(), hints={"_nova_check_type": ["rebuild"]})
 
-    left, _counts = FilterChain([a_filter(semantics)]).run(candidates(a_fleet({})), request)
+    found = FilterChain([a_filter(semantics)]).run(candidates(a_fleet({})), request)
 
-    assert (len(left) == 0) is runs
+    assert (len(found.hosts) == 0) is runs
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_fits_are_found_out_once_per_distinct_host(monkeypatch):
     monkeypatch.setattr(numa.Wish, "fits", lambda *args: asked.append(args) or fits(*args))
     chain = FilterChain([a_filter()])
 
-    left, _counts = chain.run(hosts, request)
+    left = chain.run(hosts, request).hosts
     assert (len(left), len(asked)) == (75, 4)
 
     table.update(table.rows["h2", "n2"], {"numa_topology": ONE})
     fitted = asking(want(number=7, pins=((0, 3),)), want(number=8))  # as the first one was placed
-    left, _counts = chain.run(Candidates(hosts.scope, hosts.rows), fitted)
+    left = chain.run(Candidates(hosts.scope, hosts.rows), fitted).hosts
     assert len(left) == 74
     assert len(asked) == 4  # h2 is now like h1
