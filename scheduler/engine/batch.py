@@ -239,10 +239,8 @@ class _AtHand:
             return
         in_order = np.partition(self._totals, (count - 2 * left - 64, count - left - 1))
         least, further = in_order[count - left - 1], in_order[count - 2 * left - 64]
-        scale = 0.0
-        for factor, part in zip(self._factors, self._parts, strict=True):
-            if part is not None:
-                scale += abs(float(factor))
+        pairs = zip(self._factors, self._parts, strict=True)
+        scale = sum(abs(float(factor)) for factor, part in pairs if part is not None)
         margin = max(least - further, _LEAST_MARGIN * scale)
         near = self._totals >= least - margin
         if np.count_nonzero(near) >= count * 3 // 4:

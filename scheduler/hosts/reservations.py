@@ -314,21 +314,15 @@ class NewtonReservations(Reservations):
         """Every row: there are no claims that could fail."""
         return np.ones(len(rows), dtype=np.bool_)
 
-    def reserve(
-        self,
-        rows: Sequence[int],
-        names: Sequence[tuple[str | None, str | None]],
-        amount: Consumption,
-        now: float,
-        flavor_id: int | None = None,
-    ) -> list[Reservation]:
-        """See the base class; no instance is seen on its host before the host says so."""
-        del flavor_id
-        several = super().reserve(rows, [(None, None)] * len(names), amount, now)
-        for row, made in zip(rows, several, strict=True):
-            if made.hardware is None or made.hardware.error is None:
-                self.table.update(row, {"updated_at": now})
-        return several
+    def _show(self, reservation: Reservation) -> None:
+        """Nothing: no instance is seen on its host before the host says so."""
+
+    def _reserved(self, reservation: Reservation, name: str | None) -> None:
+        """Ignore older rows from now on, unless it did not get all that it wants."""
+        del name
+        if reservation.hardware is None or reservation.hardware.error is None:
+            row = self.table.rows[reservation.key]
+            self.table.update(row, {"updated_at": reservation.terms.created_at})
 
     def release(self, reservation: Reservation) -> None:
         """Give nothing back, and believe whatever row is read next."""
