@@ -77,6 +77,15 @@ PLACEMENT_OPTIONS: list[cfg.Opt] = [
         *loading.get_session_conf_options(),
         *loading.get_adapter_conf_options(include_deprecated=False),
     )
+] + [
+    cfg.IntOpt(
+        "max_connections",
+        default=2,
+        min=1,
+        help="The most connections of a worker to Placement; further calls wait for one. One that "
+        "is idle for a second is closed. Keep the sum of all workers near the number of processes "
+        "and threads that serve Placement.",
+    ),
 ]
 
 

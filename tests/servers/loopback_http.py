@@ -14,8 +14,8 @@ from typing import Any, Self
 from tests.servers.programs import OPENSSL, find
 
 ADDRESS = "127.0.0.1"
-Answer = tuple[int, Any] | None
-"""Status and JSON body, where None is no body; without all that the connection is cut."""
+Answer = tuple[int, Any] | tuple[int, Any, dict[str, str]] | None
+"""Status, JSON body, where None is no body, and headers; without all the connection is cut."""
 
 
 class LoopbackServer:
@@ -75,15 +75,17 @@ class _Replayed(QuietHandler):
     def answer(self) -> None:
         owner: ReplayServer = self.server.owner
         text = self.rfile.read(int(self.headers.get("content-length", 0)))
-        headers = {name.lower(): value for name, value in self.headers.items()}
+        sent = {name.lower(): value for name, value in self.headers.items()}
         body = json.loads(text) if text else None
-        owner.calls.append((self.command, self.path, headers, body))
+        owner.calls.append((self.command, self.path, sent, body))
         given = owner.answers.pop(0)
         if given is None:
             self.close_connection = True
             return
-        status, answer = given
+        status, answer, *headers = given
         self.send_response(status)
+        for name, value in dict(*headers).items():
+            self.send_header(name, value)
         self.send_header("Content-Type", "application/json")
         content = b"" if answer is None else json.dumps(answer).encode()
         if status != http.HTTPStatus.NO_CONTENT:

@@ -6,11 +6,13 @@ Connections are kept and shared by all threads of a process.  Reference page con
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import requests
 from keystoneauth1 import exceptions as ks_exceptions
 from keystoneauth1 import loading, noauth
 from keystoneauth1.adapter import Adapter
@@ -31,7 +33,14 @@ _DICT_FORM, _GENERATION, _MAPPINGS = (1, 12), (1, 28), (1, 34)
 ATTEMPTS: Final = 4
 CONCURRENT: Final = "placement.concurrent_update"
 CONSUMER_CONFLICT: Final = "consumer generation conflict"
-OK, NO_CONTENT, NOT_FOUND = 200, 204, 404
+OK, NO_CONTENT, NOT_FOUND, NOT_NOW = 200, 204, 404, 503
+#: Tries of one call, where the connection was closed or the server asks for a later one; and how
+#: long such a server is obeyed.
+TRIES: Final = 3
+LONGEST_PAUSE_SECONDS: Final = 5
+#: A connection without a call for so long is closed: a server may have as many processes as
+#: connections, and one that closes them itself does so just when they are used.
+IDLE_SECONDS: Final = 1.0
 _NOAUTH = "noauth"
 _TEXT_SHOWN = 300
 
@@ -66,6 +75,27 @@ class Requester:
         user_id = getattr(spec, "user_id", None) or getattr(context, "user_id", None)
         project_id = spec.project_id or getattr(context, "project_id", None)
         return cls(project_id, user_id, found)
+
+
+class Connections(requests.adapters.HTTPAdapter):
+    """At most so many connections to a server, which are closed when they are idle."""
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(pool_maxsize=most, pool_block=True)
+        self._clock, self._lock = clock, threading.Lock()
+        self._calls, self._used_at = 0, clock()
+
+    def send(self, *args: Any, **more: Any) -> requests.Response:
+        """See the base class."""
+        with self._lock:
+            if not self._calls and self._clock() - self._used_at > IDLE_SECONDS:
+                self.poolmanager.clear()
+            self._calls += 1
+        try:
+            return super().send(*args, **more)
+        finally:
+            with self._lock:
+                self._calls, self._used_at = self._calls - 1, self._clock()
 
 
 def wait_before(attempt: int) -> None:
@@ -103,7 +133,12 @@ class PlacementClient:
                     option="[placement] auth_type",
                     reason="it must be set where [scheduler] claims = placement",
                 )
-            session = loading.load_session_from_conf_options(conf, name, auth=auth)
+            connections = requests.Session()
+            for scheme in ("http://", "https://"):
+                connections.mount(scheme, Connections(group.max_connections))
+            session = loading.load_session_from_conf_options(
+                conf, name, auth=auth, session=connections
+            )
             return cls(loading.load_adapter_from_conf_options(conf, name, session=session), wait)
         except (ks_exceptions.ClientException, cfg.Error, TypeError) as error:
             raise errors.ConfigurationError(option="[placement]", reason=str(error)) from error
@@ -151,9 +186,9 @@ class PlacementClient:
         *is_new* has none, unless Placement says so.  Raises AllocationUpdateFailed when another
         process claims for the same instance.
         """
-        attempt = 0
+        attempt = conflicts = 0
         while attempt < ATTEMPTS:
-            self.wait(attempt)
+            self.wait(conflicts)
             before = {} if is_new else self.allocations(consumer, requester.request_id)
             kept = before["allocations"] if before.get("allocations") and keeps() else {}
             try:
@@ -167,7 +202,7 @@ class PlacementClient:
                 return before
             if not _may_be_repeated(response, consumer, has_read=not is_new):
                 return None
-            attempt += not is_new
+            attempt, conflicts = attempt + (not is_new), conflicts + (not is_new)
             is_new = False
         LOG.error("Failed to claim resources for %s: out of retries", consumer)
         return None
@@ -249,18 +284,30 @@ class PlacementClient:
     def _call(
         self, method: str, path: str, version: str, request_id: str | None, **more: Any
     ) -> Any:
-        try:
-            return self._adapter.request(
-                path,
-                method,
-                microversion=version,
-                headers={"Accept": "application/json"},
-                global_request_id=request_id,
-                raise_exc=False,
-                **more,
-            )
-        except ks_exceptions.ClientException as error:
-            raise Unavailable(str(error)) from error
+        """Call until there is an answer; a PUT only once, if its end is not known."""
+        for attempt in range(1, TRIES + 1):
+            try:
+                response = self._adapter.request(
+                    path,
+                    method,
+                    microversion=version,
+                    headers={"Accept": "application/json"},
+                    global_request_id=request_id,
+                    raise_exc=False,
+                    **more,
+                )
+            except ks_exceptions.ConnectTimeout as error:
+                raise Unavailable(f"Placement did not answer in time: {error}") from error
+            except ks_exceptions.ClientException as error:
+                is_cut = isinstance(error, ks_exceptions.ConnectFailure) and method != "PUT"
+                if not is_cut or attempt == TRIES:
+                    raise Unavailable(str(error)) from error
+                continue
+            pause = response.headers.get("Retry-After", "")
+            if response.status_code != NOT_NOW or not pause.isdecimal() or attempt == TRIES:
+                break
+            time.sleep(min(int(pause), LONGEST_PAUSE_SECONDS))
+        return response
 
 
 def _may_be_repeated(response: Any, consumer: str, *, has_read: bool) -> bool:

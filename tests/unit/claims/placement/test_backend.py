@@ -6,7 +6,7 @@ import pytest
 
 from scheduler import errors
 from scheduler.claims.placement.backend import LEFT_SECONDS
-from scheduler.claims.placement.client import ATTEMPTS
+from scheduler.claims.placement.client import ATTEMPTS, TRIES
 from scheduler.claims.placement.offers import QUERIES
 from scheduler.hosts.instances import TrackedInstance
 from tests.builders import a_conf, a_request
@@ -274,6 +274,7 @@ def offer(*providers):
     return 200, {"allocation_requests": requests, "provider_summaries": summaries}
 
 
+LATER = 503, {}, {"Retry-After": "0"}
 H1, H2, NEITHER = offer(PROVIDER), offer(OTHER), offer()
 
 
@@ -293,6 +294,10 @@ H1, H2, NEITHER = offer(PROVIDER), offer(OTHER), offer()
         pytest.param(
             [H1, None, NOTHING, DONE], ["h1"], [ASK, CLAIM, READ, CLAIM], id="lost on the way"
         ),
+        pytest.param([None, H1, DONE], ["h1"], [ASK, ASK, CLAIM], id="a cut connection"),
+        pytest.param([LATER, H1, DONE], ["h1"], [ASK, ASK, CLAIM], id="not now"),
+        pytest.param([LATER] * TRIES, None, [ASK] * TRIES, id="never"),
+        pytest.param([None] * TRIES, None, [ASK] * TRIES, id="always cut"),
         pytest.param([H1, None, GONE, DONE], None, [ASK, CLAIM, READ, AGAIN], id="nobody knows"),
         pytest.param(
             [NEITHER, NEITHER, OFFERED, DONE],
