@@ -56,13 +56,17 @@ class Explain(bus.OnWorkers):
     def _found(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
         """Records that workers remember; else those in the database."""
         try:
-            found = self._remembered(parsed_args)
+            with self.asking(parsed_args) as daemons:
+                answers = daemons.all("explain", name=parsed_args.name, on_host=parsed_args.host)
         except (errors.NovaException, *bus.UNDELIVERED) as error:
             stored = self._stored(parsed_args)
             if not stored:
                 raise
             self.tell(f"warning: {error}")
             return stored
+        found = [
+            {**told, "worker": str(answer.worker)} for answer in answers for told in answer.result
+        ]
         return found or self._stored(parsed_args)
 
     def _stored(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
@@ -78,10 +82,3 @@ class Explain(bus.OnWorkers):
         if parsed_args.host is not None:
             self.tell("warning: the database has nothing on single hosts")
         return [{**told, "worker": "the database"} for told in found]
-
-    def _remembered(self, parsed_args: argparse.Namespace) -> list[dict[str, Any]]:
-        with self.asking(parsed_args) as daemons:
-            answers = daemons.all("explain", name=parsed_args.name, on_host=parsed_args.host)
-        return [
-            {**told, "worker": str(answer.worker)} for answer in answers for told in answer.result
-        ]

@@ -21,8 +21,8 @@ NAMES = [f"6f70656e-0000-4000-8000-{number:012}" for number in range(1, 5)]
 
 @pytest.fixture
 def claim(database):
-    def make(name, host, *, age_seconds=0, **columns):
-        created = rows.utcnow() - datetime.timedelta(seconds=age_seconds)
+    def make(name, host, **columns):
+        created = rows.utcnow()
         values = {
             "consumer_uuid": name,
             "host": host,
@@ -83,28 +83,6 @@ def test_release(claim, database, run, words, left):
         assert (status, out) == (exit_codes.OK, "1 claim(s) closed\n")
     with database.read() as connection:
         assert [each.consumer_uuid for each in claims.list_all(connection)] == left
-
-
-@pytest.mark.parametrize(
-    ("row", "columns", "kind"),
-    [
-        pytest.param({}, {}, None, id="waiting"),
-        pytest.param(None, {}, None, id="not there yet"),
-        pytest.param(None, {"age_seconds": 90}, "no instance", id="not there"),
-        pytest.param({}, {"age_seconds": 700}, "not closed: expired", id="expired"),
-        pytest.param({"vm_state": "error"}, {}, "not closed: failed", id="failed"),
-        pytest.param({"deleted": 1}, {}, "not closed: deleted", id="deleted"),
-        pytest.param({}, {"memory_mb": 10**6}, "overbooked", id="more than there is"),
-    ],
-)
-def test_audit(manage, add_host, claim, instance, row, columns, kind):
-    add_host("alpha", running_vms=0)
-    if row is not None:
-        instance(NAMES[0], **row)
-    claim(NAMES[0], "alpha", **columns)
-    status = exit_codes.OK if kind is None else exit_codes.FAILURE
-    found = manage("claims", "audit", status=status)
-    assert [each["Difference"] for each in found] == ([] if kind is None else [kind])
 
 
 def test_people_are_told_that_everything_agrees(run, add_host, claim):
