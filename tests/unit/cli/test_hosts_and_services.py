@@ -33,11 +33,9 @@ def test_host_list(manage, add_host) -> None:
 def test_host_show(manage, database, add_host) -> None:
     add_host("alpha", ram_allocation_ratio=2.0, cpu_allocation_ratio=0.0)
     uuid = "6f70656e-0000-4000-8000-000000000001"
+    server = objects.Instance(uuid=uuid, host="alpha", node="alpha.example", vm_state="active")
     with database.write() as connection:
-        instances.create(
-            connection,
-            objects.Instance(uuid=uuid, host="alpha", node="alpha.example", vm_state="active"),
-        )
+        instances.create(connection, server)
     manage("aggregate", "create", "fast")
     manage("aggregate", "add-host", "fast", "alpha")
     shown = manage("host", "show", "alpha")
@@ -84,12 +82,9 @@ def test_service_list(manage, database, add_host) -> None:
     with database.write() as connection:
         services.get_or_create(connection, "ctl", "nova-scheduler", "scheduler", 16)
     compute, sched = manage("service", "list")
-    assert (compute["Binary"], compute["Host"], compute["Zone"]) == (
-        "nova-compute",
-        "alpha",
-        "nova",
-    )
-    assert (sched["Binary"], sched["Zone"], sched["State"]) == ("nova-scheduler", "internal", "up")
+    names = ("Binary", "Host", "Zone")
+    assert [compute[name] for name in names] == ["nova-compute", "alpha", "nova"]
+    assert [sched[name] for name in names] == ["nova-scheduler", "ctl", "internal"]
     (only,) = manage("service", "list", "--host", "ctl")
     assert only == sched
     assert manage("service", "list", "--service", "nova-compute") == [compute]

@@ -69,13 +69,11 @@ def a_fleet(*free_ram_mb: int, **tables: Any) -> dict[str, Any]:
     }
 
 
-def a_request(memory_mb: int = 1024, **fields: Any) -> dict[str, Any]:
-    """A request as it travels."""
-    flavor = objects.Flavor(
-        name="m1", memory_mb=memory_mb, vcpus=1, root_gb=1, ephemeral_gb=0, swap=0, extra_specs={}
-    )
-    spec = objects.RequestSpec(**{"flavor": flavor, "num_instances": 1, **fields})
-    return objects.to_primitive(spec)
+def a_request() -> dict[str, Any]:
+    """A request for 1024 MB as it travels."""
+    sizes = {"memory_mb": 1024, "vcpus": 1, "root_gb": 1, "ephemeral_gb": 0, "swap": 0}
+    flavor = objects.Flavor(name="m1", extra_specs={}, **sizes)
+    return objects.to_primitive(objects.RequestSpec(flavor=flavor, num_instances=1))
 
 
 def a_case(fleet: dict[str, Any], **content: Any) -> Case:
