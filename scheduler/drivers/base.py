@@ -50,14 +50,10 @@ class Scheduler:
     CLAIMS_HOSTS = False
     """True when the chosen hosts are claimed, so that no host is promised twice."""
 
-    def __init__(
-        self, conf: Any = None, host_manager: Any = None, claims: Claims | None = None
-    ) -> None:
+    def __init__(self, conf: Any = None, host_manager: Any = None) -> None:
         if host_manager is not None:
             self.conf = conf
             self.host_manager = host_manager
-        if claims is not None:
-            self.claims = claims
         if not hasattr(self, "recorder"):
             self.recorder = Recorder()
 

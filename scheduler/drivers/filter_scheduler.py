@@ -23,7 +23,6 @@ from scheduler import errors, objects, semantics
 from scheduler.claims.backend import (
     Booked,
     Claiming,
-    Claims,
     Decided,
     Lost,
     Offered,
@@ -153,8 +152,8 @@ class FilterScheduler(Scheduler):
     tells_of_selections = True
     CLAIMS_HOSTS = True
 
-    def __init__(self, conf: Any, host_manager: Any, claims: Claims | None = None) -> None:
-        super().__init__(conf, host_manager, claims)
+    def __init__(self, conf: Any, host_manager: Any) -> None:
+        super().__init__(conf, host_manager)
         self.settings = Settings.from_conf(conf, host_manager)
         self.pause: Callable[[float], None] = time.sleep
 

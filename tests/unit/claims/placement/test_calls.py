@@ -14,7 +14,7 @@ from scheduler import errors, objects
 from scheduler.claims.placement.backend import PlacementClaims
 from scheduler.claims.placement.candidates import CandidateQuery
 from scheduler.claims.placement.client import PlacementClient, Requester, Unavailable
-from scheduler.drivers.filter_scheduler import FilterScheduler
+from scheduler.drivers import Parts, load
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
 from tests.builders import NOW, a_conf, a_fleet, a_request
@@ -104,7 +104,7 @@ def a_driver(conf, sample, pause=time.sleep):
     )
     conf.set_override("enabled_filters", ["RamFilter"], group="filter_scheduler")
     client, _waits = allocating(conf)
-    return FilterScheduler(conf, manager, PlacementClaims(conf, client, manager, pause))
+    return load(conf, manager, Parts(PlacementClaims(conf, client, manager, pause)))
 
 
 def test_a_request_makes_the_calls_that_nova_makes():
