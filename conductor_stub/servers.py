@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -28,7 +29,7 @@ class Server:
 
     instance: objects.Instance
     attempts: int
-    fault: instances.Fault | None
+    fault: Any
 
     @property
     def uuid(self) -> str:

@@ -98,7 +98,7 @@ def host_show(command: Base, args: Any) -> dict[str, Any]:
     with database.read() as connection:
         node = _choose(compute_nodes.list_all(connection, host), host, args.node)
         service = _service(connection, host, services.COMPUTE_BINARY)
-        found = instances.list_all(connection, host=host)
+        found = instances.list_all(connection, host=host, parts=False)
     ratios = Ratios.from_conf(conf)
     ratio_by_name = (("cpu", ratios.cpu), ("ram", ratios.ram), ("disk", ratios.disk))
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa
@@ -27,19 +26,13 @@ def create(
     *,
     project_id: str | None = None,
     user_id: str | None = None,
-    group_uuid: str | None = None,
 ) -> objects.InstanceGroup:
-    """Insert a group and return it; rules are stored as text, whatever they are.
-
-    Names need not be unique; raises AlreadyExists for a *group_uuid* that is taken.
-    """
-    new_uuid = group_uuid or str(uuid.uuid4())
+    """Insert a group, whose name need not be unique; rules are stored as text."""
     owner = {"project_id": project_id, "user_id": user_id}
-    with rows.unique("instance group", new_uuid):
-        group_id = rows.insert(connection, instance_groups, uuid=new_uuid, name=name, **owner)
+    group_id = rows.insert(connection, instance_groups, name=name, **owner)
     texts = json.dumps({key: str(value) for key, value in rules.items()}) if rules else None
     rows.insert(connection, instance_group_policy, group_id=group_id, policy=policy, rules=texts)
-    return get(connection, new_uuid)
+    return _one(connection, name, instance_groups.c.id == group_id)
 
 
 def get(connection: Connection, name_or_uuid: str) -> objects.InstanceGroup:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -43,17 +42,6 @@ DEFAULTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One failure: *code* as HTTP status codes go, *details* a traceback or empty."""
-
-    instance_uuid: str
-    code: int
-    message: str | None
-    details: str | None
-    host: str | None
-
-
 def create(connection: Connection, instance: objects.Instance) -> None:
     """Insert *instance* with its flavor, topology, PCI requests and metadata; set its ``id``.
 
@@ -84,8 +72,6 @@ def list_all(
     connection: Connection,
     *,
     host: str | None = None,
-    project_id: str | None = None,
-    vm_state: str | None = None,
     uuids: Sequence[str] | None = None,
     parts: bool = True,
 ) -> list[objects.Instance]:
@@ -94,8 +80,7 @@ def list_all(
     Without *parts* their flavor, topology, PCI requests and metadata stay unset, which saves
     three reads.
     """
-    wanted = {"host": host, "project_id": project_id, "vm_state": vm_state}
-    criteria = [instances.c[name] == value for name, value in wanted.items() if value is not None]
+    criteria = [] if host is None else [instances.c.host == host]
     if uuids is None:
         found = list(rows.read(connection, instances, *criteria))
     else:
@@ -203,22 +188,19 @@ def add_fault(
     )
 
 
-def latest_fault(connection: Connection, instance_uuid: str) -> Fault | None:
+def latest_fault(connection: Connection, instance_uuid: str) -> Any:
     """The newest fault of the instance, if it has one."""
     return latest_faults(connection, [instance_uuid]).get(instance_uuid)
 
 
-def latest_faults(connection: Connection, instance_uuids: Sequence[str]) -> dict[str, Fault]:
-    """The newest fault of each of the instances that have one, by uuid."""
+def latest_faults(connection: Connection, instance_uuids: Sequence[str]) -> dict[str, Any]:
+    """The row of the newest fault of each of the instances that have one, by uuid."""
     table = instance_faults
-    query = (
-        sa.select(*(table.c[name] for name in Fault.__dataclass_fields__))
-        .where(table.c.deleted == 0)
-        .order_by(table.c.created_at, table.c.id)
-    )
+    living = sa.select(table).where(table.c.deleted == 0)
+    query = living.order_by(table.c.created_at, table.c.id)
     found = rows.select_in(connection, query, table.c.instance_uuid, instance_uuids)
     # Later rows replace earlier ones.
-    return {row.instance_uuid: Fault(*row) for row in found}
+    return {row.instance_uuid: row for row in found}
 
 
 def flavor_column(

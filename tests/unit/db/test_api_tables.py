@@ -9,8 +9,6 @@ from scheduler.db import aggregates, flavors, groups, instances
 from scheduler.db import tables as t
 from tests.unit.db.builders import age, columns, flavor, instance, is_fresh
 
-UUID = "f4a0f8c0-0000-4000-8000-00000000aaaa"
-
 
 def test_the_usual_flavors_are_there(conn):
     found = flavors.list_all(conn)
@@ -44,14 +42,12 @@ def test_disks_of_an_old_flavor_may_be_null(conn):
 
 def test_a_group_is_made_and_found(conn):
     rules = {"max_server_per_host": 2}
-    made = groups.create(
-        conn, "web", "anti-affinity", rules, project_id="p", user_id="u", group_uuid=UUID
-    )
+    made = groups.create(conn, "web", "anti-affinity", rules, project_id="p", user_id="u")
     assert (made.name, made.policy, made.policies) == ("web", "anti-affinity", ["anti-affinity"])
     assert (made.rules, made.project_id, made.user_id, made.members) == (rules, "p", "u", [])
     assert columns(conn, t.instance_group_policy)[0]["rules"] == '{"max_server_per_host": "2"}'
     groups.create(conn, "web", "soft-affinity")
-    assert groups.get(conn, UUID).id == groups.get(conn, "web").id == made.id
+    assert groups.get(conn, made.uuid).id == groups.get(conn, "web").id == made.id
     assert [one.policy for one in groups.list_all(conn)] == ["anti-affinity", "soft-affinity"]
 
 
@@ -141,7 +137,6 @@ NO_FLAVOR, NO_GROUP = errors.FlavorNotFound, errors.InstanceGroupNotFound
         (NO_FLAVOR, "999", lambda c, i: flavors.get(c, "id", 999)),
         (NO_FLAVOR, "m1.huge", lambda c, i: flavors.get(c, "name", "m1.huge")),
         (NO_FLAVOR, "m1.tiny", lambda c, i: flavors.get(c, "flavorid", "m1.tiny")),
-        (TAKEN, UUID, lambda c, i: groups.create(c, "db", "affinity", group_uuid=UUID)),
         (NO_GROUP, "no", lambda c, i: groups.get(c, "no")),
         (NO_GROUP, "no", lambda c, i: groups.by_instance(c, "no")),
         (NO_GROUP, "web", lambda c, i: groups.add_members(c, "web", ["i1"])),
@@ -159,7 +154,7 @@ NO_FLAVOR, NO_GROUP = errors.FlavorNotFound, errors.InstanceGroupNotFound
     ],
 )
 def test_refused(conn, ssd, error, text, call):
-    groups.create(conn, "web", "affinity", group_uuid=UUID)
+    groups.create(conn, "web", "affinity")
     aggregates.create(conn, "hdd")
     with pytest.raises(error, match=text), conn.begin_nested():
         call(conn, ssd.id)

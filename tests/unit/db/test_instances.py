@@ -148,17 +148,13 @@ def test_destroy_marks_all_that_belongs_to_it(conn):
     [
         ({}, ["a", "b", "c"]),
         ({"host": "h1"}, ["a", "c"]),
-        ({"project_id": "p2"}, ["b", "c"]),
-        ({"vm_state": "active"}, ["a"]),
-        ({"host": "h1", "project_id": "p2"}, ["c"]),
         ({"host": "H1"}, []),
         ({"uuids": []}, []),
     ],
 )
 def test_list_of_instances(conn, filters, names):
-    make(conn, display_name="a", host="h1", project_id="p1", vm_state="active")
-    make(conn, display_name="b", host="h2", project_id="p2")
-    make(conn, display_name="c", host="h1", project_id="p2")
+    for name, host in (("a", "h1"), ("b", "h2"), ("c", "h1")):
+        make(conn, display_name=name, host=host)
     assert [one.display_name for one in instances.list_all(conn, **filters)] == names
 
 
@@ -190,7 +186,9 @@ def test_the_newest_fault_counts_and_is_cut_to_255_bytes(conn, message, kept):
     instances.add_fault(conn, second.uuid, 404, "gone")
     found = instances.latest_faults(conn, [first.uuid, second.uuid, third.uuid])
     assert found.keys() == {first.uuid, second.uuid}
-    assert found[first.uuid] == instances.Fault(first.uuid, 500, kept, "Traceback …", "h1")
+    newest = found[first.uuid]
+    assert (newest.code, newest.message, newest.host) == (500, kept, "h1")
+    assert newest.details == "Traceback …"
     assert instances.latest_fault(conn, third.uuid) is None
 
 

@@ -99,13 +99,6 @@ def test_not_ready(empty, statements, reason):
         migration.check_ready(empty)
 
 
-@pytest.mark.parametrize("name", ["compute_nodes", "services", "instances"])
-@pytest.mark.parametrize("column", ["created_at", "updated_at", "deleted_at"])
-def test_changes_are_found_by_index(name, column):
-    leading = {next(iter(index.columns)).name for index in tables.metadata.tables[name].indexes}
-    assert column in leading
-
-
 def test_runs_from_any_folder(tmp_path):
     """As from an installed package: nothing is looked up relative to the working directory."""
     code = (
