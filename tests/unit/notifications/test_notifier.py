@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from oslo_config import cfg
 from oslo_messaging.notify import _impl_test
 
 from scheduler import errors, objects
@@ -24,20 +23,16 @@ EVENT = "scheduler.select_destinations.start"
 
 
 @pytest.fixture
-def conf(tmp_path: pathlib.Path) -> Iterator[cfg.ConfigOpts]:
-    """The process-wide options, with the in-process bus."""
-    yield on_in_process_bus(tmp_path)
-    cfg.CONF.reset()
-
-
-@pytest.fixture
-def notification_transport(conf: cfg.ConfigOpts) -> Iterator[Any]:
+def notification_transport(tmp_path: pathlib.Path) -> Iterator[Any]:
+    """That of the in-process bus, with the process-wide options."""
+    conf = on_in_process_bus(tmp_path)
     made = bus.get_notification_transport(conf)
     yield made
     made.cleanup()
     conf.clear_override("driver", group="oslo_messaging_notifications")
     for name in ("notification_format", "versioned_notifications_topics"):
         conf.clear_override(name, group="notifications")
+    conf.reset()
     _impl_test.reset()
 
 
