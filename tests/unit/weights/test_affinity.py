@@ -26,7 +26,6 @@ SOFT, ANTI = "soft-affinity", "soft-anti-affinity"
         pytest.param({"policy": SOFT}, [0.5, 0.0, 1.0], [0.0] * 3, id="together"),
         pytest.param({"policy": ANTI}, [0.0] * 3, [0.5, 1.0, 0.0], id="apart"),
         pytest.param({"policies": [SOFT]}, [0.5, 0.0, 1.0], [0.0] * 3, id="together, old form"),
-        pytest.param({"policy": "affinity"}, [0.0] * 3, [0.0] * 3, id="hard policy"),
         pytest.param({"policy": SOFT, "members": None}, [0.0] * 3, [0.0] * 3, id="members null"),
         pytest.param(
             {"policy": SOFT, "hosts": ["h2"]}, [0.5, 0.0, 1.0], [0.0] * 3, id="hosts do not count"

@@ -44,7 +44,6 @@ TWICE = [[*measured(frequency=1), *measured(frequency=7)], measured(frequency=9)
     ("fleet", "setting", "options", "raw", "weights"),
     [
         (FULL, [], {}, [0.0] * 3, [0.0] * 3),
-        (FULL, BOTH, {}, [509.5, 1019.0, 3069.5], [0.0, 0.199023, 1.0]),
         # One host lacks one; what is missing may count another value.
         (LACKING, BOTH, OPEN, [509.5, -10000.0, 3069.5], [0.804124, 0.0, 1.0]),
         # A ratio of 0 needs no metric, nor does a multiplier of 0.
