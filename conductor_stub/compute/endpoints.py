@@ -127,7 +127,7 @@ class ComputeEndpoint:
         """Let the shelved instance run."""
         refuse_unknown(unread, "image node request_spec accel_uuids")
         limits = (filter_properties or {}).get("limits") or {}
-        self._host.unshelve(context, instance.uuid, limits)
+        self._host.bring_to_life(context, instance.uuid, "unshelving", limits)
 
     @messaging.expose
     def rebuild_instance(
@@ -139,7 +139,7 @@ class ComputeEndpoint:
     ) -> None:
         """Build the instance anew, or take it over from a host that is down."""
         refuse_unknown(unread, REBUILD_UNREAD)
-        self._host.rebuild(context, instance.uuid, limits or {})
+        self._host.bring_to_life(context, instance.uuid, "rebuilding", limits or {})
 
 
 VERSION = "2.47"

@@ -34,8 +34,6 @@ LOG = logging.getLogger(__name__)
 
 ACTIVE = "active"
 RESIZE_PREP = "resize_prep"
-UNSHELVING = "unshelving"
-REBUILDING = "rebuilding"
 
 
 class Clients:
@@ -264,21 +262,19 @@ class Host:
         self._leave(context, uuid)
         self._tell_gone(context, uuid)
 
-    def unshelve(self, context: RequestContext, uuid: str, limits: dict[str, Any]) -> None:
-        """Let the shelved instance run here; it stays shelved when it does not fit."""
-        self._arrive_or_stay(context, uuid, Arrival(UNSHELVING, limits, vm_state=ACTIVE))
+    def bring_to_life(
+        self, context: RequestContext, uuid: str, task_state: str, limits: dict[str, Any]
+    ) -> None:
+        """Let the instance run here whose task is to be unshelved or rebuilt, wherever it was.
 
-    def rebuild(self, context: RequestContext, uuid: str, limits: dict[str, Any]) -> None:
-        """Build the instance anew here, where it was or where it comes from a dead host."""
-        self._arrive_or_stay(context, uuid, Arrival(REBUILDING, limits, vm_state=ACTIVE))
-
-    def _arrive_or_stay(self, context: RequestContext, uuid: str, arrival: Arrival) -> None:
+        It stays as it is when it does not fit.
+        """
         try:
-            self._arrive(context, uuid, arrival)
+            self._arrive(context, uuid, Arrival(task_state, limits, vm_state=ACTIVE))
         except Exception as error:
             LOG.exception("Instance %s does not come to %s", uuid, self.rows.host)
             self._leave(context, uuid)
-            self.rows.turn_away(uuid, arrival.task_state, error)
+            self.rows.turn_away(uuid, task_state, error)
 
     def _arrive(self, context: RequestContext, uuid: str, arrival: Arrival) -> Arrived | None:
         try:
