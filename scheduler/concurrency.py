@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import configparser
 import importlib
+import logging
 import os
 import pathlib
 import socket
@@ -69,12 +70,26 @@ def named_files(argv: Sequence[str]) -> list[str]:
     return files
 
 
+class _Logger(logging.Logger):
+    """A logger that remembers nothing of levels, and so needs no lock to tell what is enabled.
+
+    Under eventlet that lock, one for all loggers, is a greenlet's.  A native thread that met
+    with a greenlet there, as after a reload, could keep it waiting for ever.
+    """
+
+    def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - the library's name
+        """See the base class."""
+        is_shown = level > self.manager.disable and level >= self.getEffectiveLevel()
+        return is_shown and not self.disabled
+
+
 def activate(backend: str) -> None:
     """Patch the standard library if *backend* is eventlet, and fix oslo.service's back end."""
     # Whatever imports eventlet first, also with threads, announces that it is in bugfix mode.
     warnings.filterwarnings("ignore", message=r"\s*Eventlet is deprecated")
     if backend == EVENTLET:
         importlib.import_module("eventlet").monkey_patch(os=False)
+        logging.setLoggerClass(_Logger)
         # psycopg's own way of waiting for PostgreSQL would stop every greenlet, also the one
         # that holds the lock being waited for.
         os.environ.setdefault("PSYCOPG_WAIT_FUNC", "wait_selector")

@@ -1,4 +1,4 @@
-"""Health, watchdog and heartbeats while a decision keeps eventlet's hub from turning."""
+"""Native threads beside greenlets: what they do while eventlet's hub does not turn, and logs."""
 
 from __future__ import annotations
 
@@ -92,3 +92,45 @@ def test_they_go_on_while_a_decision_computes(tmp_path: pathlib.Path) -> None:
     assert told["status"] == "pass"
     assert "1 in hand" in str(told["checks"])
     assert b"WATCHDOG=1" in fed
+
+
+LOGGING = """
+import sys, time
+from scheduler import concurrency
+concurrency.activate(concurrency.EVENTLET)
+import logging, eventlet
+from oslo_config import cfg
+from oslo_log import log
+
+conf = cfg.ConfigOpts()
+log.register_options(conf)
+conf([])
+log.setup(conf, "any")
+logger = logging.getLogger("any")
+native, ended, counts = concurrency.native("threading"), False, [0, 0]
+
+def ask():
+    while not ended:
+        logger.isEnabledFor(logging.DEBUG)
+        counts[0] += 1
+
+sys.setswitchinterval(1e-6)
+thread = native.Thread(target=ask, daemon=True)
+thread.start()
+until = time.monotonic() + 1
+while time.monotonic() < until:
+    logger.setLevel(logging.INFO + counts[1] % 2)
+    logger.isEnabledFor(logging.DEBUG)
+    counts[1] += 1
+    if counts[1] % 100 == 0:
+        eventlet.sleep(0)
+ended = True
+print(thread.join(5), thread.is_alive(), counts)
+"""
+
+
+def test_a_native_thread_may_log_while_levels_change() -> None:
+    command = [sys.executable, "-W", "ignore", "-c", LOGGING]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=True)
+    assert ended.stdout.startswith("None False"), ended.stdout + ended.stderr
+    assert not ended.stderr
