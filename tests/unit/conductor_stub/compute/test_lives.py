@@ -89,6 +89,7 @@ class Lives(RuleBasedStateMachine):
         vars(guest).update(changes)
         with self.fleet.database.write() as conn:
             instances.update(conn, guest.uuid, **changes)
+        self.hosts["runs"].audit()  # a task counts as work from the next report on
 
     def expect(self, *news):
         assert self.told.news == list(news)
