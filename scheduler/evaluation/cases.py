@@ -22,7 +22,6 @@ from scheduler.numa import NumaSemantics
 
 STANDARD_INPUT = "-"
 _GZIP_MAGIC = b"\x1f\x8b"
-_DOCUMENT_BEGINS = "{"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +48,6 @@ OF_LABEL: Mapping[str, tuple[Behaviour, ...]] = {
     NEWTON.name: (NEWTON,),
     CURRENT.name: (CURRENT,),
 }
-#: The behaviours that worked examples were recorded with.
-_RECORDED = (NEWTON.name, CURRENT.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """One worked example of NUMA or PCI; *expected* by the name of the behaviour."""
-
-    name: str
-    kind: str
-    given: Mapping[str, Any]
-    expected: Mapping[str, Mapping[str, Any]]
-
-    @classmethod
-    def from_entry(cls, content: Mapping[str, Any], behaviours: Sequence[str]) -> Example:
-        """Read an entry, which says of the last of *behaviours* how it differs from the others."""
-        recorded = content["expect"]
-        absent = content.get("later_absent", ())
-        later = {**recorded, **content.get("later_differs", {})}
-        expected = {
-            **dict.fromkeys(behaviours, recorded),
-            behaviours[-1]: {name: value for name, value in later.items() if name not in absent},
-        }
-        return cls(content["name"], content["kind"], content["input"], expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +74,13 @@ def behaviours_of(case: Case, wanted: str = ALL) -> tuple[Behaviour, ...]:
 
 
 class CaseSource:
-    """The cases of several files, in order.  Iterate once.
-
-    A file that is one JSON document holds worked examples.
-    """
+    """The cases of several files, in order.  Iterate once."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = paths
         self._fleets: dict[str, Mapping[str, Any]] = {}
 
-    def __iter__(self) -> Iterator[Case | Example]:
+    def __iter__(self) -> Iterator[Case]:
         """Raises BadCase naming file and line of what is not a case."""
         for path in self.paths:
             try:
@@ -116,31 +88,19 @@ class CaseSource:
             except (OSError, EOFError, UnicodeDecodeError) as error:
                 raise errors.BadCase(place=path, reason=str(error)) from error
 
-    def _cases(self, path: str) -> Iterator[Case | Example]:
+    def _cases(self, path: str) -> Iterator[Case]:
         with _opened(path) as raw, _text(raw) as lines:
             for number, line in enumerate(lines, start=1):
-                if line.strip() == _DOCUMENT_BEGINS:
-                    line += lines.read()
-                yield from self._items(line, f"{path}, line {number}")
+                if line.strip() and (case := self._case(line, f"{path}, line {number}")):
+                    yield case
 
-    def _items(self, line: str, place: str) -> Iterator[Case | Example]:
-        if not line.strip():
-            return
+    def _case(self, line: str, place: str) -> Case | None:
         try:
             content = json.loads(line)
         except ValueError as error:
             raise errors.BadCase(place=place, reason=f"not JSON: {error}") from error
         if not isinstance(content, dict):
             raise errors.BadCase(place=place, reason="not an object")
-        if "examples" in content:
-            yield from (Example.from_entry(each, _RECORDED) for each in content["examples"])
-            yield from (
-                Example.from_entry(each, _RECORDED[-1:]) for each in content.get("later_only", ())
-            )
-        elif (case := self._case(content, place)) is not None:
-            yield case
-
-    def _case(self, content: Mapping[str, Any], place: str) -> Case | None:
         if "fleet_id" in content:
             self._fleets[content["fleet_id"]] = content["fleet"]
             return None

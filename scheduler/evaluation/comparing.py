@@ -16,8 +16,6 @@ RELATIVE_TOLERANCE = 1e-6
 #: For weights that are 0.0 but for rounding.
 ABSOLUTE_TOLERANCE = 1e-12
 NO_VALID_HOST = "NoValidHost"
-#: Errors of Nova that do not say what is wrong.
-_PYTHON_ERRORS = frozenset({"KeyError", "TypeError", "ValueError"})
 
 
 def differences(expected: Mapping[str, Any], answer: Answer) -> list[str]:
@@ -34,32 +32,6 @@ def differences(expected: Mapping[str, Any], answer: Answer) -> list[str]:
         for number, (wanted, given) in enumerate(zip(recorded, answered, strict=True))
         for line in _of_request(wanted, given)
     ]
-
-
-def example_differences(
-    expected: Mapping[str, Any], answer: Answer, left_out: frozenset[str]
-) -> list[str]:
-    """As :func:`differences`, for a worked example (reference page numa_pci, section 13).
-
-    CPU sets count with their pinned part; keys that are *left_out* do not count at any depth.
-    """
-    if expected.get("error") in _PYTHON_ERRORS and "error" in answer:
-        return []  # the field that is wrong is named here
-    shown = (_comparable(each, left_out) for each in (expected, answer))
-    return list(_nested("", *shown))
-
-
-def _comparable(value: Any, left_out: frozenset[str]) -> Any:
-    if isinstance(value, list):
-        return [_comparable(each, left_out) for each in value]
-    if not isinstance(value, Mapping):
-        return value
-    shown = {
-        name: _comparable(each, left_out) for name, each in value.items() if name not in left_out
-    }
-    if "pcpuset" in shown:
-        shown["cpuset"] = sorted({*shown["cpuset"], *shown.pop("pcpuset")})
-    return shown
 
 
 def _nested(

@@ -21,7 +21,6 @@ from scheduler.engine.evaluation import NOT_ASKED, PASSES
 from scheduler.engine.record import DecisionRecord
 from scheduler.evaluation.cases import Behaviour, Case
 from scheduler.evaluation.comparing import Answer
-from scheduler.evaluation.examples import cells_in_use
 from scheduler.evaluation.fleet import CaseFleet, moment
 from scheduler.filters import trusted_filter
 from scheduler.hosts.candidates import Scope
@@ -212,6 +211,20 @@ class _Scheduler:
         if pools is not None and pools.pools:
             state["pci"] = pools.to_dicts()
         return state
+
+
+def cells_in_use(host: HostTopology) -> list[dict[str, Any]]:
+    """Per cell of the host what is in use."""
+    return [
+        {
+            "id": cell.id,
+            "cpu_usage": cell.cpu_usage,
+            "memory_usage": cell.memory_usage_mb,
+            "pinned_cpus": sorted(cell.pinned),
+            "pages_used": {str(pages.size_kb): pages.used for pages in cell.pages},
+        }
+        for cell in host.cells
+    ]
 
 
 def _recorded(record: DecisionRecord, driver: Any) -> Answer:

@@ -11,17 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.evaluation import cases, comparing
-from scheduler.evaluation.cases import Case, Example
+from scheduler.evaluation.cases import Case
 from scheduler.evaluation.comparing import Answer
 from scheduler.evaluation.deciding import Configuration, decide
-from scheduler.evaluation.examples import calculate
 
 NOTHING_EXPECTED = "the case says nothing of what to expect"
-SUITE_OF_EXAMPLES = "numa_pci_examples"
-#: Parts that the answers of one release do not carry.
-LEFT_OUT_OF_EXAMPLES = {cases.CURRENT.name: frozenset({"cpu_topology"})}
-
-
 #: A case that is marked as an unhandled exception of Nova and is not listed by name.
 GENTLER = (
     "Nova fails there with an unhandled exception, which one odd host or document is not worth; "
@@ -33,10 +27,6 @@ _LISTED: Mapping[str, Mapping[str, str]] = {
     "the request is in the old form of server groups, which cannot carry the rule "
     "max_server_per_host that the recorded decision rests on": {
         "filter_server_group_anti_affinity": "d0139 d0172",
-    },
-    "what a host reports is read whatever minor version or older text form it has": {
-        "numa_pci_examples": "host_json_empty_object@2026 host_json_legacy@2026 "
-        "host_json_too_new@2026 host_json_too_new@newton",
     },
     "a statistic of one host that is not a number, or a document of it that is not of its kind, "
     "counts as none there; it does not fail every request": {
@@ -89,29 +79,14 @@ class Evaluation:
         self.wanted = wanted
         self._configuration = Configuration()
 
-    def outcomes(self, item: Case | Example) -> Iterator[Outcome]:
-        """Decide *item* as its label says, as far as the behaviour is the *wanted* one."""
-        if isinstance(item, Example):
-            yield from _of_example(item, self.wanted)
-            return
-        behaviours = cases.behaviours_of(item, self.wanted)
+    def outcomes(self, case: Case) -> Iterator[Outcome]:
+        """Decide *case* as its label says, as far as the behaviour is the *wanted* one."""
+        behaviours = cases.behaviours_of(case, self.wanted)
         if behaviours:
-            answers = {each.name: decide(item, each, self._configuration) for each in behaviours}
-            differences = _differences(item, answers)
-            crash = bool((item.content.get("expect") or {}).get("crash"))
-            yield Outcome(item.name, item.suite, _line(item, answers), differences, crash)
-
-
-def _of_example(example: Example, wanted: str) -> Iterator[Outcome]:
-    for label, expected in example.expected.items():
-        for each in cases.OF_LABEL[label]:
-            if wanted not in (cases.ALL, each.name):
-                continue
-            name = f"{SUITE_OF_EXAMPLES}/{example.name}@{label}"
-            left_out = LEFT_OUT_OF_EXAMPLES.get(label, frozenset())
-            answer = calculate(example.kind, example.given, each.numa)
-            different = comparing.example_differences(expected, answer, left_out)
-            yield Outcome(name, SUITE_OF_EXAMPLES, {"name": name, **answer}, different)
+            answers = {each.name: decide(case, each, self._configuration) for each in behaviours}
+            differences = _differences(case, answers)
+            crash = bool((case.content.get("expect") or {}).get("crash"))
+            yield Outcome(case.name, case.suite, _line(case, answers), differences, crash)
 
 
 def _line(case: Case, answers: Mapping[str, Answer]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from scheduler import errors
-from scheduler.evaluation.cases import CURRENT, NEWTON, Case, CaseSource, Example, behaviours_of
+from scheduler.evaluation.cases import CURRENT, NEWTON, Case, CaseSource, behaviours_of
 from tests.unit.evaluation.builders import a_case, a_fleet
 
 FLEET = {"compute_nodes": [], "services": [], "aggregates": [], "instances": []}
@@ -31,19 +31,6 @@ def test_a_file_and_standard_input(tmp_path, monkeypatch, wrap):
 
 def test_the_suite_is_part_of_the_name_if_nothing_else_says_it():
     assert Case("ram/d7", {}, FLEET).suite == "ram"
-
-
-def test_worked_examples(tmp_path):
-    path = tmp_path / "examples.json"
-    common = {"kind": "alias", "input": {"aliases": []}, "expect": {"a": 1, "b": 2, "c": 3}}
-    both = {**common, "name": "x", "later_differs": {"b": 9}, "later_absent": ["c"]}
-    later = {**common, "name": "y", "since": "22"}
-    path.write_text(json.dumps({"examples": [both], "later_only": [later]}, indent=1))
-    expected = {"newton": {"a": 1, "b": 2, "c": 3}, "2026": {"a": 1, "b": 9}}
-    assert list(CaseSource([str(path)])) == [
-        Example("x", "alias", {"aliases": []}, expected),
-        Example("y", "alias", {"aliases": []}, {"2026": common["expect"]}),
-    ]
 
 
 @pytest.mark.parametrize(

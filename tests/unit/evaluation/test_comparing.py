@@ -2,7 +2,7 @@
 
 import pytest
 
-from scheduler.evaluation.comparing import differences, example_differences
+from scheduler.evaluation.comparing import differences
 
 A, B = ["a", "a"], ["b", "n"]
 ANSWER = {
@@ -83,19 +83,3 @@ def test_agreement(expected, answer):
 def test_difference(expected, answer, lines):
     found = differences(expected, answer)
     assert [text[: len(line)] for text, line in zip(found, lines, strict=True)] == lines
-
-
-@pytest.mark.parametrize(
-    ("expected", "answer", "lines"),
-    [
-        ({"cells": [{"cpuset": [0, 1]}]}, {"cells": [{"cpuset": [0], "pcpuset": [1]}]}, []),
-        ({"cells": [{"id": 0, "cpu_topology": 1}]}, {"cells": [{"id": 0}]}, []),
-        ({"error": "KeyError"}, {"error": "InvalidRequest"}, []),
-        ({"error": "KeyError"}, {"fit": True}, None),
-        ({"cells": [{"id": 0}]}, {"cells": [{"id": 1}]}, ["cells 0 id: 1, expected 0"]),
-        ({"pools": [1, 2]}, {"pools": [1]}, ["pools: [1], expected [1, 2]"]),
-    ],
-)
-def test_worked_examples(expected, answer, lines):
-    found = example_differences(expected, answer, frozenset({"cpu_topology"}))
-    assert bool(found) if lines is None else found == lines

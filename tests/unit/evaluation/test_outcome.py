@@ -1,14 +1,10 @@
-"""One line per case, differences, and the worked examples."""
-
-import pathlib
+"""One line per case, and differences."""
 
 import pytest
 
-from scheduler.evaluation.cases import CaseSource, Example
 from scheduler.evaluation.outcome import NOTHING_EXPECTED, Evaluation, Outcome
 from tests.unit.evaluation.builders import UUIDS, a_case, a_fleet
 
-EXAMPLES = pathlib.Path(__file__).parents[2] / "data" / "vectors" / "numa_pci_examples.json"
 EXPECT = {"passed": [["h1", "h1"]], "selected": [["h1", "h1"]]}
 
 
@@ -39,24 +35,6 @@ def test_a_disagreement_is_reported():
 def test_a_case_without_expectation():
     (outcome,) = outcomes(a_case(a_fleet(4096)))
     assert outcome.differences == [NOTHING_EXPECTED]
-
-
-def test_an_example_is_calculated_under_each_behaviour():
-    example = Example("x", "pools_json", {"text": "[]"}, {"newton": {"pools": []}, "2026": {}})
-    first, second = outcomes(example)
-    assert (first.name, first.differences) == ("numa_pci_examples/x@newton", [])
-    assert second.differences == ["pools: [], expected None"]
-    assert [each.name for each in outcomes(example, "2026")] == [second.name]
-
-
-def decided():
-    for item in CaseSource([str(EXAMPLES)]):
-        yield from outcomes(item)
-
-
-@pytest.mark.parametrize("outcome", [pytest.param(each, id=each.name) for each in decided()])
-def test_the_worked_examples_of_the_reference(outcome):
-    assert bool(outcome.differences) is (outcome.reason_for_difference is not None)
 
 
 @pytest.mark.parametrize(
