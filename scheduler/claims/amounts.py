@@ -68,13 +68,12 @@ def _wish_of(row: Any, fitting: Fitting) -> Wish:
     cells = read_json(row.numa_topology or "{}")
     devices = read_json(row.pci_requests or "[]")
     guest, limits = cells.get("guest"), cells.get("limits")
-    requests = (
-        {**each, "specs": tuple(tuple(sorted(spec.items())) for spec in each["specs"])}
-        for each in devices
-    )
+    for each in devices:
+        each["specs"] = tuple(tuple(sorted(spec.items())) for spec in each["specs"])
+        each.pop("request_id", None)  # of version 0.1
     return Wish(
         numa.GuestTopology.from_object(objects.from_primitive(guest)) if guest else None,
-        tuple(pci.Request(**each) for each in requests),
+        tuple(pci.Request(**each) for each in devices),
         numa.Limits.from_object(objects.from_primitive(limits)) if limits else None,
         fitting,
     )

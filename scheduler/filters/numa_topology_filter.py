@@ -56,7 +56,7 @@ class NUMATopologyFilter(HostFilter):
         return not numa.lacks_threads(host, self.fitting.semantics)
 
     def _fits(self, hosts: Candidates, guest: numa.GuestTopology, request: Any) -> np.ndarray:
-        requests, networks = pci.kinds_of(request.pci_requests), networks_of(request)
+        requests, networks = pci.requests_of(request.pci_requests), networks_of(request)
         guest = guest.unplaced()
 
         def fits(asked: Mapping[int, tuple[Any, ...]]) -> dict[int, bool]:

@@ -28,7 +28,7 @@ class PciPassthroughFilter(HostFilter):
 
     def conditions(self, hosts: Candidates, request: Any) -> Iterator[Condition]:
         """Pools, and enough in them; nothing for requests without devices."""
-        requests = pci.kinds_of(request.pci_requests)
+        requests = pci.requests_of(request.pci_requests)
         if not requests:
             return
 

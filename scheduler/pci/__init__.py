@@ -21,4 +21,4 @@ from scheduler.pci.allocation import (
     allocate,
     supports,
 )
-from scheduler.pci.devices import Pool, Pools, Request, kinds_of, requests_of
+from scheduler.pci.devices import Pool, Pools, Request, requests_of

@@ -5,8 +5,7 @@ Pools are values: an allocation returns new ones, and keeping the old ones undoe
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from oslo_utils import strutils
@@ -153,10 +152,6 @@ def _is_true(value: str | None) -> bool:
     return bool(strutils.bool_from_string(value))
 
 
-#: Group suffix of an allocation candidate to the providers it takes that group from.
-ProviderMapping = Mapping[str, Sequence[str]]
-
-
 @dataclass(frozen=True, slots=True)
 class Allocation:
     """The pools that remain, the devices *taken*, and whether every request was served.
@@ -174,17 +169,15 @@ def allocate(
     requests: Sequence[Request],
     cells: Cells | None,
     semantics: PciSemantics,
-    providers: ProviderMapping | None = None,
 ) -> Allocation:
     """Take the devices of all *requests*, one request after the other.
 
-    *cells* are the host cells of the guest (None: any distance will do).  *providers* are those
-    of an allocation candidate of Placement.  An incomplete allocation shows what
-    the semantics leave taken after a failure.
+    *cells* are the host cells of the guest (None: any distance will do).  An incomplete
+    allocation shows what the semantics leave taken after a failure.
     """
     left, taken, complete = list(pools.pools), [], True
     for request in requests:
-        share = _share(left, request, cells, semantics, providers)
+        share = _share(left, request, cells, semantics)
         if share is None:
             complete = False
             if semantics.stops_at_first_failure:
@@ -196,41 +189,20 @@ def allocate(
 
 
 def supports(
-    pools: Pools,
-    requests: Sequence[Request],
-    cells: Cells | None,
-    semantics: PciSemantics,
-    providers: ProviderMapping | None = None,
+    pools: Pools, requests: Sequence[Request], cells: Cells | None, semantics: PciSemantics
 ) -> bool:
     """True when all *requests* can be served together."""
-    return not requests or allocate(pools, requests, cells, semantics, providers).complete
+    return not requests or allocate(pools, requests, cells, semantics).complete
 
 
 def _share(
-    pools: list[Pool],
-    request: Request,
-    cells: Cells | None,
-    semantics: PciSemantics,
-    providers: ProviderMapping | None,
+    pools: list[Pool], request: Request, cells: Cells | None, semantics: PciSemantics
 ) -> list[Pool] | None:
     usable = eligible(pools, request, cells, semantics)
-    allocated = _allocated(request, providers)
-    if allocated:
-        usable = [p for p in usable if 0 < allocated[p.provider] <= p.count]
     if semantics.needs_a_pool and not usable:
         return None
-    if allocated:
-        share = [pool.holding(allocated[pool.provider]) for pool in usable]
-    else:
-        share = _first(usable, request.count)
+    share = _first(usable, request.count)
     return share if sum(pool.count for pool in share) >= request.count else None
-
-
-def _allocated(request: Request, providers: ProviderMapping | None) -> Counter[str | None]:
-    if not providers or request.request_id is None:
-        return Counter()
-    names = (f"{request.request_id}-{number}" for number in range(request.count))
-    return Counter(uuid for name in names for uuid in providers.get(name, ()))
 
 
 def _first(pools: list[Pool], wanted: int) -> list[Pool]:

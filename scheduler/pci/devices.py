@@ -59,11 +59,6 @@ class Pool:
         """The host cell the devices sit on, or None when that is not known."""
         return self.kind.numa_node
 
-    @property
-    def provider(self) -> str | None:
-        """The resource provider that the pool was reported for, if any."""
-        return self.kind.values.get("rp_uuid")
-
     def holding(self, count: int) -> Pool:
         """The same pool with *count* devices."""
         return replace(self, count=count)
@@ -132,7 +127,6 @@ class Request:
     specs: tuple[tuple[tuple[str, str | None], ...], ...]
     policy: str = DEFAULT_POLICY
     alias_name: str | None = None
-    request_id: str | None = None
 
     @classmethod
     def from_object(cls, request: objects.InstancePCIRequest) -> Self:
@@ -142,7 +136,6 @@ class Request:
             specs=tuple(tuple(sorted(spec.items())) for spec in request.spec),
             policy=request.numa_policy or DEFAULT_POLICY,
             alias_name=request.alias_name,
-            request_id=request.request_id,
         )
 
     def asks(self, key: str) -> list[str | None]:
@@ -153,11 +146,3 @@ class Request:
 def requests_of(requests: objects.InstancePCIRequests | None) -> tuple[Request, ...]:
     """The requests of an instance, in order; none when there is no object."""
     return () if requests is None else tuple(map(Request.from_object, requests.requests))
-
-
-def kinds_of(requests: objects.InstancePCIRequests | None) -> tuple[Request, ...]:
-    """The requests of an instance without their ids, which differ from server to server.
-
-    The ids decide only which server gets which device, not whether a host has enough.
-    """
-    return tuple(replace(each, request_id=None) for each in requests_of(requests))

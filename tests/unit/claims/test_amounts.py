@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +23,6 @@ GPU = pci.Request(
     specs=((("product_id", "1db4"), ("vendor_id", "10de")), (("vendor_id", "8086"),)),
     policy="required",
     alias_name="gpu",
-    request_id="r1",
 )
 
 
@@ -46,3 +46,12 @@ def test_there_and_back(wish):
     assert (columns["numa_topology"] is None) == (wish is None or not (wish.guest or wish.limits))
     assert (columns["pci_requests"] is None) == (wish is None or not wish.requests)
     assert amounts.of_row(SimpleNamespace(**columns), HOW) == amount
+
+
+def test_devices_in_the_form_of_version_0_1():
+    columns = amounts.to_columns(Consumption(512, 0, 1, Wish(None, (GPU,), None, HOW)))
+    (device,) = json.loads(columns["pci_requests"])
+    row = SimpleNamespace(
+        **{**columns, "pci_requests": json.dumps([{**device, "request_id": "r"}])}
+    )
+    assert amounts.of_row(row, HOW).wish.requests == (GPU,)

@@ -110,27 +110,6 @@ def test_no_device_wanted_of_no_pool(semantics, complete):
     assert supports(Pools(), [], None, semantics)
 
 
-ONE, TWO = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa", "bbbbbbbb-bbbb-bbbb-bbbb-bbbbbbbbbbbb"
-
-
-@pytest.mark.parametrize(
-    ("given", "remaining"),
-    [
-        ([ONE, ONE], [1, 3]),
-        ([TWO, TWO], [3, 1]),
-        ([ONE, TWO], [2, 2]),
-        ([ONE, "c"], None),
-    ],
-)
-def test_providers_of_an_allocation_candidate(given, remaining):
-    have = pools({"rp_uuid": ONE, "count": 3}, {"rp_uuid": TWO, "count": 3})
-    request = Request(2, ((("vendor_id", "8086"),),), request_id="r")
-    mapping = {f"r-{number}": [uuid] for number, uuid in enumerate(given)}
-    allocation = allocate(have, [request], None, CURRENT, mapping)
-    assert allocation.complete is (remaining is not None)
-    assert left(allocation.pools) == (remaining or [3, 3])
-
-
 def test_requests_of_an_instance():
     assert requests_of(None) == ()
     wire = objects.InstancePCIRequests.from_dict(
