@@ -87,7 +87,7 @@ class InstanceRows:
             lambda conn: instances.set_system_metadata(conn, instance_uuid, "group", group)
         )
 
-    def group_members(self, group: str) -> list[str]:
-        """The living instances whose system metadata names *group*."""
+    def group_members(self, group: str) -> dict[str, str | None]:
+        """The living instances whose system metadata names *group*, each with its host."""
         with self.database().read() as connection:
-            return instances.uuids_with_system_metadata(connection, "group", group)
+            return instances.homes_by_system_metadata(connection, "group", group)

@@ -206,11 +206,6 @@ class CellsReader:
             for row in found
         ]
 
-    def group_hosts(self, group: str) -> Sequence[str]:
-        """The host of each living instance whose system metadata names *group*."""
-        answers = self._ask_all(lambda member: member.reader.group_hosts(group))
-        return [host for found in answers.values() for host in found]
-
     def cell_health(self) -> Sequence[CellHealth]:
         """Health of each cell; empty for an undivided fleet."""
         return [each.health(each.cell) for each in self._members.values() if each.cell]

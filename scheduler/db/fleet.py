@@ -127,11 +127,6 @@ class FleetReader:
         with self.database.read() as connection:
             return fleet_rows.of_topic(connection, topic)
 
-    def group_hosts(self, group: str) -> Sequence[str]:
-        """The host of each living instance whose system metadata names *group*, if it has one."""
-        with self.database.read() as connection:
-            return fleet_rows.hosts_of_group(connection, group)
-
     def close(self) -> None:
         """Give the connections up; the next read opens others."""
         self._session.close()

@@ -93,19 +93,6 @@ def by_ids(
     return rows.select_in(connection, query, columns[0], sorted(ids))
 
 
-def hosts_of_group(connection: sa.Connection, group: str) -> Sequence[str]:
-    """The host of each living instance whose system metadata names *group*, if it has one."""
-    table, texts = tables.instances, tables.instance_system_metadata
-    query = (
-        sa.select(table.c.host)
-        .join(texts, texts.c.instance_uuid == table.c.uuid)
-        .where(texts.c.key == "group", texts.c.value == group, texts.c.deleted == 0)
-        .where(table.c.deleted == 0, table.c.host.is_not(None))
-        .order_by(table.c.id)
-    )
-    return connection.execute(query).scalars().all()
-
-
 def image_properties(
     connection: sa.Connection, condition: sa.ColumnElement[bool]
 ) -> dict[str, dict[str, str | None]]:

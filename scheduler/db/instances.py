@@ -156,16 +156,16 @@ def set_system_metadata(
         rows.insert(connection, table, instance_uuid=instance_uuid, key=key, value=value)
 
 
-def uuids_with_system_metadata(connection: Connection, key: str, value: str) -> list[str]:
-    """The living instances whose system metadata has *value* under *key*."""
+def homes_by_system_metadata(connection: Connection, key: str, value: str) -> dict[str, str | None]:
+    """The host of each living instance whose system metadata has *value* under *key*."""
     texts = instance_system_metadata
     query = (
-        sa.select(instances.c.uuid)
+        sa.select(instances.c.uuid, instances.c.host)
         .join(texts, texts.c.instance_uuid == instances.c.uuid)
         .where(texts.c.key == key, texts.c.value == value, texts.c.deleted == 0)
         .where(instances.c.deleted == 0)
     )
-    return list(connection.execute(query.order_by(instances.c.id)).scalars())
+    return {uuid: host for uuid, host in connection.execute(query.order_by(instances.c.id))}
 
 
 def add_fault(

@@ -102,8 +102,10 @@ class Scheduler:
     def group_hosts(self, context: Any, group: str) -> list[str]:
         """Host of every instance whose system metadata names *group*, as in Havana."""
         del context
-        names: list[str] = self.host_manager.group_hosts(group)
-        return names
+        if self.builds is None:
+            raise NotImplementedError("Driver must implement group_hosts")
+        members: dict[str, str | None] = self.builds.rows.group_members(group)
+        return [host for host in members.values() if host is not None]
 
     def update_service_capabilities(
         self, service_name: str, host: str, capabilities: Mapping[str, Any]

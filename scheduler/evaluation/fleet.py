@@ -86,14 +86,6 @@ class CaseFleet:
         del conf
         return False
 
-    def group_hosts(self, group: str) -> Sequence[str]:
-        """Hosts of the instances whose system metadata names *group*."""
-        return [
-            row.host
-            for row in self._instances
-            if row.host and (getattr(row, "system_metadata", None) or {}).get("group") == group
-        ]
-
     def services(self, topic: str) -> Sequence[Any]:
         """The services of *topic*."""
         return [row for row in self._services if row.topic == topic]

@@ -47,9 +47,6 @@ class Reader(Protocol):
     def services(self, topic: str) -> Sequence[Any]:
         """The service rows of *topic*."""
 
-    def group_hosts(self, group: str) -> Sequence[str]:
-        """The host of each instance whose system metadata names *group*."""
-
     def cell_health(self) -> Sequence[CellHealth]:
         """The state of each cell that the fleet is divided into."""
 
@@ -217,13 +214,6 @@ class HostManager:
         value, rows = self.table.value, self.table.row_numbers((host,))
         found = [row for row in rows if node in (None, value(row, "nodename"))]
         return min(found, key=lambda row: value(row, "node_id"), default=None)
-
-    def group_hosts(self, group: str) -> list[str]:
-        """Host of every instance whose system metadata names *group*, one entry per instance.
-
-        Reference page scheduling, section 13.1.
-        """
-        return list(self._reader.group_hosts(group))
 
     def update_service_capabilities(
         self, service_name: str, host: str, capabilities: Mapping[str, Any]

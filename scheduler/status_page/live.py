@@ -99,7 +99,7 @@ class _NoHosts:
     def read(self, *_given: Any, **_wanted: Any) -> list[Any]:
         return []
 
-    services = group_hosts = cell_health = read
+    services = cell_health = read
 
 
 def _shown(host_manager: Any, conf: Any) -> HostManager:

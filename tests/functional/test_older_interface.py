@@ -173,7 +173,7 @@ def test_as_many_are_built_as_fit_and_the_others_fail(site):
     site.cast(RUN_INSTANCE, request_spec=request_spec, filter_properties={"scheduler_hints": hints})
     assert len({host for host, _message in collected(site, casts, 2)}) == 2, "they keep apart"
     with site.database.read() as connection:
-        assert instances.uuids_with_system_metadata(connection, "group", "web") == UUIDS
+        assert list(instances.homes_by_system_metadata(connection, "group", "web")) == UUIDS
 
     site.cast(
         RUN_INSTANCE,

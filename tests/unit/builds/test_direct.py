@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scheduler import errors
+from scheduler import errors, objects
 from scheduler.builds.direct import (
     DirectBuilds,
     count_attempt,
@@ -14,6 +14,9 @@ from scheduler.builds.direct import (
     instance_uuids,
     record_choice,
 )
+from scheduler.builds.rows import InstanceRows
+from scheduler.db import instances, tables
+from scheduler.drivers import Scheduler
 from tests.unit.rpc.fakes import a_selection
 
 UUIDS = [f"00000000-0000-4000-a000-00000000000{number}" for number in range(3)]
@@ -129,3 +132,22 @@ NOTED = {"retry": {"num_attempts": 1, "hosts": [["h", "n"]]}, **LIMITS}
 def test_noting(properties: dict[str, Any], expected: dict[str, Any]) -> None:
     record_choice(properties, {"host": "h", "nodename": "n", **LIMITS})
     assert properties == expected
+
+
+def test_members_and_hosts_of_a_group(synced_database: Any) -> None:
+    with synced_database.write() as connection:
+        for number, host in {1: "h1", 2: "h1", 3: "h2", 4: None, 5: "h3"}.items():
+            metadata = {"group": "web" if number != 5 else "db", "image": "web"}
+            instance = objects.Instance(uuid=f"u{number}", host=host, system_metadata=metadata)
+            instances.create(connection, instance)
+        instances.destroy(connection, "u2")
+        left = {"instance_uuid": "u5", "key": "group", "value": "web", "deleted": 1}
+        connection.execute(tables.instance_system_metadata.insert().values(left))
+    rows = InstanceRows(lambda: synced_database, None, "s")  # type: ignore[arg-type]
+
+    class Havana(Scheduler):
+        builds = DirectBuilds(rows, None, None, 3)  # type: ignore[arg-type]
+
+    assert list(rows.group_members("web")) == ["u1", "u3", "u4"]
+    assert Havana().group_hosts(None, "web") == ["h1", "h2"]
+    assert Havana().group_hosts(None, "none") == []

@@ -300,20 +300,6 @@ def test_the_first_node_of_a_host_is_that_of_the_lowest_id(manager, database):
             manager.state_of(*ghost)
 
 
-def test_hosts_of_a_group_of_havanas_kind(manager, database):
-    homes = {1: "h1", 2: "h1", 3: "h2", 4: None, 5: "h3"}
-    for number, host in homes.items():
-        metadata = {"group": "web" if number != 5 else "db", "image": "web"}
-        instance = objects.Instance(uuid=f"u{number}", host=host, system_metadata=metadata)
-        change(database, instances.create, instance)
-    change(database, instances.destroy, "u2")
-    left = {"instance_uuid": "u5", "key": "group", "value": "web", "deleted": 1}
-    with database.write() as connection:
-        connection.execute(tables.instance_system_metadata.insert().values(left))
-    assert manager.group_hosts("web") == ["h1", "h2"]
-    assert manager.group_hosts("none") == []
-
-
 def test_capabilities_of_havanas_kind(manager, clock):
     said = {"hypervisor_hostname": "h1.example", "cpus": 4}
     manager.update_service_capabilities("compute", "h1", said)
