@@ -6,14 +6,16 @@ first node is named, because a Selection must name one.
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Sequence
 from typing import Any
 
 from scheduler import errors, objects, semantics
 from scheduler.drivers.base import Scheduler
-from scheduler.drivers.selections import NO_ALLOCATION_REQUEST
+from scheduler.drivers.selections import selection_of
 from scheduler.engine.record import DecisionRecord
+from scheduler.hosts.host_state import HostState
 
 
 class ChanceScheduler(Scheduler):
@@ -56,31 +58,23 @@ class ChanceScheduler(Scheduler):
         if not hosts:
             raise errors.NoValidHost(reason="Could not find another compute")
         record.drawn_from = tuple(hosts)
-        selections = self._selections(hosts, context)
-        drawn = self.draw(self.rng, [host for host in hosts if host in selections], count)
-        return [[selections[host].copy()] for host in drawn]
+        manager = self.host_manager
+        manager.refresh(getattr(context, "arrived_at", None))
+        states: dict[str, HostState] = {}
+        with manager.lock:
+            for host in hosts:
+                with contextlib.suppress(errors.ComputeHostNotFound):
+                    states[host] = manager.state_of(host)
+            if not states:
+                raise errors.ComputeHostNotFound(host=", ".join(hosts))
+            drawn = self.draw(self.rng, [host for host in hosts if host in states], count)
+            return [[_selection(states[host])] for host in drawn]
 
-    def _selections(self, hosts: list[str], context: Any) -> dict[str, objects.Selection]:
-        """One Selection per host, with its first compute node and without limits.
 
-        Hosts without a compute node have none; raises ComputeHostNotFound if all are such.
-        """
-        nodes = self.host_manager.first_nodes(hosts, getattr(context, "arrived_at", None))
-        if not nodes:
-            raise errors.ComputeHostNotFound(host=", ".join(hosts))
-        return {
-            host: objects.Selection(
-                compute_node_uuid=uuid,
-                service_host=host,
-                nodename=nodename,
-                cell_uuid=cell_uuid,
-                limits=None,
-                allocation_request=NO_ALLOCATION_REQUEST,
-                allocation_request_version=None,
-                availability_zone=None,
-            )
-            for host, (nodename, uuid, cell_uuid) in nodes.items()
-        }
+def _selection(state: HostState) -> objects.Selection:
+    selection = selection_of(state, {}, "")
+    selection.limits = selection.availability_zone = None
+    return selection
 
 
 class FakeScheduler(Scheduler):

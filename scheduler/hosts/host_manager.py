@@ -183,22 +183,6 @@ class HostManager:
             and abs(now - rows.last_seen(row, self._semantics)) <= tolerance
         ]
 
-    def first_nodes(
-        self, hosts: Iterable[str], arrived_at: float | None = None
-    ) -> dict[str, tuple[str, str | None, str]]:
-        """Node name, uuid and cell of the first compute node of each of *hosts* that has one.
-
-        They are read after *arrived_at*, or now.
-        """
-        self.refresh(arrived_at)
-        value = self.table.value
-        with self.lock:
-            first = {host: row for host in hosts if (row := self._first_row(host)) is not None}
-            return {
-                host: (value(row, "nodename"), value(row, "uuid"), value(row, "cell_uuid"))
-                for host, row in first.items()
-            }
-
     def state_of(self, host: str, node: str | None = None) -> HostState:
         """The host *host* as its compute node *node*, or its first one; ComputeHostNotFound.
 
