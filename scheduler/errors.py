@@ -222,8 +222,6 @@ ComputeResourcesUnavailable = _error(
 )
 CPUPinningUnknown = _error("CPUPinningUnknown", base=ResourcesNotBooked)
 CPUPinningInvalid = _error("CPUPinningInvalid", base=ResourcesNotBooked)
-CPUUnpinningUnknown = _error("CPUUnpinningUnknown", base=ResourcesNotBooked)
-CPUUnpinningInvalid = _error("CPUUnpinningInvalid", base=ResourcesNotBooked)
 HostPagesUnknown = _error("HostPagesUnknown", base=ResourcesNotBooked)
 ComputeHostMetricNotFound = _error(
     "ComputeHostMetricNotFound",

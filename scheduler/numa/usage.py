@@ -1,4 +1,4 @@
-"""Counting guests into and out of a host's cells (sections 6 and 10.2)."""
+"""Counting guests into a host's cells (sections 6 and 10.2)."""
 
 from __future__ import annotations
 
@@ -15,19 +15,14 @@ if TYPE_CHECKING:
 
 
 def usage(
-    host: HostTopology,
-    guests: Sequence[GuestTopology],
-    semantics: NumaSemantics,
-    *,
-    free: bool = False,
+    host: HostTopology, guests: Sequence[GuestTopology], semantics: NumaSemantics
 ) -> HostTopology:
-    """The host with *guests* counted in, or with *free* counted out.
+    """The host with *guests* counted in.
 
     Guest cells find their host cell by id; others are ignored.  Raises one of the
     ResourcesNotBooked errors, and then nothing was counted.
     """
-    sign = -1 if free else 1
-    return HostTopology(tuple(_cell_after(cell, guests, sign, semantics) for cell in host.cells))
+    return HostTopology(tuple(_cell_after(cell, guests, semantics) for cell in host.cells))
 
 
 def consume(host: HostTopology, guest: GuestTopology, semantics: NumaSemantics) -> HostTopology:
@@ -36,7 +31,7 @@ def consume(host: HostTopology, guest: GuestTopology, semantics: NumaSemantics) 
 
 
 def _cell_after(
-    host: HostCell, guests: Iterable[GuestTopology], sign: int, semantics: NumaSemantics
+    host: HostCell, guests: Iterable[GuestTopology], semantics: NumaSemantics
 ) -> HostCell:
     mine = [
         (cell, guest.is_pinned) for guest in guests for cell in guest.cells if cell.id == host.id
@@ -45,13 +40,13 @@ def _cell_after(
         return host
     memory_mb, cpus, pinned, pages = host.memory_usage_mb, host.cpu_usage, host.pinned, host.pages
     for cell, is_pinned in mine:
-        memory_mb += sign * cell.memory_mb
-        cpus += sign * semantics.counted_cpus(host, cell)
+        memory_mb += cell.memory_mb
+        cpus += semantics.counted_cpus(host, cell)
         before = pages if semantics.pages_add_up else host.pages
         size_kb = semantics.counted_pages(host, cell)
-        pages = before if size_kb is None else _pages_after(before, cell, size_kb, sign)
+        pages = before if size_kb is None else _pages_after(before, cell, size_kb)
         if is_pinned:
-            pinned = _pinned_after(host, pinned, _own_cpus(host, cell, semantics), sign)
+            pinned = _pinned_after(host, pinned, _own_cpus(host, cell, semantics))
     return replace(
         host,
         memory_usage_mb=max(0, memory_mb),
@@ -92,17 +87,10 @@ def _own_cpus(host: HostCell, guest: GuestCell, semantics: NumaSemantics) -> fro
     return semantics.isolated_cpus(host, cpus) if guest.thread_policy == "isolate" else cpus
 
 
-def _pinned_after(
-    host: HostCell, pinned: frozenset[int], cpus: frozenset[int], sign: int
-) -> frozenset[int]:
+def _pinned_after(host: HostCell, pinned: frozenset[int], cpus: frozenset[int]) -> frozenset[int]:
     if not cpus <= host.pinnable:
-        error = errors.CPUPinningUnknown if sign > 0 else errors.CPUUnpinningUnknown
-        raise error(reason=_conflict(host, cpus, f"only {sorted(host.pinnable)} may be pinned"))
-    if sign < 0:
-        if not cpus <= pinned:
-            reason = _conflict(host, cpus, f"only {sorted(pinned)} are pinned")
-            raise errors.CPUUnpinningInvalid(reason=reason)
-        return pinned - cpus
+        reason = _conflict(host, cpus, f"only {sorted(host.pinnable)} may be pinned")
+        raise errors.CPUPinningUnknown(reason=reason)
     if cpus & pinned:
         reason = _conflict(host, cpus, f"{sorted(pinned)} are pinned already")
         raise errors.CPUPinningInvalid(reason=reason)
@@ -113,11 +101,9 @@ def _conflict(host: HostCell, cpus: frozenset[int], why: str) -> str:
     return f"CPUs {sorted(cpus)} of NUMA cell {host.id}, where {why}"
 
 
-def _pages_after(
-    pages: tuple[Pages, ...], guest: GuestCell, size_kb: int, sign: int
-) -> tuple[Pages, ...]:
-    change = sign * (guest.memory_kb // size_kb)
+def _pages_after(pages: tuple[Pages, ...], guest: GuestCell, size_kb: int) -> tuple[Pages, ...]:
+    taken = guest.memory_kb // size_kb
     return tuple(
-        replace(entry, used=max(0, entry.used + change)) if entry.size_kb == size_kb else entry
+        replace(entry, used=max(0, entry.used + taken)) if entry.size_kb == size_kb else entry
         for entry in pages
     )
