@@ -40,16 +40,16 @@ def quoted(value: Any) -> Any:
     return text if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]}…"
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The one of *known* that is spelt most like *name*; None if none is."""
+def nearest(name: str, known: Iterable[str], similarity: float = 0.6) -> str | None:
+    """The one of *known* that is spelt most like *name*; None if none has that *similarity*."""
     by_lower = {each.lower(): each for each in known}
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=similarity)
     return by_lower[near[0]] if near else None
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str], similarity: float = 0.6) -> str:
     """The end of an error about *name*: a question, or nothing."""
-    near = nearest(name, known)
+    near = nearest(name, known, similarity)
     return "" if near is None else f"; did you mean {near}?"
 
 

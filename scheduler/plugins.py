@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.metadata
 import inspect
@@ -69,7 +68,7 @@ def classes_at(path: str, base: type, known: Mapping[str, Any], option: str) -> 
     try:
         found = known[path] if path in known else import_path(path.strip())
     except (ImportError, ValueError) as error:
-        reason = f"{path!r}: {error}{_meant(path, known)}"
+        reason = f"{path!r}: {error}{errors.did_you_mean(path, known, 0.9)}"
         raise errors.ConfigurationError(option=option, reason=reason) from error
     if inspect.isclass(found) and issubclass(found, base) and not found.__name__.startswith("_"):
         return [found]
@@ -77,12 +76,6 @@ def classes_at(path: str, base: type, known: Mapping[str, Any], option: str) -> 
         return list(found())
     reason = f"Not a class of the correct type for {option}"
     raise errors.ClassNotFound(class_name=path, exception=reason)
-
-
-def _meant(path: str, known: Iterable[str]) -> str:
-    """A question for whoever mistyped one of Nova's paths: no module of that name is there."""
-    near = difflib.get_close_matches(path, known, n=1, cutoff=0.9)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def instantiate(cls: Callable[..., Any], conf: Any) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.claims import amounts
+from scheduler.claims.amounts import MB_PER_GB
 from scheduler.hosts import instances, rows
 from scheduler.hosts.columns import NEVER, seconds
 from scheduler.hosts.host_state import TOPOLOGY, Fitting, consume
@@ -23,7 +24,6 @@ ENDS = {
     End.ELSEWHERE: "the instance is on {host}",
     End.EXPIRED: "expired at {expires_at}",
 }
-MB_PER_GB = 1024
 OVERBOOKED = "overbooked"
 #: Finding for a claim on cells or devices that are not there.
 NOT_LEFT = "beside what is reported and claimed before it the host has not what it takes"

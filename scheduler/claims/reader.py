@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from scheduler.db import claims as claim_rows
 from scheduler.db.database import Database
 from scheduler.db.sessions import ReadSession
+from scheduler.hosts.columns import NEVER
 from scheduler.hosts.refresh import is_due
 from scheduler.hosts.table import Key
 
@@ -30,7 +31,6 @@ PURGE_SECONDS = 60.0
 #: later still are found by a read of all open ones.
 SKIPPED_SECONDS: Final = 30.0
 SKIPPED_AT_MOST: Final = 1000
-NEVER = float("-inf")
 NEVER_CLOSED: Final = datetime.datetime(9999, 1, 1)
 
 

@@ -11,9 +11,9 @@ import re
 from typing import Any, Final
 
 from scheduler import errors, objects
+from scheduler.claims.amounts import MB_PER_GB
 
 VCPU, PCPU, MEMORY_MB, DISK_GB = "VCPU", "PCPU", "MEMORY_MB", "DISK_GB"
-MB_PER_GB = 1024
 HYPERTHREADING: Final = "HW_CPU_HYPERTHREADING"
 REQUIRED, _FORBIDDEN = "required", "forbidden"
 NO_POLICY, ISOLATE = "none", "isolate"
