@@ -182,7 +182,7 @@ class FilterScheduler(Scheduler):
             self.host_manager.refresh()
 
     def reconfigured(self, conf: Any) -> Callable[[], None]:
-        """See the base class.  What was kept between decisions goes with the old policy."""
+        """See the base class."""
         settings = Settings.from_conf(conf, self.host_manager)
         settings.json_options.current()
         take_base = super().reconfigured(conf)

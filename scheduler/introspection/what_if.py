@@ -236,7 +236,7 @@ def _decided(
 
 
 def _settings(conf: Any, driver: FilterScheduler) -> Settings:
-    """New ones under *conf*, that have learnt what the driver's have; nothing stands for them."""
+    """New ones under *conf*, that have learnt what the driver's have."""
     try:
         settings = Settings.from_conf(conf, driver.host_manager)
     except _NOT_LOADED as error:
