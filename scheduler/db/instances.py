@@ -188,11 +188,6 @@ def add_fault(
     )
 
 
-def latest_fault(connection: Connection, instance_uuid: str) -> Any:
-    """The newest fault of the instance, if it has one."""
-    return latest_faults(connection, [instance_uuid]).get(instance_uuid)
-
-
 def latest_faults(connection: Connection, instance_uuids: Sequence[str]) -> dict[str, Any]:
     """The row of the newest fault of each of the instances that have one, by uuid."""
     table = instance_faults

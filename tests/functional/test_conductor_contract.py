@@ -92,8 +92,7 @@ def assert_ends_in_error(database: Database, own: str, reason: str) -> None:
 
     wait_until(lambda: row().vm_state == "error")
     with database.read() as conn:
-        fault = instances.latest_fault(conn, own)
-    assert fault is not None
+        fault = instances.latest_faults(conn, [own])[own]
     assert reason in (fault.message or "")
     assert (fault.code, fault.host, row().task_state) == (500, "cond1", None)
 

@@ -65,7 +65,7 @@ class Site:
 
     def fault(self, uuid: str) -> str | None:
         with self.database.read() as connection:
-            fault = instances.latest_fault(connection, uuid)
+            fault = instances.latest_faults(connection, [uuid]).get(uuid)
         return fault and fault.message
 
 

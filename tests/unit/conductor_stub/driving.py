@@ -23,7 +23,7 @@ def build(conductor, asked_for, properties=None, image=None, **later):
 
 def fault(conductor, instance):
     with conductor.database.read() as conn:
-        return instances.latest_fault(conn, instance.uuid)
+        return instances.latest_faults(conn, [instance.uuid]).get(instance.uuid)
 
 
 def attempts(conductor, instance):

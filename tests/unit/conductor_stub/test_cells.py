@@ -70,7 +70,7 @@ def test_servers_are_where_their_hosts_are(cells):
     assert cells.where(first) == ({"b": ["building"]}, cells.ids["b"])
     assert cells.where(second) == ({"a": ["building"]}, cells.ids["a"])
     assert cells.where(hostless) == ({"cell0": ["error"]}, cells.ids["cell0"])
-    assert cells.nova.change("cell0", instances.latest_fault, hostless) is not None
+    assert cells.nova.change("cell0", instances.latest_faults, [hostless])
     assert cells.nova.change("api", server_rows.list_build_requests) == []
 
     [failed] = wanted[:1]  # a build that failed is gone on with in its cell

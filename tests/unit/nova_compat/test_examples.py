@@ -205,7 +205,7 @@ def test_a_driver_that_finds_no_host(start: Start, database: Database) -> None:
     reason = "No valid host was found. Could not find another compute"
     with database.read() as connection:
         states = [each.vm_state for each in instances.list_all(connection, uuids=UUIDS)]
-        fault = instances.latest_fault(connection, UUIDS[0])
+        fault = instances.latest_faults(connection, UUIDS)[UUIDS[0]]
     assert states == ["error", "error", "building"]
     assert (fault.code, fault.message, fault.host) == (500, reason, "sched1")
     wait_until(lambda: len(_impl_test.NOTIFICATIONS) == 2)

@@ -129,7 +129,7 @@ class Fleet:
     def fault(self, instance_uuid: str) -> str:
         """The message of the latest fault of the instance."""
         with self.database.read() as conn:
-            return str(instances.latest_fault(conn, instance_uuid).message)
+            return str(instances.latest_faults(conn, [instance_uuid])[instance_uuid].message)
 
     def node(self, name: str = FIRST) -> objects.ComputeNode:
         with self.database.read() as conn:
