@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import shutil
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
@@ -258,9 +258,10 @@ def test_rows_are_as_the_model_says_after_every_order(synced_file, tmp_path):
         return Lives(Database(f"sqlite:///{copied}"))
 
     quick = settings(
-        max_examples=12,
+        max_examples=8,
         stateful_step_count=30,
         deadline=None,
+        phases=[each for each in Phase if each is not Phase.explain],
         suppress_health_check=[*HealthCheck],
     )
     run_state_machine_as_test(lives, settings=quick)
