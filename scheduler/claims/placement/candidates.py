@@ -6,6 +6,7 @@ config, section 2, and scheduling, sections 2.5 and 11).
 
 from __future__ import annotations
 
+import itertools
 import urllib.parse
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
@@ -39,8 +40,7 @@ ZONE_KEY: Final = "availability_zone"
 TENANT_KEY: Final = "filter_tenant_id"
 NO_TENANT_HOSTS: Final = "No hosts available for tenant"
 #: Begin of the suffixes of groups for classes that are shared.
-_APART = "_SHARED"
-
+_SHARED_SUFFIX: Final = "_SHARED"
 _TRAIT_KEY: Final = "trait:"
 
 AllocationRequest = dict[str, Any]
@@ -105,18 +105,18 @@ class Wish:
         suffixes = 0
         for group in self.groups:
             suffixes += group.requester_id is not None
-            apart = sorted(shared & group.resources.keys())
-            if apart and group.requester_id is not None:
+            separate = sorted(shared & group.resources.keys())
+            if separate and group.requester_id is not None:
                 pairs += _pairs_of(group)
                 continue
-            if apart and (self.policy == ISOLATE or len(apart) == len(group.resources)):
+            if separate and (self.policy == ISOLATE or len(separate) == len(group.resources)):
                 return None
-            own = {name: group.resources[name] for name in group.resources.keys() - apart}
+            own = {name: group.resources[name] for name in group.resources.keys() - separate}
             pairs += _pairs_of(group, own, node)
-            suffixes += len(apart)
-            for number, name in enumerate(apart):
+            suffixes += len(separate)
+            for number, name in enumerate(separate):
                 other = Group(
-                    requester_id=f"{_APART}{number}",
+                    requester_id=f"{_SHARED_SUFFIX}{number}",
                     resources={name: group.resources[name]},
                     forbidden_traits=group.forbidden_traits,
                     forbidden_aggregates=group.forbidden_aggregates,
@@ -184,7 +184,7 @@ class CandidateQuery:
             if query is not None:
                 self._add(found, query, request_id)
             if node in found:
-                return [_without_apart(each) for each in found[node]]
+                return [_as_one_group(each) for each in found[node]]
         return []
 
     def _add(self, found: Candidates, query: str, request_id: str | None) -> int:
@@ -242,18 +242,13 @@ def _is_choosy(group: Group) -> bool:
     return bool(traits or any(group.aggregates) or group.forbidden_aggregates or group.in_tree)
 
 
-def _without_apart(request: AllocationRequest) -> AllocationRequest:
+def _as_one_group(request: AllocationRequest) -> AllocationRequest:
     """*request* as if no class had been in a group of its own."""
-    mappings = {k: v for k, v in request["mappings"].items() if not k.startswith(_APART)}
+    mappings = {k: v for k, v in request["mappings"].items() if not k.startswith(_SHARED_SUFFIX)}
     if len(mappings) == len(request["mappings"]):
         return request
-    apart = [
-        each
-        for key in request["mappings"]
-        if key.startswith(_APART)
-        for each in request["mappings"][key]
-    ]
-    mappings[""] = list(dict.fromkeys([*mappings.get("", ()), *apart]))
+    sharing = [each for key, each in request["mappings"].items() if key not in mappings]
+    mappings[""] = list(dict.fromkeys(itertools.chain(mappings.get("", ()), *sharing)))
     return {**request, "mappings": mappings}
 
 

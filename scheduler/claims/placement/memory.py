@@ -12,12 +12,12 @@ from typing import Final
 
 from oslo_log import log as logging
 
+from scheduler.claims.placement.candidates import DISABLED_TRAIT
 from scheduler.claims.placement.client import PlacementClient, Unavailable
 
 LOG = logging.getLogger(__name__)
 
 SHARING: Final = "MISC_SHARES_VIA_AGGREGATE"
-DISABLED: Final = "COMPUTE_STATUS_DISABLED"
 #: Seconds between two looks at the classes that are shared, and at the trees of providers, which
 #: is a large answer (some 0.9 kB per provider).
 SHARED_SECONDS, TREES_SECONDS = 60.0, 600.0
@@ -132,11 +132,11 @@ class Memory:
             sharing = self._client.providers(f"required={SHARING}")
             classes = [self._client.classes_of(each["uuid"]) for each in sharing]
             self.shared = frozenset().union(*classes)
-            disabled = self._client.providers(f"required={DISABLED}")
+            disabled = self._client.providers(f"required={DISABLED_TRAIT}")
             self._disabled = frozenset(each["uuid"] for each in disabled)
             if now >= self._trees_at + TREES_SECONDS:
-                self._trees_at = now
                 sizes = Counter(e["root_provider_uuid"] for e in self._client.providers(""))
                 self._flat = frozenset(root for root, size in sizes.items() if size == 1)
+                self._trees_at = now
         except (Unavailable, LookupError, TypeError, AttributeError) as error:
             LOG.warning("Providers cannot be looked up in Placement: %r", error)

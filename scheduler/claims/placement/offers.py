@@ -22,6 +22,9 @@ _NOTHING: Final = (
     "Got no allocation candidates from the Placement API. This could be due to insufficient "
     "resources or a temporary occurrence as compute nodes start up."
 )
+_TOO_LATE: Final = (
+    "Placement refused every host that it was asked about in [scheduler] placement_deadline_seconds"
+)
 
 
 class NoCandidates(Exception):
@@ -171,7 +174,7 @@ class Offers:
         """Ask Placement about *node*; a refusal is remembered.  Raises NoValidHost."""
         began = time.monotonic()
         if self._stage is _Stage.REST and began > self._ends_at:
-            raise errors.NoValidHost(reason="")
+            raise errors.NoValidHost(reason="") from NoCandidates(_TOO_LATE)
         found = self._query.asked(self._wishes, node, self._memory.shared, self._request_id)
         self._memory.asked(time.monotonic() - began)
         self._built.discard(node)
