@@ -4,8 +4,6 @@ The data are fetched from OSV.  Where they cannot be reached nothing is known, w
 aloud and is no failure; a weakness that is found is one.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -4,8 +4,6 @@ A host is, unless told otherwise, ``h1``/``n1`` with 4 vCPUs, 4096 MB and 100 GB
 16.0, 1.5 and 1.0, in no aggregate, able to run x86_64 on KVM 2.5.0, enabled and just heard from.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """What all tests share: the threading back end in this process, servers, daemons."""
 
-from __future__ import annotations
-
 import logging
 from collections import Counter
 from collections.abc import Iterator

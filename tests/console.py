@@ -4,8 +4,6 @@ A shell stays open for all blocks of a page.  What differs from run to run is wr
 page, which stands for any text; numbers, times and ids are compared by their kind only.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence

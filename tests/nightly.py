@@ -9,8 +9,6 @@ anew.  Once all units have passed, their results are written into a page of ``do
 output of each unit is kept beside the notes.
 """
 
-from __future__ import annotations
-
 import argparse
 import concurrent.futures
 import dataclasses

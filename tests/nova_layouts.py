@@ -4,8 +4,6 @@ The columns are those of reference page database, sections 3 and 4.  This projec
 the names of the newest release, so a layout is them, less what came later, and more what went.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import sqlalchemy as sa

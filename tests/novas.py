@@ -1,7 +1,5 @@
 """A Nova in rows: an API database, cell0, and cells with compute hosts, of either layout."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

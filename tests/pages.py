@@ -1,7 +1,5 @@
 """The commands that pages of the documentation show, for tests that run them."""
 
-from __future__ import annotations
-
 import configparser
 import os
 import pathlib

@@ -3,8 +3,6 @@
 By a file: an override, once cleared, still counts as configured, and a default outlives a reset.
 """
 
-from __future__ import annotations
-
 import configparser
 import pathlib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Waiting for a condition instead of for a time, and a clock that does not pass by itself."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

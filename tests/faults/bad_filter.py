@@ -1,7 +1,5 @@
 """An operator's own filter with faults, for requests that ask for them; found by PYTHONPATH."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

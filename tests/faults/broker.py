@@ -1,7 +1,5 @@
 """What happens to the broker, and on the way to it and back."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 

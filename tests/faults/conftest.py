@@ -1,7 +1,5 @@
 """The marker of what lives here, and the table that is printed in the end."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

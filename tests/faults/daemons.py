@@ -1,7 +1,5 @@
 """What happens to schedulers, and what they meet when they start."""
 
-from __future__ import annotations
-
 import functools
 import signal
 import time

@@ -1,7 +1,5 @@
 """What happens to the database, and on the way to it."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 

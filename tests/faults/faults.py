@@ -1,7 +1,5 @@
 """Each fault with its promise: what breaks, and how it is mended."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass

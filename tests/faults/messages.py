@@ -1,7 +1,5 @@
 """Callers and messages that are not as they should be."""
 
-from __future__ import annotations
-
 import functools
 import uuid
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Machines of their own for schedulers, and the cables from there to broker and database."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

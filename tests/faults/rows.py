@@ -1,7 +1,5 @@
 """Rows that are not as they should be."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from typing import Final

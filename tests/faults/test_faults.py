@@ -1,7 +1,5 @@
 """Two schedulers under steady load, and one thing after the other that breaks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """What faults happen to: two schedulers, a broker and a database of their own, and steady load."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

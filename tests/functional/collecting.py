@@ -1,7 +1,5 @@
 """An OpenTelemetry collector: takes spans over HTTP and keeps them."""
 
-from __future__ import annotations
-
 import gzip
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest

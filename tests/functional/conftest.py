@@ -1,7 +1,5 @@
 """Every test below this folder needs real servers or real processes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

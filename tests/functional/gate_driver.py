@@ -1,7 +1,5 @@
 """Drivers for the daemon's tests, found by it through PYTHONPATH."""
 
-from __future__ import annotations
-
 import os
 import pathlib
 import time

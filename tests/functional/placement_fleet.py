@@ -1,7 +1,5 @@
 """Hosts in a database and in a real Placement, and scheduler workers on both."""
 
-from __future__ import annotations
-
 import datetime
 import functools
 import urllib.parse

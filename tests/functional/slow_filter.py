@@ -1,7 +1,5 @@
 """A filter that takes its time, found by the daemon through PYTHONPATH."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A worker takes what it works on and little more; the rest stays with the broker."""
 
-from __future__ import annotations
-
 import pathlib
 import uuid
 from typing import Any

@@ -1,7 +1,5 @@
 """The workloads that need servers, at a size of seconds: everything in them answers, and ends."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Servers are built where each driver should put them: processes of their own, a real broker."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Servers are booted, fail, are tried elsewhere and deleted; a real Placement keeps claims."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sqlalchemy as sa

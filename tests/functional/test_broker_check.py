@@ -1,7 +1,5 @@
 """``broker check`` on a real broker, with its management API and TLS."""
 
-from __future__ import annotations
-
 import json
 import re
 import uuid

@@ -1,7 +1,5 @@
 """Three schedulers on a RabbitMQ cluster of three nodes, as docs/cluster.md says; one node dies."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor

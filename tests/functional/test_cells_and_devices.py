@@ -1,7 +1,5 @@
 """Pinned servers and servers with devices, on hosts of the NUMA profile: all programs, a broker."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from typing import Any

@@ -1,7 +1,5 @@
 """``nova-compute-stub`` as a process on a real broker, fed with recorded messages."""
 
-from __future__ import annotations
-
 import copy
 import signal
 import uuid

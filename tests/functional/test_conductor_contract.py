@@ -1,7 +1,5 @@
 """A conductor between two ends that are held by hand: recorded casts in, raw casts out."""
 
-from __future__ import annotations
-
 import copy
 import uuid
 from typing import Any

@@ -3,8 +3,6 @@
 All go through the checks of ``config validate``, whose tests have every mistake.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

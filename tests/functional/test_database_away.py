@@ -1,7 +1,5 @@
 """The scheduler while its database is away: it goes on with what it knows, but not for ever."""
 
-from __future__ import annotations
-
 import uuid
 
 import pytest

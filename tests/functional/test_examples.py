@@ -1,7 +1,5 @@
 """The examples of the documentation, in the daemon, on a real broker."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 import subprocess

@@ -1,7 +1,5 @@
 """Both ways of requests and answers over a real broker give the same, and lose nothing."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import threading

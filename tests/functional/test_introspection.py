@@ -1,7 +1,5 @@
 """Operators ask each of a daemon's workers over a real broker."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

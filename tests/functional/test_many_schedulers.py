@@ -1,7 +1,5 @@
 """Several scheduler daemons with several workers each, on one fleet, all at once."""
 
-from __future__ import annotations
-
 import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor

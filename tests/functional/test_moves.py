@@ -1,7 +1,5 @@
 """Servers that change their host, on a real broker, told from the command line."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The scheduler on databases laid out as Nova's: cells, rights, and what is written."""
 
-from __future__ import annotations
-
 import re
 import threading
 import uuid

@@ -1,7 +1,5 @@
 """What a daemon of two workers shows of itself while it decides, loses its broker and a worker."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Reference pages rpc, sections 1 and 2.4, scheduling, 13, and conductor, 13.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

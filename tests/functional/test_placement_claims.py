@@ -1,7 +1,5 @@
 """Claims in a real Placement service: candidates, claims, races, repeats and outages."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

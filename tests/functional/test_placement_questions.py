@@ -1,7 +1,5 @@
 """Deciding among all hosts, and asking a real Placement about the chosen one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

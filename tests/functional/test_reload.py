@@ -3,8 +3,6 @@
 ``RELOADS=200 pytest tests/functional/test_reload.py`` does it more often.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections import Counter

@@ -1,7 +1,5 @@
 """A build that fails on one host is tried on others; what is told about it is what happened."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 

@@ -3,8 +3,6 @@
 Reference page rpc, sections 2, 5 and 10.
 """
 
-from __future__ import annotations
-
 import json
 import urllib.parse
 import uuid

@@ -1,7 +1,5 @@
 """What must not depend on the bus: no second booking, no waiting for notifications."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The scheduler as a process: start, refusal to start, service, stop."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import contextlib
 import pathlib

@@ -1,7 +1,5 @@
 """Secrets are planted wherever there can be some, and looked for wherever something is told."""
 
-from __future__ import annotations
-
 import base64
 import json
 import signal

@@ -1,7 +1,5 @@
 """What a scheduler tells the service manager while it runs, reloads, hangs and recovers."""
 
-from __future__ import annotations
-
 import re
 import signal
 from pathlib import Path

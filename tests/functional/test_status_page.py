@@ -1,7 +1,5 @@
 """The status page of a real daemon with two workers and two thousand hosts, in a real browser."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

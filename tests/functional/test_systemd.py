@@ -1,7 +1,5 @@
 """The scheduler's unit, as it ships, under a real systemd."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

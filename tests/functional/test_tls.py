@@ -3,8 +3,6 @@
 The certificate is for ``localhost``, so 127.0.0.1 is a wrong name for the same server.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Spans of a request, from the caller's to the claim, as a collector gets them."""
 
-from __future__ import annotations
-
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 

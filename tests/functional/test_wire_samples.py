@@ -4,8 +4,6 @@ The scheduler here has the hosts of the recording and the filters of its release
 Placement, so what Placement adds to a Selection is the only difference.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -5,8 +5,6 @@ Each target is a process of its own with a seed of its own, so that one run is l
 that is slower than what takes a second at most there.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

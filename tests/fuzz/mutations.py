@@ -1,7 +1,5 @@
 """Values that go wrong, and changes of a document that may contain them."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

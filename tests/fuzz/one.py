@@ -6,8 +6,6 @@ scheduler's code, and changes those further that find new ones; it has to see ev
 anything imports it, so that nothing of the scheduler is imported above.
 """
 
-from __future__ import annotations
-
 import contextlib
 import faulthandler
 import json

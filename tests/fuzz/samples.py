@@ -1,7 +1,5 @@
 """What is mutated: the recorded messages, the objects in them, documents of hosts, files."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

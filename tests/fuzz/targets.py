@@ -4,8 +4,6 @@ One field of a good message is changed at a time, too: if that is refused, the r
 Rows may be half-written, or say what nobody could mean, in every table that is read.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 import pathlib

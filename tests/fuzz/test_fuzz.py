@@ -1,7 +1,5 @@
 """A few inputs of every kind, always the same; ``make fuzz`` tries out a million."""
 
-from __future__ import annotations
-
 import pathlib
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """What may become of an input, and what may not; what became of all inputs of one target."""
 
-from __future__ import annotations
-
 import collections
 import os
 import re

@@ -6,8 +6,6 @@ project's own schema, or laid out as Nova's, with cells.  Only the socket is mis
 is the world's own, so that one run is like the next.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

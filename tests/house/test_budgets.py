@@ -1,7 +1,5 @@
 """Nothing grows too big, and names say what is inside."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Iterator

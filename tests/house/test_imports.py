@@ -1,7 +1,5 @@
 """The rooms of the house know only the rooms below them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Manual pages and completion say what the programs' parsers say."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

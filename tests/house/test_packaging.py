@@ -1,7 +1,5 @@
 """setup.cfg, the constraints and the code agree."""
 
-from __future__ import annotations
-
 import configparser
 import functools
 import importlib.metadata

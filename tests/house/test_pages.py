@@ -1,7 +1,5 @@
 """What pages list is what there is: alerts, HTTP paths, names that plug-ins may import."""
 
-from __future__ import annotations
-
 import importlib
 import re
 

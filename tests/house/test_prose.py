@@ -1,7 +1,5 @@
 """README and pages are plain: short sentences, short lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

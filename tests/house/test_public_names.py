@@ -1,7 +1,5 @@
 """Only the fast path of the message bus touches private names of libraries."""
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The scripts behind make: what they look for, and that they can be read by the shell."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The systemd units: systemd accepts them, they confine, and they start programs that exist."""
 
-from __future__ import annotations
-
 import configparser
 import subprocess
 import sys

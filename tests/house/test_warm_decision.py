@@ -1,7 +1,5 @@
 """The way of a warm decision, from decoded message to encoded answer, counted in modules."""
 
-from __future__ import annotations
-
 import sys
 from types import FrameType
 from typing import Any

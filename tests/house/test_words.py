@@ -1,7 +1,5 @@
 """What no file of the project may say, and which recorded message a test must name."""
 
-from __future__ import annotations
-
 import ast
 import re
 import sys

@@ -1,7 +1,5 @@
 """The project's files and their syntax trees, as the house rules look at them."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import subprocess

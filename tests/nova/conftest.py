@@ -1,7 +1,5 @@
 """Every test below this folder needs a real Nova, in an environment of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

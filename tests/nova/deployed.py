@@ -1,7 +1,5 @@
 """A Nova's databases, its code in a process, and this project's scheduler on the same bus."""
 
-from __future__ import annotations
-
 import contextlib
 import uuid
 from collections.abc import Iterator, Mapping

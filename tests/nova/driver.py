@@ -1,7 +1,5 @@
 """A process that does with Nova's own code what a test asks for (``inside/program.py``)."""
 
-from __future__ import annotations
-
 import json
 import os
 import selectors

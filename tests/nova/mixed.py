@@ -1,7 +1,5 @@
 """Random fleets and requests of every shape, as plain values for ``inside``."""
 
-from __future__ import annotations
-
 import json
 import random
 import uuid

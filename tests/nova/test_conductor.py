@@ -1,7 +1,5 @@
 """Nova's conductor boots servers: it asks the scheduler and orders the compute host to build."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

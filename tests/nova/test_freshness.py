@@ -1,7 +1,5 @@
 """What changes through Nova's own objects is seen by the very next decision."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

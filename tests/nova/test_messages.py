@@ -4,8 +4,6 @@ The caching driver reads the database only now and then, so what it knows in bet
 the messages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

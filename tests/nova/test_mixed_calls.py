@@ -1,7 +1,5 @@
 """A thousand calls of every shape: all answered, and Nova's own filters and weighers agree."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

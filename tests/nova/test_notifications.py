@@ -1,7 +1,5 @@
 """The scheduler's notifications are the ones that Nova itself sends for the same request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Nova's client asks for hosts: selections, refusals and older forms."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.nova.deployed import Deployed, a_uuid

@@ -1,7 +1,5 @@
 """Run the race, print its table; the status is 1 if a promise was broken."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Sequence

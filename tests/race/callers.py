@@ -4,8 +4,6 @@ A caller whose answer does not come asks once more with the same request id, as 
 answer to what it no longer waits for is not looked at.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 import uuid

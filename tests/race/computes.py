@@ -4,8 +4,6 @@ Plain SQL, in the order of Nova's compute service: the server is on the host, th
 the build is done; the server is deleted, the host reports that.  A host has the last word.
 """
 
-from __future__ import annotations
-
 import queue
 import random
 import threading

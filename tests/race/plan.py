@@ -1,7 +1,5 @@
 """What a race consists of."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What was promised against what happened, from the journal and the callers' requests alone."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """One race from an empty fleet to the verdict, and its table: what was promised, what was found."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import logging

@@ -1,7 +1,5 @@
 """The schedulers, and who kills them."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import signal

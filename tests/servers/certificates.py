@@ -1,7 +1,5 @@
 """A private certificate authority, made for a test run, and the certificate of its servers."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

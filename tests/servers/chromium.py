@@ -4,8 +4,6 @@ The protocol is JSON messages with a zero byte after each; no driver program and
 stand between.  One page at a time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

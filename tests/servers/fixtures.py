@@ -1,7 +1,5 @@
 """Fixtures: one instance of each server per test worker, started when first asked for."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

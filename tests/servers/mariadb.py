@@ -1,7 +1,5 @@
 """A private MariaDB server."""
 
-from __future__ import annotations
-
 import os
 import pwd
 from collections.abc import Sequence

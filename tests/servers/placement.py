@@ -1,7 +1,5 @@
 """A private Placement service: the real one, on a database of its own."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.request

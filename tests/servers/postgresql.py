@@ -1,7 +1,5 @@
 """A private PostgreSQL server, under an unprivileged account: it refuses to run as root."""
 
-from __future__ import annotations
-
 import signal
 
 import psycopg

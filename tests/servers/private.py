@@ -4,8 +4,6 @@ Processes are run by mirakuru, which marks all descendants of a server in their 
 whatever ends here is found by that mark, so nothing that others started is ever touched.
 """
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

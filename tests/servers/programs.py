@@ -4,8 +4,6 @@ Only the standard library is needed here: ``python -m tests.servers.programs`` p
 packages that are missing, one per line, before anything of the project is installed.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A private RabbitMQ broker, with a name daemon (epmd) of its own."""
 
-from __future__ import annotations
-
 import json
 
 import kombu

@@ -5,8 +5,6 @@ writes: /etc is a copy, /tmp, /var and /run are empty.  The script below makes s
 it starts systemd, whose first act it is to clean up there.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

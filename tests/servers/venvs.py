@@ -4,8 +4,6 @@
 constraints) and prints the path of its Python.  Only the standard library is needed here.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

@@ -1,7 +1,5 @@
 """Soak, print tables and a verdict; the status is 1 if anything grows."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import logging

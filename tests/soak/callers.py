@@ -1,7 +1,5 @@
 """Callers on connections of their own; some die."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence

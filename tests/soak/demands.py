@@ -1,7 +1,5 @@
 """What is asked: every kind of request there is, drawn at random from a seed."""
 
-from __future__ import annotations
-
 import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """What answers in a daemon, in this process, with a clock that is moved on between requests."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import random

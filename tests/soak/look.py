@@ -3,8 +3,6 @@
 ``python -m tests.soak.look FOLDER SECONDS PROGRAM ARGUMENTS`` runs a program that looks at itself.
 """
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -1,7 +1,5 @@
 """What a soak is made of."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Does it grow?  A slope that single outliers do not move, what is allowed, and the tables."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """An SQLite database as ``db sync`` leaves it, for whoever wants one."""
 
-from __future__ import annotations
-
 import pathlib
 import shutil
 from collections.abc import Iterator

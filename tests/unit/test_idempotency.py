@@ -1,7 +1,5 @@
 """A request that arrives twice is decided once, and an answer comes back as it was given."""
 
-from __future__ import annotations
-
 import json
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """What the manager makes of a message's arguments, and of the driver's answer."""
 
-from __future__ import annotations
-
 import contextlib
 import pathlib
 from typing import Any

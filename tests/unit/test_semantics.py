@@ -3,8 +3,6 @@
 The recorded decisions show every entry.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import pathlib
 import re

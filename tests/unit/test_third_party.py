@@ -1,7 +1,5 @@
 """A filter, weigher, driver or host manager of somebody else's: one class and one line."""
 
-from __future__ import annotations
-
 import pathlib
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The listings of the page "Write a filter"; functional/test_examples.py runs its commands."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from typing import Any

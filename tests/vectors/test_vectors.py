@@ -3,8 +3,6 @@
 ``make nightly`` takes all of them again, as ``VECTORS_EVERY=1 pytest tests/vectors`` does.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import pathlib

@@ -1,7 +1,5 @@
 """Booting for tests that do not mind when servers fail, or that look at how they failed."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

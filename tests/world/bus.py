@@ -1,7 +1,5 @@
 """Calls as a Nova service makes them, with its own client, and recorded messages."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import pathlib

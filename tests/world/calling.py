@@ -1,7 +1,5 @@
 """Callers that keep a scheduler busy, and see whether each call gets its one answer."""
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Callable, Iterator

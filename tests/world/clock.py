@@ -1,7 +1,5 @@
 """The clock of one process, which may jump while it runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Bodies of ``select_destinations`` are rendered once; only identifiers differ.  W
 measured is thus the scheduler and the broker, not a client library.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import time

@@ -1,7 +1,5 @@
 """All of the project's programs together, on one configuration file."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess

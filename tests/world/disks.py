@@ -1,7 +1,5 @@
 """A small disk of its own, to be full."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

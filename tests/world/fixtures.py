@@ -1,7 +1,5 @@
 """Fixtures that start the project's programs and end them with the test, or with its module."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Compute hosts as rows alone: what the scheduler reads, without anything that runs on them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ After each refresh its table must hold what a full read by somebody who knows no
 moment, and requests must be decided as by whoever has just read everything.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Steady load from several callers, who ask again as a conductor's user would, and keep account."""
 
-from __future__ import annotations
-
 import threading
 import time
 import uuid

@@ -1,7 +1,5 @@
 """What the measurements were made on."""
 
-from __future__ import annotations
-
 import datetime
 import importlib.metadata
 import os

@@ -1,7 +1,5 @@
 """One of the project's programs as a process of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """A TCP port that leads to a server: it can be closed, delayed, silenced and cut."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading

@@ -1,8 +1,6 @@
 """Random fleets and requests, small and full of values that go wrong, NUMA cells and devices among
 them, for hypothesis."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

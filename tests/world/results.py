@@ -1,7 +1,5 @@
 """Command lines of long runs, and their results: printed, and kept for ``tests.nightly``."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import os

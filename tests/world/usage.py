@@ -3,8 +3,6 @@
 In plain SQL, apart from the project's own queries: this is the second opinion on them.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import sqlalchemy

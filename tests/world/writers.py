@@ -5,8 +5,6 @@ or much later, as transactions do: so changes become visible in another order th
 say, and several within one second.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import random

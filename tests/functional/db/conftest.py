@@ -1,7 +1,5 @@
 """The tests of the queries once more, on MariaDB and PostgreSQL."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Filters that today's Nova leaves to Placement, as plain arithmetic on Nova's host states."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import nova.conf

@@ -1,7 +1,5 @@
 """Calls of the scheduler with Nova's own client."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

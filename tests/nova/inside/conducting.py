@@ -1,7 +1,5 @@
 """Nova's own conductor: servers are booted with it as the API would have asked."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any

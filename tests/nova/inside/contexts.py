@@ -1,7 +1,5 @@
 """Who asks, and in which cell."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

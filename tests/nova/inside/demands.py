@@ -1,7 +1,5 @@
 """Requests, built by the code with which Nova's API and conductor build them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compute hosts, aggregates and instances, written and changed through Nova's own objects."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

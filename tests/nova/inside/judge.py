@@ -4,8 +4,6 @@ The host states are read once and then consumed as Nova's scheduler does it, pic
 scheduler under test, until the hosts report or the judge starts again.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Consumers on the bus: of notifications as operators have them, and compute services."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

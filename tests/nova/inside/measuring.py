@@ -1,7 +1,5 @@
 """How long Nova's own HostManager takes over requests, for the comparisons in ``benchmarks``."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ Reads lines ``{"do": "fleet.add_host", "with": {...}}`` from standard input and 
 standard output with one line, ``{"returned": ...}`` or ``{"raised": {...}}``.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

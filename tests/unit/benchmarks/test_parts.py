@@ -1,7 +1,5 @@
 """Reading workloads, percentiles, expressions, tables."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

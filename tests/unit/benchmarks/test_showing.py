@@ -1,7 +1,5 @@
 """Results are kept, and the page is written from them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The workloads that need no servers, at a size of seconds: they run and compare like with like."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Which queues are those of a process that is gone."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.broker import queues

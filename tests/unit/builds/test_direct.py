@@ -1,7 +1,5 @@
 """Attempts as Havana counted them, and one decision per server of an old request."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -4,8 +4,6 @@
 transaction, as the arithmetic under test must be right whatever computes do around it.
 """
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import time

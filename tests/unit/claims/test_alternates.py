@@ -1,7 +1,5 @@
 """The conductor claims an alternate of a reply, in the place of the host that failed."""
 
-from __future__ import annotations
-
 import pytest
 
 from conductor_stub.alternates import AlternateClaims

@@ -1,7 +1,5 @@
 """What is claimed comes back from the columns as it went in."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """(claims, instances, hosts) -> what does not agree; cells and devices are in the CLI's tests."""
 
-from __future__ import annotations
-
 import datetime
 from types import SimpleNamespace
 

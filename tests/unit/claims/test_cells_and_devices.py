@@ -1,7 +1,5 @@
 """Claims on NUMA cells and PCI devices, which every worker gives out anew from the same rows."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

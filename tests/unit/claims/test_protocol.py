@@ -4,8 +4,6 @@ At every moment a host's instances and open claims together fit on it; a request
 has its answer; and when all is over, nothing of it is lost.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A read asks for what has changed of the claims, and misses nothing for all that."""
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import time

@@ -1,7 +1,5 @@
 """``nova-scheduler-manage``, run in this process on a SQLite file of its own."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import logging

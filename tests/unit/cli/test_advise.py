@@ -1,7 +1,5 @@
 """``db advise``."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``aggregate``, ``flavor`` and ``group``."""
 
-from __future__ import annotations
-
 from scheduler import objects
 from scheduler.db import groups, instances
 

@@ -1,7 +1,5 @@
 """The program: options, commands, output forms, errors."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 import time

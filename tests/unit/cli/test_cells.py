@@ -1,7 +1,5 @@
 """The commands on the databases of a Nova: an API database, cell0 and cells."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 

@@ -1,7 +1,5 @@
 """``claims``."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import pathlib

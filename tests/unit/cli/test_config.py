@@ -1,7 +1,5 @@
 """``config validate`` names every mistake; ``config show`` says where values come from."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 from collections.abc import Callable

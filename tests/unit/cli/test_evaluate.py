@@ -1,7 +1,5 @@
 """``evaluate``: lines, differences, summary and status; without broker and database."""
 
-from __future__ import annotations
-
 import functools
 import gzip
 import json

@@ -1,7 +1,5 @@
 """``explain`` where no worker remembers; what workers say is tried over a real bus."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``host`` and ``service``."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import exit_codes, objects

@@ -1,7 +1,5 @@
 """``upgrade check``: each thing that it looks at, well and not."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The command line of ``what-if``: the request, the profiles, and how the answer is shown."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Finding the workers of the daemons, and naming the silent ones."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the tests of the conductor stub are made of."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 from typing import Any

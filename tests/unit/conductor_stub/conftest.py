@@ -1,7 +1,5 @@
 """The conductor on a real SQLite database, with everything that leaves the process recorded."""
 
-from __future__ import annotations
-
 import dataclasses
 import types
 from collections import defaultdict

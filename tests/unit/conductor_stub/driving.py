@@ -1,7 +1,5 @@
 """Asking the conductor for builds, and looking at what it left behind."""
 
-from __future__ import annotations
-
 from scheduler import objects
 from scheduler.db import instances
 from scheduler.rpc.context import RequestContext

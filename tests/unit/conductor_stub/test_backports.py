@@ -1,7 +1,5 @@
 """(object, versions that the receiver knows) -> the object in them."""
 
-from __future__ import annotations
-
 import pytest
 from oslo_messaging.rpc import dispatcher
 

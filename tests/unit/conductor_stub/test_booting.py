@@ -1,7 +1,5 @@
 """What a boot writes and asks, and how a deletion takes it back."""
 
-from __future__ import annotations
-
 import uuid
 
 import pytest

@@ -1,7 +1,5 @@
 """Builds: what the scheduler is asked, what the cast holds, and what the rows keep of it."""
 
-from __future__ import annotations
-
 import json
 import logging
 

@@ -1,7 +1,5 @@
 """A conductor on the databases of a Nova: every instance is in that of its cell."""
 
-from __future__ import annotations
-
 import pytest
 
 from conductor_stub import server_rows

@@ -1,7 +1,5 @@
 """The casts to compute hosts, as they arrive on the bus, against the recorded ones."""
 
-from __future__ import annotations
-
 import queue
 
 import oslo_messaging as messaging

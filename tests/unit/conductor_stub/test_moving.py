@@ -1,7 +1,5 @@
 """Servers that change their host: (what is asked, what is found) -> casts, rows and errors."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import pytest

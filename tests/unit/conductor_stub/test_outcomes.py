@@ -1,7 +1,5 @@
 """Whatever is asked of the conductor, and whatever is lost meanwhile: who is told, and of what."""
 
-from __future__ import annotations
-
 import uuid
 from typing import NamedTuple
 

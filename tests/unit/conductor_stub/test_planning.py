@@ -1,7 +1,5 @@
 """Asking the scheduler, and the policies of server groups."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import oslo_messaging as messaging

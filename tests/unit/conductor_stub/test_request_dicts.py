@@ -1,7 +1,5 @@
 """The record of attempts in filter properties, and the legacy request dict as recorded."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

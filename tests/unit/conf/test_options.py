@@ -1,7 +1,5 @@
 """Every option: its help, its old spellings, which of two spellings wins."""
 
-from __future__ import annotations
-
 import logging
 import math
 import pathlib

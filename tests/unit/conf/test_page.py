@@ -1,7 +1,5 @@
 """Every option on the page about Nova's: read here, or ignored without a word."""
 
-from __future__ import annotations
-
 import pathlib
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """The files under ``etc/nova`` are current and usable."""
 
-from __future__ import annotations
-
 import logging
 import pathlib
 import subprocess

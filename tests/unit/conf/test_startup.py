@@ -1,7 +1,5 @@
 """From the command line to a checked configuration, and every way in which that can fail."""
 
-from __future__ import annotations
-
 import pathlib
 import threading
 

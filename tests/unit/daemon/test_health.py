@@ -1,7 +1,5 @@
 """Which check fails by which fault."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

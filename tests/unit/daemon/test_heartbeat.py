@@ -1,7 +1,5 @@
 """The services row and its heartbeats, on a database."""
 
-from __future__ import annotations
-
 import pathlib
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """How many workers the daemon forks."""
 
-from __future__ import annotations
-
 import os
 
 import oslo_messaging

@@ -1,7 +1,5 @@
 """One worker's endpoint, asked over HTTP while it comes up."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import signal

@@ -1,7 +1,5 @@
 """Native threads beside greenlets: what they do while eventlet's hub does not turn, and logs."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

@@ -1,7 +1,5 @@
 """Repeated work: when the next run is due, what failures do, how it ends."""
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

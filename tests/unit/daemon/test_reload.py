@@ -1,7 +1,5 @@
 """Reading the configuration again: what takes effect, what needs a restart, what is refused."""
 
-from __future__ import annotations
-
 import logging
 import os
 import pathlib

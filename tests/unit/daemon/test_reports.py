@@ -1,7 +1,5 @@
 """What a process tells of itself on a signal."""
 
-from __future__ import annotations
-
 import math
 import os
 import pathlib

@@ -1,7 +1,5 @@
 """What the service manager hears of one worker and of several."""
 
-from __future__ import annotations
-
 import math
 import os
 import pathlib

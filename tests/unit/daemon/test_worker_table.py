@@ -1,7 +1,5 @@
 """Workers see each other's heartbeats and failures, whoever they are and however they end."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

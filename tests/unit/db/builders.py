@@ -1,7 +1,5 @@
 """Objects with everything in them that a row needs."""
 
-from __future__ import annotations
-
 import datetime
 import uuid
 from typing import Any

@@ -4,8 +4,6 @@ The tests hold on every engine: another folder runs them on servers by importing
 them a ``database`` of its own.
 """
 
-from __future__ import annotations
-
 import pathlib
 from collections.abc import Iterator
 

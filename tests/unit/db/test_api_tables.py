@@ -1,7 +1,5 @@
 """Flavors, server groups and aggregates, which live in the API database."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import errors

@@ -1,7 +1,5 @@
 """Which database a table is in, by what is configured and what the databases are."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import errors

@@ -1,7 +1,5 @@
 """Aggregates are read again when one of them has changed, and only then."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

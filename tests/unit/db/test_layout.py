@@ -1,7 +1,5 @@
 """Queries for the newest columns on databases that Nova made, of either layout."""
 
-from __future__ import annotations
-
 import datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Cells, and the rows of the API database that only the conductor's side writes."""
 
-from __future__ import annotations
-
 import pytest
 
 from conductor_stub import server_rows

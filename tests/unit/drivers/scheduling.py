@@ -1,7 +1,5 @@
 """Drivers that decide on rows in memory, as the daemon does on those of its database."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The caching driver: the state is as old as the last run of its task, own picks count at once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What a decision says of cells that did not answer."""
 
-from __future__ import annotations
-
 from oslo_context import context
 
 from scheduler import drivers

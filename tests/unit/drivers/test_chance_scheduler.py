@@ -1,7 +1,5 @@
 """The chance driver looks at nothing but liveness and the hosts to be ignored."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

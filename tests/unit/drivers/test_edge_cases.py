@@ -1,7 +1,5 @@
 """Edge cases of reference page scheduling, section 15, by their numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 from unittest import mock
 

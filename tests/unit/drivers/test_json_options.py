@@ -1,7 +1,5 @@
 """The JSON options file: read anew when it is newer, looked at once in five minutes."""
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any

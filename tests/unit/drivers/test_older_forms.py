@@ -1,7 +1,5 @@
 """Drivers of every generation are called as they were written, and answer as today's do."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

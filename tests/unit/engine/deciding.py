@@ -1,7 +1,5 @@
 """Decisions in tests: the arguments of ``decide`` that most of them share."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

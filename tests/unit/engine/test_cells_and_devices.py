@@ -1,7 +1,5 @@
 """Whole requests for NUMA cells and PCI devices: several servers, failures, forced hosts."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

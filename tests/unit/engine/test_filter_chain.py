@@ -1,7 +1,5 @@
 """What the chain leaves, counts, notes and tells."""
 
-from __future__ import annotations
-
 import logging
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The engine decides as a loop over hosts in plain Python does, one server after the other."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Normalising and adding up."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

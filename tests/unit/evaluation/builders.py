@@ -4,8 +4,6 @@ A host is, unless told otherwise, enabled, just heard from, and has 8192 MB, all
 overcommit.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``explain`` of a manager in this process: as it travels, and as it is printed."""
 
-from __future__ import annotations
-
 import io
 import json
 from typing import Any

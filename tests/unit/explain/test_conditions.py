@@ -1,7 +1,5 @@
 """What explain says of a condition is what the filter says, in numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given, settings

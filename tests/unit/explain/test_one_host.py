@@ -1,7 +1,5 @@
 """What ``explain --host`` says of one host: why it fell out, or which place it had."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Every decision leaves one record: kept within bytes, told once, whatever the driver is."""
 
-from __future__ import annotations
-
 import json
 import threading
 

@@ -1,7 +1,5 @@
 """For each prepared refusal the first line of ``explain`` names the true cause."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

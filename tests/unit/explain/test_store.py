@@ -1,7 +1,5 @@
 """Records in the database: written in the background, purged, never where they do not belong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """One filter, one host, one request: the code of the reason against the host, or nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

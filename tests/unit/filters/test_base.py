@@ -1,7 +1,5 @@
 """Filters of somebody else's, in the ways that Nova's contract allows."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.filters.base import BaseHostFilter, HostFilter

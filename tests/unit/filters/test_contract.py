@@ -1,7 +1,5 @@
 """What every filter that ships here must keep to, whatever it decides."""
 
-from __future__ import annotations
-
 import pathlib
 import re
 

@@ -1,7 +1,5 @@
 """Filters written for the dict get it, and everything else of theirs stays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

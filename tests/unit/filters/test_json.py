@@ -1,7 +1,5 @@
 """(attributes of the host, query) -> matches, does not, or cannot be evaluated; JsonFilter."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """(cells of the host, cells and devices asked for) -> fits or why not, and the limits."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import numa, objects

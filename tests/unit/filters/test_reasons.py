@@ -1,7 +1,5 @@
 """Each reason of each filter, and what else a filter says; Nova's recordings show what passes."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math

@@ -1,7 +1,5 @@
 """(options) -> the filters that run, and what is said of names that lead nowhere."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import errors

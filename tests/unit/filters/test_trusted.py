@@ -1,7 +1,5 @@
 """(answer of an attestation server, clock) -> trust in nodes, and what TrustedFilter says."""
 
-from __future__ import annotations
-
 import datetime
 import logging
 

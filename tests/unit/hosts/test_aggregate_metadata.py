@@ -1,7 +1,5 @@
 """Values of a metadata key over all aggregates of a host."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

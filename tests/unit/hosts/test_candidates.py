@@ -1,7 +1,5 @@
 """A selection of hosts; that columns, documents and values are read right: test_table."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

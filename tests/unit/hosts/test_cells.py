@@ -1,7 +1,5 @@
 """A host manager on the databases of a Nova: cells that come, go and stay away."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from concurrent.futures import wait

@@ -1,7 +1,5 @@
 """Rows of every table that say nothing or nonsense: the others are decided on all the same."""
 
-from __future__ import annotations
-
 import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What Nova's names read, write and take of a row; that all is given back: test_reservations."""
 
-from __future__ import annotations
-
 import datetime
 import json
 

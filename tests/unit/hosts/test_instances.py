@@ -1,7 +1,5 @@
 """Instances from rows and broadcasts, and (terms, row, report) -> the end of a reservation."""
 
-from __future__ import annotations
-
 import datetime
 from types import SimpleNamespace
 

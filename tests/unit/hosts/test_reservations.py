@@ -1,7 +1,5 @@
 """Reservations stay subtracted until the host's report includes the instance."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import settings

@@ -1,7 +1,5 @@
 """From rows to values: what NULL, 0 and odd values mean."""
 
-from __future__ import annotations
-
 import datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """The clock of decisions, on a machine whose clock jumps."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows come, change and go; everything else stays as it is."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """A worker that can be asked, on a SQLite database of its own."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass

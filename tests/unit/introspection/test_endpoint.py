@@ -1,7 +1,5 @@
 """The methods by which a worker can be asked."""
 
-from __future__ import annotations
-
 import contextlib
 import pathlib
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """A worker's state host by host, compared with the database, and read again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

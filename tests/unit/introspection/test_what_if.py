@@ -1,7 +1,5 @@
 """A request decided twice on a worker's state, of which nothing stays."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Finished decisions, as the recorder tells of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scheduler.engine.evaluation import FilterCount

@@ -1,7 +1,5 @@
 """What a worker counts of its decisions and reads."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import errors

@@ -1,7 +1,5 @@
 """The dashboard and the alert rules ask for what there is, and only for that."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What is read off the running parts."""
 
-from __future__ import annotations
-
 import datetime
 from types import SimpleNamespace
 from typing import Any

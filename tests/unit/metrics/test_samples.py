@@ -1,7 +1,5 @@
 """How the values of several workers become one, and how Prometheus reads them."""
 
-from __future__ import annotations
-
 import json
 import os
 import pathlib

@@ -1,7 +1,5 @@
 """Notifications, as oslo.messaging's own test driver keeps them."""
 
-from __future__ import annotations
-
 import logging
 import pathlib
 import threading

@@ -1,7 +1,5 @@
 """Payloads are those of the recorded notifications."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

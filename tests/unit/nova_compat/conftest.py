@@ -1,7 +1,5 @@
 """Nova's modules for one test, and none of them left behind."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

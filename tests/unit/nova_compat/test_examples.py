@@ -1,7 +1,5 @@
 """The examples of the documentation: as they stand, through the configuration, to a decision."""
 
-from __future__ import annotations
-
 import pathlib
 import queue
 import sys

@@ -1,7 +1,5 @@
 """Nova's functions for filters: the table of the filters page, section 5.3."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Code that imports from Nova gets this project's parts, or is told what it cannot have."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import pathlib

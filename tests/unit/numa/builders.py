@@ -1,7 +1,5 @@
 """Short ways to write hosts and guests."""
 
-from __future__ import annotations
-
 from scheduler.numa import GuestCell, GuestTopology, HostCell, HostTopology, Pages
 
 GIB_KB = 1048576

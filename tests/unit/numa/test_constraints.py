@@ -1,7 +1,5 @@
 """Which cells flavor and image ask for, and what is refused naming which key."""
 
-from __future__ import annotations
-
 import inspect
 import re
 import sys

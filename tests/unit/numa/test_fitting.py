@@ -1,7 +1,5 @@
 """Fitting whole topologies where no recorded decision shows it: order, networks, effort."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """What holds for every host and guest: a fit takes what is free, nothing is given out twice."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from hypothesis import given, settings

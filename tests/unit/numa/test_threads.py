@@ -1,7 +1,5 @@
 """Requests that need sibling threads, and hosts that have none (section 8.1)."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import objects

@@ -1,7 +1,5 @@
 """Counting guests in (reference page numa_pci, section 6)."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import errors

@@ -1,7 +1,5 @@
 """Set and unset fields, unknown names, versions and broken envelopes."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """What fields accept, and what they make of it."""
 
-from __future__ import annotations
-
 import datetime
 import ipaddress
 

@@ -1,7 +1,5 @@
 """The texts that compute nodes store, and the plain forms of NUMA and PCI requests."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Images and their properties, as objects and as Glance's dicts."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import errors, objects

@@ -1,7 +1,5 @@
 """Whatever a sender puts anywhere: it is read, or refused by an error of our own."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

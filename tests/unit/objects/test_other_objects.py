@@ -1,7 +1,5 @@
 """Networks, instances, aggregates, the plain form of everything, and texts in columns."""
 
-from __future__ import annotations
-
 import datetime
 
 import pytest

@@ -1,7 +1,5 @@
 """Requests: reading what is unset, and the legacy dicts both ways."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import errors, objects

@@ -1,7 +1,5 @@
 """Captured traffic is read completely and emitted again as it came."""
 
-from __future__ import annotations
-
 import copy
 import json
 

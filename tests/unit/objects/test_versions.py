@@ -1,7 +1,5 @@
 """Older readers get what they understand; older data gets today's meaning."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import errors, objects

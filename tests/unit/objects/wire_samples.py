@@ -1,7 +1,5 @@
 """The captured messages, and how to compare envelopes with them."""
 
-from __future__ import annotations
-
 import json
 import pathlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Aliases of the configuration and what flavors make of them (section 7.3)."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Matching and allocating devices (reference page numa_pci, sections 7.4, 7.5, 10)."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Pools of a host: reading the column, order, writing it back."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

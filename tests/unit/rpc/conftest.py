@@ -1,7 +1,5 @@
 """The bus inside this process."""
 
-from __future__ import annotations
-
 import pathlib
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The seam of these tests: a driver that answers what it is told to."""
 
-from __future__ import annotations
-
 import queue
 from typing import Any
 

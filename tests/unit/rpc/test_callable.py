@@ -1,7 +1,5 @@
 """All that anyone on the bus can call, of every program: this list is the whole of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import oslo_messaging

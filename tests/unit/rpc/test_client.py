@@ -1,7 +1,5 @@
 """Versions the client sends, what it makes of caps and of errors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import oslo_messaging

@@ -1,7 +1,5 @@
 """The request context, arguments, results and payloads on the wire, both ways."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Requests that move, wait their turn, or are stuck; heartbeats to callers who wait for them."""
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 

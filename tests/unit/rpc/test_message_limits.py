@@ -1,7 +1,5 @@
 """Messages beyond a limit -> what the library gets to read instead, and what is told of them."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Names and versions of the libraries -> whether the fast path is possible."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What a scheduler answers to well- and ill-formed messages."""
 
-from __future__ import annotations
-
 import json
 import logging
 from typing import Any

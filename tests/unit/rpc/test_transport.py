@@ -1,7 +1,5 @@
 """Which bus a configuration leads to."""
 
-from __future__ import annotations
-
 import pathlib
 
 import oslo_messaging

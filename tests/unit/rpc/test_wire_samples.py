@@ -1,7 +1,5 @@
 """Recorded messages through the serializer, the endpoint and the manager, file by file."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

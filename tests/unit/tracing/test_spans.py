@@ -1,7 +1,5 @@
 """Spans: off unless wanted, and of a decision, kept in memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import opentelemetry.sdk.trace as sdk

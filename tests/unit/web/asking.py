@@ -1,7 +1,5 @@
 """Asking an HTTP server that was started for a test."""
 
-from __future__ import annotations
-
 import http.client
 import socket
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which function answers which path, and the HTTP server on a real socket."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

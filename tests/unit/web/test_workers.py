@@ -1,7 +1,5 @@
 """Workers that ask each other."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pathlib

@@ -1,7 +1,5 @@
 """(members per host, group; cells, move) -> weights."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """(metadata of a host's aggregates) -> the multiplier that counts for it."""
 
-from __future__ import annotations
-
 import logging
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What every weigher that ships here must keep to, whatever it prefers."""
 
-from __future__ import annotations
-
 import pathlib
 import re
 

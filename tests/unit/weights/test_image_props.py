@@ -1,7 +1,5 @@
 """(images of the servers on the hosts, image of the request, options) -> weights."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.hosts.instances import TrackedInstance, recorded

@@ -1,7 +1,5 @@
 """(metrics of the hosts, options) -> weights, or the request fails."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import errors

@@ -1,7 +1,5 @@
 """(pools of the hosts) -> raw values; recordings show the weighers that read numbers."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler.weights.pci import PCIWeigher

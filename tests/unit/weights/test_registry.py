@@ -1,7 +1,5 @@
 """(options) -> the weighers that run."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import errors

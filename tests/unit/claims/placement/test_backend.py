@@ -1,7 +1,5 @@
 """(what Placement answers, call after call) -> the answer, the calls, what stays reserved."""
 
-from __future__ import annotations
-
 import pytest
 
 from scheduler import errors

@@ -1,7 +1,5 @@
 """What goes over HTTP to Placement, held against what Nova's own programs said to one."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

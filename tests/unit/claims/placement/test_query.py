@@ -1,7 +1,5 @@
 """What a request asks of Placement, as the query that is sent."""
 
-from __future__ import annotations
-
 import urllib.parse
 from types import SimpleNamespace
 

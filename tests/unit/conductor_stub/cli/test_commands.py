@@ -1,7 +1,5 @@
 """The commands on real rows; what goes over the bus is tested with real programs elsewhere."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

@@ -1,7 +1,5 @@
 """Two hosts on a database of their own."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.unit.conductor_stub.compute.fleets import Fleet

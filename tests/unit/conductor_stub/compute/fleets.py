@@ -1,7 +1,5 @@
 """Two compute hosts on a database, how orders reach them, and whom they tell, without a bus."""
 
-from __future__ import annotations
-
 import datetime
 import random
 import uuid

@@ -1,7 +1,5 @@
 """What a host's rows hold besides sums: documents, cells and devices, and groups that are kept."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import datetime
 import json

@@ -1,7 +1,5 @@
 """Registration of compute hosts, and what they report."""
 
-from __future__ import annotations
-
 from conductor_stub import server_rows
 from scheduler.db import aggregates, services
 from tests.unit.conductor_stub.compute.fleets import FIRST, NOW, SECOND, Fleet, an_instance

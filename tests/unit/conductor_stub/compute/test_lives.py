@@ -1,7 +1,5 @@
 """Two hosts beside a naive model: after every order their rows are as the model says."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import shutil

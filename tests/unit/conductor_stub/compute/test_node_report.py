@@ -1,7 +1,5 @@
 """The columns of a compute node, and the place that guests get on it."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Orders in the forms of all versions: (order) -> rows, and what is told."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """Kinds of hosts, and how a number of hosts is laid out from them."""
 
-from __future__ import annotations
-
 import collections
 
 import pytest
