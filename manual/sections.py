@@ -44,9 +44,7 @@ understood.
 
 broker check: 10 a broker cannot be reached, 11 TLS failed, 12 the login was refused, 13 the
 virtual host was refused,
-14 an exchange or queue is missing, different or without a consumer, 15 the management API that
-was asked
-for does not answer.
+14 an exchange or queue is missing, different or without a consumer.
 
 config validate: 20 a file is missing or cannot be parsed, 21 a value cannot be used or nobody
 knows the option, 22 a plug-in cannot be loaded, 23 a database cannot be used, 24 the message

@@ -18,7 +18,7 @@ BROKER_TLS: Final = 11  # no TLS connection, or one is wanted and not configured
 BROKER_LOGIN: Final = 12  # user or password are refused
 BROKER_VHOST: Final = 13  # no such virtual host, or the user may not use it
 BROKER_QUEUES: Final = 14  # an exchange or queue is missing, different, or without a consumer
-BROKER_MANAGEMENT: Final = 15  # the management API that was asked for does not answer
+# 15 was a management API that did not answer
 
 # config validate
 CONFIG_FILE: Final = 20  # a file is missing or cannot be parsed

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from scheduler import exit_codes
 from scheduler.broker import nodes, queues
-from scheduler.broker.nodes import Node
-from scheduler.broker.queues import Management, Sight, Unavailable
 from scheduler.cli import command
 from scheduler.cli.command import Table, argument
 
@@ -21,28 +19,14 @@ TIMEOUT_SECONDS = 10
 class Check(command.List):
     """Connect to every broker of the transport URL and look at the schedulers' queues.
 
-    Nothing is made or changed. Reply and fanout queues that processes left behind, and the
-    addresses of consumers, are known where the RabbitMQ management API answers. Exit status: 0 all
-    is well, 10 a broker cannot be reached, 11 TLS failed, 12 the login was refused, 13 the virtual
-    host was refused, 14 an exchange or queue is missing, different or without a consumer, 15 the
-    management API that was asked for does not answer.
+    Nothing is made or changed. Exit status: 0 all is well, 10 a broker cannot be reached, 11 TLS
+    failed, 12 the login was refused, 13 the virtual host was refused, 14 an exchange or queue is
+    missing, different or without a consumer.
     """
 
     needs_tables = False
 
     arguments = (
-        argument(
-            "--management-url",
-            metavar="URL",
-            help="where the management API is; default: [scheduler] broker_management_url, else "
-            "its usual port is tried",
-        ),
-        argument(
-            "--remove-leftovers",
-            action="store_true",
-            help="after listing them, delete reply and fanout queues that have neither a consumer "
-            "nor messages",
-        ),
         argument(
             "--timeout",
             type=command.positive,
@@ -52,74 +36,28 @@ class Check(command.List):
         ),
     )
 
-    def run(self, parsed_args: argparse.Namespace) -> int:
-        """As any command; the status names the first thing that is wrong."""
-        self._to_remove: list[str] = []
-        self._node: Node | None = None
-        status = super().run(parsed_args)
-        if status == self.status and parsed_args.remove_leftovers:
-            self._remove(parsed_args.timeout)
-        return status
-
     def take_action(self, parsed_args: argparse.Namespace) -> Table:
-        """One row per broker, exchange, queue and leftover."""
-        brokers = nodes.from_conf(self.conf)
-        rows = [self._connection_row(node, parsed_args.timeout) for node in brokers]
-        if self._node is not None:
-            rows += self._rows_of(self._node, parsed_args)
-        return COLUMNS, rows
+        """One row per broker, exchange and queue; the status names the first thing amiss.
 
-    def _connection_row(self, node: Node, timeout_seconds: int) -> Sequence[Any]:
-        """Row that says if *node* can be used; the first that can is the one that is asked."""
-        vhost = f"virtual host {node.vhost}"
-        try:
-            with nodes.connect(node, timeout_seconds) as connection:
-                version = connection.connection.server_properties.get("version", "")
-        except nodes.Failure as failure:
-            self._blame(failure.status)
-            return node.name, "connection", vhost, failure.state, None, None, str(failure)
-        self._node = self._node or node
-        detail = f"version {version}, {'with' if node.tls else 'without'} TLS"
-        return node.name, "connection", vhost, "connected", None, None, detail
-
-    def _rows_of(self, node: Node, parsed_args: argparse.Namespace) -> list[Sequence[Any]]:
-        configured = parsed_args.management_url or self.conf.scheduler.broker_management_url
-        api = Management(configured, node, parsed_args.timeout)
-        consumers: dict[str, list[str]] = {}
-        with nodes.connect(node, parsed_args.timeout) as connection:
-            sights = [queues.look_at(connection, each) for each in queues.declared(self.conf)]
-            if any(sight.state != queues.PRESENT for sight in sights):
-                self._blame(exit_codes.BROKER_QUEUES)
+        The first broker that can be used is asked for its exchanges and queues.
+        """
+        rows: list[Sequence[Any]] = []
+        sights: list[Sequence[Any]] = []
+        for node in nodes.from_conf(self.conf):
+            state = "connected"
             try:
-                consumers, unused = api.consumers(), queues.unconsumed(api.queues())
-            except Unavailable as reason:
-                if configured:
-                    self._blame(exit_codes.BROKER_MANAGEMENT)
-                detail = f"leftovers are not looked for: {reason}"
-                sights.append(Sight("management API", "", "unavailable", detail=detail))
-            else:
-                found = queues.leftovers(connection, unused)
-                self._to_remove = [each.name for each in found if not each.messages]
-                sights += found
-        return [_row(node, sight, consumers.get(sight.name, [])) for sight in sights]
-
-    def _blame(self, status: int) -> None:
-        self.status = self.status or status
-
-    def _remove(self, timeout_seconds: int) -> None:
-        """Delete what was listed, if the broker agrees that nobody uses it."""
-        if self._node is None or not self._to_remove:
-            sys.stderr.write("There is nothing to remove.\n")
-            return
-        sys.stdout.flush()
-        with nodes.connect(self._node, timeout_seconds) as connection:
-            for name in self._to_remove:
-                reason = queues.remove(connection, name)
-                outcome = "Removed" if reason is None else f"Kept ({reason})"
-                sys.stderr.write(f"{outcome}: {name}\n")
-
-
-def _row(node: Node, sight: Sight, consumers: list[str]) -> Sequence[Any]:
-    detail = sight.detail or ("consumed by " + ", ".join(sorted(consumers)) if consumers else "")
-    counts = (sight.messages, sight.consumers)
-    return node.name, sight.kind, sight.name, sight.state, *counts, detail
+                with nodes.connect(node, parsed_args.timeout) as connection:
+                    version = connection.connection.server_properties.get("version", "")
+                    sights = sights or [
+                        (node.name, *dataclasses.astuple(queues.look_at(connection, each)))
+                        for each in queues.declared(self.conf)
+                    ]
+                detail = f"version {version}, {'with' if node.tls else 'without'} TLS"
+            except nodes.Failure as failure:
+                self.status = self.status or failure.status
+                state, detail = failure.state, str(failure)
+            vhost = f"virtual host {node.vhost}"
+            rows.append((node.name, "connection", vhost, state, None, None, detail))
+        if any(state != queues.PRESENT for _broker, _kind, _name, state, *_ in sights):
+            self.status = self.status or exit_codes.BROKER_QUEUES
+        return COLUMNS, [*rows, *sights]

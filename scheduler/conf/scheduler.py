@@ -267,10 +267,10 @@ OPTIONS: list[cfg.Opt] = [
     ),
     cfg.URIOpt(
         "broker_management_url",
-        schemes=["http", "https"],
-        help="Where the management API of RabbitMQ is, for `nova-scheduler-manage broker check`; "
-        "user and password are those of the transport URL. Not set: its usual port on the broker "
-        "is tried.",
+        deprecated_for_removal=True,
+        deprecated_since="0.2.0",
+        deprecated_reason="`broker check` needs no management API: it asks the broker.",
+        help="Without effect.",
     ),
     cfg.StrOpt(
         "cell_uuid",

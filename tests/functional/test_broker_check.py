@@ -1,8 +1,6 @@
-"""``broker check`` on a real broker, with its management API and TLS."""
+"""``broker check`` on a real broker, with TLS."""
 
 import json
-import re
-import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,52 +9,28 @@ import pytest
 from scheduler import exit_codes
 from scheduler.cli import app
 from tests.servers import rabbitmq as rabbitmq_server
-from tests.servers.certificates import Certificate
 from tests.servers.fixtures import require
 from tests.servers.private import LOOPBACK
 from tests.servers.rabbitmq import RabbitMQ
-from tests.waiting import wait_until
-from tests.world.bus import a_context, scheduler_api
 from tests.world.deployment import Deployment, render
 
 HOST = "controller"
-ORPHAN = "reply_" + uuid.uuid4().hex
-FULL = "scheduler_fanout_" + uuid.uuid4().hex
-
-
-class ManagedRabbitMQ(RabbitMQ):
-    """A broker with its management API and a port for TLS."""
-
-    def __init__(self, certificate: Certificate) -> None:
-        super().__init__(certificate)
-        self.management_port = self.reserve_port()
-
-    def set_up(self) -> None:
-        super().set_up()
-        (self.folder / "enabled_plugins").write_text("[rabbitmq_management].\n", encoding="utf-8")
-        with (self.folder / "rabbitmq.conf").open("a", encoding="utf-8") as out:
-            out.write(f"management.tcp.port = {self.management_port}\n")
-            out.write(f"management.tcp.ip = {LOOPBACK}\n")
 
 
 @pytest.fixture(scope="module")
-def broker(authority) -> Iterator[ManagedRabbitMQ]:
+def broker(authority) -> Iterator[RabbitMQ]:
     require(rabbitmq_server.PROGRAMS)
-    with ManagedRabbitMQ(authority.certificate) as server:
+    with RabbitMQ(authority.certificate) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def cloud(broker, tmp_path_factory) -> Iterator[Deployment]:
-    """A scheduler that runs on the broker, where others have left queues behind."""
+    """A scheduler that runs on the broker."""
     folder = tmp_path_factory.mktemp("cloud")
     with Deployment(folder, broker.url(), f"sqlite:///{folder}/nova.sqlite") as made:
         made.sync_database()
         made.start_scheduler().wait_ready()
-        with broker.connect() as connection:
-            channel = connection.channel()
-            channel.queue_declare(FULL, auto_delete=False)
-            connection.Producer().publish({}, routing_key=FULL)
         yield made
 
 
@@ -76,29 +50,17 @@ def check(cloud, tmp_path, capsys):
     return run
 
 
-def on(broker: ManagedRabbitMQ, **rabbit: Any) -> dict[str, dict[str, Any]]:
+def on(broker: RabbitMQ, **rabbit: Any) -> dict[str, dict[str, Any]]:
     return {
         "DEFAULT": {"host": HOST, "transport_url": broker.url()},
         "oslo_messaging_rabbit": rabbit,
     }
 
 
-def managed(broker: ManagedRabbitMQ) -> list[str]:
-    return ["--management-url", f"http://{LOOPBACK}:{broker.management_port}"]
-
-
-def test_all_is_well(cloud, broker):
-    seen: dict[tuple[str, str], dict[str, Any]] = {}
-
-    def is_seen():
-        """The management API knows consumers a moment later than the broker."""
-        rows = cloud.manage("broker", "check", *managed(broker))
-        seen.update({(row["What"], row["Name"]): row for row in rows})
-        return "consumed by" in seen["queue", "scheduler"]["Detail"]
-
-    wait_until(is_seen, 60, lambda: str(seen))
-    states = {key: row["State"] for key, row in seen.items() if "leftover" not in row["State"]}
-    assert states == {
+def test_all_is_well(cloud):
+    rows = cloud.manage("broker", "check")
+    seen = {(row["What"], row["Name"]): row for row in rows}
+    assert {key: row["State"] for key, row in seen.items()} == {
         ("connection", "virtual host /"): "connected",
         ("exchange", "nova"): "present",
         ("exchange", "scheduler_fanout"): "present",
@@ -107,30 +69,7 @@ def test_all_is_well(cloud, broker):
     }
     served = seen["queue", "scheduler"]
     assert (served["Messages"], served["Consumers"]) == (0, 1)
-    assert re.fullmatch(rf"consumed by {LOOPBACK}:\d+", served["Detail"])
     assert "without TLS" in seen["connection", "virtual host /"]["Detail"]
-
-
-def test_leftovers_go_when_asked_and_nothing_else(check, cloud, broker):
-    def queues():
-        return set(broker.control("list_queues", "--silent", "name").split())
-
-    with broker.connect() as connection:
-        connection.channel().queue_declare(ORPHAN, auto_delete=False)
-    settings = on(broker)
-    _status, rows, _errors = check(settings, *managed(broker))
-    found = {row["Name"]: row["State"] for row in rows if "leftover" in row["State"]}
-    assert found == {ORPHAN: "leftover", FULL: "leftover, not empty"}
-    before = queues()
-    assert {ORPHAN, FULL} < before
-
-    # A process whose reply queue is in use meanwhile.
-    with scheduler_api(cloud.folder, broker.url()) as api:
-        api.ping(a_context(), 1)
-        used = {name for name in queues() - before if name.startswith("reply_")}
-        assert len(used) == 1
-        assert check(settings, *managed(broker), "--remove-leftovers")[0] == 0
-        assert queues() == (before | used) - {ORPHAN}
 
 
 @pytest.mark.parametrize(
@@ -195,12 +134,6 @@ def test_a_queue_that_nobody_consumes(check, broker):
         channel.queue_delete("scheduler.stopped")
     assert status == exit_codes.BROKER_QUEUES
     assert [row["Name"] for row in rows if row["State"] == "no consumer"] == ["scheduler.stopped"]
-
-
-def test_a_management_api_that_is_asked_for_must_answer(check, broker):
-    status, rows, _errors = check(on(broker), "--management-url", f"http://{LOOPBACK}:1")
-    assert status == exit_codes.BROKER_MANAGEMENT
-    assert "Connection refused" in rows[-1]["Detail"]
 
 
 def test_a_bus_without_a_broker(check):

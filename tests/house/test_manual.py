@@ -63,7 +63,7 @@ def test_every_exit_status_is_documented() -> None:
         (["nova-conductor-stub", "bo"], ["boot"]),
         (["nova-conductor-stub", "boot", "--fla"], ["--flavor"]),
         (["nova-scheduler-manage", "aggregate", "add"], ["add-host"]),
-        (["nova-scheduler-manage", "broker", "check", "--rem"], ["--remove-leftovers"]),
+        (["nova-scheduler-manage", "broker", "check", "--time"], ["--timeout"]),
     ],
     ids=" ".join,
 )
