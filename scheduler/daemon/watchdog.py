@@ -147,10 +147,7 @@ class Watchdog:
 
     def start(self) -> None:
         """Take a place in the worker table; look regularly if a service manager listens."""
-        self._in_flight.lost_before = lost = self._table.join()
-        if lost:
-            LOG.error("The worker before this one died with %d requests in hand", lost)
-        self._in_flight.show_held(self._table.show_in_hand)
+        self._table.join()
         self.enter(Stage.STARTING)
         if self._readiness.is_awaited:
             faulthandler.register(WHERE, all_threads=False)

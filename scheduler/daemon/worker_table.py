@@ -20,8 +20,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 _HEARTBEAT = struct.Struct("=qddqqq")
-_IN_HAND = struct.Struct("=q")
-_ROW_BYTES = _HEARTBEAT.size + _IN_HAND.size
 
 
 class Stage(enum.IntEnum):
@@ -65,32 +63,21 @@ class WorkerTable:
         """The place of this process, from 0 on; None if it has none."""
         self._master_pid = os.getpid()
         self._file = os.memfd_create("nova-workers")
-        self._started_at = workers * _ROW_BYTES
+        self._started_at = workers * _HEARTBEAT.size
         self._failed_at = self._started_at + 1
         os.ftruncate(self._file, self._failed_at + 1)
         self._memory = mmap.mmap(self._file, self._failed_at + 1)
         for place in range(workers):
             self._write(place, Heartbeat())
 
-    def join(self) -> int:
-        """Take a free place for this process; what one that died left there is overwritten.
-
-        Returns how many requests that one had in hand.
-        """
+    def join(self) -> None:
+        """Take a free place for this process; what one that died left there is overwritten."""
         self.place = None  # a fork has its parent's
         for place in range(self.workers):
             with contextlib.suppress(BlockingIOError):
                 fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
                 self.place = place
-                (left,) = _IN_HAND.unpack_from(self._memory, _in_hand_at(place))
-                self.show_in_hand(0)
-                return int(left)
-        return 0
-
-    def show_in_hand(self, requests: int) -> None:
-        """Show how many requests would be lost with this process; one too many shows nothing."""
-        if self.place is not None:
-            _IN_HAND.pack_into(self._memory, _in_hand_at(self.place), requests)
+                return
 
     def beat(self, heartbeat: Heartbeat) -> None:
         """Show *heartbeat* in this process's place; one worker too many has none."""
@@ -136,7 +123,7 @@ class WorkerTable:
         read_at, hosts, decided = heartbeat.read_at, heartbeat.hosts, heartbeat.decided
         _HEARTBEAT.pack_into(
             self._memory,
-            place * _ROW_BYTES,
+            place * _HEARTBEAT.size,
             heartbeat.stage,
             heartbeat.at,
             math.nan if read_at is None else read_at,
@@ -146,7 +133,7 @@ class WorkerTable:
         )
 
     def _read(self, place: int) -> Heartbeat:
-        row = _HEARTBEAT.unpack_from(self._memory, place * _ROW_BYTES)
+        row = _HEARTBEAT.unpack_from(self._memory, place * _HEARTBEAT.size)
         stage, at, read_at, hosts, decided, pid = row
         return Heartbeat(
             Stage(stage),
@@ -156,10 +143,6 @@ class WorkerTable:
             None if decided < 0 else decided,
             pid,
         )
-
-
-def _in_hand_at(place: int) -> int:
-    return place * _ROW_BYTES + _HEARTBEAT.size
 
 
 def is_other_worker(pid: int) -> bool:

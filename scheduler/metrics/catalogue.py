@@ -130,7 +130,6 @@ RELOAD_OK = _lowest("last_reload_successful", "0 after a refused reload, else 1.
 RELOAD_AT = _highest("last_reload_timestamp_seconds", "When the configuration was reloaded last.")
 WORKERS = _sum("workers", "Workers: configured, or alive (heard of late).", "state")
 WORKER_STARTS = _counter("worker_starts_total", "Started workers, replacements included.")
-REQUESTS_LOST = _counter("requests_lost_total", "Requests lost with the worker that had them.")
 CPU_SECONDS = _counter("cpu_seconds_total", "CPU time of all workers.")
 MEMORY_BYTES = _sum("resident_memory_bytes", "Resident memory of all workers.")
 STARTED_AT = _lowest("start_timestamp_seconds", "When the worker that runs longest was started.")

@@ -36,7 +36,6 @@ def read_in_flight(samples: Samples, in_flight: InFlightRequests) -> None:
     """The remote calls in hand."""
     samples.set(catalogue.IN_FLIGHT, in_flight.in_hand)
     samples.set(catalogue.OLDEST, max((age for _, age in in_flight.requests()), default=0.0))
-    samples.set(catalogue.REQUESTS_LOST, in_flight.lost_before)
 
 
 def read_consumer(samples: Samples, consumer: Server | None) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -61,31 +60,10 @@ class InFlightRequests:
         self._decisions = frozenset(decisions)
         self._clock = clock
         self._in_hand: set[InFlightRequest] = set()
-        #: Messages that nobody else gets any more, from when they were taken from the bus.
-        self._held: set[object] = set()
-        self._show: Callable[[int], None] | None = None
-        self._showing = threading.Lock()
-        self.lost_before = 0
-        """Number of requests lost with the worker whose place this one took, if that died."""
         #: When a request was ended last.
         self.moved_at = clock()
         #: By method: when the request that was ended began, of all that were ended the latest.
         self._latest_ended: dict[str, float] = {}
-
-    def show_held(self, show: Callable[[int], None]) -> None:
-        """From now on *show* how many messages are held, to whoever comes after this worker."""
-        self._show = show
-        show(len(self._held))
-
-    def hold(self, message: object) -> None:
-        """Note that *message* is lost with this worker from now on: the bus has forgotten it."""
-        self._held.add(message)
-        self._shown()
-
-    def release(self, message: object) -> None:
-        """Note that *message* was answered, or needs no answer; it need not have been held."""
-        self._held.discard(message)
-        self._shown()
 
     @property
     def in_hand(self) -> int:
@@ -108,11 +86,6 @@ class InFlightRequests:
         finally:
             self._in_hand.discard(request)
             self._note_end(request)
-
-    def _shown(self) -> None:
-        if self._show is not None:
-            with self._showing:
-                self._show(len(self._held))
 
     def stuck_for(self, limit_seconds: float) -> float | None:
         """Age in seconds of the oldest stuck request; None if none is stuck.

@@ -71,7 +71,6 @@ class Server(RPCServer):
 
     def _on_incoming(self, incoming: Any) -> None:
         (message,) = incoming
-        self.dispatcher.in_flight.hold(message)
         # Whatever a sender wrote there is overwritten.
         message.ctxt["arrived_at"] = time.monotonic()
         message.ctxt["is_redelivered"] = bool(message.message.pop(messages.REDELIVERED, False))
@@ -80,12 +79,10 @@ class Server(RPCServer):
         super()._on_incoming(incoming)
 
     def _process_incoming(self, incoming: Any) -> None:
-        (message,) = incoming
         try:
             super()._process_incoming(incoming)
         finally:
             self._room.release()
-            self.dispatcher.in_flight.release(message)
 
     @property
     def is_listening(self) -> bool:

@@ -51,17 +51,6 @@ class Scene:
         return self.told.lines
 
 
-def test_requests_of_a_worker_that_died_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
-    scene = Scene()
-    scene.table.show_in_hand(2)
-    successor = InFlightRequests()
-    Watchdog(scene.told, scene.table, successor, WorkerReport).start()
-    assert successor.lost_before == 2
-    assert "died with 2 requests in hand" in caplog.text
-    successor.hold("ping")
-    assert scene.table.join() == 1
-
-
 def test_ready_comes_when_the_last_worker_serves() -> None:
     scene = Scene(workers=2)
     scene.other(Stage.STARTING)

@@ -73,18 +73,16 @@ def test_cells() -> None:
 def test_requests_in_hand() -> None:
     now = [0.0]
     in_flight = InFlightRequests(clock=lambda: now[0])
-    in_flight.lost_before = 3
     samples = Samples()
     with in_flight.request("select_destinations"):
         now[0] = 10.0
         with in_flight.request("ping"):
             now[0] = 15.0
             readings.read_in_flight(samples, in_flight)
-    lost = {(catalogue.REQUESTS_LOST.name, ()): 3}
     in_hand = {(catalogue.IN_FLIGHT.name, ()): 2, (catalogue.OLDEST.name, ()): 15.0}
-    assert samples.values == {**in_hand, **lost}
+    assert samples.values == in_hand
     readings.read_in_flight(samples, in_flight)
-    assert samples.values == {**dict.fromkeys(in_hand, 0), **lost}
+    assert samples.values == dict.fromkeys(in_hand, 0)
 
 
 def test_a_process_that_starts() -> None:

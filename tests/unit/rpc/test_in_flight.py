@@ -69,20 +69,6 @@ def test_decisions_are_counted_refusals_included() -> None:
     assert story.in_flight.in_hand == 0
 
 
-def test_whoever_comes_after_is_shown_what_is_held_begun_or_not() -> None:
-    in_flight, shown = InFlightRequests(), []
-    in_flight.hold("a")
-    in_flight.show_held(shown.append)
-    in_flight.hold("b")
-    with in_flight.request("select_destinations"):  # begins and ends while it is held
-        in_flight.release("never held")
-    in_flight.release("a")
-    in_flight.hold("c")
-    in_flight.release("b")
-    in_flight.release("c")
-    assert shown == [1, 2, 2, 1, 2, 1, 0]
-
-
 # --- heartbeats ------------------------------------------------------------------------------
 
 
