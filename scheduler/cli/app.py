@@ -45,7 +45,6 @@ COMMANDS: dict[str, type[command.Base] | str] = {
     "upgrade check": "scheduler.cli.upgrade:Check",
     "explain": "scheduler.cli.explain:Explain",
     "state show": "scheduler.cli.state:Show",
-    "state compare": "scheduler.cli.state:compare",
     "state refresh": "scheduler.cli.state:refresh",
     "what-if": "scheduler.cli.what_if:WhatIf",
 }
@@ -62,7 +61,7 @@ GROUPS = {
     "group": "server groups and their policies",
     "claims": "see what schedulers have promised, close it, compare it with what there is",
     "what-if": "decide a request twice, as things are and with changes, and keep nothing",
-    "state": "see what the running schedulers know, and compare it with the database",
+    "state": "see what the running schedulers know, and let them read it anew",
     "explain": "why a server went where it went, or nowhere",
     "evaluate": "decide recorded cases again, and compare",
 }

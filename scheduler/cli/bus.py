@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 import kombu.exceptions
 import oslo_messaging as messaging
@@ -45,8 +45,6 @@ WIDTH_IF_NO_TERMINAL: Final = 160
 """Characters of a line where the output goes into a file or a pipe."""
 
 Found = TypeVar("Found")
-Ask = Callable[..., Any]
-"""Asks one worker: the name of a method, then its keyword arguments."""
 
 
 class BusUnusable(errors.NovaException):
@@ -110,11 +108,11 @@ class Worker(NamedTuple):
         return f"worker {self.number} of {BINARY} on {self.host}"
 
 
-class Answer(NamedTuple, Generic[Found]):
+class Answer(NamedTuple):
     """The answer of one worker."""
 
     worker: Worker
-    result: Found
+    result: Any
 
 
 class Daemons:
@@ -138,19 +136,15 @@ class Daemons:
             raise NoWorker(reason="; ".join(self.silent) or "none is known")
         return self._found
 
-    def all(self, method: str, **arguments: Any) -> list[Answer[Any]]:
-        """The answer of every worker to *method*."""
-        return self.each(lambda ask: ask(method, **arguments))
-
-    def each(self, conversation: Callable[[Ask], Found]) -> list[Answer[Found]]:
-        """The outcome of a *conversation* with every worker; NoWorker if all are silent.
+    def all(self, method: str, **arguments: Any) -> list[Answer]:
+        """The answer of every worker to *method*; NoWorker if all are silent.
 
         InvalidRequest of a worker is raised; who answers with another error counts as silent.
         """
 
-        def one(worker: Worker) -> list[Answer[Found]]:
+        def one(worker: Worker) -> list[Answer]:
             try:
-                return [Answer(worker, conversation(lambda *a, **kw: self.one(worker, *a, **kw)))]
+                return [Answer(worker, self.one(worker, method, **arguments))]
             except NoWorker as error:
                 self.silent.append(error.kwargs["reason"])
             except errors.InvalidRequest:

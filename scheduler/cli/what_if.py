@@ -21,7 +21,7 @@ from rich.table import Table
 
 from scheduler import errors, exit_codes, numa, objects, pci, semantics
 from scheduler.cli import bus, command
-from scheduler.cli.bus import Ask, Daemons, Worker
+from scheduler.cli.bus import Daemons, Worker
 from scheduler.cli.command import argument
 from scheduler.db import flavors
 from scheduler.db.database import Database
@@ -147,16 +147,12 @@ class WhatIf(bus.OnWorkers):
 
 def _who_remembers(daemons: Daemons, name: str) -> Worker:
     """The worker that decided the request latest."""
-
-    def decided_at(ask: Ask) -> str:
-        return max((str(each["started_at"]) for each in ask("explain", name=name)), default="")
-
-    found = [each for each in daemons.each(decided_at) if each.result]
+    found = [each for each in daemons.all("explain", name=name) if each.result]
     if not found:
         raise errors.InvalidRequest(
             field=name, reason="no running worker remembers a decision on this request or instance"
         )
-    return max(found, key=lambda each: each.result).worker
+    return max(found, key=lambda each: max(str(one["started_at"]) for one in each.result)).worker
 
 
 def profiles_of(text: str) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """The methods that a worker can be asked by, as an RPC endpoint on a queue of its own.
 
 A method is a function of the worker that is asked and of keyword arguments, all plain data; so is
-its result.  Whatever it needs of the decision lock is short, and large answers come in pages.
+its result.  Whatever it needs of the decision lock is short.
 """
 
 from __future__ import annotations
@@ -36,9 +36,7 @@ METHODS: Final[Mapping[str, Callable[..., Any]]] = {
     "worker": state.worker,
     "explain": state.explain,
     "state_summary": state.state_summary,
-    "state_hash": state.hash_of_state,
     "state_hosts": state.state_hosts,
-    "state_update": state.state_update,
     "state_refresh": state.state_refresh,
     "what_if": what_if.what_if,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Iterator
 from typing import Any, Final
 
 from scheduler import errors
@@ -20,15 +21,13 @@ _TEXTS: Final = tuple(name for name in columns.TEXT_COLUMNS if name not in _INTE
 #: Everything that a host dump says of a host under ``values``.
 NAMES: Final = (*_NUMBERS, *_TEXTS, *columns.DOCUMENT_PARSERS, columns.INSTANCES)
 
-HostDump = dict[str, Any]
-
 
 def in_order(key: Key) -> tuple[str, str]:
     """A sort key of hosts by their names."""
     return key[0], key[1] or ""
 
 
-def dump_host(table: HostTable, reservations: Reservations, key: Key) -> HostDump:
+def dump_host(table: HostTable, reservations: Reservations, key: Key) -> dict[str, Any]:
     """The row of *key*: ``values`` as decisions see them, ``reported`` what of it differs in the
     host's own report because of the open ``picks``.
 
@@ -91,7 +90,7 @@ def document(content: Any) -> Any:
     return content.to_text() if hasattr(content, "to_text") else content
 
 
-def is_same(name: str, one: Any, other: Any) -> bool:
+def _is_same(name: str, one: Any, other: Any) -> bool:
     """True when two values mean the same: texts of cells may be written differently."""
     if one == other or name not in CHANGED_BY_RESERVATIONS or one is None or other is None:
         return bool(one == other)
@@ -103,31 +102,20 @@ def is_same(name: str, one: Any, other: Any) -> bool:
 
 
 def differences(
-    key: Key, memory: HostDump | None, database: HostDump | None
-) -> list[dict[str, Any]]:
-    """Differences between two host dumps of the host *key*, as the values of both.
+    key: Key, memory: dict[str, Any] | None, database: dict[str, Any] | None
+) -> Iterator[dict[str, Any]]:
+    """Differences between the values of the host *key* as known before, and as read now.
 
-    None stands for a host that is not there.  ``explained``: the host's own report, as the worker
-    knows it, is what the database holds, and the open picks are all the difference.
+    None stands for a host that is not there.
     """
-    found: list[dict[str, Any]] = []
-
-    def note(column: str, ours: Any, theirs: Any, picks: int = 0, explained: bool = False) -> None:
-        place = {"host": key[0], "node": key[1], "column": column}
-        values = {"memory": ours, "database": theirs}
-        found.append({**place, **values, "picks": picks, "explained": explained})
-
     if memory is None or database is None:
         said = {True: "absent", False: "present"}
-        note("(host)", said[memory is None], said[database is None])
-        return found
-    for name in NAMES:
-        ours, theirs = memory["values"].get(name), database["values"].get(name)
-        if name in TIMES or is_same(name, ours, theirs):
+        memory, database = {"(host)": said[memory is None]}, {"(host)": said[database is None]}
+    for name, ours in memory.items():
+        theirs = database[name]
+        if name in TIMES or _is_same(name, ours, theirs):
             continue
-        is_changed = name in memory["reported"]
-        explained = is_changed and is_same(name, memory["reported"][name], theirs)
         if name == columns.INSTANCES:
             ours, theirs = sorted(set(ours) - set(theirs)), sorted(set(theirs) - set(ours))
-        note(name, ours, theirs, len(memory["picks"]) if is_changed else 0, explained)
-    return found
+        place = {"host": key[0], "node": key[1], "column": name}
+        yield {**place, "memory": ours, "database": theirs}

@@ -1,12 +1,9 @@
-"""The worker that is asked, and its state: in numbers, host by host, as one hash, read again."""
+"""The worker that is asked, and its state: in numbers, host by host, read again."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime
-import hashlib
-import heapq
-import json
 import os
 import threading
 import time
@@ -21,25 +18,16 @@ import scheduler
 from scheduler import errors
 from scheduler.explain.answer import answer
 from scheduler.hosts.candidates import Candidates, Scope
-from scheduler.hosts.columns import CHANGED_BY_RESERVATIONS
 from scheduler.hosts.host_manager import HostManager
 from scheduler.hosts.reservations import Reservations
 from scheduler.hosts.table import HostTable
-from scheduler.introspection.host_dump import (
-    TIMES,
-    differences,
-    document,
-    dump_host,
-    dump_values,
-    in_order,
-)
+from scheduler.introspection.host_dump import differences, dump_host, dump_values, in_order
 from scheduler.manager import SchedulerManager
 
-#: Hosts that one answer shows.
-MOST_IN_A_PAGE: Final = 500
+#: Hosts that one question names.
+MOST_HOSTS: Final = 500
 #: So many of the things that a full read has put right are named.
 MOST_NAMED: Final = 200
-_DIGEST_BYTES: Final = 16
 
 
 @dataclass(frozen=True)
@@ -133,52 +121,22 @@ def state_summary(subject: Subject) -> dict[str, Any]:
     }
 
 
-def state_hosts(
-    subject: Subject,
-    hosts: Sequence[str] | None = None,
-    after: Sequence[str | None] | None = None,
-    limit: int = MOST_IN_A_PAGE,
-) -> dict[str, Any]:
-    """Host dumps of *hosts*, or of all, in the order of their names.
+def state_hosts(subject: Subject, hosts: Sequence[str]) -> dict[str, Any]:
+    """Host dumps of *hosts*, in the order of their names.
 
-    The answer holds at most *limit*, and under ``next`` what to give as *after* to get more; under
-    ``unknown`` which of *hosts* there are none of, each with a name that is spelt like it or null.
+    ``unknown`` has those that there are none of, each with a name that is spelt like it or null.
     """
-    if not isinstance(limit, int) or not 0 < limit <= MOST_IN_A_PAGE:
-        reason = f"not a number from 1 to {MOST_IN_A_PAGE}"
-        raise errors.InvalidRequest(field="limit", reason=reason)
-    if hosts is not None:
-        require_texts("hosts", hosts)
-    if after is not None and not _is_key(after):
-        raise errors.InvalidRequest(field="after", reason="not the names of a host and a node")
-    begin = ("", "") if after is None else in_order((str(after[0]), after[1]))
-    wanted = None if hosts is None else set(hosts)
+    require_texts("hosts", hosts)
+    if len(hosts) > MOST_HOSTS:
+        raise errors.InvalidRequest(field="hosts", reason=f"more than {MOST_HOSTS}")
+    wanted = set(hosts)
     with copied(subject) as (table, reservations):
-        known = [key for key in table.rows if wanted is None or key[0] in wanted]
-        keys = [key for key in known if after is None or in_order(key) > begin]
-        shown = heapq.nsmallest(limit, keys, key=in_order)
-        found = []
-        for key in shown:
-            found.append(dump_host(table, reservations, key))
-            time.sleep(0)  # requests come first, also under eventlet
-        unknown = [host for host in hosts or () if host not in table.rows_of_host]
+        keys = sorted((key for key in table.rows if key[0] in wanted), key=in_order)
+        unknown = [host for host in hosts if host not in table.rows_of_host]
         return {
-            "hosts": found,
-            "next": list(shown[-1]) if len(keys) > len(shown) else None,
+            "hosts": [dump_host(table, reservations, key) for key in keys],
             "unknown": {host: errors.nearest(host, table.rows_of_host) for host in unknown},
         }
-
-
-def _is_key(after: Any) -> bool:
-    is_pair = isinstance(after, list | tuple) and len(after) == 2
-    return is_pair and isinstance(after[0], str) and isinstance(after[1], str | None)
-
-
-def state_update(subject: Subject) -> dict[str, Any]:
-    """Read what changed, as the next decision would."""
-    manager = subject.known_host_manager
-    _read(manager, manager.refresh)
-    return {"state_age_seconds": manager.state_age_seconds}
 
 
 def _read(manager: HostManager, how: Callable[[], None]) -> None:
@@ -201,50 +159,19 @@ def state_refresh(subject: Subject) -> dict[str, Any]:
         _read(manager, manager.refresh_everything)
         took = time.perf_counter() - began
         with copied(subject) as (after, picks_after):
-            found_hash = state_hash(after, picks_after)
             for reservations in (picks_before, picks_after):
                 for each in list(reservations):
                     reservations.release(each)
             repaired: list[dict[str, Any]] = []
             for key in sorted(before.rows.keys() | after.rows.keys(), key=in_order):
-                old = dump_host(before, picks_before, key) if key in before.rows else None
-                new = dump_host(after, picks_after, key) if key in after.rows else None
+                old, new = (
+                    dump_values(table, table.rows[key]) if key in table.rows else None
+                    for table in (before, after)
+                )
                 repaired += differences(key, old, new)
     return {
         "hosts": len(after),
-        "hash": found_hash,
         "seconds": round(took, 3),
         "repaired": len(repaired),
         "repairs": repaired[:MOST_NAMED],
     }
-
-
-def hash_of_state(subject: Subject) -> dict[str, Any]:
-    """The hash of the worker's state."""
-    with copied(subject) as (table, reservations):
-        return {"hash": state_hash(table, reservations)}
-
-
-def state_hash(table: HostTable, reservations: Reservations) -> str:
-    """The hash of all that a decision depends on, as hexadecimal digits.
-
-    Times are left out: heartbeats and reports that change nothing else come all the time.  Nobody
-    may change *table* and *reservations* meanwhile.
-    """
-    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-    for key in sorted(table.rows, key=in_order):
-        row = table.rows[key]
-        # What picks change is taken as what it says, and not in which form it is kept.
-        read = {name: document(table.value(row, name)) for name in CHANGED_BY_RESERVATIONS}
-        values = {**dump_values(table, row), **read, **dict.fromkeys(TIMES)}
-        digest.update(_bytes([key, values]))
-        time.sleep(0)  # requests come first, also under eventlet
-    digest.update(_bytes(sorted(table.cells.items())))
-    amounts = ((each.key, each.uuid or "", each.amount) for each in reservations)
-    reserved = sorted((*key, uuid, a.ram_mb, a.disk_mb, a.vcpus) for key, uuid, a in amounts)
-    digest.update(_bytes(reserved))
-    return digest.hexdigest()
-
-
-def _bytes(value: Any) -> bytes:
-    return json.dumps(value, sort_keys=True).encode()

@@ -27,16 +27,10 @@ class World:
 
 
 @contextlib.contextmanager
-def a_world(
-    folder: Path, hosts: int = 3, *, is_new: bool = True, **options: Any
-) -> Iterator[World]:
-    """*hosts* compute hosts ``cmp1``, ``cmp2``, …, that have been read; options of [DEFAULT].
-
-    A worker that *is_new* has a database of its own, another one that of the first in *folder*.
-    """
+def a_world(folder: Path, hosts: int = 3, **options: Any) -> Iterator[World]:
+    """*hosts* compute hosts ``cmp1``, ``cmp2``, …, that have been read; options of [DEFAULT]."""
     url = f"sqlite:///{folder}/nova.sqlite"
-    if is_new:
-        fleet.install(url, [f"cmp{number}" for number in range(1, hosts + 1)])
+    fleet.install(url, [f"cmp{number}" for number in range(1, hosts + 1)])
     conf = a_conf()
     conf.set_override("connection", url, group="database")
     for name, value in {"service_down_time": 3600, **options}.items():

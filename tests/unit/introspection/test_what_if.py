@@ -10,7 +10,7 @@ import pytest
 
 from scheduler import errors, objects
 from scheduler.introspection import what_if as trial
-from scheduler.introspection.state import hash_of_state
+from scheduler.introspection.state import state_hosts
 from scheduler.introspection.what_if import what_if
 from scheduler.rpc.context import RequestContext
 from tests.unit.introspection.subjects import World, a_world
@@ -42,6 +42,12 @@ def hosts(told: dict[str, Any]) -> list[str]:
     return [each["host"] for each in told["chosen"]]
 
 
+def everything(world: World) -> dict[str, Any]:
+    """All that the worker knows of all hosts."""
+    rows = world.subject.known_host_manager.table.rows_of_host
+    return state_hosts(world.subject, sorted(rows))
+
+
 #: Changes and the hosts before and after them, of a request for one server.
 CASES: dict[str, tuple[dict[str, Any], list[str], list[str]]] = {
     "nothing": ({}, ["cmp5"], ["cmp5"]),
@@ -71,12 +77,12 @@ def test_what_changes_and_that_nothing_stays(
     manager = world.subject.manager
     listened: list[Any] = []
     manager.recorder.listeners.append(listened.append)
-    state = hash_of_state(world.subject)
+    state = everything(world)
     bounds = [(each.minval, each.maxval) for each in manager.driver.settings.policy.weighers]
     with caplog.at_level(logging.INFO, "scheduler.explain"):
         answer = what_if(world.subject, request=a_request(), **changes)
     assert (hosts(answer["before"]), hosts(answer["after"])) == (before, after)
-    assert hash_of_state(world.subject) == state
+    assert everything(world) == state
     assert (len(manager.recorder.records), listened) == (0, [])
     assert "Placement of" not in caplog.text
     assert bounds == [(w.minval, w.maxval) for w in manager.driver.settings.policy.weighers]
@@ -109,7 +115,7 @@ def test_a_remembered_request_is_decided_as_if_it_were_not_placed(world: World) 
     manager = world.subject.manager
     context = RequestContext(request_id="req-1", overwrite=False)
     manager.select_destinations(context, spec_obj=a_spec(named), instance_uuids=[named])
-    state = hash_of_state(world.subject)
+    state = everything(world)
     for name in ("req-1", named):
         answer = what_if(world.subject, remembered=name, without_hosts=["cmp5"])
         assert hosts(answer["decided"]) == hosts(answer["before"]) == ["cmp5"]
@@ -117,7 +123,7 @@ def test_a_remembered_request_is_decided_as_if_it_were_not_placed(world: World) 
         assert answer["notes"] == [
             "1 open promise(s) to these servers are left out of both decisions."
         ]
-    assert hash_of_state(world.subject) == state
+    assert everything(world) == state
     assert len(manager.recorder.records) == 1
 
 
@@ -169,10 +175,10 @@ MISTAKES: tuple[tuple[dict[str, Any], str], ...] = (
 def test_mistakes_name_the_argument_and_leave_nothing(
     world: World, arguments: dict[str, Any], text: str
 ) -> None:
-    state = hash_of_state(world.subject)
+    state = everything(world)
     with pytest.raises(errors.InvalidRequest, match=text):
         what_if(world.subject, **{"request": a_request(), **arguments})
-    assert hash_of_state(world.subject) == state
+    assert everything(world) == state
 
 
 def test_added_hosts_have_what_the_host_has_that_they_are_like(world: World) -> None:
